@@ -1,0 +1,107 @@
+/**
+ * Git as Forklift runs it: never asking, never paging, never taking words for options, and, where a verdict is made,
+ * in a repository of our own that knows nothing of the user's configuration.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { $, type Options, type ProcessOutput, type Shell } from 'zx/core'
+
+/** A full object id, 40 or 64 hex digits. */
+export type Oid = string
+/** A path inside a repository, one character per byte (latin1), so that any file name survives. See {@link visible}. */
+export type Path = string
+/** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
+export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
+/** What `git merge-tree --write-tree` makes of two commits: a tree, and the stages of what it could not settle. */
+export type Merge = { tree: Oid; stages: Stage[] }
+
+/** Variables that would point git at another repository than the one it is run in (`git rev-parse --local-env-vars`). */
+const MISLEADING =
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|INTERNAL_SUPER_PREFIX)$/
+const NEVER_ASK = {
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: '',
+  SSH_ASKPASS_REQUIRE: 'never',
+  GCM_INTERACTIVE: 'never',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  GIT_OPTIONAL_LOCKS: '0',
+}
+/** The user's and the system's configuration switched off: for the workspace and for verdicts. */
+export const OWN_CONFIG = {
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_SYSTEM: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_COUNT: '0',
+  GIT_CONFIG_PARAMETERS: '',
+  GIT_ATTR_NOSYSTEM: '1',
+}
+
+/** zx for one folder, with the environment that git needs to run unattended. */
+export function shellIn(cwd: string, env: Record<string, string> = {}, options: Partial<Options> = {}): Shell {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !MISLEADING.test(name)))
+  return $({
+    cwd,
+    quiet: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    ...options,
+    env: { ...inherited, ...NEVER_ASK, ...env },
+  }) as Shell
+}
+
+/** Runs a command for its exact bytes, one character each: zx itself decodes, which spoils file names that are no UTF-8. */
+export async function bytesOf(run: (shell: Shell) => PromiseLike<ProcessOutput>, shell: Shell): Promise<string> {
+  const store = { stdin: [], stdout: [] as Uint8Array[], stderr: [], stdall: [] }
+  await run(shell({ store } as unknown as Partial<Options>) as unknown as Shell)
+  return Buffer.concat(store.stdout).toString('latin1')
+}
+
+/** Splits git's `-z` output. */
+export const fields = (output: string): string[] => output.split('\0').slice(0, -1)
+
+/** A repository of our own to judge in: {@link openRoom}. */
+export type Room = { path: string; objects: string; sh: Shell; close: () => Promise<void> }
+
+/**
+ * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
+ * `parent`. What git writes while it judges goes here, so that the user's repository gains nothing.
+ */
+export async function openRoom(parent: string, borrowed: string[], format: string): Promise<Room> {
+  await mkdir(parent, { recursive: true })
+  const path = await mkdtemp(join(parent, 'scratch-'))
+  const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path })
+  await sh`git init --quiet --template= --object-format=${format}`
+  const objects = join(path, '.git/objects')
+  await mkdir(join(objects, 'info'), { recursive: true })
+  await writeFile(join(objects, 'info/alternates'), `${borrowed.map(quoteAlternate).join('\n')}\n`)
+  return { path, objects, sh, close: () => rm(path, { recursive: true, force: true }) }
+}
+
+/** Git reads a line that starts with a double quote as a C string, and one that starts with # as a comment. */
+const quoteAlternate = (path: string): string => `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
+
+/**
+ * Lets the .gitattributes of a commit count in the room, as they count where the commit is checked out: merge-tree
+ * reads them from the work tree alone.
+ */
+export async function useAttributesOf(room: Room, commit: Oid): Promise<void> {
+  await room.sh({ nothrow: true })`git checkout --quiet ${commit} -- ${':(glob)**/.gitattributes'}`
+}
+
+/** The automatic merge of two commits. Throws where git can't tell (no common ancestor, a missing object). */
+export async function mergeTree(room: Room, ours: Oid, theirs: Oid): Promise<Merge> {
+  const output = await bytesOf(async sh => {
+    const merge = await sh({ nothrow: true })`git merge-tree --write-tree --no-messages -z ${ours} ${theirs}`
+    // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.
+    if (merge.exitCode === 0 || (merge.exitCode === 1 && merge.stdout)) return merge
+    throw merge
+  }, room.sh)
+  const [tree = '', ...entries] = fields(output)
+  return { tree, stages: entries.map(parseStage) }
+}
+
+function parseStage(entry: string): Stage {
+  const [, mode = '', oid = '', stage, path = ''] = /^(\d+) ([0-9a-f]+) ([123])\t(.*)$/s.exec(entry) ?? []
+  return { mode, oid, stage: Number(stage) as Stage['stage'], path }
+}
