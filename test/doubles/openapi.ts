@@ -1,0 +1,169 @@
+/**
+ * GitHub's own description of its API, as a judge of what is asked and answered. Only JSON Schema as that document
+ * uses it (OpenAPI 3.0) is understood.
+ */
+import { join } from 'node:path'
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
+export type JsonObject = { [name: string]: Json }
+
+const DESCRIPTION = join(import.meta.dir, '../../node_modules/@octokit/openapi/generated/api.github.com.json')
+
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const list = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : [])
+const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
+
+let description: Promise<JsonObject> | undefined
+/** Read once a process: 13 MB, some 60 ms. What lies outside the repositories' and the user's paths is let go. */
+const load = async (): Promise<JsonObject> => {
+  const whole = object(JSON.parse(await Bun.file(DESCRIPTION).text()) as Json)
+  const paths = Object.entries(object(whole.paths)).filter(([path]) =>
+    /^\/(repos\/\{owner\}\/\{repo\}|user$)/.test(path),
+  )
+  return { paths: Object.fromEntries(paths), components: object(whole.components) }
+}
+
+export type Operation = { template: string; operation: JsonObject; variables: Record<string, string> }
+
+export class Description {
+  private constructor(private readonly root: JsonObject) {}
+
+  static async open(): Promise<Description> {
+    description ??= load()
+    return new Description(await description)
+  }
+
+  /** Follows a reference, if it is one. */
+  resolve(value: Json | undefined): JsonObject {
+    let current = object(value)
+    while (typeof current.$ref === 'string') {
+      let target: Json | undefined = this.root
+      for (const part of current.$ref.slice(2).split('/')) target = object(target)[part.replaceAll('~1', '/')]
+      current = object(target)
+    }
+    return current
+  }
+
+  /** The operation that a request means; undefined where GitHub has none. A branch's name may hold slashes. */
+  find(method: string, path: string): Operation | undefined {
+    const candidates = Object.keys(object(this.root.paths)).sort((a, b) => variablesIn(a) - variablesIn(b))
+    for (const template of candidates) {
+      const names = [...template.matchAll(/\{(\w+)\}/g)].map(match => match[1] ?? '')
+      const pattern = template
+        .replace(/[.]/g, '\\.')
+        .replace(/\{(\w+)\}/g, (_, name: string) => (name === 'branch' || name === 'ref' ? '(.+)' : '([^/]+)'))
+      const found = new RegExp(`^${pattern}$`).exec(path)
+      const operation = object(object(this.root.paths)[template])[method.toLowerCase()]
+      if (found && isObject(operation)) {
+        const variables = names.map((name, at) => [name, decodeURIComponent(found[at + 1] ?? '')] as const)
+        return { template, operation, variables: Object.fromEntries(variables) }
+      }
+    }
+    return undefined
+  }
+
+  /** What is wrong with a request, in sentences. */
+  faultsOfRequest({ operation, variables }: Operation, query: URLSearchParams, body: Json | undefined): string[] {
+    const faults: string[] = []
+    const parameters = list(operation.parameters).map(one => this.resolve(one))
+    const known = new Map(parameters.filter(one => one.in === 'query').map(one => [String(one.name), one]))
+    for (const [name, text] of query) {
+      const parameter = known.get(name)
+      if (!parameter) faults.push(`unknown query parameter ${name}`)
+      else faults.push(...this.faults(coerce(text, this.resolve(parameter.schema)), parameter.schema, `query ${name}`))
+    }
+    for (const parameter of parameters.filter(one => one.in === 'path')) {
+      const text = variables[String(parameter.name)] ?? ''
+      faults.push(
+        ...this.faults(coerce(text, this.resolve(parameter.schema)), parameter.schema, `path ${parameter.name}`),
+      )
+    }
+    const schema = object(object(this.resolve(operation.requestBody).content)['application/json']).schema
+    if (body === undefined) {
+      if (this.resolve(operation.requestBody).required === true) faults.push('a body is missing')
+    } else if (!isObject(schema)) {
+      faults.push('a body where none belongs')
+    } else {
+      faults.push(...this.faults(body, schema, 'body'))
+      const properties = object(this.resolve(schema).properties)
+      for (const name of Object.keys(object(body)))
+        if (!(name in properties)) faults.push(`unknown property body.${name}`)
+    }
+    return faults
+  }
+
+  /** What is wrong with an answer: a status that this operation never has, or a body that is not as described. */
+  faultsOfAnswer({ operation }: Operation, status: number, body: Json | undefined): string[] {
+    const response = object(operation.responses)[String(status)]
+    // Every operation can be refused for want of a token, over a limit, or by a broken server; few say so.
+    if (response === undefined)
+      return [401, 403, 404, 429, 500, 502, 503].includes(status) ? [] : [`no answer ${status}`]
+    const schema = object(object(this.resolve(response).content)['application/json']).schema
+    return isObject(schema) ? this.faults(body ?? null, schema, `answer ${status}`) : []
+  }
+
+  /** The example that GitHub gives for an answer, to be filled with what is true here. */
+  example(name: string): JsonObject {
+    const example = this.resolve(object(object(this.root.components).examples)[name]).value
+    if (example === undefined) throw new Error(`GitHub's description has no example ${name}`)
+    return structuredClone(Array.isArray(example) ? object(example[0]) : object(example))
+  }
+
+  private faults(value: Json, unresolved: Json | undefined, at: string): string[] {
+    const schema = this.resolve(unresolved)
+    if (value === null && schema.nullable === true) return []
+    const any = (key: 'oneOf' | 'anyOf') => {
+      const branches = list(schema[key]).map(branch => this.faults(value, branch, at))
+      return branches.length === 0 || branches.some(faults => faults.length === 0) ? [] : [`${at} is none of ${key}`]
+    }
+    const faults = [...any('oneOf'), ...any('anyOf'), ...list(schema.allOf).flatMap(one => this.faults(value, one, at))]
+    if (Array.isArray(schema.enum) && !schema.enum.includes(value)) faults.push(`${at} is ${JSON.stringify(value)}`)
+    const type = schema.type
+    if (typeof type === 'string' && !hasType(value, type)) return [...faults, `${at} is no ${type}`]
+    if (typeof value === 'string') faults.push(...faultsOfText(value, schema, at))
+    if (typeof value === 'number') {
+      if (typeof schema.minimum === 'number' && value < schema.minimum) faults.push(`${at} is below ${schema.minimum}`)
+      if (typeof schema.maximum === 'number' && value > schema.maximum) faults.push(`${at} is above ${schema.maximum}`)
+    }
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) faults.push(...this.faults(item, schema.items, `${at}[${index}]`))
+    }
+    if (isObject(value)) {
+      const properties = object(schema.properties)
+      for (const name of list(schema.required)) {
+        if (!(String(name) in value)) faults.push(`${at}.${name} is missing`)
+      }
+      for (const [name, item] of Object.entries(value)) {
+        const property =
+          properties[name] ?? (isObject(schema.additionalProperties) ? schema.additionalProperties : undefined)
+        if (property !== undefined) faults.push(...this.faults(item, property, `${at}.${name}`))
+        else if (schema.additionalProperties === false) faults.push(`${at}.${name} is unknown`)
+      }
+    }
+    return faults
+  }
+}
+
+const variablesIn = (template: string): number => template.split('{').length
+
+const coerce = (text: string, schema: JsonObject): Json =>
+  schema.type === 'integer' && /^-?\d+$/.test(text) ? Number(text) : schema.type === 'boolean' ? text === 'true' : text
+
+function hasType(value: Json, type: string): boolean {
+  if (type === 'integer') return Number.isInteger(value)
+  if (type === 'array') return Array.isArray(value)
+  if (type === 'object') return isObject(value)
+  return typeof value === type
+}
+
+function faultsOfText(value: string, schema: JsonObject, at: string): string[] {
+  const faults: string[] = []
+  if (typeof schema.pattern === 'string' && !new RegExp(schema.pattern).test(value))
+    faults.push(`${at} breaks its pattern`)
+  if (typeof schema.minLength === 'number' && value.length < schema.minLength) faults.push(`${at} is too short`)
+  if (typeof schema.maxLength === 'number' && value.length > schema.maxLength) faults.push(`${at} is too long`)
+  if (schema.format === 'date-time' && Number.isNaN(Date.parse(value))) faults.push(`${at} is no date`)
+  if (schema.format === 'uri' && !URL.canParse(value)) faults.push(`${at} is no address: ${value}`)
+  return faults
+}
