@@ -1,0 +1,417 @@
+#!/usr/bin/env bash
+# The harness: begins the merge, hands it to OpenCode, and ends in time.
+#
+#   run.sh [WORKSPACE] [STATE]      (/workspace and /harness-state by default)
+#
+# Takes
+#   WORKSPACE           a repository with <branch> checked out at <start>, and
+#                       refs/remotes/upstream/<upstream_branch> at <upstream>
+#   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line
+#   STATE/fork-context.md   FORK.md, where the fork has one
+#   OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY
+#   OPENCODE_BASE_URL   optional: an OpenAI-compatible endpoint in place of OpenCode's own provider
+#   FORKLIFT_PROXY      optional: the address that stands in for the model's (see entry.sh)
+#
+# Gives
+#   the merge, committed on <branch>; or WORKSPACE/STUCK.md
+#   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what OpenCode reported),
+#   transcript.txt (the same to read), opencode.log (its standard error)
+#
+# Exit codes
+#   0 the agent finished, or time ran out with upstream merged and everything committed
+#   2 time ran out, or a TERM came, before that
+#   4 stuck: the agent wrote STUCK.md
+#   5 the agent or this harness failed
+# Whether a result is good is not decided here: the host judges it with git.
+set -euo pipefail
+
+readonly workspace=${1:-/workspace}
+readonly state=${2:-/harness-state}
+readonly logs=$state/logs
+readonly events=$logs/events.jsonl
+readonly begun=$SECONDS
+
+branch='' upstream_branch='' start='' upstream='' seconds=''
+merge_outcome=''            # clean, conflicts, or none: how far git came alone
+agent_pid='' agent_status=0 # of OpenCode, the leader of its own process group
+stopped=''                  # why the agent was stopped: deadline or TERM
+timers=()
+scratch=''  # HOME and temporary files of this run
+model_id='' # provider/model, as OpenCode names it
+
+main() {
+  prepare_logs
+  read_run
+  check_settings
+  enter_workspace
+  watch_the_clock
+  begin_merge
+  write_instructions
+  check_agent_name
+  run_agent
+  write_transcript
+  conclude
+}
+
+# --- the facts of the run ---------------------------------------------------
+
+prepare_logs() {
+  mkdir -p "$logs"
+  : >"$logs/harness.log"
+  : >"$events"
+  scratch=$(mktemp -d "${TMPDIR:-/tmp}/forklift.XXXXXX")
+  trap clean_up EXIT
+}
+
+say() { printf '%s\n' "$*" | record; }
+
+# Everything shown passes here: into the log, and to whoever watches, without control characters.
+record() { printable | tee -a "$logs/harness.log"; }
+
+printable() { LC_ALL=C tr -d '\000-\010\013-\037\177'; }
+
+die() {
+  say "harness: $*"
+  exit 5
+}
+
+# run.txt is parsed, never sourced: its branch names are text from the outside.
+read_run() {
+  local line key value
+  [[ -f $state/run.txt ]] || die "$state/run.txt is missing: it says what to merge"
+  while IFS= read -r line || [[ -n $line ]]; do
+    key=${line%%=*} value=${line#*=}
+    case $key in
+      branch | upstream_branch)
+        git check-ref-format "refs/heads/$value" || die "run.txt: $key is not a branch name"
+        ;;
+      start | upstream)
+        [[ $value =~ ^([0-9a-f]{40}|[0-9a-f]{64})$ ]] || die "run.txt: $key is not a commit id"
+        ;;
+      seconds)
+        [[ $value =~ ^[1-9][0-9]{0,4}$ ]] || die 'run.txt: seconds is not a number from 1 to 99999'
+        ;;
+      *) die "run.txt: unknown line: $line" ;;
+    esac
+    printf -v "$key" '%s' "$value"
+  done <"$state/run.txt"
+  for key in branch upstream_branch start upstream seconds; do
+    [[ -n ${!key} ]] || die "run.txt: $key is missing"
+  done
+}
+
+check_settings() {
+  local name
+  for name in OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT; do
+    [[ ${!name:-} =~ ^[A-Za-z0-9][A-Za-z0-9._/-]*$ ]] || die "$name is missing or has characters that no setting has"
+  done
+  [[ -n ${OPENCODE_API_KEY:-} ]] || die 'OPENCODE_API_KEY is missing'
+  for name in OPENCODE_BASE_URL FORKLIFT_PROXY; do
+    [[ -z ${!name:-} || ${!name} =~ ^https?://[]A-Za-z0-9._~:/@%+[-]+$ ]] || die "$name is not a URL"
+  done
+  command -v opencode >/dev/null || die 'opencode is not on PATH'
+}
+
+# Git and the agent get an identity of nobody's, a home of this run, and no configuration of the machine's user.
+enter_workspace() {
+  export GIT_AUTHOR_NAME='Forklift agent' GIT_AUTHOR_EMAIL=agent@forklift.invalid
+  export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
+  export GIT_CONFIG_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true GIT_PAGER=cat PAGER=cat
+  export HOME=$scratch/home TMPDIR=$scratch/tmp
+  export XDG_CONFIG_HOME=$HOME/.config XDG_CACHE_HOME=$HOME/.cache
+  export XDG_DATA_HOME=$HOME/.local/share XDG_STATE_HOME=$HOME/.local/state
+  mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME"
+
+  cd "$workspace" || die "cannot enter $workspace"
+  [[ $(git rev-parse HEAD) == "$start" ]] || die "the workspace is not at $start"
+  [[ $(git symbolic-ref HEAD) == "refs/heads/$branch" ]] || die "the workspace is not on branch $branch"
+  [[ $(git rev-parse "refs/remotes/upstream/$upstream_branch") == "$upstream" ]] \
+    || die "upstream/$upstream_branch is not at $upstream"
+}
+
+# --- time -------------------------------------------------------------------
+
+# The last part of the time is for ending well: 45 seconds of eight minutes, a quarter of a short run.
+agent_seconds() { echo $((seconds - (seconds < 180 ? (seconds + 3) / 4 : 45))); }
+
+watch_the_clock() {
+  trap 'stop_agent deadline' ALRM
+  trap 'stop_agent TERM' TERM
+  later "$(agent_seconds)" kill -ALRM $$
+}
+
+# later SECONDS COMMAND…: in a process group of its own, so that its sleep ends with it.
+later() {
+  set -m
+  (
+    sleep "$1"
+    "${@:2}"
+  ) </dev/null >/dev/null 2>&1 &
+  timers+=("$!")
+  set +m
+}
+
+clean_up() {
+  local timer
+  for timer in "${timers[@]}"; do kill -KILL -- "-$timer" 2>/dev/null || true; done
+  rm -rf "$scratch"
+}
+
+# TERM for the agent's process group, and KILL two seconds later.
+stop_agent() {
+  if [[ -n $agent_pid ]] && kill -TERM -- "-$agent_pid" 2>/dev/null; then
+    later 2 kill -KILL -- "-$agent_pid"
+  fi
+  stopped=${stopped:-$1}
+}
+
+# OpenCode's commands have process groups of their own and outlive it: whatever carries the mark of this run is ended.
+# Where there is no /proc, the agent's own process group must do.
+end_leftovers() {
+  local environ
+  kill -KILL -- "-$agent_pid" 2>/dev/null || true
+  while IFS= read -r environ; do
+    environ=${environ#/proc/}
+    kill -KILL "${environ%/environ}" 2>/dev/null || true
+  done < <(grep -lszxF "FORKLIFT_RUN=$scratch" /proc/[0-9]*/environ)
+}
+
+# --- the merge --------------------------------------------------------------
+
+unmerged_files() { git diff --name-only --diff-filter=U; }
+
+# Git does the mechanical part, so that the agent's minutes go to judgement.
+begin_merge() {
+  say "Merging upstream/$upstream_branch ($upstream) into $branch ($start)"
+  local status=0
+  git -c merge.conflictStyle=zdiff3 merge --no-edit "refs/remotes/upstream/$upstream_branch" 2>&1 | record || status=$?
+  if ((status == 0)); then
+    merge_outcome=clean
+  elif [[ -n $(unmerged_files) ]]; then
+    merge_outcome=conflicts
+  else
+    merge_outcome=none
+  fi
+}
+
+is_merged() { git merge-base --is-ancestor "$upstream" "refs/heads/$branch"; }
+
+has_uncommitted_work() {
+  [[ -n $(git status --porcelain --untracked-files=no --ignore-submodules) ]] || git rev-parse -q --verify MERGE_HEAD >/dev/null
+}
+
+# A merge that the agent resolved and staged, but did not commit, is its work: commit it.
+commit_resolved_merge() {
+  git rev-parse -q --verify MERGE_HEAD >/dev/null || return 0
+  [[ -z $(unmerged_files) ]] || return 0
+  say 'The agent resolved the merge and left it uncommitted: committing it.'
+  git commit --no-edit --all 2>&1 | record
+}
+
+# --- the agent --------------------------------------------------------------
+
+duration() { if (($1 < 120)); then echo "$1 seconds"; else echo "$(($1 / 60)) minutes"; fi; }
+
+how_git_left_it() {
+  case $merge_outcome in
+    clean)
+      echo 'Git has merged it without a conflict, and the merge is committed. What it cannot see is whether the two'
+      echo 'sides still work together: please find that out, and mend what broke.'
+      ;;
+    conflicts)
+      echo 'The merge is begun. Git settled what it could; these files hold conflict markers (the fork, the common'
+      echo 'ancestor after |||||||, upstream) or were deleted on one side:'
+      echo
+      unmerged_files | head -n 100 | sed 's/^/  - /'
+      ;;
+    none) echo "Git could not begin the merge; what it said is in $logs/harness.log." ;;
+  esac
+}
+
+# FORK.md, file names and commit messages are data: they are written out, never evaluated.
+instructions() {
+  cat <<TEXT
+You are in a checkout of a fork, on the branch $branch. Please bring in what is new upstream: merge
+upstream/$upstream_branch into $branch. You know this craft, and you decide how it is best done.
+
+How it stands
+$(how_git_left_it)
+
+Upstream's new commits ($(git rev-list --count "$start..$upstream")), the newest first:
+$(git log --max-count=30 --no-decorate --format='  %h %s' "$start..$upstream")
+
+What to do
+1. Resolve what is in conflict: keep what the fork's own changes are for, and take what upstream improved.
+   If you see a better way than this merge, abort it and take that, a rebase for example.
+2. Run any tests you can find, and mend what the merge broke.
+3. Commit the result on $branch. Only what is committed there counts. Write a meaningful message that says how
+   you resolved things, which tests you ran, and what came out of them.
+4. If you get stuck, write STUCK.md in the top folder, and say in it what you tried and what you need to know.
+   A good question is a good result.
+
+Good to know
+- You have $(duration "$(agent_seconds)").
+- Take the files that steer CI (workflows and the like) as the merge has them.
+- The internet is there for packages. There are no remotes and no credentials here, and you need none.
+TEXT
+  if [[ -f $state/fork-context.md ]]; then
+    printf '\nWhat the maintainers of the fork say about it (FORK.md):\n\n'
+    head -c 60000 "$state/fork-context.md"
+  fi
+}
+
+write_instructions() {
+  instructions | printable >"$state/instructions.txt"
+  record <"$state/instructions.txt"
+}
+
+# Project configuration stays off: with it the repository under merge would rule its agent. No calls home, no
+# questions (a rule that asks ends a run without a terminal), no snapshots, no language servers.
+configure_opencode() {
+  local provider
+  if [[ -n ${OPENCODE_BASE_URL:-} ]]; then
+    model_id=forklift/$OPENCODE_MODEL
+    provider='"forklift":{"npm":"@ai-sdk/openai-compatible","name":"Forklift","options":{"baseURL":"%s","apiKey":"{env:OPENCODE_API_KEY}"},"models":{"%s":{"tool_call":true,"limit":{"context":128000,"output":16384}}}}'
+    # shellcheck disable=SC2059 # the format is the line above
+    printf -v provider "$provider" "${FORKLIFT_PROXY:-$OPENCODE_BASE_URL}" "$OPENCODE_MODEL"
+  else
+    model_id=opencode/${OPENCODE_MODEL#opencode/}
+    provider='"opencode":{"options":{"apiKey":"{env:OPENCODE_API_KEY}"'
+    [[ -z ${FORKLIFT_PROXY:-} ]] || provider+=",\"baseURL\":\"$FORKLIFT_PROXY\""
+    provider+='}}'
+  fi
+  export OPENCODE_CONFIG_CONTENT="{\"provider\":{$provider},\"permission\":\"allow\",\"autoupdate\":false,\"share\":\"disabled\",\"snapshot\":false,\"lsp\":false,\"formatter\":false}"
+  export OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_PURE=1 OPENCODE_DB=:memory:
+  export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
+  export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_SHARE=1
+  export OPENCODE_DISABLE_FFF=1
+}
+
+# OpenCode takes its default agent for a name it does not know, and only warns.
+check_agent_name() {
+  configure_opencode
+  local known
+  known=$(opencode agent list </dev/null 2>>"$logs/opencode.log") || die 'opencode agent list failed; see opencode.log'
+  grep -qxF "$OPENCODE_AGENT (primary)" <<<"$known" \
+    || die "OpenCode knows no primary agent '$OPENCODE_AGENT': set OPENCODE_AGENT to one of $(sed -n 's/ (primary)$//p' <<<"$known" | paste -sd ' ' -)"
+}
+
+run_agent() {
+  [[ -z $stopped ]] || return 0
+  local -a command=(opencode run --model "$model_id" --variant "$OPENCODE_VARIANT" --agent "$OPENCODE_AGENT"
+    --format json --title "Merge upstream/$upstream_branch into $branch")
+  say "Agent command: $(printf '%q ' "${command[@]}")\"\$(cat $(printf '%q' "$state/instructions.txt"))\" </dev/null"
+  set -m # a process group of its own, to be ended as a whole
+  FORKLIFT_RUN=$scratch "${command[@]}" "$(cat "$state/instructions.txt")" </dev/null >"$events" 2>>"$logs/opencode.log" &
+  agent_pid=$!
+  set +m
+  [[ -z $stopped ]] || stop_agent "$stopped" # a signal came between these lines
+  while kill -0 "$agent_pid" 2>/dev/null; do # a signal ends a wait, not the agent
+    wait "$agent_pid" || agent_status=$?
+  done
+  end_leftovers
+  say "The agent ended after $((SECONDS - begun)) s with exit code $agent_status"
+}
+
+# OpenCode writes one JSON object a line, its type first: no text inside can look like the start of a line.
+events_of() { LC_ALL=C grep "^{\"type\":\"$1\"" "$events" || true; }
+
+# Exit code 0 alone says nothing: a cut answer, a refused question and an empty reply all end with it.
+why_agent_failed() {
+  if ((agent_status != 0)); then
+    echo "OpenCode ended with exit code $agent_status"
+  elif [[ -n $(events_of error) ]]; then
+    echo 'OpenCode reported an error'
+  elif [[ $(events_of step_finish | tail -n 1) != *'"reason":"stop"'* ]]; then
+    echo "OpenCode's last answer was not finished"
+  fi
+}
+
+# --- what is left behind ----------------------------------------------------
+
+# The last string of that name, its escapes left to printf %b, which knows all of JSON's but \".
+json_string() {
+  local field='^.*"'$1'":"(([^"\\]|\\.)*)".*$'
+  LC_ALL=C sed -n -E "/$field/"'{ s//\1/; s/\\"/\\0042/g; p; }'
+}
+
+# The text events hold what the agent said; of its tools, the name and what they were given.
+write_transcript() {
+  local line
+  while IFS= read -r line; do
+    case $line in
+      '{"type":"text"'*) printf '\n%b\n' "$(json_string text <<<"$line")" ;;
+      '{"type":"tool_use"'*)
+        printf '\n[%s] %.2000s\n' "$(json_string tool <<<"$line")" "$(sed -E 's/^.*"input":(\{.*)$/\1/; s/,"output":".*$//' <<<"$line")"
+        ;;
+      '{"type":"error"'*) printf '\nError: %.2000s\n' "$line" ;;
+    esac
+  done <"$events" | printable >"$logs/transcript.txt"
+}
+
+last_words() { printf '%b' "$(events_of text | tail -n 1 | json_string text)" | printable | tail -n 40; }
+
+# STUCK.md counts when it is neither the fork's nor upstream's own file of that name, in the tree or committed.
+agent_is_stuck() {
+  local known here committed
+  known=" $(git rev-parse -q --verify "$start:STUCK.md" || true) $(git rev-parse -q --verify "$upstream:STUCK.md" || true) "
+  committed=$(git rev-parse -q --verify "refs/heads/$branch:STUCK.md" || true)
+  if [[ -L STUCK.md ]]; then
+    here=$(readlink -n STUCK.md | git hash-object --stdin)
+  elif [[ -f STUCK.md ]]; then
+    here=$(git hash-object -- STUCK.md)
+  elif [[ -e STUCK.md ]]; then
+    return 0
+  fi
+  [[ -n ${here:-} && $known != *" $here "* ]] || [[ -n $committed && $known != *" $committed "* ]]
+}
+
+write_stuck() {
+  rm -rf STUCK.md
+  {
+    printf '# Time ran out\n\nForklift stopped the agent after %s.\n\n' "$(duration $((SECONDS - begun)))"
+    if is_merged; then echo "Upstream is merged into $branch."; else echo "Upstream is not merged into $branch yet."; fi
+    if [[ -n $(unmerged_files) ]]; then
+      printf '\nFiles that still conflict:\n\n'
+      unmerged_files | sed 's/^/- /'
+    elif has_uncommitted_work; then
+      printf '\nNo file conflicts any more, but these changes are not committed:\n\n'
+      git status --porcelain --untracked-files=no --ignore-submodules | sed 's/^/    /'
+    fi
+    if [[ -n $(last_words) ]]; then
+      printf '\nThe last thing the agent said:\n\n'
+      last_words | sed 's/^/> /'
+    fi
+  } | printable >STUCK.md
+}
+
+conclude() {
+  local failure
+  if [[ -n $stopped ]]; then
+    if agent_is_stuck; then
+      say "Time ran out ($stopped); the agent wrote STUCK.md"
+      exit 2
+    elif is_merged && ! has_uncommitted_work; then
+      say "Time ran out ($stopped), but upstream is merged and committed. The tests did not finish."
+      exit 0
+    fi
+    write_stuck
+    say "Time ran out ($stopped) before the merge was finished; see STUCK.md"
+    exit 2
+  fi
+  if agent_is_stuck; then
+    say 'The agent is stuck and wrote STUCK.md'
+    exit 4
+  fi
+  failure=$(why_agent_failed)
+  [[ -z $failure ]] || die "$failure; see events.jsonl and opencode.log in $logs"
+  commit_resolved_merge
+  is_merged || say "The agent finished, but $branch does not hold upstream's commits"
+  if has_uncommitted_work; then
+    say 'These changes are not committed and not part of the result:'
+    git status --porcelain --untracked-files=no --ignore-submodules | record
+  fi
+  say 'The agent finished'
+}
+
+main
