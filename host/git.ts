@@ -12,12 +12,14 @@ export type Oid = string
 export type Path = string
 /** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
-/** What `git merge-tree --write-tree` makes of two commits: a tree, and the stages of what it could not settle. */
-export type Merge = { tree: Oid; stages: Stage[] }
+/** What git calls a conflict (`contents`, `modify/delete`, …), and every path that it concerns. */
+export type Conflict = { kind: string; paths: Path[] }
+/** What `git merge-tree --write-tree` makes of two commits: a tree, and what it could not settle. */
+export type Merge = { tree: Oid; stages: Stage[]; conflicts: Conflict[] }
 
-/** Variables that would point git at another repository than the one it is run in (`git rev-parse --local-env-vars`). */
+/** Variables that would point git at another repository (`git rev-parse --local-env-vars`), or name another author. */
 const MISLEADING =
-  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|INTERNAL_SUPER_PREFIX)$/
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|INTERNAL_SUPER_PREFIX)$/
 const NEVER_ASK = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
@@ -27,6 +29,9 @@ const NEVER_ASK = {
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_NO_LAZY_FETCH: '1',
   GIT_OPTIONAL_LOCKS: '0',
+  // A server that says nothing for a minute has stalled.
+  GIT_HTTP_LOW_SPEED_LIMIT: '1',
+  GIT_HTTP_LOW_SPEED_TIME: '60',
 }
 /** The user's and the system's configuration switched off: for the workspace and for verdicts. */
 export const OWN_CONFIG = {
@@ -92,13 +97,26 @@ export async function useAttributesOf(room: Room, commit: Oid): Promise<void> {
 /** The automatic merge of two commits. Throws where git can't tell (no common ancestor, a missing object). */
 export async function mergeTree(room: Room, ours: Oid, theirs: Oid): Promise<Merge> {
   const output = await bytesOf(async sh => {
-    const merge = await sh({ nothrow: true })`git merge-tree --write-tree --no-messages -z ${ours} ${theirs}`
+    const merge = await sh({ nothrow: true })`git merge-tree --write-tree -z ${ours} ${theirs}`
     // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.
     if (merge.exitCode === 0 || (merge.exitCode === 1 && merge.stdout)) return merge
     throw merge
   }, room.sh)
-  const [tree = '', ...entries] = fields(output)
-  return { tree, stages: entries.map(parseStage) }
+  const [tree = '', ...rest] = fields(output)
+  const end = rest.includes('') ? rest.indexOf('') : rest.length
+  return { tree, stages: rest.slice(0, end).map(parseStage), conflicts: parseMessages(rest.slice(end + 1)) }
+}
+
+/** Each message is a number, so many paths, a short type and a sentence. */
+function parseMessages(words: string[]): Conflict[] {
+  const conflicts: Conflict[] = []
+  for (let at = 0; at < words.length; ) {
+    const count = Number(words[at])
+    const kind = /^CONFLICT \((.*)\)$/.exec(words[at + count + 1] ?? '')?.[1]
+    if (kind) conflicts.push({ kind, paths: words.slice(at + 1, at + count + 1) })
+    at += count + 3
+  }
+  return conflicts
 }
 
 function parseStage(entry: string): Stage {
