@@ -10,6 +10,8 @@ import { $, type Options, type ProcessOutput, type Shell } from 'zx/core'
 export type Oid = string
 /** A path inside a repository, one character per byte (latin1), so that any file name survives. See {@link visible}. */
 export type Path = string
+/** What stands at a path; undefined where nothing does. */
+export type Entry = { mode: string; oid: Oid } | undefined
 /** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
 /** What git calls a conflict (`contents`, `modify/delete`, …), and every path that it concerns. */
@@ -44,7 +46,11 @@ export const OWN_CONFIG = {
 }
 
 /** zx for one folder, with the environment that git needs to run unattended. */
-export function shellIn(cwd: string, env: Record<string, string> = {}, options: Partial<Options> = {}): Shell {
+export function shellIn(
+  cwd: string,
+  env: Record<string, string | undefined> = {},
+  options: Partial<Options> = {},
+): Shell {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !MISLEADING.test(name)))
   return $({
     cwd,
@@ -84,7 +90,7 @@ export async function openRoom(parent: string, borrowed: string[], format: strin
 }
 
 /** Git reads a line that starts with a double quote as a C string, and one that starts with # as a comment. */
-const quoteAlternate = (path: string): string => `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
+export const quoteAlternate = (path: string): string => `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
 /**
  * Lets the .gitattributes of a commit count in the room, as they count where the commit is checked out: merge-tree
@@ -122,4 +128,30 @@ function parseMessages(words: string[]): Conflict[] {
 function parseStage(entry: string): Stage {
   const [, mode = '', oid = '', stage, path = ''] = /^(\d+) ([0-9a-f]+) ([123])\t(.*)$/s.exec(entry) ?? []
   return { mode, oid, stage: Number(stage) as Stage['stage'], path }
+}
+
+/** What differs between two trees, as `git diff-tree -r -z` writes it: {@link changesIn} reads it. */
+export const diffTrees = (room: Room, from: Oid, to: Oid): Promise<string> =>
+  bytesOf(sh => sh`git diff-tree -r -z --no-renames ${from} ${to}`, room.sh)
+
+/** Reads `:MODE MODE OID OID STATUS NUL PATH NUL`, over and over, one at a time: there may be a hundred thousand. */
+export function* changesIn(output: string): Generator<[path: Path, before: Entry, after: Entry]> {
+  const entry = (mode: string, oid: Oid): Entry => (mode === '000000' ? undefined : { mode, oid })
+  for (let at = 0; at < output.length; ) {
+    const middle = output.indexOf('\0', at)
+    const end = output.indexOf('\0', middle + 1)
+    const [oldMode = '', mode = '', oldOid = '', oid = ''] = output.slice(at + 1, middle).split(' ')
+    yield [output.slice(middle + 1, end), entry(oldMode, oldOid), entry(mode, oid)]
+    at = end + 1
+  }
+}
+
+/** Makes trees whose files are named by their place in the list, because a path does not survive an argument list. */
+export async function makeTrees(room: Room, trees: Entry[][]): Promise<Oid[]> {
+  const line = (entry: Entry, at: number) => {
+    if (!entry) return ''
+    return `${entry.mode} ${entry.mode === '160000' ? 'commit' : 'blob'} ${entry.oid}\t${String(at).padStart(7, '0')}\0`
+  }
+  const input = trees.map(tree => `${tree.map(line).join('')}\0`).join('')
+  return (await room.sh({ input, stdio: 'pipe' })`git mktree -z --batch`).stdout.trim().split('\n')
 }
