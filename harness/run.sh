@@ -10,7 +10,7 @@
 #   STATE/fork-context.md   FORK.md, where the fork has one
 #   OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY
 #   OPENCODE_BASE_URL   optional: an OpenAI-compatible endpoint in place of OpenCode's own provider
-#   FORKLIFT_PROXY      optional: the address that stands in for the model's (see entry.sh)
+#   FORKLIFT_PROXY      optional: an address that stands in for the model's, whichever that is (see entry.sh)
 #
 # Gives
 #   the merge, committed on <branch>; or WORKSPACE/STUCK.md
@@ -25,9 +25,11 @@
 # Whether a result is good is not decided here: the host judges it with git.
 set -euo pipefail
 
-readonly workspace=${1:-/workspace}
-readonly state=${2:-/harness-state}
+workspace=$(realpath -- "${1:-/workspace}")
+state=$(realpath -- "${2:-/harness-state}")
+readonly workspace state
 readonly logs=$state/logs
+readonly scratch=$state/scratch # HOME and temporary files of this run, on disk: they may be large
 readonly events=$logs/events.jsonl
 readonly begun=$SECONDS
 
@@ -36,7 +38,6 @@ merge_outcome=''            # clean, conflicts, or none: how far git came alone
 agent_pid='' agent_status=0 # of OpenCode, the leader of its own process group
 stopped=''                  # why the agent was stopped: deadline or TERM
 timers=()
-scratch=''  # HOME and temporary files of this run
 model_id='' # provider/model, as OpenCode names it
 
 main() {
@@ -59,7 +60,6 @@ prepare_logs() {
   mkdir -p "$logs"
   : >"$logs/harness.log"
   : >"$events"
-  scratch=$(mktemp -d "${TMPDIR:-/tmp}/forklift.XXXXXX")
   trap clean_up EXIT
 }
 
@@ -120,7 +120,8 @@ enter_workspace() {
   export HOME=$scratch/home TMPDIR=$scratch/tmp
   export XDG_CONFIG_HOME=$HOME/.config XDG_CACHE_HOME=$HOME/.cache
   export XDG_DATA_HOME=$HOME/.local/share XDG_STATE_HOME=$HOME/.local/state
-  mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME"
+  mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME/opencode"
+  git config --global safe.directory "$workspace" # its owner may be shown as another (Docker Desktop)
 
   cd "$workspace" || die "cannot enter $workspace"
   [[ $(git rev-parse HEAD) == "$start" ]] || die "the workspace is not at $start"
@@ -154,7 +155,9 @@ later() {
 clean_up() {
   local timer
   for timer in "${timers[@]}"; do kill -KILL -- "-$timer" 2>/dev/null || true; done
-  rm -rf "$scratch"
+  if [[ -d $scratch ]]; then # some package managers write-protect what they keep
+    chmod -R u+rwX "$scratch" && rm -rf "$scratch"
+  fi
 }
 
 # TERM for the agent's process group, and KILL two seconds later.
@@ -285,6 +288,9 @@ configure_opencode() {
   export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
   export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_SHARE=1
   export OPENCODE_DISABLE_FFF=1
+  # OpenCode fetches a package from npm into a configuration folder that it may write to.
+  touch "$XDG_CONFIG_HOME/opencode/.gitignore"
+  chmod a-w "$XDG_CONFIG_HOME/opencode"
 }
 
 # OpenCode takes its default agent for a name it does not know, and only warns.

@@ -1,0 +1,298 @@
+#!/usr/bin/env bash
+# The lock: what the container starts, as root. It closes the container around the agent, proves that it is closed,
+# and ends in run.sh as an unprivileged user. It takes no arguments.
+#
+# Takes
+#   OPENCODE_API_KEY, OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, and OPENCODE_BASE_URL where there is one
+#   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
+#   root (Docker Desktop shows every mount as root's)
+#   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS` for each address of the host's own
+#   the capabilities NET_ADMIN, SETUID, SETGID, SETPCAP and no others
+#
+# Gives, on standard error, what it did and one JSON line a model request (proxy.mjs): the agent cannot write there.
+#
+# Exit codes, whatever the agent does: those of run.sh (0, 2, 4, 5); 5 also when the lock does not hold.
+set -Eeuo pipefail
+trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of the codes above
+export LC_ALL=C.UTF-8
+
+readonly here=/opt/forklift/harness
+readonly opencode_zen=https://opencode.ai/zen/v1 # what OpenCode's own provider talks to
+readonly grace=7                                 # for STUCK.md, within the ten seconds of `docker stop`
+readonly overtime=15                             # after which the container ends, though nobody stopped it
+# Tools of the image that look for their settings here; nothing else of the environment reaches the agent.
+readonly kept=(PATH LANG N_PREFIX RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
+
+readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
+
+become_agent=()
+uid='' gid='' seconds='' rejected=()
+base_url='' model_host='' model_port=''
+agent='' proxy='' clock='' proxy_url=''
+to_messenger='' never='' # file descriptors
+stopping=''
+
+main() {
+  trap stop TERM INT
+  trap : PIPE
+  read_owner
+  read_run
+  read_base_url
+  check_privileges
+  raise_firewall
+  check_firewall
+  start_proxy
+  start_clock
+  start_agent
+  wait_for_the_end
+}
+
+say() { echo "entry: $*" >&2; }
+
+die() {
+  say "$*"
+  exit 5
+}
+
+# --- first: the key leaves the environment ------------------------------------
+
+# /proc/1/environ shows what a process was started with for as long as it lives, `unset` or not. So the key goes into
+# a pipe, and this script is started again without it.
+hide_the_key() {
+  local name kept_settings=()
+  [[ ${OPENCODE_API_KEY:-} =~ ^[[:graph:]]{1,4000}$ ]] || die 'OPENCODE_API_KEY is missing, or no key'
+  for name in "${kept[@]}" OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL; do
+    [[ -z ${!name:-} ]] || kept_settings+=("$name=${!name}")
+  done
+  exec 3<<<"$OPENCODE_API_KEY"
+  exec env -i "${kept_settings[@]}" "$here/entry.sh" locked
+}
+
+# --- the facts of the run, read before there is an agent ----------------------
+
+as_agent() { "${become_agent[@]}" "$@"; }
+
+read_owner() {
+  read -r uid gid < <(stat -c '%u %g' /workspace)
+  if [[ $uid == 0 ]]; then uid=1000 gid=1000; fi
+  if [[ $gid == 0 ]]; then gid=$uid; fi
+  [[ $uid =~ ^[1-9][0-9]*$ && $gid =~ ^[1-9][0-9]*$ ]] || die 'the owner of /workspace cannot be read'
+  become_agent=(setpriv --reuid "$uid" --regid "$gid" --clear-groups "${drop_privileges[@]}")
+}
+
+# As the agent: root without DAC_OVERRIDE cannot read a folder that is closed to others.
+read_run() {
+  local line
+  while IFS= read -r line; do
+    case $line in
+      seconds=*) seconds=${line#*=} ;;
+      reject=*) rejected+=("${line#*=}") ;;
+    esac
+  done < <(as_agent head -c 65536 /harness-state/run.txt)
+  [[ $seconds =~ ^[1-9][0-9]{0,4}$ ]] || die '/harness-state/run.txt cannot be read, or says no seconds'
+}
+
+read_base_url() {
+  base_url=${OPENCODE_BASE_URL:-$opencode_zen}
+  base_url=${base_url%/}
+  [[ $base_url =~ ^(https?)://(\[([0-9a-fA-F:]+)\]|[A-Za-z0-9.-]+)(:([0-9]+))?(/[A-Za-z0-9._~/%+@-]*)?$ ]] \
+    || die 'OPENCODE_BASE_URL is not a URL'
+  model_host=${BASH_REMATCH[3]:-${BASH_REMATCH[2]}}
+  model_port=${BASH_REMATCH[5]:-$([[ ${BASH_REMATCH[1]} == https ]] && echo 443 || echo 80)}
+}
+
+# --- the lock -----------------------------------------------------------------
+
+# setpriv keeps a bounding set that it may not drop, and says nothing: so look.
+check_privileges() {
+  local status
+  status=$(as_agent cat /proc/self/status) || die 'cannot become the unprivileged user: SETUID and SETGID are needed'
+  [[ $(grep -cE '^Cap(Inh|Prm|Eff|Bnd|Amb):[[:space:]]+0+$' <<<"$status") == 5 ]] \
+    || die 'the agent would keep capabilities: SETPCAP is needed'
+  grep -qE '^NoNewPrivs:[[:space:]]+1$' <<<"$status" || die 'the agent could gain privileges'
+  grep -qE "^Uid:([[:space:]]+$uid){4}\$" <<<"$status" || die "the agent would not be user $uid"
+  grep -qE "^Gid:([[:space:]]+$gid){4}\$" <<<"$status" || die "the agent would not be in group $gid"
+  grep -qE '^Groups:[[:space:]]*$' <<<"$status" || die 'the agent would keep groups'
+}
+
+# One address a line, of one family: 4 or 6.
+resolve() { { getent "ahostsv$1" "$2" || true; } | awk '{ print $1 }' | sort -u; }
+
+# The addresses of the model are allowed to root alone, that is to the proxy: for a model on the local network, whose
+# address is rejected otherwise, at exactly its port.
+model_rules() {
+  local address
+  for address in $(resolve 4 "$model_host"); do
+    echo "meta skuid 0 ip daddr $address tcp dport $model_port accept"
+  done
+  for address in $(resolve 6 "$model_host"); do
+    [[ $address == ::ffff:* ]] || echo "meta skuid 0 ip6 daddr $address tcp dport $model_port accept"
+  done
+}
+
+# The resolvers may be on the local network: their port 53, and nothing else of them.
+resolver_rules() {
+  local keyword address family
+  while read -r keyword address _; do
+    [[ $keyword == nameserver ]] || continue
+    family=$(family_of "$address") || continue
+    echo "$family daddr $address meta l4proto { tcp, udp } th dport 53 accept"
+  done </etc/resolv.conf
+}
+
+reject_rules() {
+  local address family
+  for address in "${rejected[@]}"; do
+    family=$(family_of "$address") || die "run.txt: reject is no address: $address"
+    echo "$family daddr $address reject"
+  done
+}
+
+family_of() {
+  if [[ $1 =~ ^[0-9]{1,3}(\.[0-9]{1,3}){3}$ ]]; then
+    echo ip
+  elif [[ $1 =~ ^[0-9a-fA-F]*:[0-9a-fA-F:.]*$ ]]; then
+    echo ip6
+  else
+    return 1
+  fi
+}
+
+# What is not the public internet (the special-purpose address registries of IANA, RFC 6890), and multicast.
+# Neighbour discovery is the kernel's own, without which IPv6 has no next hop.
+raise_firewall() {
+  nft -f - <<RULES || die 'the firewall cannot be raised: NET_ADMIN and nftables are needed'
+flush ruleset
+table inet forklift {
+  chain output {
+    type filter hook output priority 0; policy accept;
+    oifname "lo" accept
+$(model_rules)
+$(resolver_rules)
+$(reject_rules)
+    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept
+    ip daddr { 0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
+      192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/3 } reject
+    ip6 daddr { ::/127, ::ffff:0:0/96, 64:ff9b:1::/48, 2001::/23, 2002::/16, fc00::/7, fe80::/9, ff00::/8 } reject
+  }
+}
+RULES
+}
+
+# Its effect, not its listing. A datagram that the firewall rejects fails with EPERM at once: nothing in the network
+# can answer so, and a rule that is missing cannot look like it.
+check_firewall() {
+  local address answer gateway
+  gateway=$(default_gateway) || die 'the container has no network'
+  if as_agent nft flush ruleset 2>/dev/null; then die 'the agent could remove the firewall'; fi
+  for address in "$gateway" 10.255.255.254 172.31.255.254 192.168.255.254 169.254.169.254 100.127.255.254 "${rejected[@]}"; do
+    answer=$(udp_error "$address") || true
+    [[ $answer == *'Operation not permitted' ]] || die "the firewall does not hold: $address ${answer:-was reached}"
+  done
+  if tcp_connects "$gateway"; then die "the firewall does not hold: $gateway answered"; fi
+  say "closed: user $uid:$gid, no capabilities, private addresses and ${#rejected[@]} of the host rejected"
+}
+
+# From the kernel's table of routes, where addresses are little-endian hexadecimal.
+default_gateway() {
+  local destination hex
+  while read -r _ destination hex _; do
+    [[ $destination == 00000000 ]] || continue
+    printf '%d.%d.%d.%d\n' "0x${hex:6:2}" "0x${hex:4:2}" "0x${hex:2:2}" "0x${hex:0:2}"
+    return
+  done </proc/net/route
+  return 1
+}
+
+# shellcheck disable=SC2016 # $1 is the inner shell's
+udp_error() { as_agent timeout 5 bash -c 'echo >"/dev/udp/$1/9"' check "$1" 2>&1 | tail -n 1; }
+
+# shellcheck disable=SC2016
+tcp_connects() { as_agent timeout 2 bash -c 'exec 4<>"/dev/tcp/$1/53"' check "$1" 2>/dev/null; }
+
+# --- who runs inside ----------------------------------------------------------
+
+# Root without capabilities: out of the agent's reach, and no more than a user itself. The key comes by a pipe.
+start_proxy() {
+  local key port to_proxy
+  IFS= read -r key <&3 || die 'the key is gone'
+  exec 3<&-
+  coproc PROXY {
+    cd "$here" && exec setpriv "${drop_privileges[@]}" \
+      env -i BUN_BE_BUN=1 PATH="$PATH" NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
+      opencode "$here/proxy.mjs" /workspace
+  }
+  proxy=$PROXY_PID to_proxy=${PROXY[1]}
+  echo "$base_url $key" >&"$to_proxy"
+  exec {to_proxy}>&-
+  key=''
+  IFS= read -r -t 20 port <&"${PROXY[0]}" || die 'the proxy did not start'
+  [[ $port =~ ^[0-9]+$ ]] || die 'the proxy did not start'
+  proxy_url=http://127.0.0.1:$port
+}
+
+# A process of root's, started before the agent: it can neither be stopped nor outrun.
+start_clock() {
+  sleep $((seconds + overtime)) &
+  clock=$!
+  exec {never}<> <(:) # yields no line, ever: `read -t` from it is a sleep without a fork
+}
+
+# Root without CAP_KILL cannot signal the agent's user: a process of that user, waiting for one line, does it.
+start_agent() {
+  local name settings=()
+  [[ -z $stopping ]] || finish 2
+  # shellcheck disable=SC2016 # $agent is the inner shell's
+  exec {to_messenger}> >(exec "${become_agent[@]}" bash -c 'read -r agent && kill -TERM "$agent"' 2>/dev/null)
+  [[ -z ${OPENCODE_BASE_URL:-} ]] || OPENCODE_BASE_URL=$proxy_url
+  for name in "${kept[@]}" OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL; do
+    [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
+  done
+  (
+    exec {to_messenger}>&- {never}<&-
+    cd /workspace && exec "${become_agent[@]}" env -i "${settings[@]}" \
+      OPENCODE_API_KEY=held-by-the-proxy FORKLIFT_PROXY="$proxy_url" \
+      "$here/seccomp.pl" "$here/run.sh"
+  ) </dev/null >/dev/null 2>&1 &
+  agent=$!
+  say 'the agent starts'
+}
+
+stop() {
+  stopping=yes
+  if [[ -n $agent ]]; then echo "$agent" >&"$to_messenger" || true; fi
+}
+
+# No forks from here on: an agent that takes every process there is must not keep this one from ending.
+wait_for_the_end() {
+  local code=0 ended=''
+  if [[ -z $stopping ]]; then wait -n -p ended "$agent" "$proxy" "$clock" || code=$?; fi
+  case ${ended:-} in
+    "$agent") finish "$code" ;;
+    "$proxy") die 'the proxy ended' ;;
+    "$clock") say "still running $overtime seconds after its time" && stop ;;
+    *) say 'told to stop' ;;
+  esac
+  pause_until_agent_ends
+  [[ ! -e /proc/$agent ]] || finish 2
+  code=0
+  wait "$agent" || code=$?
+  if [[ $code == 0 || $code == 4 ]]; then finish "$code"; else finish 2; fi
+}
+
+pause_until_agent_ends() {
+  local ends=$((SECONDS + grace))
+  while ((SECONDS < ends)) && [[ -e /proc/$agent ]]; do
+    read -r -t 0.1 -u "$never" || true
+  done
+}
+
+finish() {
+  case $1 in
+    0 | 2 | 4) exit "$1" ;;
+    *) exit 5 ;;
+  esac
+}
+
+[[ $$ == 1 ]] || die 'this is the entry point of the container, and nothing else'
+if [[ ${1:-} == locked ]]; then main; else hide_the_key; fi
