@@ -26,3 +26,50 @@ export function visiblePath(path: Path): string {
   if (Buffer.from(text).equals(bytes)) return visible(text)
   return path.replace(/[^\x20-\x7e]/g, byte => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
+
+/** Where a run's lines go. Steps and good ends to standard output, failures to standard error, so that a pipe can tell. */
+export type Reporter = {
+  /** A step begins, or something is worth a line. Without a terminal it is held back until {@link Reporter.begin}. */
+  step: (text: string) => void
+  /** What is going on right now; on a terminal only. */
+  live: (text: string) => void
+  /** From here on there is something to do: what was held back is printed. */
+  begin: () => void
+  /** The last line. */
+  end: (text: string, failed: boolean) => void
+}
+
+/** `name` tells the lines of many forks apart in one log. Colours and live lines are for terminals alone. */
+export function reporterFor(name: string, out = process.stdout, err = process.stderr): Reporter {
+  const terminal = Boolean(out.isTTY)
+  const colour = terminal && !process.env.NO_COLOR
+  const paint = (code: number, text: string) => (colour ? `\x1b[${code}m${text}\x1b[0m` : text)
+  const clear = () => terminal && out.write('\r\x1b[K')
+  const line = (text: string) => (terminal ? text : `${new Date().toTimeString().slice(0, 8)} ${name}: ${text}`)
+  let held: string[] | undefined = terminal ? undefined : []
+  const print = (text: string) => (held ? held.push(text) : out.write(`${text}\n`))
+  const begin = () => {
+    const lines = held ?? []
+    held = undefined
+    for (const text of lines) print(text)
+  }
+  return {
+    begin,
+    step: text => {
+      clear()
+      print(line(`${paint(2, terminal ? '· ' : '')}${visible(text)}`))
+    },
+    live: text => {
+      if (!terminal) return
+      clear()
+      out.write(paint(2, `  ${visible(text)}`.slice(0, (out.columns || 80) - 1)))
+    },
+    end: (text, failed) => {
+      clear()
+      if (failed) begin()
+      const words = visibleLines(text)
+      if (failed) err.write(`${line(paint(31, terminal ? `✗ ${words}` : words))}\n`)
+      else if (!held) out.write(`${line(paint(32, terminal ? `✓ ${words}` : words))}\n`)
+    },
+  }
+}

@@ -1,0 +1,325 @@
+/** GitHub: where origin lives, which token opens it, what is asked of it, and its errors in words. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Octokit } from '@octokit/core'
+import * as v from 'valibot'
+import type { Shell } from 'zx/core'
+import { Failure } from './outcome.ts'
+import { visible } from './terminal.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** A repository on a GitHub: `web` is its page, `api` the address of that GitHub's REST API. */
+export type Place = { host: string; owner: string; name: string; web: string; api: string }
+export type Token = { value: string; source: string }
+
+/** Splits a remote's URL, with a scheme or in scp's form. Undefined for a path on this machine. */
+export function parseRemote(url: string): { host: string; path: string } | undefined {
+  const form = url.includes('://')
+    ? /^[a-z][a-z0-9+.-]*:\/\/(?:[^/]*@)?(\[[^\]]*\]|[^/:]+)(?::\d+)?\/+(.+)$/i
+    : /^(?:[^/@]*@)?([^/:]+):(.+)$/
+  const [, host, path] = form.exec(url) ?? []
+  if (!host || !path || url.startsWith('file:')) return undefined
+  return { host: host.toLowerCase(), path: path.replace(/^\/+|\/+$|(\.git)?\/*$/g, '') }
+}
+
+/** Whether two URLs name the same repository, whatever their scheme, user and ending. */
+export function sameRepository(one: string, other: string): boolean {
+  const normal = (url: string) => {
+    const remote = parseRemote(url)
+    return remote ? `${remote.host}/${remote.path}`.toLowerCase() : url.replace(/^file:\/\/|(\/?\.git)?\/*$/g, '')
+  }
+  return normal(one) === normal(other)
+}
+
+/** A URL without user and password. */
+export const withoutCredentials = (url: string): string => url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1')
+
+/**
+ * Which GitHub a remote is on, by the first of its URLs (as configured, then as git rewrites it) whose host has a dot.
+ * Whether a host that is neither github.com nor ghe.com is a GitHub at all, only a token for it can tell: {@link findToken}.
+ */
+export function placeOf(urls: string[], env: Environment): Place | undefined {
+  const remote = urls.map(parseRemote).find(candidate => candidate?.host.includes('.'))
+  const [, owner, name] = /^([\w.-]+)\/([\w.-]+)$/.exec(remote?.path ?? '') ?? []
+  if (!remote || !owner || !name) return undefined
+  const host = remote.host.replace(/^(ssh|www)\.github\.com$/, 'github.com')
+  return { host, owner, name, web: `https://${host}/${owner}/${name}`, api: env.GITHUB_API_URL || apiOf(host) }
+}
+
+function apiOf(host: string): string {
+  if (host === 'github.com') return 'https://api.github.com'
+  return host.endsWith('.ghe.com') ? `https://api.${host}` : `https://${host}/api/v3`
+}
+
+/** The first token there is for a host; only github.com and ghe.com are asked of git's own credential helpers. */
+export async function findToken(host: string, env: Environment, sh: Shell): Promise<Token | undefined> {
+  const hosted = host === 'github.com' || host.endsWith('.ghe.com')
+  const names = hosted ? ['GH_TOKEN', 'GITHUB_TOKEN'] : ['GH_ENTERPRISE_TOKEN', 'GITHUB_ENTERPRISE_TOKEN']
+  const named = names.find(name => env[name])
+  if (named) return checkToken(env[named] ?? '', named)
+  const patient = sh({ nothrow: true, timeout: '20s' })
+  const gh = await patient`gh auth token --hostname ${host}`
+  if (gh.exitCode === 0 && gh.stdout.trim()) return checkToken(gh.stdout, 'gh auth token')
+  if (!hosted) return undefined
+  const asked = { nothrow: true, timeout: '20s', input: `protocol=https\nhost=${host}\n\n`, stdio: 'pipe' } as const
+  const filled = await sh(asked)`git credential fill`
+  const password = /^password=(.+)$/m.exec(filled.exitCode === 0 ? filled.stdout : '')?.[1]
+  return password ? checkToken(password, "git's credential helper") : undefined
+}
+
+function checkToken(text: string, source: string): Token {
+  const value = text.trim()
+  if (/^[\x21-\x7e]+$/.test(value)) return { value, source }
+  throw new Failure(`The token from ${source} has characters that no token has: set it again.`)
+}
+
+/**
+ * The environment in which git gets the token for a host from a helper that stands behind the user's own ones. Only over
+ * https (and to this machine): a token is not for the open wire.
+ */
+export function credentialHelper(url: string, token: Token, env: Environment): Record<string, string> {
+  const [, base] = /^(https:\/\/(?:[^/]*@)?[^/]+|http:\/\/(?:127\.0\.0\.1|localhost)(?::\d+)?)\//i.exec(url) ?? []
+  if (!base) return {}
+  const next = Number(env.GIT_CONFIG_COUNT ?? 0)
+  const answer = 'printf "username=x-access-token\\npassword=%s\\n" "$FORKLIFT_GIT_TOKEN"'
+  return {
+    FORKLIFT_GIT_TOKEN: token.value,
+    GIT_CONFIG_COUNT: String(next + 1),
+    [`GIT_CONFIG_KEY_${next}`]: `credential.${withoutCredentials(`${base}/`).slice(0, -1)}.helper`,
+    [`GIT_CONFIG_VALUE_${next}`]: `!f() { test "$1" = get && ${answer}; }; f`,
+  }
+}
+
+const RepositorySchema = v.object({
+  full_name: v.string(),
+  archived: v.optional(v.boolean(), false),
+  permissions: v.optional(v.object({ push: v.boolean() })),
+  allow_merge_commit: v.optional(v.boolean()),
+  allow_squash_merge: v.optional(v.boolean()),
+  allow_rebase_merge: v.optional(v.boolean()),
+  parent: v.optional(v.object({ full_name: v.string() })),
+})
+const RulesSchema = v.array(v.object({ type: v.string(), parameters: v.optional(v.looseObject({})) }))
+const OidSchema = v.pipe(v.string(), v.regex(/^[0-9a-f]{40,64}$/))
+const PullSchema = v.object({
+  number: v.number(),
+  html_url: v.string(),
+  title: v.string(),
+  body: v.nullish(v.string(), ''),
+  merged_at: v.nullish(v.string()),
+  merge_commit_sha: v.nullish(OidSchema),
+  head: v.object({ ref: v.string(), sha: OidSchema, repo: v.nullish(v.object({ full_name: v.string() })) }),
+})
+const PersonSchema = v.nullish(v.object({ login: v.string(), type: v.optional(v.string()) }))
+const ReviewSchema = v.object({ user: PersonSchema, state: v.string(), submitted_at: v.optional(v.string()) })
+const CommentSchema = v.object({ user: PersonSchema, created_at: v.string() })
+
+export type Pull = v.InferOutput<typeof PullSchema>
+export type Buttons = { merge: boolean; squash: boolean; rebase: boolean }
+/** What GitHub says of a repository. `scopes` are those of a classic token; undefined where the token has none to read. */
+export type Repository = {
+  fullName: string
+  parent?: string
+  archived: boolean
+  mayPush: boolean
+  buttons?: Buttons
+} & {
+  scopes?: string[]
+}
+
+/** One repository on GitHub, seen with one token. `signal` ends what is under way. */
+export class GitHub {
+  readonly #octokit: Octokit
+  constructor(
+    readonly place: Place,
+    readonly token: Token,
+    readonly signal: AbortSignal,
+  ) {
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    this.#octokit = new Octokit({ auth: token.value, baseUrl: place.api, userAgent: 'forklift', log })
+  }
+
+  get repo(): { owner: string; repo: string } {
+    return { owner: this.place.owner, repo: this.place.name }
+  }
+
+  async repository(where = this.repo): Promise<Repository> {
+    const { data, headers } = await this.#ask(RepositorySchema, 'GET /repos/{owner}/{repo}', where)
+    const { allow_merge_commit: merge, allow_squash_merge: squash, allow_rebase_merge: rebase } = data
+    const scopes = headers['x-oauth-scopes']
+    return {
+      fullName: data.full_name,
+      archived: data.archived,
+      mayPush: data.permissions?.push ?? true,
+      ...(data.parent && { parent: data.parent.full_name }),
+      ...(merge !== undefined && { buttons: { merge, squash: squash ?? false, rebase: rebase ?? false } }),
+      ...(typeof scopes === 'string' && scopes !== '' && { scopes: scopes.split(/, */) }),
+    }
+  }
+
+  /** The types of the rules that hold for a branch; none where this GitHub does not know rules or does not say. */
+  async rulesFor(branch: string): Promise<string[]> {
+    const route = 'GET /repos/{owner}/{repo}/rules/branches/{branch}'
+    const rules = await this.#ask(RulesSchema, route, { ...this.repo, branch, per_page: 100 }).catch(() => undefined)
+    return rules?.data.map(rule => rule.type) ?? []
+  }
+
+  /** Pull requests into `base`, the most recently updated first, from branches of this repository alone. */
+  async pulls(query: { state: 'open' | 'closed' | 'all'; base: string; head?: string }): Promise<Pull[]> {
+    const route = 'GET /repos/{owner}/{repo}/pulls'
+    const params = { ...this.repo, ...query, sort: 'updated', direction: 'desc', per_page: 100 }
+    const found: Pull[] = []
+    for (let page = 1; page <= (query.state === 'open' ? 10 : 2); page++) {
+      const { data } = await this.#ask(v.array(PullSchema), route, { ...params, page })
+      found.push(...data)
+      if (data.length < 100) break
+    }
+    const ours = `${this.place.owner}/${this.place.name}`.toLowerCase()
+    return found.filter(pull => pull.head.repo?.full_name.toLowerCase() === ours)
+  }
+
+  /** Whether a pull request is approved, and when a person last said anything on it (ISO time, '' for never). */
+  async attention(pull: Pull): Promise<{ approved: boolean; lastSign: string }> {
+    const common = { ...this.repo, per_page: 100 }
+    const [reviews, comments] = await Promise.all([
+      this.#ask(v.array(ReviewSchema), 'GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews', {
+        ...common,
+        pull_number: pull.number,
+      }),
+      this.#ask(v.array(CommentSchema), 'GET /repos/{owner}/{repo}/issues/{issue_number}/comments', {
+        ...common,
+        issue_number: pull.number,
+      }),
+    ])
+    const isPerson = ({ user }: { user?: v.InferOutput<typeof PersonSchema> }) => user?.type !== 'Bot'
+    const verdicts = new Map<string, string>()
+    for (const { user, state } of reviews.data) {
+      if (['APPROVED', 'CHANGES_REQUESTED', 'DISMISSED'].includes(state)) verdicts.set(user?.login ?? '', state)
+    }
+    const signs = [
+      ...reviews.data.filter(isPerson).map(review => review.submitted_at ?? ''),
+      ...comments.data.filter(isPerson).map(comment => comment.created_at),
+    ]
+    const states = [...verdicts.values()]
+    return {
+      approved: states.includes('APPROVED') && !states.includes('CHANGES_REQUESTED'),
+      lastSign: signs.sort().at(-1) ?? '',
+    }
+  }
+
+  /** The message of a commit that is no longer to be had from a branch. */
+  async commitMessage(sha: string): Promise<string> {
+    const route = 'GET /repos/{owner}/{repo}/git/commits/{commit_sha}'
+    const { data } = await this.#ask(v.object({ message: v.string() }), route, { ...this.repo, commit_sha: sha })
+    return data.message
+  }
+
+  async open(pull: { title: string; head: string; base: string; body: string; draft: boolean }): Promise<Pull> {
+    try {
+      return (await this.#ask(PullSchema, 'POST /repos/{owner}/{repo}/pulls', { ...this.repo, ...pull })).data
+    } catch (error) {
+      if (!(error instanceof GitHubError) || error.status !== 422) throw error
+      const head = `${this.place.owner}:${pull.head}`
+      const existing = (await this.pulls({ state: 'open', base: pull.base, head })).find(
+        it => it.head.ref === pull.head,
+      )
+      if (existing) return existing
+      if (pull.draft) return await this.open({ ...pull, draft: false })
+      throw error
+    }
+  }
+
+  async update(pull: Pull, text: { title: string; body: string }): Promise<Pull> {
+    const route = 'PATCH /repos/{owner}/{repo}/pulls/{pull_number}'
+    return (await this.#ask(PullSchema, route, { ...this.repo, pull_number: pull.number, ...text })).data
+  }
+
+  /** Asks once, and again a bounded number of times where GitHub says that later is better. */
+  async #ask<S extends v.GenericSchema>(schema: S, route: string, params: Record<string, unknown>) {
+    for (let attempt = 1; ; attempt++) {
+      this.signal.throwIfAborted()
+      const signal = AbortSignal.any([this.signal, AbortSignal.timeout(30_000)])
+      try {
+        const { data, headers } = await this.#octokit.request(route, { ...params, request: { signal } })
+        const parsed = v.safeParse(schema, data)
+        if (parsed.success) return { data: parsed.output, headers: headers as Record<string, unknown> }
+        throw new Failure(
+          `${this.place.api} does not answer as GitHub does: check GITHUB_API_URL and any proxy between.`,
+        )
+      } catch (error) {
+        this.signal.throwIfAborted()
+        if (error instanceof Failure) throw error
+        const seconds = secondsToWait(error as Answer, attempt)
+        if (seconds === undefined) throw this.#inWords(error as Answer)
+        await sleep(seconds * 1000, undefined, { signal: this.signal })
+      }
+    }
+  }
+
+  #inWords(error: Answer): GitHubError {
+    const repository = `${this.place.owner}/${this.place.name}`
+    return new GitHubError(explain(error, repository, this.token.source, this.place.api), error.status)
+  }
+}
+
+/** An answer of GitHub that is no success; `status` is undefined or 500 without headers where there was no answer. */
+type Answer = Error & {
+  status?: number
+  response?: { headers: Record<string, string | undefined>; data?: { message?: string; errors?: unknown[] } }
+}
+
+export class GitHubError extends Failure {
+  constructor(
+    message: string,
+    readonly status: number | undefined,
+  ) {
+    super(message)
+  }
+}
+
+/** GitHub's advice on limits: wait for retry-after, else for the reset of the limit, else a minute. */
+const LONGEST_WAIT = 60
+const isLimit = ({ status, response }: Answer): boolean =>
+  status === 429 ||
+  (status === 403 &&
+    (response?.headers['x-ratelimit-remaining'] === '0' ||
+      response?.headers['retry-after'] !== undefined ||
+      /rate limit/i.test(response?.data?.message ?? '')))
+
+function limitEnds({ response }: Answer): number {
+  const { 'retry-after': after, 'x-ratelimit-reset': reset } = response?.headers ?? {}
+  if (after) return Number(after)
+  return reset ? Number(reset) - Date.now() / 1000 + 1 : LONGEST_WAIT
+}
+
+function secondsToWait(error: Answer, attempt: number): number | undefined {
+  if (attempt > 3) return undefined
+  if (isLimit(error)) return limitEnds(error) <= LONGEST_WAIT ? Math.max(limitEnds(error), 1) : undefined
+  return !error.response || (error.status ?? 0) >= 500 ? attempt ** 2 / 4 : undefined
+}
+
+function explain(error: Answer, repository: string, source: string, api: string): string {
+  const { status, response } = error
+  const said = visible(response?.data?.message ?? '').slice(0, 200)
+  if (!response) return `${api} can't be reached (${visible(error.message).slice(0, 120)}): check the network.`
+  if (isLimit(error)) {
+    const minutes = Math.ceil(limitEnds(error) / 60)
+    return `GitHub's rate limit for the token from ${source} is used up: run forklift again in ${minutes} min.`
+  }
+  if (status === 401)
+    return `GitHub does not take the token from ${source} (401): it is wrong or has expired, renew it.`
+  if (status === 403) {
+    const rights = 'let it write contents and pull requests, and authorise it for single sign-on where there is any'
+    return `The token from ${source} may not do this in ${repository} (403, "${said}"): ${rights}.`
+  }
+  if (status === 404)
+    return `GitHub shows no ${repository} to the token from ${source} (404): check its name and access.`
+  if (status === 410) return `${repository} has this switched off (410, "${said}"): enable it in its settings.`
+  if (status === 422) return `GitHub refused this for ${repository} (422, "${said}${details(response.data?.errors)}").`
+  return `GitHub answers with an error of its own (${status}): run forklift again later.`
+}
+
+function details(errors: unknown[] | undefined): string {
+  const messages = v.safeParse(v.array(v.object({ message: v.string() })), errors ?? [])
+  return messages.success ? messages.output.map(({ message }) => `; ${visible(message).slice(0, 200)}`).join('') : ''
+}
