@@ -12,64 +12,19 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { clean, conflict, git, isMerged, type Scene as Repository, setScene } from './harness-scene.ts'
 
 const harness = join(import.meta.dir, '../harness/run.sh')
 const root = mkdtempSync(join(tmpdir(), 'forklift-harness-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-type Files = Record<string, string | null> // null deletes
-type Scene = {
-  base?: Files
-  fork?: Files
-  upstream?: Files
-  upstreamMessage?: string
-  branch?: string
-  upstreamBranch?: string
-  seconds?: number
-  forkContext?: string
-  runFile?: string
+type Scene = Repository & {
   env?: Record<string, string>
   agent?: string // shell, run as `opencode run …`, in the workspace
 }
 
-const conflict: Scene = {
-  base: { 'greeting.txt': 'hello\n', 'other.txt': 'one\n' },
-  fork: { 'greeting.txt': 'hello, fork\n' },
-  upstream: { 'greeting.txt': 'hello, upstream\n', 'other.txt': 'two\n' },
-}
-const clean: Scene = {
-  base: { 'fork.txt': 'a\n', 'upstream.txt': 'a\n' },
-  fork: { 'fork.txt': 'b\n' },
-  upstream: { 'upstream.txt': 'b\n' },
-}
 const resolve = "printf 'hello, both\\n' >greeting.txt; git commit -qam 'Merge upstream; tests: none found'"
 const sayDone = `say 'All done.'; finish stop`
-
-const gitEnv = {
-  PATH: process.env.PATH ?? '',
-  GIT_CONFIG_GLOBAL: '/dev/null',
-  GIT_CONFIG_NOSYSTEM: '1',
-  GIT_AUTHOR_NAME: 'Someone',
-  GIT_AUTHOR_EMAIL: 'someone@example.invalid',
-  GIT_COMMITTER_NAME: 'Someone',
-  GIT_COMMITTER_EMAIL: 'someone@example.invalid',
-}
-
-function git(cwd: string, ...args: string[]): string {
-  const run = Bun.spawnSync(['git', ...args], { cwd, env: gitEnv })
-  if (run.exitCode !== 0) throw new Error(`git ${args.join(' ')}: ${run.stderr}`)
-  return run.stdout.toString().trim()
-}
-
-function commit(cwd: string, message: string, files: Files): string {
-  for (const [name, content] of Object.entries(files)) {
-    if (content === null) rmSync(join(cwd, name))
-    else writeFileSync(join(cwd, name), content)
-  }
-  git(cwd, 'add', '--all')
-  git(cwd, 'commit', '-q', '--allow-empty', '-m', message)
-  return git(cwd, 'rev-parse', 'HEAD')
-}
 
 const standIn = (script: string) => `#!/usr/bin/env bash
 say() { printf '{"type":"text","part":{"type":"text","text":"%s"}}\\n' "$1"; }
@@ -83,37 +38,16 @@ ${script}
 `
 
 function prepare(scene: Scene) {
-  const folder = mkdtempSync(join(root, 'run with spaces '))
-  const workspace = join(folder, 'workspace')
-  const state = join(folder, 'state')
-  const bin = join(folder, 'bin')
-  const temporary = join(folder, 'tmp')
-  for (const path of [workspace, state, bin, temporary]) mkdirSync(path)
-  const branch = scene.branch ?? 'main'
-  const upstreamBranch = scene.upstreamBranch ?? 'main'
-  git(workspace, 'init', '-q', '-b', branch, '--template=')
-  const base = commit(workspace, 'base', scene.base ?? {})
-  const upstream = commit(workspace, scene.upstreamMessage ?? 'upstream moves on', scene.upstream ?? {})
-  git(workspace, 'reset', '-q', '--hard', base)
-  const start = commit(workspace, 'the fork differs', scene.fork ?? {})
-  git(workspace, 'update-ref', `refs/remotes/upstream/${upstreamBranch}`, upstream)
-  mkdirSync(join(workspace, '.git/info'), { recursive: true })
-  writeFileSync(join(workspace, '.git/info/exclude'), 'STUCK.md\n')
-  const facts = [
-    `branch=${branch}`,
-    `upstream_branch=${upstreamBranch}`,
-    `start=${start}`,
-    `upstream=${upstream}`,
-    `seconds=${scene.seconds ?? 60}`,
-  ]
-  writeFileSync(join(state, 'run.txt'), scene.runFile ?? `${facts.join('\n')}\n`)
-  if (scene.forkContext) writeFileSync(join(state, 'fork-context.md'), scene.forkContext)
+  const place = setScene(root, scene)
+  const bin = join(place.folder, 'bin')
+  const temporary = join(place.folder, 'tmp')
+  for (const path of [bin, temporary]) mkdirSync(path)
   writeFileSync(join(bin, 'opencode'), standIn(scene.agent ?? sayDone))
   chmodSync(join(bin, 'opencode'), 0o755)
-  const mark = join(folder, 'agent-ran')
+  const mark = join(place.folder, 'agent-ran')
   const env = {
     PATH: `${bin}:${process.env.PATH}`,
-    HOME: join(folder, 'no-home'),
+    HOME: join(place.folder, 'no-home'),
     TMPDIR: temporary,
     OPENCODE_API_KEY: 'test-key',
     OPENCODE_MODEL: 'test-model',
@@ -122,8 +56,8 @@ function prepare(scene: Scene) {
     OPENCODE_TEST_MARK: mark,
     ...scene.env,
   }
-  const read = (path: string) => readFileSync(join(folder, path), 'utf8')
-  return { folder, workspace, state, temporary, mark, branch, start, upstream, env, read }
+  const read = (path: string) => readFileSync(join(place.folder, path), 'utf8')
+  return { ...place, temporary, mark, env, read }
 }
 
 async function run(scene: Scene, whileRunning?: (run: { pid: number; mark: string; folder: string }) => Promise<void>) {
@@ -140,16 +74,12 @@ async function run(scene: Scene, whileRunning?: (run: { pid: number; mark: strin
     new Response(process.stderr).text(),
     process.exited,
   ])
-  const merged = Bun.spawnSync(['git', 'merge-base', '--is-ancestor', place.upstream, place.branch], {
-    cwd: place.workspace,
-    env: gitEnv,
-  })
   return {
     ...place,
     code,
     output,
     errors,
-    merged: merged.exitCode === 0,
+    merged: isMerged(place.workspace, place.branch, place.upstream),
     agentRan: existsSync(place.mark),
     log: () => place.read('state/logs/harness.log'),
     stuck: () => (existsSync(join(place.workspace, 'STUCK.md')) ? place.read('workspace/STUCK.md') : undefined),
@@ -466,6 +396,7 @@ describe('OpenCode', () => {
     )
     expect(result.read('state/logs/events.jsonl')).toContain(tool)
     expect(readdirSync(result.temporary)).toEqual([])
+    expect(readdirSync(result.state).sort()).toEqual(['instructions.txt', 'logs', 'run.txt'])
     expect(existsSync(join(result.folder, 'no-home'))).toBe(false)
   })
 })
