@@ -6,7 +6,8 @@
 # Takes
 #   WORKSPACE           a repository with <branch> checked out at <start>, and
 #                       refs/remotes/upstream/<upstream_branch> at <upstream>
-#   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line
+#   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS,
+#                       any number of times, is for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
 #   OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY
 #   OPENCODE_BASE_URL   optional: an OpenAI-compatible endpoint in place of OpenCode's own provider
@@ -91,6 +92,7 @@ read_run() {
       seconds)
         [[ $value =~ ^[1-9][0-9]{0,4}$ ]] || die 'run.txt: seconds is not a number from 1 to 99999'
         ;;
+      reject) continue ;; # an address for the firewall: entry.sh's
       *) die "run.txt: unknown line: $line" ;;
     esac
     printf -v "$key" '%s' "$value"

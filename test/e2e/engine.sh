@@ -94,16 +94,15 @@ make_base() {
   fi
   command -v mmdebstrap >/dev/null || install_packages mmdebstrap
   local suite certificates=${NODE_EXTRA_CA_CERTS:-} folder
-  suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  suite=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
   folder=$(mktemp -d)
   say "making $base from $suite packages"
   # shellcheck disable=SC2016 # $1 is mmdebstrap's
-  local -a hooks=(--customize-hook='chroot "$1" useradd --create-home --uid 1000 ubuntu')
+  local hooks=(--customize-hook='chroot "$1" useradd --create-home --uid 1000 ubuntu')
   if [[ -r $certificates ]]; then
     hooks+=(
-      --customize-hook="copy-in $certificates /usr/local/share/ca-certificates"
-      --customize-hook="mv \"\$1/usr/local/share/ca-certificates/${certificates##*/}\" \"\$1/usr/local/share/ca-certificates/local.crt\""
-      --customize-hook='chroot "$1" update-ca-certificates'
+      --customize-hook="upload $certificates /usr/local/share/ca-certificates/local.crt"
+      --customize-hook="chroot \"\$1\" update-ca-certificates"
     )
   fi
   mmdebstrap --quiet --variant=minbase --include=ca-certificates "${hooks[@]}" "$suite" "$folder/base.tar" >&2

@@ -1,0 +1,139 @@
+// One container, started as the host starts it, around a scripted model: what the lock's tests look into.
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isMerged, type Scene, setScene } from '../harness-scene.ts'
+import { type Script, startModel } from './model.ts'
+
+export const IMAGE = 'forklift/kitchen-sink:latest'
+/** Never in a script or an argument as a whole, so that whoever finds it has found the real one. */
+export const KEY = `sk-live-${'k3y'.repeat(4)}-e2e`
+
+const root = mkdtempSync(join(tmpdir(), 'forklift-e2e-'))
+export const removeBoxes = () => rmSync(root, { recursive: true, force: true })
+
+export async function docker(...args: string[]) {
+  const child = Bun.spawn(['docker', ...args], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited])
+  return { code, stdout: stdout.trim(), stderr: stderr.trim() }
+}
+
+/** This machine's own address on a network of the engine: the first one, where the engine names none. */
+async function addressOn(network: string): Promise<string> {
+  const format = '{{with index .IPAM.Config 0}}{{.Gateway}}|{{.Subnet}}{{end}}'
+  const { stdout } = await docker('network', 'inspect', '--format', format, network)
+  const [gateway, subnet = ''] = stdout.split('|')
+  const address = gateway || subnet.replace(/\d+\/\d+$/, '1')
+  if (!/^\d+(\.\d+){3}$/.test(address)) throw new Error(`no address of this machine on the network ${network}`)
+  return address
+}
+
+/** Where containers of the default bridge see this machine: a private address. */
+export const gateway = () => addressOn('bridge')
+
+/** A bridge of our own, so that this machine has one more address. */
+export async function addressOfOurs(subnet: string) {
+  const name = `forklift-e2e-${crypto.randomUUID().slice(0, 8)}`
+  const made = await docker('network', 'create', '--subnet', subnet, name)
+  if (made.code !== 0) throw new Error(made.stderr)
+  return { address: await addressOn(name), remove: () => docker('network', 'rm', name) }
+}
+
+export type BoxOptions = {
+  scene: Scene
+  script: Script
+  /** Who owns both mounts. */
+  owner?: [number, number]
+  /** Before the image's name. */
+  flags?: string[]
+  /** In place of the engine's own, e.g. without one of the capabilities. */
+  capabilities?: string[]
+  env?: Record<string, string>
+  whileRunning?: (box: { name: string; workspace: string; state: string }) => Promise<unknown>
+}
+
+export const CAPABILITIES = ['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP']
+
+export async function box(options: BoxOptions) {
+  const { scene, script, owner = [1000, 1000], flags = [], capabilities = CAPABILITIES } = options
+  const { workspace, state, branch, upstream } = setScene(root, scene)
+  for (const folder of [workspace, state]) {
+    chownSync(folder, ...owner)
+    for (const entry of readdirSync(folder, { recursive: true })) chownSync(join(folder, String(entry)), ...owner)
+  }
+  const model = startModel(await gateway(), script)
+  const name = `forklift-e2e-${crypto.randomUUID()}`
+  const command = [
+    ...[
+      'docker',
+      'run',
+      '--rm',
+      '--stop-timeout',
+      '10',
+      '--pull',
+      'never',
+      '--name',
+      name,
+      '--label',
+      `forklift=${name}`,
+    ],
+    ...['--log-driver', 'none', '--read-only', '--tmpfs', '/tmp:exec,mode=1777,size=512m', '--cap-drop', 'ALL'],
+    ...capabilities.flatMap(capability => ['--cap-add', capability]),
+    ...['--security-opt', 'no-new-privileges', '--pids-limit', '512', '--memory', '4g'],
+    ...['--mount', `type=bind,source=${workspace},target=/workspace`],
+    ...['--mount', `type=bind,source=${state},target=/harness-state`],
+    ...['API_KEY', 'MODEL', 'VARIANT', 'AGENT', 'BASE_URL'].flatMap(setting => ['--env', `OPENCODE_${setting}`]),
+    ...flags,
+    IMAGE,
+  ]
+  const env = {
+    ...process.env,
+    OPENCODE_API_KEY: KEY,
+    OPENCODE_MODEL: 'test-model',
+    OPENCODE_VARIANT: 'high',
+    OPENCODE_AGENT: 'build',
+    OPENCODE_BASE_URL: model.url,
+    ...options.env,
+  }
+  const began = performance.now()
+  const child = Bun.spawn(command, { env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+  const output = Promise.all([child.stdout.text(), child.stderr.text()])
+  try {
+    await options.whileRunning?.({ name, workspace, state })
+    const code = await child.exited
+    const [stdout, stderr] = await output
+    const read = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : '')
+    return {
+      name,
+      code,
+      log: stdout + stderr,
+      seconds: (performance.now() - began) / 1000,
+      merged: isMerged(workspace, branch, upstream),
+      stuck: read(join(workspace, 'STUCK.md')),
+      events: read(join(state, 'logs/events.jsonl')),
+      harnessLog: read(join(state, 'logs/harness.log')),
+      requests: model.requests,
+      toolResults: model.toolResults(),
+      workspace,
+      state,
+    }
+  } finally {
+    model.stop()
+    await docker('rm', '--force', name)
+  }
+}
+
+export type Boxed = Awaited<ReturnType<typeof box>>
+
+export function expectCode(result: Boxed, code: number): void {
+  if (result.code === code) return
+  throw new Error(`exit ${result.code} instead of ${code}:\n${result.log}\n${result.harnessLog.slice(-3000)}`)
+}
+
+export async function appears(path: string, seconds = 60): Promise<void> {
+  const end = Date.now() + seconds * 1000
+  while (!existsSync(path)) {
+    if (Date.now() > end) throw new Error(`${path} did not appear in ${seconds} s`)
+    await Bun.sleep(50)
+  }
+}

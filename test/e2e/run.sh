@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The end-to-end tests: a real Docker Engine, the image's stage `sandbox`, the real OpenCode, a scripted model.
+#
+#   run.sh [ARGUMENT...]      the arguments go to `bun test`
+#
+# An image forklift/kitchen-sink:latest that is there already is kept, and is back when this ends.
+# Where no engine can run, it says so in one line and ends well; not in CI, where that is a failure.
+#
+# Exit codes: those of `bun test`; 1 when the engine or the image could not be made.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+readonly here root=$here/../..
+readonly image=forklift/kitchen-sink:latest kept=forklift/kitchen-sink:before-e2e
+
+clean_up() {
+  if docker image inspect "$kept" >/dev/null 2>&1; then
+    docker tag "$kept" "$image"
+    docker rmi "$kept" >/dev/null
+  else
+    docker rmi --no-prune "$image" >/dev/null 2>&1 || true
+  fi
+  "$here/engine.sh" down
+}
+
+start_engine() {
+  local status=0 host
+  host=$("$here/engine.sh" up) || status=$?
+  if ((status == 3)) && [[ ${CI:-} != true ]]; then
+    echo 'e2e: skipped, no Docker Engine can run here'
+    exit 0
+  fi
+  ((status == 0)) || exit 1
+  if [[ -n $host ]]; then export DOCKER_HOST=$host; fi
+}
+
+# An image that was kept by a run that was killed is the one to keep.
+keep_image() {
+  if docker image inspect "$image" >/dev/null 2>&1 && ! docker image inspect "$kept" >/dev/null 2>&1; then
+    docker tag "$image" "$kept"
+  fi
+}
+
+# As `make image` does, but for the stage, the base, and a builder that is there everywhere.
+build_image() {
+  local base digest
+  base=$("$here/engine.sh" base)
+  digest=$(cd "$root/harness" && for file in *; do printf '%s\0' "$file" && cat "$file" && printf '\0'; done | sha256sum | cut -d ' ' -f 1)
+  echo "e2e: building the image's stage sandbox on $base"
+  DOCKER_BUILDKIT=0 docker build --quiet --target sandbox --tag "$image" --build-arg "BASE=$base" \
+    --build-arg "HARNESS_DIGEST=$digest" --file "$root/docker/kitchen-sink/Dockerfile" "$root/harness" >/dev/null
+}
+
+start_engine
+trap clean_up EXIT
+keep_image
+build_image
+cd "$root"
+bun test --timeout 240000 ./test/e2e/*.e2e.ts "$@"
