@@ -31,9 +31,6 @@ export function sameRepository(one: string, other: string): boolean {
   return normal(one) === normal(other)
 }
 
-/** A URL without user and password. */
-export const withoutCredentials = (url: string): string => url.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1')
-
 /**
  * Which GitHub a remote is on, by the first of its URLs (as configured, then as git rewrites it) whose host has a dot.
  * Whether a host that is neither github.com nor ghe.com is a GitHub at all, only a token for it can tell: {@link findToken}.
@@ -51,9 +48,12 @@ function apiOf(host: string): string {
   return host.endsWith('.ghe.com') ? `https://api.${host}` : `https://${host}/api/v3`
 }
 
+/** Whether GitHub itself runs it: otherwise it is GitHub Enterprise on somebody's own server. */
+export const isHosted = (host: string): boolean => host === 'github.com' || host.endsWith('.ghe.com')
+
 /** The first token there is for a host; only github.com and ghe.com are asked of git's own credential helpers. */
 export async function findToken(host: string, env: Environment, sh: Shell): Promise<Token | undefined> {
-  const hosted = host === 'github.com' || host.endsWith('.ghe.com')
+  const hosted = isHosted(host)
   const names = hosted ? ['GH_TOKEN', 'GITHUB_TOKEN'] : ['GH_ENTERPRISE_TOKEN', 'GITHUB_ENTERPRISE_TOKEN']
   const named = names.find(name => env[name])
   if (named) return checkToken(env[named] ?? '', named)
@@ -78,14 +78,15 @@ function checkToken(text: string, source: string): Token {
  * https (and to this machine): a token is not for the open wire.
  */
 export function credentialHelper(url: string, token: Token, env: Environment): Record<string, string> {
-  const [, base] = /^(https:\/\/(?:[^/]*@)?[^/]+|http:\/\/(?:127\.0\.0\.1|localhost)(?::\d+)?)\//i.exec(url) ?? []
-  if (!base) return {}
+  const [, scheme, host] =
+    /^(https:\/\/|http:\/\/(?=[^/]*\b(?:127\.0\.0\.1|localhost)[:/]))(?:[^/]*@)?([^/]+)\//i.exec(url) ?? []
+  if (!host) return {}
   const next = Number(env.GIT_CONFIG_COUNT ?? 0)
   const answer = 'printf "username=x-access-token\\npassword=%s\\n" "$FORKLIFT_GIT_TOKEN"'
   return {
     FORKLIFT_GIT_TOKEN: token.value,
     GIT_CONFIG_COUNT: String(next + 1),
-    [`GIT_CONFIG_KEY_${next}`]: `credential.${withoutCredentials(`${base}/`).slice(0, -1)}.helper`,
+    [`GIT_CONFIG_KEY_${next}`]: `credential.${scheme}${host}.helper`,
     [`GIT_CONFIG_VALUE_${next}`]: `!f() { test "$1" = get && ${answer}; }; f`,
   }
 }

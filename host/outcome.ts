@@ -1,22 +1,10 @@
 /** How a run can end: the exit codes, and the one error that carries one. */
-
-export const EXIT = {
-  done: 0,
-  error: 1,
-  timedOut: 2,
-  refused: 3,
-  stuck: 4,
-  agentFailed: 5,
-  usage: 64,
-  interrupted: 130,
-  terminated: 143,
-} as const
-
+const ends = { done: 0, error: 1, timedOut: 2, refused: 3, stuck: 4, agentFailed: 5, usage: 64 } as const
+export const EXIT = { ...ends, interrupted: 130, terminated: 143 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /** An end that a user can meet: its message is one sentence that says what happened and what to do next. */
 export class Failure extends Error {
-  override name = 'Failure'
   constructor(
     message: string,
     readonly code: ExitCode = EXIT.error,

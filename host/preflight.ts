@@ -4,176 +4,132 @@ import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { Shell } from 'zx/core'
 import { bytesOf, fields, type Oid, shellIn } from './git.ts'
-import {
-  credentialHelper,
-  findToken,
-  GitHub,
-  parseRemote,
-  placeOf,
-  type Repository,
-  sameRepository,
-  withoutCredentials,
-} from './github.ts'
+import { credentialHelper, findToken, GitHub, isHosted, parseRemote, placeOf, sameRepository } from './github.ts'
 import { Failure } from './outcome.ts'
-import { type OpenCode, type Options, openCodeFile, readOpenCode, stateFolder, timeLimit } from './settings.ts'
-import { visible } from './terminal.ts'
+import { type Options, openCodeFile, readOpenCode, stateFolder, timeLimit } from './settings.ts'
+import { firstLine, type Report, visible } from './terminal.ts'
 
 export const IMAGE = 'forklift/kitchen-sink:latest'
 const HARNESS = join(import.meta.dir, '../harness')
 const SSH_OPTIONS = '-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4'
 
+type Name = 'origin' | 'upstream'
+type Checkout = Awaited<ReturnType<typeof theCheckout>>
 /** A remote as it answered: its default branch, that branch's commit, and all branches. `url` has no credentials. */
-export type Remote = { name: 'origin' | 'upstream'; url: string; branch: string; tip: Oid; heads: Map<string, Oid> }
-export type Fork = {
-  top: string
-  project: string
-  /** The user's repository: its object folder and object format. */
-  objects: string
-  format: string
-  /** Where runs are kept. */
-  state: string
-  /** Runs commands in the checkout, never asking, with what git needs to reach both remotes. */
-  sh: Shell
-  origin: Remote
-  upstream: Remote
-  identity: { name: string; email: string }
-  urls: Checkout['urls']
-  /** The page of upstream's repository, where it has one. */
-  upstreamWeb?: string | undefined
-  github?: GitHub
-  repository?: Repository
-  openCode: OpenCode
-  image: string
-  seconds: number
+export type Remote = {
+  name: Name
+  url: string
+  web: string | undefined
+  branch: string
+  tip: Oid
+  heads: Map<string, Oid>
 }
+export type Fork = Awaited<ReturnType<typeof lookAround>>
 
-/** Runs every check at the same time. `tell` gets a line a check, in order; notes are what does not stop a run. */
-export async function lookAround(
-  options: Options,
-  signal: AbortSignal,
-  tell: (name: string, line: string, failure?: Failure) => void,
-  note: (text: string) => void,
-): Promise<Fork> {
-  const file = openCodeFile(process.env)
-  const checkout = theCheckout(signal)
-  const github = checkout.then(it => theGitHub(it, signal, note))
-  // Behind the user's own credential helpers, git gets the token of origin's GitHub.
+/** Runs every check at the same time; the first that fails is thrown. With --check each has a line. */
+export async function lookAround(options: Options, report: Report, signal: AbortSignal) {
+  const checks: [string, Promise<string>][] = []
+  const check = <T>(name: string, promise: Promise<T>, inWords: (value: T) => string): Promise<T> => {
+    checks.push([name, promise.then(inWords)])
+    return promise
+  }
+  const note = (text: string) => report.step(`Note: ${text}`)
+  const checkout = check('checkout', theCheckout(report, signal), it => it.top)
+  const github = theGitHub(checkout, signal, note)
   const sh = Promise.all([checkout, github]).then(([it, hub]) =>
     it.shell(hub && credentialHelper(it.urls.origin.push, hub.token, process.env)),
   )
-  const origin = Promise.all([checkout, sh]).then(([it, shell]) => ask(it, shell, 'origin'))
-  const upstream = Promise.all([checkout, sh]).then(([it, shell]) => ask(it, shell, 'upstream'))
-  const repository = Promise.all([checkout, github, origin]).then(
-    ([it, hub, at]) => hub && gitHubAgrees(it, hub, at, note),
-  )
-  const engine = theEngine(signal)
-  const image = theImage(signal, note)
-  const openCode = readOpenCode(file, options)
-  const seconds = (async () => timeLimit(process.env))()
-  const answered = ({ branch, tip }: Remote) => `${branch} is at ${tip.slice(0, 9)}`
-  const checks: [string, Promise<string>][] = [
-    ['checkout', checkout.then(it => it.top)],
-    ['docker engine', engine],
-    ['image', image.then(id => `${IMAGE} ${id.slice(0, 19)}`)],
-    ['OpenCode', openCode.then(({ settings }) => `${settings.OPENCODE_MODEL}, as ${visible(file)} says`)],
-    ['time limit', seconds.then(it => `${it} seconds`)],
-    ['token', github.then(hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed: no GitHub'))],
-    ['origin', origin.then(answered)],
-    ['upstream', upstream.then(answered)],
-    ['GitHub', repository.then(it => (it ? `${it.fullName} takes branches and pull requests` : 'origin is on none'))],
-  ]
-  const told = new Set<unknown>()
-  await Promise.allSettled(checks.map(([, check]) => check))
-  for (const [name, check] of checks) {
-    await check.then(
-      line => tell(name, line),
-      failure => told.has(failure) || tell(name, '', told.add(failure) && failure),
-    )
+  const answer = (it: Remote) => `${it.branch} is at ${it.tip.slice(0, 9)}`
+  const origin = check('origin', ask(checkout, sh, 'origin'), answer)
+  const upstream = check('upstream', ask(checkout, sh, 'upstream'), answer)
+  check('docker engine', theEngine(signal), () => 'answers')
+  const image = check('image', theImage(signal, note), id => `${IMAGE} is ${id.slice(0, 19)}`)
+  const file = openCodeFile(process.env)
+  const openCode = check('OpenCode', readOpenCode(file, options, note), it => `${it.OPENCODE_MODEL}, by ${file}`)
+  const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
+  check('token', github, hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed'))
+  const agreed = gitHubAgrees(github, origin, upstream, note)
+  const repository = check('GitHub', agreed, it => (it ? `${it.fullName} takes pull requests` : 'origin is on none'))
+  await Promise.allSettled([sh, ...checks.map(([, line]) => line)])
+  if (options.check) {
+    const word = (line: Promise<string>) =>
+      line.then(
+        words => `ok      ${words}`,
+        error => `FAILED  ${error.message}`,
+      )
+    for (const [name, line] of checks) report.step(`${name.padEnd(14)} ${await word(line)}`)
+    note("a push runs the fork's own CI on upstream's new code: keep its secrets from forklift/** branches.")
   }
-  const { warning, settings } = await openCode
-  if (warning) note(warning)
-  const hub = await github
-  const seen = await repository
-  const fork = { ...(await checkout), sh: await sh, origin: await origin, upstream: await upstream, openCode: settings }
-  return {
-    ...fork,
-    image: await image,
-    seconds: await seconds,
-    ...(hub && { github: hub }),
-    ...(seen && { repository: seen }),
-  }
+  for (const [, line] of checks) await line
+  const settled = { openCode: await openCode, image: await image, seconds: await seconds, repository: await repository }
+  const remotes = { origin: await origin, upstream: await upstream, github: await github }
+  return { ...(await checkout), ...remotes, ...settled, sh: await sh }
 }
 
-type Checkout = Awaited<ReturnType<typeof theCheckout>>
-
-async function theCheckout(signal: AbortSignal) {
-  const sh = shellIn(process.cwd(), {}, { signal })
-  const version = await sh({ nothrow: true })`git version`
-  const [, major = 0, minor = 0] = /(\d+)\.(\d+)/.exec(version.stdout) ?? []
-  if (version.exitCode !== 0) throw new Failure('git is not installed: Forklift needs git 2.38 or newer.')
-  if (Number(major) * 1000 + Number(minor) < 2038)
-    throw new Failure('git is too old: Forklift needs git 2.38 or newer.')
+async function theCheckout(report: Report, signal: AbortSignal) {
+  const here = shellIn(process.cwd(), {}, { signal, nothrow: true })
+  const version = await here`git version`
+  const [major = 0, minor = 0] = /\d+\.\d+/.exec(version.stdout)?.[0].split('.').map(Number) ?? []
+  if (major * 1000 + minor < 2038) throw new Failure('Forklift needs git 2.38 or newer: install it.')
   const facts = ['--is-shallow-repository', '--show-object-format', '--path-format=absolute', '--git-path', 'objects']
-  const layout = await sh({ nothrow: true })`git rev-parse ${facts} --show-toplevel`
-  const reason = visible(firstLine(layout.stderr))
+  const layout = await here`git rev-parse ${facts} --show-toplevel`
+  const reason = firstLine(layout.stderr)
   if (layout.exitCode !== 0)
     throw new Failure(`This is no checkout of a git repository (${reason}): run forklift in your fork.`)
   const [shallow, format = '', objects = '', ...rest] = layout.stdout.trimEnd().split('\n')
   const top = rest.join('\n')
+  const project =
+    basename(top)
+      .replace(/[^\w.-]+/g, '-')
+      .replace(/^[-.]+/, '') || 'fork'
+  report.name = project
   if (shallow === 'true')
-    throw new Failure('This clone is shallow, the merge base may be missing: git fetch --unshallow origin.')
-  const pattern =
-    '^(remote\\.(origin|upstream)\\.(url|pushurl)|extensions\\.partialclone|core\\.sshcommand|user\\.(name|email))$'
+    throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')
+  const keys = '^(remote\\.(origin|upstream)\\.url|extensions\\.partialclone|core\\.sshcommand|user\\.(name|email))$'
   const inTop = shellIn(top, {}, { signal })
-  const entries = fields(await bytesOf(shell => shell({ nothrow: true })`git config -z --get-regexp ${pattern}`, inTop))
+  const entries = fields(await bytesOf(sh => sh({ nothrow: true })`git config -z --get-regexp ${keys}`, inTop))
   const config = new Map(entries.map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
-  if (config.has('extensions.partialclone')) {
-    throw new Failure('This is a partial clone, so its objects are not all here: run forklift in a full clone.')
-  }
-  const [origin, upstream] = await Promise.all([theUrls(inTop, config, 'origin'), theUrls(inTop, config, 'upstream')])
-  if (sameRepository(origin.fetch, upstream.fetch)) {
+  const filter = 'This is a partial clone, so its objects are not all here: run forklift in a full clone.'
+  if (config.has('extensions.partialclone')) throw new Failure(filter)
+  const urlsOf = (name: Name) => theUrls(inTop, config.get(`remote.${name}.url`), name)
+  const [origin, upstream] = await Promise.all([urlsOf('origin'), urlsOf('upstream')])
+  if (sameRepository(origin.fetch, upstream.fetch) || sameRepository(origin.configured, upstream.configured)) {
     throw new Failure(
       'origin and upstream are the same repository: git remote set-url upstream URL-OF-WHAT-WAS-FORKED.',
     )
   }
   const ssh = process.env.GIT_SSH_COMMAND || config.get('core.sshcommand') || process.env.GIT_SSH || 'ssh'
+  const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = process.env
+  const name = GIT_AUTHOR_NAME || config.get('user.name') || 'Forklift'
+  const email = GIT_AUTHOR_EMAIL || config.get('user.email') || 'forklift@forklift.invalid'
+  const shell = (env?: Record<string, string>) =>
+    shellIn(top, { GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}`, ...env }, { signal })
   return {
     top,
-    project:
-      basename(top)
-        .replace(/[^\w.-]+/g, '-')
-        .replace(/^[-.]+/, '') || 'fork',
+    project,
     objects,
     format,
-    state: stateFolder(process.env),
-    shell: (env: Record<string, string> = {}) =>
-      shellIn(top, { GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}`, ...env }, { signal }),
     urls: { origin, upstream },
-    identity: {
-      name: process.env.GIT_AUTHOR_NAME || config.get('user.name') || 'Forklift',
-      email: process.env.GIT_AUTHOR_EMAIL || config.get('user.email') || 'forklift@forklift.invalid',
-    },
+    identity: { name, email },
+    shell,
+    state: stateFolder(process.env),
   }
 }
 
-async function theUrls(sh: Shell, config: Map<string, string>, name: 'origin' | 'upstream') {
-  const configured = config.get(`remote.${name}.url`)
-  if (!configured) {
-    const example = name === 'origin' ? 'YOUR-FORK' : 'WHAT-WAS-FORKED'
-    throw new Failure(`This checkout has no remote called ${name}: git remote add ${name} URL-OF-${example}.`)
-  }
-  const [fetch, push] = await Promise.all([sh`git remote get-url ${name}`, sh`git remote get-url --push --all ${name}`])
-  const urls = { configured, fetch: fetch.stdout.trim(), push: push.stdout.trim() }
-  const pushesElsewhere = !sameRepository(urls.push, urls.fetch) && !sameRepository(urls.push, urls.configured)
-  if (name === 'origin' && pushesElsewhere) {
-    throw new Failure(
-      'origin is pushed to another place than it is fetched from: git config --unset-all remote.origin.pushurl.',
-    )
-  }
-  return urls
+async function theUrls(sh: Shell, configured: string | undefined, name: Name) {
+  const what = name === 'origin' ? 'YOUR-FORK' : 'WHAT-WAS-FORKED'
+  if (!configured) throw new Failure(`This checkout has no remote ${name}: git remote add ${name} URL-OF-${what}.`)
+  const [fetched, pushed] = await Promise.all([
+    sh`git remote get-url ${name}`,
+    sh`git remote get-url --push --all ${name}`,
+  ])
+  const [fetch, push] = [fetched.stdout.trim(), pushed.stdout.trim()]
+  if (name === 'upstream' || sameRepository(push, fetch) || sameRepository(push, configured))
+    return { configured, fetch, push }
+  throw new Failure('origin is pushed elsewhere than it is fetched from: git config --unset-all remote.origin.pushurl.')
 }
 
-async function theEngine(signal: AbortSignal): Promise<string> {
+async function theEngine(signal: AbortSignal): Promise<void> {
   const sh = shellIn('/', {}, { signal, nothrow: true, timeout: '30s' })
   const info = await sh`docker info --format ${'{{json .SecurityOptions}}'}`
   if (info.exitCode === 127) throw new Failure('docker is not installed: install Docker Engine or Docker Desktop.')
@@ -181,10 +137,8 @@ async function theEngine(signal: AbortSignal): Promise<string> {
     throw new Failure('The docker engine does not let you in: add yourself to the group docker and log in again.')
   }
   if (info.exitCode !== 0) throw new Failure('The docker engine does not answer: start it (systemctl start docker).')
-  if (!/name=(rootless|userns)/.test(info.stdout)) return 'answers'
-  throw new Failure(
-    'This docker engine maps user ids (rootless or userns-remap), which Forklift can not use: use one that does not.',
-  )
+  if (!/name=(rootless|userns)/.test(info.stdout)) return
+  throw new Failure('This docker engine maps user ids (rootless or userns-remap): use one that does not.')
 }
 
 /** The image's id. A harness that is not the checkout's is worth a note: the container runs the image's. */
@@ -192,16 +146,15 @@ async function theImage(signal: AbortSignal, note: (text: string) => void): Prom
   const sh = shellIn('/', {}, { signal, nothrow: true, timeout: '30s' })
   const format = '{{.Id}} {{with .Config.Labels}}{{index . "forklift.harness"}}{{end}}'
   const image = await sh`docker image inspect --format ${format} ${IMAGE}`
-  if (image.exitCode !== 0) {
-    throw new Failure(`The image ${IMAGE} is missing: make image (in ${visible(join(HARNESS, '..'))}).`)
-  }
+  const here = visible(join(HARNESS, '..'))
+  if (image.exitCode !== 0) throw new Failure(`There is no image ${IMAGE}: make image in ${here}.`)
   const [id = '', label] = image.stdout.trim().split(/\s+/)
-  if (label !== (await harnessDigest())) note(`the image has another harness than this Forklift: make image.`)
+  if (label !== (await harnessDigest())) note(`the harness in the image is not this one's: make image in ${here}.`)
   return id
 }
 
-/** The same digest as `make image` puts on the image: every file of harness/ in order, name and content ended by NUL. */
-export async function harnessDigest(): Promise<string> {
+/** The digest that `make image` puts on the image: every file of harness/ in order, name and content each ended by NUL. */
+async function harnessDigest(): Promise<string> {
   const digest = createHash('sha256')
   for (const name of (await readdir(HARNESS)).sort()) {
     digest
@@ -213,58 +166,65 @@ export async function harnessDigest(): Promise<string> {
 }
 
 /** Origin's GitHub and the token for it; undefined where origin is on none. */
-async function theGitHub({ urls, shell }: Checkout, signal: AbortSignal, note: (text: string) => void) {
-  const { configured, fetch } = urls.origin
-  const place = placeOf([configured, fetch], process.env)
-  const host = parseRemote(configured)?.host
-  if (!place && host && !host.includes('.')) {
-    note(`which GitHub ${visible(host)} stands for can't be told: the branch will be pushed, without a pull request.`)
-  }
+async function theGitHub(checkout: Promise<Checkout>, signal: AbortSignal, note: (text: string) => void) {
+  const { urls, shell } = await checkout
+  const place = placeOf([urls.origin.configured, urls.origin.fetch], process.env)
+  const host = parseRemote(urls.origin.configured)?.host ?? ''
+  const consequence = 'the branch will be pushed, without a pull request.'
+  if (!place && host && !host.includes('.'))
+    note(`which GitHub ${visible(host)} stands for can't be told: ${consequence}`)
   if (!place) return undefined
   const token = await findToken(place.host, process.env, shell())
   if (token) return new GitHub(place, token, signal)
-  const hosted = place.host === 'github.com' || place.host.endsWith('.ghe.com')
-  if (hosted) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
-  note(
-    `no token for ${visible(place.host)}, so it is taken for no GitHub: the branch will be pushed, without a pull request.`,
-  )
+  if (isHosted(place.host)) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
+  note(`there is no token for ${visible(place.host)}, so it is taken for no GitHub: ${consequence}`)
   return undefined
 }
 
 /** Asks a remote for its branches and which of them is its default one. */
-async function ask({ urls: both }: Checkout, sh: Shell, name: 'origin' | 'upstream'): Promise<Remote> {
-  const urls = both[name]
-  const answer = await sh({ nothrow: true, timeout: '2m' })`git ls-remote --symref ${name} HEAD ${'refs/heads/*'}`
-  const url = withoutCredentials(urls.configured)
+async function ask(checkout: Promise<Checkout>, shell: Promise<Shell>, name: Name): Promise<Remote> {
+  const urls = (await checkout).urls[name]
+  const answer = await (await shell)({
+    nothrow: true,
+    timeout: '2m',
+  })`git ls-remote --symref ${name} HEAD ${'refs/heads/*'}`
+  const url = urls.configured.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1')
   if (answer.exitCode !== 0) {
-    const reason = visible(withoutCredentials(firstLine(answer.stderr)))
     throw new Failure(
-      `${name} (${visible(url)}) does not answer (${reason}): check its URL, the network and your access.`,
+      `${name} (${url}) does not answer (${firstLine(answer.stderr)}): check its URL, the network and your access.`,
     )
   }
-  const lines = answer.stdout.split('\n').map(line => line.split('\t'))
-  const heads = new Map(
-    lines.flatMap(([oid = '', ref]) => (ref?.startsWith('refs/heads/') ? [[ref.slice(11), oid]] : [])),
-  )
-  const symref = lines.find(([target, ref]) => ref === 'HEAD' && target?.startsWith('ref: refs/heads/'))
-  const branch = symref?.[0]?.slice(16) ?? 'main'
+  const lines = answer.stdout.split('\n').map(line => line.split('\t') as [string, string?])
+  const heads = new Map(lines.flatMap(([oid, ref]) => (ref?.startsWith('refs/heads/') ? [[ref.slice(11), oid]] : [])))
+  const branch = lines.find(([target, ref]) => ref === 'HEAD' && target.startsWith('ref: '))?.[0].slice(16) ?? 'main'
   const tip = heads.get(branch)
   if (!tip) throw new Failure(`${name} does not say which branch is its default one, and has no main: push one to it.`)
   if (!/^(?!-)[^\p{C}\s~^:?*[\\]+$/u.test(branch))
     throw new Failure(`${name}'s default branch has a name that git forbids.`)
   if (name === 'origin' && heads.has('forklift')) {
-    throw new Failure('origin has a branch called forklift, which leaves no room for forklift/…: rename or delete it.')
+    throw new Failure('origin has a branch forklift, which leaves no room for forklift/…: rename or delete it.')
   }
-  return { name, url, branch, tip, heads }
+  return { name, url, web: placeOf([urls.configured, urls.fetch], {})?.web, branch, tip, heads }
 }
 
 /** What would make publishing fail is told before the agent is paid for. */
-async function gitHubAgrees({ urls }: Checkout, github: GitHub, origin: Remote, note: (text: string) => void) {
-  const theirs = placeOf([urls.upstream.configured, urls.upstream.fetch], process.env)
-  const [mine, upstream, head, base] = await Promise.all([
+async function gitHubAgrees(
+  hub: Promise<GitHub | undefined>,
+  remote: Promise<Remote>,
+  source: Promise<Remote>,
+  note: (text: string) => void,
+) {
+  const [github, origin, upstream] = await Promise.all([hub, remote, source])
+  if (!github) return undefined
+  const theirs = placeOf([upstream.web ?? ''], {})
+  const onSameHost = theirs?.host === github.place.host && { owner: theirs.owner, repo: theirs.name }
+  const [mine, parent, head, base] = await Promise.all([
     github.repository(),
-    theirs?.host === github.place.host &&
-      github.repository({ owner: theirs.owner, repo: theirs.name }).catch(() => undefined),
+    onSameHost &&
+      github.repository(onSameHost).then(
+        it => it.parent,
+        () => undefined,
+      ),
     github.rulesFor(`forklift/${origin.branch}`),
     github.rulesFor(origin.branch),
   ])
@@ -273,26 +233,13 @@ async function gitHubAgrees({ urls }: Checkout, github: GitHub, origin: Remote, 
     throw new Failure(`${repository} is archived, nothing can be pushed to it: unarchive it in its settings.`)
   if (!mine.mayPush)
     throw new Failure(`The token from ${github.token.source} may not push to ${repository}: use one that may.`)
-  if (upstream && upstream.parent === repository) {
-    throw new Failure('upstream is a fork of origin, the names are swapped: git remote rename them.')
-  }
-  if (head.includes('creation'))
-    throw new Failure(`A rule of ${repository} forbids new branches: except forklift/** from it.`)
+  if (parent === repository)
+    throw new Failure('upstream is a fork of origin, so the names are swapped: git remote rename both.')
+  const except = 'except forklift/** from it in the settings.'
+  if (head.includes('creation')) throw new Failure(`A rule of ${repository} forbids new branches: ${except}`)
   if (head.includes('required_signatures')) {
-    throw new Failure(
-      `A rule of ${repository} wants every commit signed, which Forklift can't: except forklift/** from it.`,
-    )
+    throw new Failure(`A rule of ${repository} wants every commit signed, which Forklift can't do: ${except}`)
   }
-  if (base.includes('required_linear_history')) {
-    note(
-      `a rule of ${repository} forbids merge commits on ${visible(origin.branch)}: the pull request can't be merged as it should.`,
-    )
-  }
+  if (base.includes('required_linear_history')) note(`a rule of ${repository} forbids merge commits: allow them.`)
   return mine
-}
-
-/** The line of git's or docker's words that says what went wrong. */
-export const firstLine = (text: string): string => {
-  const lines = text.split('\n').filter(Boolean)
-  return (lines.find(line => /^(fatal|error|remote|ERROR):/.test(line)) ?? lines[0] ?? 'no reason given').slice(0, 300)
 }

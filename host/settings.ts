@@ -25,34 +25,23 @@ const Endpoint = v.pipe(
   v.url('is not a valid address'),
 )
 
+const flag = v.optional(v.boolean(), false)
 const OptionsSchema = v.object({
-  model: v.optional(Word),
-  variant: v.optional(Word),
-  agent: v.optional(Word),
-  check: v.optional(v.boolean(), false),
-  retry: v.optional(v.boolean(), false),
-  help: v.optional(v.boolean(), false),
-  version: v.optional(v.boolean(), false),
+  ...{ model: v.optional(Word), variant: v.optional(Word), agent: v.optional(Word) },
+  ...{ check: flag, retry: flag, help: flag, version: flag },
 })
+const words = { OPENCODE_API_KEY: Word, OPENCODE_MODEL: Word, OPENCODE_VARIANT: Word, OPENCODE_AGENT: Word }
+const OpenCodeSchema = v.strictObject({ ...words, OPENCODE_BASE_URL: v.optional(Endpoint) })
 export type Options = v.InferOutput<typeof OptionsSchema>
-
-const OpenCodeSchema = v.strictObject({
-  OPENCODE_API_KEY: Word,
-  OPENCODE_MODEL: Word,
-  OPENCODE_VARIANT: Word,
-  OPENCODE_AGENT: Word,
-  OPENCODE_BASE_URL: v.optional(Endpoint),
-})
 /** The only variables that enter the container. */
 export type OpenCode = v.InferOutput<typeof OpenCodeSchema>
 
 /** The command line. Anything unknown or unsafe is wrong usage. */
 export function parseOptions(argv: string[]): Options {
-  const text = { type: 'string' } as const
-  const flag = { type: 'boolean' } as const
-  const options = { model: text, variant: text, agent: text, check: flag, retry: flag, help: flag, version: flag }
+  const [word, given] = [{ type: 'string' }, { type: 'boolean' }] as const
+  const options = { model: word, variant: word, agent: word, check: given, retry: given, help: given, version: given }
   try {
-    const { values } = parseArgs({ args: argv, options, strict: true, allowPositionals: false })
+    const { values } = parseArgs({ args: argv, options })
     const parsed = v.safeParse(OptionsSchema, values)
     if (parsed.success) return parsed.output
     throw new Error(`--${v.getDotPath(parsed.issues[0])} ${parsed.issues[0].message}`)
@@ -73,33 +62,28 @@ export const stateFolder = (env: Environment): string => join(xdgFolder(env.XDG_
 const xdgFolder = (value: string | undefined, fallback: string): string =>
   value && isAbsolute(value) ? value : join(homedir(), fallback)
 
-/** Reads opencode.env; the command line's words go first. `warning` says what is unwise about the file. */
-export async function readOpenCode(file: string, options: Options): Promise<{ settings: OpenCode; warning?: string }> {
+/** Reads opencode.env; the command line's words go first. What is unwise about the file is worth a note. */
+export async function readOpenCode(file: string, options: Options, note: (text: string) => void): Promise<OpenCode> {
   const shown = visible(file)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw new Failure(`${shown} can't be read (${error.code}): check its owner and mode.`)
-    const keys = 'OPENCODE_API_KEY, OPENCODE_MODEL, OPENCODE_VARIANT and OPENCODE_AGENT'
-    throw new Failure(`${shown} is missing: create it with a line NAME=value for each of ${keys}.`)
+    throw new Failure(
+      `${shown} is missing: create it with a line NAME=value for each of ${Object.keys(words).join(', ')}.`,
+    )
   })
-  const given = {
-    ...parseEnvFile(text, shown),
-    ...(options.model && { OPENCODE_MODEL: options.model }),
-    ...(options.variant && { OPENCODE_VARIANT: options.variant }),
-    ...(options.agent && { OPENCODE_AGENT: options.agent }),
-  }
-  const parsed = v.safeParse(OpenCodeSchema, given)
+  const override = { OPENCODE_MODEL: options.model, OPENCODE_VARIANT: options.variant, OPENCODE_AGENT: options.agent }
+  const chosen = Object.entries(override).filter(([, value]) => value !== undefined)
+  const parsed = v.safeParse(OpenCodeSchema, { ...parseEnvFile(text, shown), ...Object.fromEntries(chosen) })
   if (!parsed.success) throw new Failure(`In ${shown}, ${parsed.issues.map(complaint).join('; ')}.`)
-  const { mode } = await stat(file)
-  if ((mode & 0o077) === 0) return { settings: parsed.output }
-  return { settings: parsed.output, warning: `others can read ${shown}: chmod 600 it, your key is in there.` }
+  if ((await stat(file)).mode & 0o077) note(`others can read ${shown}, and your key is in there: chmod 600 it.`)
+  return parsed.output
 }
 
 /** Names the setting, never its value: it may be the key. */
 function complaint(issue: v.BaseIssue<unknown>): string {
   const name = visible(v.getDotPath(issue) ?? '')
-  return issue.type === 'strict_object' && issue.expected === 'never'
-    ? `${name} is not a setting of OpenCode that Forklift knows: remove it`
-    : `${name} ${issue.type === 'strict_object' ? 'is missing' : issue.message}`
+  if (issue.type !== 'strict_object') return `${name} ${issue.message}`
+  return issue.expected === 'never' ? `${name} is no setting that Forklift knows: remove it` : `${name} is missing`
 }
 
 /** `NAME=value` lines; comments, empty lines, a leading `export` and quotes around the value are fine. */
@@ -115,7 +99,7 @@ function parseEnvFile(text: string, file: string): Record<string, string> {
 }
 
 /** Eight minutes, or FORKLIFT_TIMEOUT_SECONDS for a manual rerun. */
-export function timeLimit(env: Environment): number {
+export async function timeLimit(env: Environment): Promise<number> {
   const value = env.FORKLIFT_TIMEOUT_SECONDS
   if (!value) return 8 * 60
   if (/^[1-9]\d{0,4}$/.test(value)) return Number(value)

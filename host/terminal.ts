@@ -27,49 +27,54 @@ export function visiblePath(path: Path): string {
   return path.replace(/[^\x20-\x7e]/g, byte => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
-/** Where a run's lines go. Steps and good ends to standard output, failures to standard error, so that a pipe can tell. */
-export type Reporter = {
-  /** A step begins, or something is worth a line. Without a terminal it is held back until {@link Reporter.begin}. */
-  step: (text: string) => void
-  /** What is going on right now; on a terminal only. */
-  live: (text: string) => void
-  /** From here on there is something to do: what was held back is printed. */
-  begin: () => void
-  /** The last line. */
-  end: (text: string, failed: boolean) => void
+/** The line of git's or docker's words that says what went wrong, without user and password in its URLs. */
+export function firstLine(words: string): string {
+  const lines = words.split('\n').filter(Boolean)
+  const telling = lines.find(line => /^(fatal|error|remote|ERROR|docker):/.test(line)) ?? lines[0] ?? 'no reason given'
+  return telling.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').slice(0, 300)
 }
 
-/** `name` tells the lines of many forks apart in one log. Colours and live lines are for terminals alone. */
-export function reporterFor(name: string, out = process.stdout, err = process.stderr): Reporter {
-  const terminal = Boolean(out.isTTY)
-  const colour = terminal && !process.env.NO_COLOR
-  const paint = (code: number, text: string) => (colour ? `\x1b[${code}m${text}\x1b[0m` : text)
-  const clear = () => terminal && out.write('\r\x1b[K')
-  const line = (text: string) => (terminal ? text : `${new Date().toTimeString().slice(0, 8)} ${name}: ${text}`)
-  let held: string[] | undefined = terminal ? undefined : []
-  const print = (text: string) => (held ? held.push(text) : out.write(`${text}\n`))
-  const begin = () => {
-    const lines = held ?? []
-    held = undefined
-    for (const text of lines) print(text)
+/** Where a run's lines go: steps and good ends to standard output, failures to standard error. */
+export class Report {
+  /** Tells the lines of many forks apart in one log. */
+  name = 'forklift'
+  readonly #terminal = Boolean(process.stdout.isTTY)
+  readonly #colour = this.#terminal && !process.env.NO_COLOR
+  /** Without a terminal nothing is printed until there is something to do. */
+  #held: string[] | undefined = this.#terminal ? undefined : []
+
+  step(text: string): void {
+    const lines = visibleLines(text).split('\n')
+    for (const line of lines) this.#print(this.#line(line, 0))
   }
-  return {
-    begin,
-    step: text => {
-      clear()
-      print(line(`${paint(2, terminal ? '· ' : '')}${visible(text)}`))
-    },
-    live: text => {
-      if (!terminal) return
-      clear()
-      out.write(paint(2, `  ${visible(text)}`.slice(0, (out.columns || 80) - 1)))
-    },
-    end: (text, failed) => {
-      clear()
-      if (failed) begin()
-      const words = visibleLines(text)
-      if (failed) err.write(`${line(paint(31, terminal ? `✗ ${words}` : words))}\n`)
-      else if (!held) out.write(`${line(paint(32, terminal ? `✓ ${words}` : words))}\n`)
-    },
+
+  /** What is going on right now: on a terminal only, and replaced by what comes next. */
+  live(text: string): void {
+    if (this.#terminal) process.stdout.write(`\r\x1b[K  ${visible(text).slice(0, (process.stdout.columns || 80) - 3)}`)
+  }
+
+  /** From here on there is something to do: what was held back is printed. */
+  begin(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const line of held) this.#print(line)
+  }
+
+  /** The last line. One that nobody waits for, since nothing was begun, stays unsaid without a terminal. */
+  end(text: string, failed: boolean): void {
+    if (failed) this.begin()
+    if (failed && this.#terminal) process.stdout.write('\r\x1b[K')
+    if (failed) process.stderr.write(`${this.#line(visible(text), 31)}\n`)
+    else this.#print(this.#line(visible(text), 32))
+  }
+
+  #print(line: string): void {
+    if (this.#held) this.#held.push(line)
+    else process.stdout.write(`${this.#terminal ? '\r\x1b[K' : ''}${line}\n`)
+  }
+
+  #line(text: string, colour: number): string {
+    if (!this.#terminal) return `${new Date().toTimeString().slice(0, 8)} ${this.name}: ${text}`
+    return this.#colour ? `\x1b[${colour}m${text}\x1b[0m` : text
   }
 }
