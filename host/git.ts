@@ -155,3 +155,29 @@ export async function makeTrees(room: Room, trees: Entry[][]): Promise<Oid[]> {
   const input = trees.map(tree => `${tree.map(line).join('')}\0`).join('')
   return (await room.sh({ input, stdio: 'pipe' })`git mktree -z --batch`).stdout.trim().split('\n')
 }
+
+/** How a command ends when `head` has had enough of it. */
+const SIGPIPE = 141
+
+/** The first bytes of what git says about trees from a stranger, who may have made it endless. */
+export const firstBytes = (room: Room, args: string[], bytes: number): Promise<string> =>
+  bytesOf(async sh => {
+    const output = await sh({ nothrow: true })`git ${args} | head -c ${bytes}`
+    // 1 is a search that found nothing.
+    if ([0, 1, SIGPIPE].includes(output.exitCode ?? NaN)) return output
+    throw output
+  }, room.sh)
+
+/** The commits that one has and another lacks: all counted, and the newest named. */
+export type CommitList = { count: number; newest: { oid: Oid; date: string; subject: string }[] }
+
+export async function commitsBetween(room: Room, old: Oid, tip: Oid, named: number): Promise<CommitList> {
+  const list = ['log', '--format=%H %as %<(200,trunc)%s', tip, `^${old}`, '--']
+  const lines = (await room.sh`git ${list} | sed -n ${`1,${named}p;$=`}`).stdout.trimEnd().split('\n')
+  const count = Number(lines.pop())
+  const newest = lines.map(line => {
+    const [oid = '', date = '', ...subject] = line.trimEnd().split(' ')
+    return { oid, date, subject: subject.join(' ') }
+  })
+  return { count, newest }
+}

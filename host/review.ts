@@ -5,18 +5,15 @@
  */
 import { tmpdir } from 'node:os'
 import type { ProcessOutput } from 'zx/core'
+import type { CommitList, Entry, Oid, Path, Room, Stage } from './git.ts'
 import {
-  bytesOf,
   changesIn,
+  commitsBetween,
   diffTrees,
-  type Entry,
+  firstBytes,
   makeTrees,
   mergeTree,
-  type Oid,
   openRoom,
-  type Path,
-  type Room,
-  type Stage,
   shellIn,
   useAttributesOf,
 } from './git.ts'
@@ -56,22 +53,17 @@ export type Review = Ledger & {
   stuck: Oid | undefined
   /** The result has upstream's history but not the start's: the trees alone were judged. */
   rebased: boolean
+  /** Whose tree the result is, unchanged, because there was nothing but conflicts and all went one way. */
+  settledOn: Comparison['whole']
   shrunk: Shrunk[]
   /** How the result differs from git's own merge, by path, as `git show --remerge-diff` has it. Bounded. */
   diffs: ReadonlyMap<Path, string>
-  upstreamCommits: { count: number; newest: { oid: Oid; date: string; subject: string }[] }
+  upstreamCommits: CommitList
 }
 
 /** A path where the result differs from git's own merge, or which git could not settle: then it has a `kind`. */
-type Spot = {
-  path: Path
-  kind: string | undefined
-  stages: Stage[]
-  automatic: Entry
-  ours: Entry
-  theirs: Entry
-  result: Entry
-}
+type Spot = { path: Path; kind: string | undefined; stages: Stage[] } & Record<Version, Entry>
+type Version = 'automatic' | 'ours' | 'theirs' | 'result'
 type Comparison = {
   ledger: Ledger
   spots: Map<Path, Spot>
@@ -84,33 +76,31 @@ type Comparison = {
 /** What a push makes a CI system run. */
 const CI = [
   /^\.(github|gitea|forgejo)\/(workflows|actions)\//i,
-  /(^|\/)(\.gitlab-ci\.ya?ml|Jenkinsfile(\.[^/]*)?)$/i,
   /^\.(circleci|buildkite|woodpecker|semaphore|tekton|teamcity|builds|azure-pipelines|gitlab\/ci)\//i,
-  /^\.?(travis|appveyor|cirrus|drone|woodpecker|build|wercker|codefresh|buddy)\.(ya?ml|star|jsonnet)$/i,
+  /(^|\/)(\.gitlab-ci\.ya?ml|Jenkinsfile(\.[^/]*)?)$/i,
+  /^\.?(travis|appveyor|cirrus|drone|woodpecker|build|wercker|codefresh)\.(ya?ml|star|jsonnet)$/i,
   /^\.?(azure-pipelines|bitbucket-pipelines|cloudbuild|buildspec)[^/]*\.ya?ml$/i,
 ]
 /** What agents obey, and what runs when a person opens, enters or commits to a checkout. */
 const STEERING = [
   /(^|\/)(AGENTS?|CLAUDE|GEMINI|FORK)(\.local)?\.md$/i,
-  /(^|\/)(opencode\.jsonc?|\.mcp\.json|\.cursorrules|\.windsurfrules|\.clinerules|\.goosehints|\.envrc)$/i,
-  /(^|\/)\.(opencode|agents|claude|codex|cursor|gemini|windsurf|vscode|devcontainer|husky|githooks|git-hooks)\//i,
+  /(^|\/)(opencode\.jsonc?|\.mcp\.json|\.(cursor|windsurf|cline)rules|\.envrc)$/i,
+  /(^|\/)\.(opencode|agents|claude|codex|cursor|gemini|windsurf|vscode|devcontainer|husky|git-?hooks)\//i,
   /^\.github\/(copilot-instructions\.md$|(instructions|prompts|agents|hooks)\/)/i,
-  /^\.?(lefthook|pre-commit-config|pre-commit-hooks|overcommit)\.(ya?ml|toml|json)$|^githooks\//i,
+  /^githooks\/|^\.?(lefthook|pre-commit-config|overcommit)\.(ya?ml|toml|json)$/i,
 ]
-const isCi = (path: Path): boolean => CI.some(pattern => pattern.test(path))
-const isSteering = (path: Path): boolean => STEERING.some(pattern => pattern.test(path))
+const among = (patterns: RegExp[], path: Path): boolean => patterns.some(pattern => pattern.test(path))
 
 /** What is read is bounded, because a hostile result is not. */
 const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
 const READ_BYTES = 8 << 20
-
 /** Judges the result from the start, and shows what it means for origin. The room reads all four commits. */
 export async function review(room: Room, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
   const [judged, missing, upstreamCommits] = await Promise.all([
     compare(room, start, commits),
     unreachable(room, commits),
-    newCommits(room, origin, upstream),
+    commitsBetween(room, origin, upstream, SHOWN.commits),
   ])
   const shown = origin === start ? judged : await compare(room, origin, commits)
   const [diffs, shrunk, markers, ci, losses] = await Promise.all([
@@ -120,46 +110,36 @@ export async function review(room: Room, commits: Commits): Promise<Review> {
     slippedIntoCi(room, judged),
     lossesOf(room, judged),
   ])
-  const rebased = missing.length === 1 && missing[0] === start
+  const { conflicts, edits, dropped, vanished } = shown.ledger
   const stuck = judged.spots.get('STUCK.md')
   const isStuck = stuck?.result && ![stuck.automatic, stuck.ours, stuck.theirs].some(known => same(known, stuck.result))
   const lacks = (oid: Oid) => `The history of the result lacks ${oid === start ? 'the start' : 'upstream'}, ${oid}.`
-  const gaveAllTo = judged.whole === 'ours' ? 'the fork' : 'upstream'
-  return {
-    commits,
-    refusals: [
-      ...(rebased ? [] : missing.map(lacks)),
-      ...losses,
-      ...naming('Conflict markers were left in', markers),
-      ...naming(
-        "The fork's guidance, which may be private, is neither the start's nor git's own merge:",
-        guidance(judged),
-      ),
-      ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
-      ...naming('The agent says that it is stuck, in', isStuck ? ['STUCK.md'] : []),
-    ],
-    partial: [
-      ...naming(
-        `The result is the tree of ${gaveAllTo}, unchanged; every conflict went its way:`,
-        judged.whole ? judged.ledger.conflicts.map(pathOf) : [],
-      ),
-      ...naming("Upstream's changes were not taken, though nothing was in their way:", shown.ledger.dropped),
-      ...naming("The fork's changes were undone, though nothing was in their way:", shown.ledger.vanished),
-      ...naming('Edited beyond the conflicts:', shown.ledger.edits.map(pathOf)),
-    ],
-    stuck: isStuck ? stuck.result?.oid : undefined,
-    rebased,
-    ...shown.ledger,
-    diffs,
-    shrunk,
-    upstreamCommits,
-  }
+  const rebased = missing.length === 1 && missing[0] === start
+  const refusals = [
+    ...(rebased ? [] : missing.map(lacks)),
+    ...losses,
+    ...naming('Conflict markers were left in', markers),
+    ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
+    ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
+    ...naming('The agent says that it is stuck, in', isStuck ? ['STUCK.md'] : []),
+  ]
+  const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
+  const partial = [
+    ...(settledOn
+      ? [`Every conflict went to ${settledOn === 'ours' ? 'the fork' : 'upstream'}: the result is its tree.`]
+      : []),
+    ...naming("Upstream's changes were not taken, though nothing was in their way:", dropped),
+    ...naming("The fork's changes were undone, though nothing was in their way:", vanished),
+    ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
+  ]
+  const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
+  return { commits, refusals, partial, stuck: isStuck ? stuck.result?.oid : undefined, rebased, settledOn, ...seen }
 }
 
 const pathOf = ({ path }: { path: Path }): Path => path
 const same = (a: Entry, b: Entry): boolean => a?.oid === b?.oid && a?.mode === b?.mode
 const isFile = (entry: Entry): boolean => entry?.mode.startsWith('100') ?? false
-const stageOf = (stages: Stage[], number: 1 | 2 | 3): Entry => stages.find(({ stage }) => stage === number)
+const stageOf = (stages: Stage[], number: number): Entry => stages.find(({ stage }) => stage === number)
 
 /** A sentence that ends in the names of files; none where there are none. */
 function naming(words: string, paths: Path[]): string[] {
@@ -190,8 +170,8 @@ async function compare(room: Room, ours: Oid, { upstream, result }: Commits): Pr
   for (const [path, automatic, there] of changesIn(toOurs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
-    if (isCi(path)) ci.push(path)
-    else if (isSteering(path)) steering.push(path)
+    if (among(CI, path)) ci.push(path)
+    else if (among(STEERING, path)) steering.push(path)
   }
   for (const [path, automatic, there] of changesIn(toTheirs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
@@ -253,21 +233,9 @@ async function unreachable(room: Room, { start, upstream, result }: Commits): Pr
   return (await Promise.all([upstream, start].map(async oid => ((await lacks([oid])) ? [oid] : [])))).flat()
 }
 
-/** Upstream's commits that origin lacks: all counted, the newest named. */
-async function newCommits(room: Room, origin: Oid, upstream: Oid): Promise<Review['upstreamCommits']> {
-  const list = ['log', '--format=%H %as %<(200,trunc)%s', upstream, `^${origin}`, '--']
-  const lines = (await room.sh`git ${list} | sed -n ${`1,${SHOWN.commits}p;$=`}`).stdout.trimEnd().split('\n')
-  const count = Number(lines.pop())
-  const newest = lines.map(line => {
-    const [oid = '', date = '', ...subject] = line.trimEnd().split(' ')
-    return { oid, date, subject: subject.join(' ') }
-  })
-  return { count, newest }
-}
-
-const diffOptions = ['-c', `core.bigFileThreshold=${SHOWN.biggestFile}`, 'diff-tree', '--no-renames']
+const differing = ['-c', `core.bigFileThreshold=${SHOWN.biggestFile}`, 'diff-tree', '--no-renames', '--no-ext-diff']
 const patchOf = (room: Room, trees: Oid[], context: string): Promise<string> =>
-  bytesOf(sh => sh`git ${diffOptions} -p ${context} ${trees} | head -c ${SHOWN.bytes}`, room.sh({ nothrow: true }))
+  firstBytes(room, [...differing, '--no-textconv', context, ...trees], SHOWN.bytes)
 
 /** The difference to git's own merge as text, by path, the conflicts first. */
 async function diffsOf(room: Room, { spots }: Comparison, commits: Commits): Promise<Review['diffs']> {
@@ -294,16 +262,14 @@ async function shrunkIn(room: Room, { spots }: Comparison): Promise<Shrunk[]> {
   if (pairs.length === 0) return []
   const column = (number: number) => pairs.map(({ versions }) => versions[number])
   const trees = await makeTrees(room, [column(0).concat(column(2)), column(1).concat(column(3))])
-  const { stdout } = await room.sh`git ${diffOptions} --numstat ${trees}`
+  const { stdout } = await room.sh`git ${differing} --numstat ${trees}`
   const sizes = new Map<number, number>()
   for (const [, added, deleted, at] of stdout.matchAll(/^(\d+)\t(\d+)\t(\d+)$/gm))
     sizes.set(Number(at), Number(added) + Number(deleted))
-  const shrunk = pairs.map(({ path }, at) => ({
-    path,
-    before: sizes.get(at) ?? 0,
-    after: sizes.get(at + pairs.length) ?? 0,
-  }))
-  return shrunk.filter(({ before, after }) => after > 0 && after < before)
+  return pairs.flatMap(({ path }, at) => {
+    const [before = 0, after = 0] = [sizes.get(at), sizes.get(at + pairs.length)]
+    return after > 0 && after < before ? [{ path, before, after }] : []
+  })
 }
 
 /** A section of a patch without the names that we made up, the sides called what they are. */
@@ -318,21 +284,16 @@ function readable(section: string, { origin, upstream }: Commits): string {
 /** Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading. */
 async function withMarkers(room: Room, { spots }: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
-    stages.length > 0
-      ? [stageOf(stages, 2), stageOf(stages, 3), stageOf(stages, 1)]
-      : [ours, theirs, kind ? undefined : automatic]
+    stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
   const old = new Set([...spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
   const written = [...spots.values()].filter(({ result }) => isFile(result) && !old.has(result?.oid))
   if (written.length === 0) return []
-  const versions = written.flatMap(spot =>
-    [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
-  )
-  const [tree = ''] = await makeTrees(room, [versions])
+  const files = (spot: Spot) => [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined))
+  const [tree = ''] = await makeTrees(room, [written.flatMap(files)])
   const search = ['grep', '-I', '-E', '-m', '1000', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
-  const found = await room.sh({ nothrow: true })`git ${search} | head -c ${READ_BYTES}`
-  if (found.stderr) throw found
+  const found = await firstBytes(room, search, READ_BYTES)
   const counts = new Map<string, number[]>()
-  for (const [, number, line] of found.stdout.matchAll(/^[0-9a-f]+:(\d+):(.*)$/gm)) {
+  for (const [, number, line] of found.matchAll(/^[0-9a-f]+:(\d+):(.*)$/gm)) {
     const [at, who] = [Math.floor(Number(number) / 4), Number(number) % 4]
     const count = counts.get(`${at} ${line}`) ?? [0, 0, 0, 0]
     counts.set(`${at} ${line}`, count.with(who, (count[who] ?? 0) + 1))
@@ -356,11 +317,8 @@ function guidance({ spots }: Comparison): Path[] {
  * resolved with the words of both sides, and with none of the agent's own.
  */
 async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]> {
-  const wordsOf = async (entry: Entry): Promise<string[]> => {
-    const shell = room.sh({ nothrow: true })
-    const text = await bytesOf(sh => sh`git cat-file blob ${entry?.oid} | head -c ${READ_BYTES}`, shell)
-    return text.match(/[^\s"'`,;()[\]{}]+/g) ?? []
-  }
+  const wordsOf = async (entry: Entry) =>
+    (await firstBytes(room, ['cat-file', 'blob', entry?.oid ?? ''], READ_BYTES)).match(/[^\s"'`,;()[\]{}]+/g) ?? []
   const isNew = async (spot: Spot): Promise<boolean> => {
     if (!spot.kind) return !same(spot.result, spot.automatic)
     if (resolutionOf(spot) !== 'a mixture') return false
@@ -368,28 +326,27 @@ async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]>
     const known = new Set((await Promise.all(spot.stages.map(wordsOf))).flat())
     return !(await wordsOf(spot.result)).every(word => known.has(word))
   }
-  const changed = [...spots.values()].filter(({ path, ours, result }) => isCi(path) && !same(result, ours))
+  const changed = [...spots.values()].filter(({ path, ours, result }) => among(CI, path) && !same(result, ours))
   return (await Promise.all(changed.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
 }
 
 /** What a side lost though nothing was in its way, where that is all or most of what it had changed. */
 async function lossesOf(room: Room, comparison: Comparison): Promise<string[]> {
   const { ledger, lost, whole } = comparison
-  const emptied = whole && (whole === 'ours' ? 'upstream' : 'fork')
-  const isEmptied = emptied && (ledger.files[emptied] > 0 || (await losesHunks(room, comparison)))
-  return (['upstream', 'fork'] as const).flatMap(side => {
-    const [files, gone] = [ledger.files[side], lost[side]]
-    if (isEmptied && side === emptied) {
-      const tree = side === 'fork' ? "upstream's tree; the fork's" : "the fork's tree as it was; upstream's"
-      return naming(
-        `The result is ${tree} changes are gone from`,
-        gone.length > 0 ? gone : ledger.conflicts.map(pathOf),
-      )
-    }
-    if (gone.length * 2 <= files) return []
-    const changes = side === 'fork' ? "The fork's changes" : "Upstream's changes"
-    return naming(`${changes} to ${gone.length} of ${files} files are gone, though nothing was in their way:`, gone)
-  })
+  const side = whole === 'ours' ? 'upstream' : 'fork'
+  if (whole && (ledger.files[side] > 0 || (await losesHunks(room, comparison)))) {
+    const tree = whole === 'ours' ? "the fork's tree as it was; upstream's" : "upstream's tree; the fork's"
+    const gone = lost[side].length > 0 ? lost[side] : ledger.conflicts.map(pathOf)
+    return naming(`The result is ${tree} changes are gone from`, gone)
+  }
+  const most = (whose: string, files: number, gone: Path[]) =>
+    naming(`${whose} changes to ${gone.length} of ${files} files are gone, though nothing was in their way:`, gone)
+  return [
+    ...(lost.upstream.length * 2 > ledger.files.upstream
+      ? most("Upstream's", ledger.files.upstream, lost.upstream)
+      : []),
+    ...(lost.fork.length * 2 > ledger.files.fork ? most("The fork's", ledger.files.fork, lost.fork) : []),
+  ]
 }
 
 /** Whether the side that every conflict went against also lost changes that were in no conflict, in the same files. */
