@@ -18,7 +18,7 @@ import {
   shellIn,
   useAttributesOf,
 } from './host/git.ts'
-import type { Pull } from './host/github.ts'
+import { type Pull, parseRemote } from './host/github.ts'
 import { newStuckFile, readUntrusted, takeBranch } from './host/hostile.ts'
 import { EXIT, type ExitCode, Failure } from './host/outcome.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from './host/page.ts'
@@ -187,11 +187,12 @@ async function commitIsHere(fork: Fork, oid: Oid): Promise<boolean> {
 
 /** A classic token tells its scopes: without `workflow` GitHub would refuse the push, after the agent was paid. */
 async function theTokenMayPushWorkflows({ repository, sh, upstream, urls }: Fork, base: Oid): Promise<void> {
-  if (!repository?.scopes || repository.scopes.includes('workflow') || !urls.origin.push.startsWith('https:')) return
+  const overSsh = parseRemote(urls.origin.push) && !/^https?:/.test(urls.origin.push)
+  if (overSsh || !repository?.scopes || repository.scopes.includes('workflow')) return
   const touched = await sh({ nothrow: true })`git diff --quiet ${base} ${upstream.tip} -- .github/workflows`
   if (touched.exitCode === 0) return
   throw new Failure(
-    'Upstream changed .github/workflows and the token lacks the scope workflow: gh auth refresh -s workflow.',
+    'Upstream changed .github/workflows and the token lacks the workflow scope: gh auth refresh -s workflow.',
   )
 }
 
@@ -356,7 +357,8 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
     nothrow: true,
   })`exec docker run ${flags} ${IMAGE} >> ${log} 2>&1`
   const ended = (async () => (await client).exitCode ?? EXIT.agentFailed)()
-  const clock = setInterval(() => report.live(`${clockFace(seconds())} of ${clockFace(limit)}`), 1000)
+  const gone = () => report.live(`${clockFace(seconds())} gone, ${clockFace(Math.max(limit - seconds(), 0))} left`)
+  const clock = setInterval(gone, 1000)
   const over = new AbortController()
   const signal = AbortSignal.any([over.signal, interruption.signal])
   const timeIsUp = sleep(limit * 1000, undefined, { signal }).catch(() => undefined)
@@ -524,9 +526,10 @@ async function push(fork: Fork, ref: string, commit: Oid, expected: Oid): Promis
     throw new Failure(`${ref} changed on origin meanwhile. ${kept}`)
   }
   if (/workflow/.test(pushed.stdall)) {
-    throw new Failure(`GitHub lets this token push no workflows: gh auth refresh -s workflow. ${kept}`)
+    throw new Failure(`The token lacks the workflow scope that this push needs: gh auth refresh -s workflow. ${kept}`)
   }
-  const reason = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(pushed.stdout)?.[1] ?? firstLine(pushed.stderr)
+  const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(pushed.stdout)?.[1]
+  const reason = [firstLine(pushed.stderr), rejected].filter(Boolean).join('; ')
   throw new Failure(`origin did not take ${ref} (${reason}): check your right to push. ${kept}`)
 }
 

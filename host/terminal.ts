@@ -30,7 +30,7 @@ export function visiblePath(path: Path): string {
 /** The line of git's or docker's words that says what went wrong, without user and password in its URLs. */
 export function firstLine(words: string): string {
   const lines = words.split('\n').filter(Boolean)
-  const telling = lines.find(line => /^(fatal|error|remote|ERROR|docker):/.test(line)) ?? lines[0] ?? 'no reason given'
+  const telling = lines.find(line => /^(remote|fatal|error|ERROR|docker):/.test(line)) ?? lines[0] ?? 'no reason given'
   return telling.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').slice(0, 300)
 }
 
@@ -75,6 +75,6 @@ export class Report {
 
   #line(text: string, colour: number): string {
     if (!this.#terminal) return `${new Date().toTimeString().slice(0, 8)} ${this.name}: ${text}`
-    return this.#colour ? `\x1b[${colour}m${text}\x1b[0m` : text
+    return this.#colour && colour ? `\x1b[${colour}m${text}\x1b[0m` : text
   }
 }
