@@ -5,6 +5,7 @@
  * in the same order. (The first line keeps the .env and bunfig.toml of the checkout, which is upstream's code, out.)
  */
 import { appendFile, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProcessOutput, type ProcessPromise, type Shell } from 'zx/core'
@@ -318,13 +319,15 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run): Promise<
   await writeFile(join(workspace, '.git/info/exclude'), inStart ? '/STUCK.md\n' : '/STUCK.md\n/FORK.md\n')
   if (forkMd) await writeFile(join(state, 'fork-context.md'), forkMd)
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
-  const facts = { branch, upstream_branch: upstreamBranch, start, upstream, seconds }
-  await writeFile(
-    join(state, 'run.txt'),
-    Object.entries(facts)
-      .map(([key, value]) => `${key}=${value}\n`)
-      .join(''),
+  const facts = Object.entries({ branch, upstream_branch: upstreamBranch, start, upstream, seconds })
+  // The host's own addresses may be public ones, which the container's firewall can't know.
+  const addresses = Object.values(networkInterfaces())
+    .flatMap(list => list ?? [])
+    .filter(({ internal }) => !internal)
+  const lines = [...facts, ...addresses.map(({ address }) => ['reject', address])].map(
+    ([key, value]) => `${key}=${value}\n`,
   )
+  await writeFile(join(state, 'run.txt'), lines.join(''))
   if (process.getuid?.() === 0) await shellIn(run.path)`chown -R -h 1000:1000 workspace harness-state`
 }
 
