@@ -36,9 +36,9 @@ main() {
   trap stop TERM INT
   trap : PIPE
   read_owner
+  check_privileges
   read_run
   read_base_url
-  check_privileges
   raise_firewall
   check_firewall
   start_proxy

@@ -44,11 +44,14 @@ export type BoxOptions = {
   script: Script
   /** Who owns both mounts. */
   owner?: [number, number]
+  /** Where the two mounts are made. */
+  root?: string
   /** Before the image's name. */
   flags?: string[]
   /** In place of the engine's own, e.g. without one of the capabilities. */
   capabilities?: string[]
   env?: Record<string, string>
+  beforeStart?: (box: { workspace: string; state: string }) => unknown
   whileRunning?: (box: { name: string; workspace: string; state: string }) => Promise<unknown>
 }
 
@@ -56,11 +59,12 @@ export const CAPABILITIES = ['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP']
 
 export async function box(options: BoxOptions) {
   const { scene, script, owner = [1000, 1000], flags = [], capabilities = CAPABILITIES } = options
-  const { workspace, state, branch, upstream } = setScene(root, scene)
+  const { workspace, state, branch, upstream } = setScene(options.root ?? root, scene)
   for (const folder of [workspace, state]) {
     chownSync(folder, ...owner)
     for (const entry of readdirSync(folder, { recursive: true })) chownSync(join(folder, String(entry)), ...owner)
   }
+  options.beforeStart?.({ workspace, state })
   const model = startModel(await gateway(), script)
   const name = `forklift-e2e-${crypto.randomUUID()}`
   const command = [

@@ -1,0 +1,122 @@
+// The clocks inside the container, each with those before it disabled: the harness's own, the grace of `docker stop`,
+// and root as process 1. The host's two are in forklift.e2e.ts.
+import { afterAll, describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { clean, conflict } from '../harness-scene.ts'
+import { appears, box, docker, expectCode, removeBoxes } from './box.ts'
+import { bash } from './model.ts'
+
+afterAll(removeBoxes)
+
+const turn = (command: string) => [{ say: 'I am at work on greeting.txt', calls: [bash(command, 900_000)] }]
+
+/** Processes of this machine, those in containers too, by what they were started with. */
+const running = (command: string) =>
+  readdirSync('/proc').filter(entry => {
+    if (!/^\d+$/.test(entry)) return false
+    const file = `/proc/${entry}/cmdline`
+    try {
+      return readFileSync(file, 'utf8').replaceAll('\0', ' ').trim() === command
+    } catch {
+      return false
+    }
+  })
+
+const isGone = async (name: string) => (await docker('inspect', name)).code !== 0
+
+describe('time', () => {
+  test('that runs out is noticed by the harness, which writes STUCK.md', async () => {
+    const result = await box({ scene: { ...conflict, seconds: 24 }, script: turn('sleep 900') })
+    expectCode(result, 2)
+    expect(result.seconds).toBeLessThan(24)
+    expect(result.stuck).toContain('- greeting.txt')
+    expect(result.stuck).toContain('> I am at work on greeting.txt')
+    expect(await isGone(result.name)).toBe(true)
+  })
+
+  test('that runs out with upstream merged is no failure', async () => {
+    const result = await box({ scene: { ...clean, seconds: 24 }, script: turn('sleep 900') })
+    expectCode(result, 0)
+    expect(result.harnessLog).toContain('The tests did not finish.')
+    expect(result.merged).toBe(true)
+  })
+
+  test('cut short by `docker stop` leaves STUCK.md within the grace', async () => {
+    let stopped = 0
+    const result = await box({
+      scene: { ...conflict, seconds: 600 },
+      script: turn('touch started; sleep 900'),
+      whileRunning: async ({ name, workspace }) => {
+        await appears(join(workspace, 'started'))
+        const began = performance.now()
+        await docker('stop', name)
+        stopped = (performance.now() - began) / 1000
+      },
+    })
+    expectCode(result, 2)
+    expect(stopped).toBeLessThan(9)
+    expect(result.stuck).toContain('- greeting.txt')
+  })
+
+  test('is kept by process 1 when the agent has stopped the harness and every other clock', async () => {
+    const script = `trap '' TERM INT HUP
+      setsid nohup sleep 98761 >/dev/null 2>&1 &
+      pkill -KILL -f '[r]ead -r agent'; pkill -STOP -f 'harness/[r]un.sh'; pkill -KILL -f '[s]leep 12$'
+      setsid nohup sleep 98762 >/dev/null 2>&1 & touch started; sleep 900`
+    let seen = 0
+    const result = await box({
+      scene: { ...conflict, seconds: 16 },
+      script: turn(script),
+      whileRunning: async ({ workspace }) => {
+        await appears(join(workspace, 'started'))
+        seen = running('sleep 98762').length
+      },
+    })
+    expect(seen).toBe(1)
+    expectCode(result, 2)
+    expect(result.log).toContain('still running 15 seconds after its time')
+    expect(result.seconds).toBeLessThan(16 + 15 + 12)
+    expect(result.stuck).toBe('')
+    expect(running('sleep 98762')).toEqual([])
+    expect(await isGone(result.name)).toBe(true)
+  })
+
+  test('is kept although the agent ignores `docker stop`', async () => {
+    let stopped = 0
+    const result = await box({
+      scene: { ...conflict, seconds: 600 },
+      script: turn("pkill -KILL -f '[r]ead -r agent'; touch started; sleep 900"),
+      whileRunning: async ({ name, workspace }) => {
+        await appears(join(workspace, 'started'))
+        const began = performance.now()
+        await docker('stop', name)
+        stopped = (performance.now() - began) / 1000
+      },
+    })
+    expectCode(result, 2)
+    expect(stopped).toBeLessThan(12)
+  })
+
+  test('is kept although the agent takes every process there is', async () => {
+    const script = 'bomb() { bomb | bomb & }; touch started; bomb; sleep 900'
+    const result = await box({
+      scene: { ...conflict, seconds: 16 },
+      script: turn(script),
+      whileRunning: ({ workspace }) => appears(join(workspace, 'started')),
+    })
+    expect([2, 5]).toContain(result.code)
+    expect(result.seconds).toBeLessThan(16 + 15 + 12)
+    expect(await isGone(result.name)).toBe(true)
+    expect(existsSync(join(result.workspace, 'started'))).toBe(true)
+  })
+
+  test('of an agent that kills the harness ends at once, as a failure', async () => {
+    const result = await box({
+      scene: { ...clean, seconds: 60 },
+      script: turn("pkill -KILL -f 'harness/[r]un.sh'; sleep 900"),
+    })
+    expectCode(result, 5)
+    expect(result.seconds).toBeLessThan(30)
+  })
+})
