@@ -1,7 +1,7 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
-import type { Oid, Path } from './git.ts'
+import type { Path } from './git.ts'
 import type { Conflict, Edit, Review } from './review.ts'
-import { visible, visibleLines, visiblePath } from './terminal.ts'
+import { harmless, short, visible, visiblePath, wrap } from './terminal.ts'
 
 /** What the page tells besides the review; undefined is what is not known. */
 export type Story = {
@@ -44,9 +44,9 @@ const SIZES = [
 ]
 type Size = (typeof SIZES)[number]
 
-/** A file on the page, with a word about it. */
+/** A file on the page, with a word about it; a moved one with its new name. */
 type Item = { path: Path; note?: string; to?: Path | undefined }
-const NO_DIFFS: Review['diffs'] = new Map()
+type Group = [heading: string, items: Item[], diffs?: Review['diffs']]
 
 export function page(review: Review, story: Story): { title: string; body: string; draft: boolean } {
   let body = ''
@@ -58,164 +58,147 @@ export function page(review: Review, story: Story): { title: string; body: strin
 }
 
 function bodyOf(review: Review, story: Story, size: Size): string {
+  const { conflicts, diffs, ci, steering, upstreamCommits } = review
+  const steered: Group[] = [
+    ['**CI**, which may run with the secrets of this repository:', ci.map(itemOf)],
+    ['**Agents and hooks**, on the machines of those who work here:', steering.map(itemOf)],
+  ]
   const parts = [
     verdict(review, story),
-    lookFirst(review, size),
-    steering(review, size),
-    group('### Conflicts', review.conflicts.map(describeConflict), size, review.diffs),
-    upstreamsCommits(review, story, size),
+    part('Look at this first', worthALook(review), size),
+    part('Upstream changed what steers CI and agents', steered, size),
+    part('Conflicts', [['', conflicts.map(describeConflict), diffs]], size),
+    upstreamCommits.count > 0 && commitList(review, story, size),
     howMade(review, story, size),
     howToMerge(story),
   ]
   // Nothing between the markers may look like one of them.
-  const text = parts.filter(part => part !== '').join('\n\n')
-  return `${BEGIN}\n${text.replaceAll('<!-- forklift:', '<!-- forklift ')}\n${END}`
+  const text = parts.filter(Boolean).join('\n\n').replaceAll('<!-- forklift:', '<!-- forklift ')
+  return `${BEGIN}\n${text}\n${END}`
 }
 
 function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files }: Review, story: Story): string {
   const found = [
-    conflicts.length === 0 ? 'no conflicts' : many(conflicts.length, 'conflict'),
-    ...(dropped.length > 0 ? [`${many(dropped.length, 'file')} without upstream's change`] : []),
-    ...(vanished.length > 0 ? [`${many(vanished.length, 'file')} without the fork's change`] : []),
-    ...(edits.length > 0 ? [`${many(edits.length, 'file')} edited beyond the conflicts`] : []),
-  ]
+    conflicts.length > 0 ? many(conflicts.length, 'conflict') : 'no conflicts',
+    dropped.length > 0 && `${many(dropped.length, 'file')} without upstream's change`,
+    vanished.length > 0 && `${many(vanished.length, 'file')} without the fork's change`,
+    edits.length > 0 && `${many(edits.length, 'file')} edited beyond the conflicts`,
+  ].filter(Boolean)
   const what = `${many(upstreamCommits.count, 'commit')} of ${code(story.upstreamBranch)} into ${code(story.originBranch)}`
-  const clean = `Without a conflict, upstream changes ${many(files.upstream, 'file')} and the fork keeps its own changes in ${files.fork}.`
-  return `**Merges ${what}: ${found.join(', ')}.** ${clean}`
+  const rest = `upstream changes ${many(files.upstream, 'file')}, and the fork keeps its changes to ${files.fork}`
+  return `**Merges ${what}: ${found.join(', ')}.** Without a conflict, ${rest}.`
 }
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
-function lookFirst({ dropped, vanished, edits, shrunk, conflicts, partial, diffs }: Review, size: Size): string {
-  const given = conflicts.filter(({ resolution }) => resolution === "upstream's version")
+function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settledOn }: Review): Group[] {
+  const all = conflicts.map(({ path }) => ({ path }))
+  const given = all.filter((_, at) => conflicts[at]?.resolution === "upstream's version")
   const smaller = shrunk.map(({ path, before, after }) => ({ path, note: `from ${before} lines to ${after}` }))
-  const groups = [
-    group('**Not taken from upstream**, though nothing was in the way:', dropped.map(plainItem), size, diffs),
-    group("**Undone of the fork's changes**, though nothing was in the way:", vanished.map(plainItem), size, diffs),
-    group('**Edited beyond the conflicts:**', edits.map(describeEdit), size, diffs),
-    group("**The fork's change is gone**, because the conflict went to upstream:", given, size, NO_DIFFS),
-    group("**The fork's change is smaller** than it was:", smaller, size, NO_DIFFS),
-  ].filter(text => text !== '')
-  if (groups.length === 0) return ''
-  const draft =
-    partial.length > 0
-      ? ['This was for a person to decide, so the pull request is a draft where the repository has drafts.']
-      : []
-  return ['### Look at this first', ...draft, ...groups].join('\n\n')
+  return [
+    ["**Every conflict went to the fork**, and nothing of upstream's is left:", settledOn === 'ours' ? all : []],
+    ["**Every conflict went to upstream**, and nothing of the fork's is left:", settledOn === 'theirs' ? all : []],
+    ['**Not taken from upstream**, though nothing was in the way:', dropped.map(itemOf), diffs],
+    ["**Undone of the fork's changes**, though nothing was in the way:", vanished.map(itemOf), diffs],
+    ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
+    ["**The fork's change is gone**, because the conflict went to upstream:", settledOn ? [] : given],
+    ["**The fork's change is smaller** than it was:", smaller],
+  ]
 }
 
-function steering(review: Review, size: Size): string {
-  const groups = [
-    group('**CI**, which runs with the secrets of this repository:', review.ci.map(plainItem), size, NO_DIFFS),
-    group(
-      '**Agents and hooks**, on the machines of those who work here:',
-      review.steering.map(plainItem),
-      size,
-      NO_DIFFS,
-    ),
-  ].filter(text => text !== '')
-  return groups.length > 0 ? ['### Upstream changed what steers CI and agents', ...groups].join('\n\n') : ''
-}
-
-/** Files under a heading, each folded with its diff where there is one. */
-function group(heading: string, items: Item[], size: Size, diffs: Review['diffs']): string {
-  if (items.length === 0) return ''
-  const lines = items.slice(0, size.names).map(({ path, note = '', to }) => {
-    const diff = size.diff > 0 ? diffs.get(path) : undefined
-    const name = diff
-      ? (text: Path) => `<code>${html(short(visiblePath(text), 200))}</code>`
-      : (text: Path) => code(visiblePath(text))
-    const line = `${name(path)}${note && `: ${note}`}${to === undefined ? '' : ` ${name(to)}`}`
-    return diff
-      ? `<details><summary>${line}</summary>\n\n${fence('diff', diff, size.diff)}\n\n</details>\n`
-      : `- ${line}`
+/** Groups of files below a heading. */
+function part(heading: string, groups: Group[], size: Size): string {
+  const texts = groups.flatMap(([words, items, diffs]) => {
+    const lines = items.slice(0, size.names).map(item => fileLine(item, diffs?.get(item.path), size.diff))
+    if (items.length > lines.length) lines.push(`- and ${many(items.length - lines.length, 'other file')}`)
+    return lines.length > 0 ? [words, lines.join('\n').trimEnd()] : []
   })
-  const more = items.length - lines.length
-  return [heading, '', ...lines, ...(more > 0 ? [`- and ${many(more, 'other file')}`] : [])].join('\n').trimEnd()
+  return texts.length > 0 ? [`### ${heading}`, ...texts].filter(Boolean).join('\n\n') : ''
 }
 
-const plainItem = (path: Path): Item => ({ path })
+/** A file, and its diff folded below it. A summary is HTML, where backticks quote nothing. */
+function fileLine({ path, note, to }: Item, diff: string | undefined, length: number): string {
+  const isFolded = diff && length > 0
+  const name = (of: Path) => (isFolded ? `<code>${html(short(visiblePath(of), 200))}</code>` : code(visiblePath(of)))
+  const line = `${name(path)}${note ? `: ${note}` : ''}${to === undefined ? '' : ` ${name(to)}`}`
+  if (!isFolded) return `- ${line}`
+  return `<details><summary>${line}</summary>\n\n${fence('diff', diff, length)}\n\n</details>\n`
+}
 
+const itemOf = (path: Path): Item => ({ path })
 const describeEdit = ({ path, change, to }: Edit): Item => ({ path, note: to === undefined ? change : 'moved to', to })
 
 function describeConflict({ path, kind, stages, resolution }: Conflict): Item {
-  const [base, fork, upstream] = [1, 2, 3].map(number => stages.some(({ stage }) => stage === number))
+  const has = (number: number) => stages.some(({ stage }) => stage === number)
   const known: Record<string, string> = {
-    contents: base ? 'both sides changed the same lines' : 'both sides added it',
+    contents: has(1) ? 'both sides changed the same lines' : 'both sides added it',
     binary: 'both sides changed a binary file',
-    'modify/delete':
-      fork && !upstream ? 'upstream deleted it, the fork changed it' : 'the fork deleted it, upstream changed it',
+    'modify/delete': has(2) ? 'upstream deleted it, the fork changed it' : 'the fork deleted it, upstream changed it',
   }
-  const result = resolution === 'a mixture' ? 'a mixture of both' : resolution
-  return { path, note: `${known[kind] ?? `${kind} conflict`}. Now: ${result}.` }
+  return { path, note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution}.` }
 }
 
-function upstreamsCommits({ upstreamCommits }: Review, { upstream }: Story, size: Size): string {
-  const { count, newest } = upstreamCommits
-  if (count === 0) return ''
-  const web = webAddress(upstream)
-  // GitHub tells the other side of a link to itself, but not of one through its own redirect.
-  const link = (oid: Oid) => `${web?.replace('https://github.com/', 'https://redirect.github.com/')}/commit/${oid}`
-  const lines = newest.slice(0, size.commits).map(({ oid, date, subject }) => {
+function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size): string {
+  const web = webAddress(upstream)?.replace('https://github.com/', 'https://redirect.github.com/')
+  const lines = upstreamCommits.newest.slice(0, size.commits).map(({ oid, date, subject }) => {
     const id = code(oid.slice(0, 10))
-    return `- ${web ? `[${id}](${link(oid)})` : id} ${date} ${code(short(subject, 120))}`
+    // GitHub tells the other side of a link to it, but not of one through its own redirect.
+    return `- ${web ? `[${id}](${web}/commit/${oid})` : id} ${date} ${code(short(subject, 120))}`
   })
-  const more =
-    count > lines.length ? [`- and ${many(count - lines.length, lines.length > 0 ? 'older commit' : 'commit')}`] : []
-  return ["### Upstream's commits", '', ...lines, ...more].join('\n')
+  const more = upstreamCommits.count - lines.length
+  return ["### Upstream's commits\n", ...lines, ...(more > 0 ? [`- and ${many(more, 'older commit')}`] : [])].join('\n')
 }
 
 function howMade({ rebased }: Review, story: Story, size: Size): string {
   const { model, variant, agent, seconds, requests, tokens, words, notes = [], leftBehind = [] } = story
   const facts = [
-    ...(model ? [`model ${code(model)}${variant ? ` (${code(variant)})` : ''}`] : []),
-    ...(agent ? [`agent ${code(agent)}`] : []),
-    ...(seconds === undefined ? [] : [duration(seconds)]),
-    ...(requests === undefined ? [] : [many(requests, 'request')]),
-    ...(tokens === undefined ? [] : [many(tokens, 'token')]),
-  ]
+    model && `model ${code(model)}${variant ? ` (${code(variant)})` : ''}`,
+    agent && `agent ${code(agent)}`,
+    seconds !== undefined && duration(seconds),
+    requests !== undefined && many(requests, 'request'),
+    tokens !== undefined && many(tokens, 'token'),
+  ].filter(Boolean)
   const left = leftBehind.flatMap(address => webAddress(address) ?? [])
+  const said = words?.trim() && fence('text', wrap(words, 100).join('\n'), size.words)
   return [
     '### How this was made',
-    `By Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. One commit holds it all, so that \`git show --remerge-diff\` shows all that is not git's own merge.`,
-    ...(rebased ? ['The agent rebased; its files were judged, and its commits left behind.'] : []),
+    `Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. \`git show --remerge-diff\` of its commit is all that git did not merge by itself.`,
+    rebased && 'The agent rebased the fork; its files are here, its commits are not.',
     ...notes.map(escapeMarkdown),
-    ...(left.length > 0 ? [`This takes the place of ${left.join(', ')}.`] : []),
-    ...(words?.trim()
-      ? ["The agent's own words, which nobody has checked:", fence('text', wrap(words.trim(), 100), size.words)]
-      : []),
-  ].join('\n\n')
+    left.length > 0 && `This takes the place of ${left.join(', ')}.`,
+    said && `The agent's own words, which nobody has checked:\n\n${said}`,
+  ]
+    .filter(Boolean)
+    .join('\n\n')
 }
 
 function howToMerge({ buttons, fastForward, originBranch }: Story): string {
-  const squash = "Squashed or rebased, upstream's commits stay unknown to git, and the same conflicts come back."
+  const why = "Squashed or rebased, upstream's commits stay unknown to git, and the same conflicts come back."
   const merge = fastForward
-    ? '**Sync fork** on the page of the fork does it best: the fork has no commits of its own, and needs no merge commit.'
-    : buttons && !buttons.merge
-      ? `> [!WARNING]\n> This repository allows no merge commits. ${squash}\n> Allow them first: Settings → General → Pull Requests → Allow merge commits.`
-      : `- To merge, choose **Create a merge commit**. ${squash}`
+    ? "- The fork has no commits of its own: **Sync fork** on the fork's page does the same without a merge commit."
+    : buttons?.merge === false
+      ? `> [!WARNING]\n> Merge commits are not allowed here. ${why} Allow them first: Settings, General, **Allow merge commits**.\n`
+      : `- To merge, choose **Create a merge commit**. ${why}`
   return [
-    '### Merge it, or not',
-    '',
+    '### Merge it, or not\n',
     merge,
     '- To reject it, close it. Forklift comes back when upstream has moved on.',
-    `- To have the next one made differently, tell the agent in \`FORK.md\` on ${code(originBranch)}: what the fork changes, and why, and how to test it.`,
+    `- To get a better one, say in \`FORK.md\` on ${code(originBranch)} what the fork changes, why, and how to test it.`,
   ].join('\n')
 }
 
 /** The same ledger for a terminal. */
-export function ledgerText(review: Review): string {
-  const { refusals, partial, conflicts, ci, steering, upstreamCommits, files } = review
-  const line = ({ path, note }: Item) => `  ${visiblePath(path)}${note ? `: ${note}` : ''}`
-  const block = (heading: string, items: Item[]) =>
-    items.length === 0
-      ? []
-      : [heading, ...items.slice(0, 50).map(line), ...(items.length > 50 ? [`  and ${items.length - 50} more`] : [])]
+export function ledgerText({ refusals, partial, conflicts, ci, steering, upstreamCommits, files }: Review): string {
+  const block = (heading: string, items: Item[]) => {
+    const lines = items.slice(0, 50).map(({ path, note }) => `  ${visiblePath(path)}${note ? `: ${note}` : ''}`)
+    if (items.length > lines.length) lines.push(`  and ${many(items.length - lines.length, 'other file')}`)
+    return lines.length > 0 ? [heading, ...lines] : []
+  }
   return [
     ...refusals.map(refusal => `Refused: ${refusal}`),
     ...partial,
-    `${many(upstreamCommits.count, 'commit')} of upstream's; ${many(files.upstream, 'file')} changed by upstream and ${files.fork} by the fork without a conflict.`,
+    `${many(upstreamCommits.count, 'commit')} of upstream's. Without a conflict, it changes ${many(files.upstream, 'file')}, the fork ${files.fork}.`,
     ...block('Conflicts:', conflicts.map(describeConflict)),
-    ...block('Upstream changed what steers CI and agents:', [...ci, ...steering].map(plainItem)),
+    ...block('Upstream changed what steers CI and agents:', [...ci, ...steering].map(itemOf)),
   ].join('\n')
 }
 
@@ -225,36 +208,21 @@ const SECTION = new RegExp(`${BEGIN}(?:(?!${BEGIN})[\\s\\S])*?${END}`, 'g')
 export function mergeBody(existing: string, ours: string): string {
   // Several sections become one, and a marker without its other half is no section.
   const [before = '', ...after] = existing.split(SECTION).map(text => text.replaceAll(BEGIN, '').replaceAll(END, ''))
-  const around = (text: string) =>
-    after.length > 0 ? before + text + after.join('') : [before.trimEnd(), text].filter(Boolean).join('\n\n')
-  const fits = (body: string) => body.length <= LIMIT
   const brief = `${BEGIN}\nForklift's page does not fit beside what is written here: see the newest commit.\n${END}`
-  return [around(ours), around(brief)].find(fits) ?? existing
+  const bodies = [ours, brief].map(section =>
+    after.length > 0 ? before + section + after.join('') : [before.trimEnd(), section].filter(Boolean).join('\n\n'),
+  )
+  return bodies.find(body => body.length <= LIMIT) ?? existing
 }
 
 /** The message of the one commit that is published: the agent's words do nothing in it, and the trailer is ours. */
 export function commitMessage(review: Review, story: Story): string {
-  const { conflicts, edits, commits } = review
-  const files = [...conflicts.map(describeConflict), ...edits.map(describeEdit)].slice(0, 30)
-  const more = conflicts.length + edits.length - files.length
-  const lines = files.map(
-    ({ path, note, to }) =>
-      `- ${[path, to]
-        .filter(name => name !== undefined)
-        .map(name => short(visiblePath(name), 100))
-        .join(` ${note} `)}${to ? '' : `: ${note}`}`,
-  )
-  const words = wrap(story.words?.trim() ?? '', 70)
-    .split('\n')
-    .slice(0, 40)
-  return [
-    subjectOf(review, story),
-    ...(lines.length > 0
-      ? [harmless([...lines, ...(more > 0 ? [`- and ${many(more, 'other file')}`] : [])].join('\n'))]
-      : []),
-    ...(words.join('') ? ['The agent says:', harmless(words.map(line => `> ${line}`.trimEnd()).join('\n'))] : []),
-    `Forklift-Upstream: ${commits.upstream}\n`,
-  ].join('\n\n')
+  const words = story.words?.trim() ? wrap(story.words, 70).slice(0, 40) : []
+  const quoted = words.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
+  const said = quoted && `The agent says:\n\n${quoted}`
+  return [subjectOf(review, story), said, `Forklift-Upstream: ${review.commits.upstream}\n`]
+    .filter(Boolean)
+    .join('\n\n')
 }
 
 const subjectOf = ({ upstreamCommits }: Review, { upstreamBranch }: Story): string =>
@@ -265,31 +233,8 @@ const duration = (seconds: number): string =>
   seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
 const html = (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`)
 const webAddress = (text: string | undefined): string | undefined => /^https?:\/\/[\w.:/~%+-]+$/.exec(text ?? '')?.[0]
-
-/** Keeps both ends of a long text, where names differ. */
-const short = (text: string, length: number): string =>
-  text.length <= length ? text : `${text.slice(0, length / 2)}…${text.slice(1 - length / 2)}`.toWellFormed()
-
-/** Lines of at most so many characters, controls spelled out. */
-const wrap = (text: string, width: number): string =>
-  visibleLines(text)
-    .split('\n')
-    .flatMap(line => line.match(new RegExp(`.{1,${width}}(?:\\s|$)|.{1,${width}}`, 'gu')) ?? [''])
-    .map(line => line.trimEnd())
-    .join('\n')
-
-/** Text in a commit message or a title, where code does not quote: no mention, reference, link or order to a CI. */
-const harmless = (text: string): string =>
-  text
-    .replace(/[@#!](?=\w)|\bGH-(?=\d)|:(?=\/\/)/gi, '$& ')
-    .replaceAll('[', '(')
-    .replaceAll(']', ')')
-    .replace(/\*{3,}/g, '**')
-    .replace(/skip-checks/gi, 'skip checks')
-
 /** A sentence of ours that may hold names of others. */
-const escapeMarkdown = (text: string): string => harmless(visible(text)).replace(/[\\`*_~<>|&]/g, '\\$&')
-
+const escapeMarkdown = (text: string): string => harmless(visible(text)).replace(/[\\`*_~<>|&#]/g, '\\$&')
 const ticksAround = (text: string, least: number): string =>
   '`'.repeat(Math.max(least, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
 
@@ -297,23 +242,20 @@ const ticksAround = (text: string, least: number): string =>
 function code(text: string): string {
   const shown = short(visible(text), 200) || ' '
   const ticks = ticksAround(shown, 1)
-  const pad = /^[` ]|[` ]$/.test(shown) ? ' ' : ''
-  return ticks + pad + shown + pad + ticks
+  return [ticks, shown, ticks].join(/^[` ]|[` ]$/.test(shown) ? ' ' : '')
 }
 
 /** Text of others in a block, shortened by whole lines. */
-function fence(language: string, text: string, limit: number): string {
-  const lines = text
-    .trimEnd()
-    .split('\n')
-    .map(line => short(line, 400))
-  let end = 0
-  for (let left = limit; end < lines.length; end++) {
-    left -= (lines[end]?.length ?? 0) + 1
+function fence(language: string, text: string, length: number): string {
+  const lines = text.trimEnd().split('\n')
+  const kept: string[] = []
+  for (let left = length; kept.length < lines.length; ) {
+    const line = short(lines[kept.length] ?? '', 400)
+    left -= line.length + 1
     if (left < 0) break
+    kept.push(line)
   }
-  const shown = lines.slice(0, end).join('\n')
-  const ticks = ticksAround(shown, 3)
-  const more = end < lines.length ? `\n\n…and ${many(lines.length - end, 'line')} more` : ''
-  return `${ticks}${language}\n${shown}\n${ticks}${more}`
+  const ticks = ticksAround(kept.join('\n'), 3)
+  const more = lines.length - kept.length
+  return [ticks + language, ...kept, ticks, ...(more > 0 ? [`\n…and ${many(more, 'line')} more`] : [])].join('\n')
 }

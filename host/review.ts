@@ -18,7 +18,7 @@ import {
   useAttributesOf,
 } from './git.ts'
 import { ledgerText, page } from './page.ts'
-import { visible, visibleLines, visiblePath } from './terminal.ts'
+import { firstLine, visible, visibleLines, visiblePath } from './terminal.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
@@ -385,8 +385,7 @@ async function main([startRef, upstreamRef, resultRef, ...more]: string[]): Prom
     )
     return isGood ? 0 : 3
   } catch (error) {
-    const said = (error as ProcessOutput).stderr || (error as Error).message
-    console.error(visible(said.trim().split('\n')[0] ?? ''))
+    console.error(visible(firstLine((error as ProcessOutput).stderr || (error as Error).message)))
     return 1
   } finally {
     await room?.close()

@@ -27,6 +27,26 @@ export function visiblePath(path: Path): string {
   return path.replace(/[^\x20-\x7e]/g, byte => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
+/** Keeps both ends of a long text: names differ there. */
+export const short = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length / 2)}…${text.slice(1 - length / 2)}`.toWellFormed()
+
+/** Text of others in lines of at most so many characters. */
+export const wrap = (text: string, width: number): string[] =>
+  visibleLines(text.trim())
+    .split('\n')
+    .flatMap(line => line.match(new RegExp(`.{1,${width}}(?:\\s|$)|.{1,${width}}`, 'gu')) ?? [''])
+    .map(line => line.trimEnd())
+
+/** Text of others where nothing can quote it, as in a commit message: no mention, reference, link or order to a CI. */
+export const harmless = (text: string): string =>
+  text
+    .replace(/[@#!](?=\w)|\bGH-(?=\d)|:(?=\/\/)/gi, '$& ')
+    .replaceAll('[', '(')
+    .replaceAll(']', ')')
+    .replace(/\*{3,}/g, '**')
+    .replace(/skip-checks/gi, 'skip checks')
+
 /** The line of git's or docker's words that says what went wrong, without user and password in its URLs. */
 export function firstLine(words: string): string {
   const lines = words.split('\n').filter(Boolean)
