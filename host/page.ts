@@ -1,7 +1,7 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
 import type { Path } from './git.ts'
 import type { Conflict, Edit, Review } from './review.ts'
-import { harmless, short, visible, visiblePath, wrap } from './terminal.ts'
+import { harmless, short, visible, visibleLines, visiblePath, wrap } from './terminal.ts'
 
 /** What the page tells besides the review; undefined is what is not known. */
 export type Story = {
@@ -247,7 +247,7 @@ function code(text: string): string {
 
 /** Text of others in a block, shortened by whole lines. */
 function fence(language: string, text: string, length: number): string {
-  const lines = text.trimEnd().split('\n')
+  const lines = visibleLines(text.trimEnd()).split('\n')
   const kept: string[] = []
   for (let left = length; kept.length < lines.length; ) {
     const line = short(lines[kept.length] ?? '', 400)

@@ -18,7 +18,7 @@ import {
   useAttributesOf,
 } from './git.ts'
 import { ledgerText, page } from './page.ts'
-import { firstLine, visible, visibleLines, visiblePath } from './terminal.ts'
+import { firstLine, visible, visiblePath } from './terminal.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
@@ -276,7 +276,8 @@ async function shrunkIn(room: Room, { spots }: Comparison): Promise<Shrunk[]> {
 function readable(section: string, { origin, upstream }: Commits): string {
   const [head = '', ...hunks] = section.split(/^(?=@@ )/m)
   const named = head.replace(/^(index|---|\+\+\+) .*\n/gm, '').replace(/^Binary files .*$/m, 'Binary file')
-  return visibleLines(Buffer.from(named + hunks.join(''), 'latin1').toString())
+  return Buffer.from(named + hunks.join(''), 'latin1')
+    .toString()
     .replaceAll(`<<<<<<< ${origin}`, '<<<<<<< the fork')
     .replaceAll(`>>>>>>> ${upstream}`, '>>>>>>> upstream')
 }
