@@ -127,7 +127,8 @@ describe('the proxy', () => {
       script: [{ say: 'a word nobody else says: xylem' }],
     })
     expectCode(result, 0)
-    expect(reports(result)).toEqual([{ ms: expect.any(Number), status: 200, input: 100, output: 7 }] as never)
+    expect(reports(result)).toMatchObject([{ status: 200, input: 100, output: 7 }])
+    expect(reports(result)[0]?.ms).toBeGreaterThan(0)
     expect(result.log).not.toContain('xylem')
   })
 })
