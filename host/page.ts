@@ -61,7 +61,7 @@ function bodyOf(review: Review, story: Story, size: Size): string {
   const { conflicts, diffs, ci, steering, upstreamCommits } = review
   const steered: Group[] = [
     ['**CI**, which may run with the secrets of this repository:', ci.map(itemOf)],
-    ['**Agents and hooks**, on the machines of those who work here:', steering.map(itemOf)],
+    ['**Agents and hooks**, which run where people work on this:', steering.map(itemOf)],
   ]
   const parts = [
     verdict(review, story),
@@ -77,7 +77,7 @@ function bodyOf(review: Review, story: Story, size: Size): string {
   return `${BEGIN}\n${text}\n${END}`
 }
 
-function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files }: Review, story: Story): string {
+function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, diffs }: Review, story: Story): string {
   const found = [
     conflicts.length > 0 ? many(conflicts.length, 'conflict') : 'no conflicts',
     dropped.length > 0 && `${many(dropped.length, 'file')} without upstream's change`,
@@ -85,8 +85,9 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files }
     edits.length > 0 && `${many(edits.length, 'file')} edited beyond the conflicts`,
   ].filter(Boolean)
   const what = `${many(upstreamCommits.count, 'commit')} of ${code(story.upstreamBranch)} into ${code(story.originBranch)}`
-  const rest = `upstream changes ${many(files.upstream, 'file')}, and the fork keeps its changes to ${files.fork}`
-  return `**Merges ${what}: ${found.join(', ')}.** Without a conflict, ${rest}.`
+  const rest = `Git itself merged the other files: ${files.upstream} that upstream changed, ${files.fork} that the fork changed.`
+  const legend = diffs.size > 0 ? ' In the diffs, `-` is what git itself would have, and `+` what is here.' : ''
+  return `**Merges ${what}: ${found.join(', ')}.** ${rest}${legend}`
 }
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
@@ -97,8 +98,8 @@ function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settle
   return [
     ["**Every conflict went to the fork**, and nothing of upstream's is left:", settledOn === 'ours' ? all : []],
     ["**Every conflict went to upstream**, and nothing of the fork's is left:", settledOn === 'theirs' ? all : []],
-    ['**Not taken from upstream**, though nothing was in the way:', dropped.map(itemOf), diffs],
-    ["**Undone of the fork's changes**, though nothing was in the way:", vanished.map(itemOf), diffs],
+    ["**Upstream's change was not taken**, though nothing was in the way:", dropped.map(itemOf), diffs],
+    ["**The fork's change was undone**, though nothing was in the way:", vanished.map(itemOf), diffs],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
     ["**The fork's change is gone**, because the conflict went to upstream:", settledOn ? [] : given],
     ["**The fork's change is smaller** than it was:", smaller],
@@ -134,7 +135,10 @@ function describeConflict({ path, kind, stages, resolution }: Conflict): Item {
     binary: 'both sides changed a binary file',
     'modify/delete': has(2) ? 'upstream deleted it, the fork changed it' : 'the fork deleted it, upstream changed it',
   }
-  return { path, note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution}.` }
+  return {
+    path,
+    note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution === 'a mixture' ? 'a mixture of both' : resolution}.`,
+  }
 }
 
 function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size): string {
@@ -161,7 +165,7 @@ function howMade({ rebased }: Review, story: Story, size: Size): string {
   const said = words?.trim() && fence('text', wrap(words, 100).join('\n'), size.words)
   return [
     '### How this was made',
-    `Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. \`git show --remerge-diff\` of its commit is all that git did not merge by itself.`,
+    `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. \`git show --remerge-diff\` of its commit shows all that git itself would not have.`,
     rebased && 'The agent rebased the fork; its files are here, its commits are not.',
     ...notes.map(escapeMarkdown),
     left.length > 0 && `This takes the place of ${left.join(', ')}.`,
@@ -196,7 +200,7 @@ export function ledgerText({ refusals, partial, conflicts, ci, steering, upstrea
   return [
     ...refusals.map(refusal => `Refused: ${refusal}`),
     ...partial,
-    `${many(upstreamCommits.count, 'commit')} of upstream's. Without a conflict, it changes ${many(files.upstream, 'file')}, the fork ${files.fork}.`,
+    `${many(upstreamCommits.count, 'commit')} of upstream's. Files without a conflict: ${files.upstream} that upstream changed, ${files.fork} that the fork changed.`,
     ...block('Conflicts:', conflicts.map(describeConflict)),
     ...block('Upstream changed what steers CI and agents:', [...ci, ...steering].map(itemOf)),
   ].join('\n')

@@ -259,9 +259,9 @@ test('a terminal reads the same ledger in plain words', () => {
   }
   expect(ledgerText(review).split('\n')).toEqual([
     'Refused: Conflict markers were left in a.',
-    "1 commit of upstream's. Without a conflict, it changes 2 files, the fork 1.",
+    "1 commit of upstream's. Files without a conflict: 2 that upstream changed, 1 that the fork changed.",
     'Conflicts:',
-    '  a: both sides added it. Now: a mixture.',
-    '  b\\x1b[31m: both sides changed a binary file. Now: a mixture.',
+    '  a: both sides added it. Now: a mixture of both.',
+    '  b\\x1b[31m: both sides changed a binary file. Now: a mixture of both.',
   ])
 })

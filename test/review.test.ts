@@ -159,7 +159,7 @@ test('more than half of what upstream changed, taken back, is refused; half is s
   })
   const half = await reviewOf(taking('a', 'c'))
   expect([half.refusals, half.dropped]).toEqual([[], ['a', 'c']])
-  expect(lookFirst(half)).toMatch(/Not taken from upstream[\s\S]*<code>a<\/code>[\s\S]*<code>c<\/code>/)
+  expect(lookFirst(half)).toMatch(/Upstream's change was not taken[\s\S]*<code>a<\/code>[\s\S]*<code>c<\/code>/)
   expect((await reviewOf(taking('a', 'c', 'd'))).refusals.join()).toContain(
     "Upstream's changes to 3 of 4 files are gone",
   )
