@@ -141,6 +141,12 @@ const same = (a: Entry, b: Entry): boolean => a?.oid === b?.oid && a?.mode === b
 const isFile = (entry: Entry): boolean => entry?.mode.startsWith('100') ?? false
 const stageOf = (stages: Stage[], number: number): Entry => stages.find(({ stage }) => stage === number)
 
+/** Files that are as neither side has them. */
+const written = ({ spots }: Comparison): Spot[] =>
+  [...spots.values()].filter(
+    ({ ours, theirs, result }) => isFile(result) && ![ours, theirs].some(side => same(side, result)),
+  )
+
 /** A sentence that ends in the names of files; none where there are none. */
 function naming(words: string, paths: Path[]): string[] {
   if (paths.length === 0) return []
@@ -253,8 +259,8 @@ async function diffsOf(room: Room, { spots }: Comparison, commits: Commits): Pro
 }
 
 /** Files in which the fork changes fewer lines of upstream's than when they met. */
-async function shrunkIn(room: Room, { spots }: Comparison): Promise<Shrunk[]> {
-  const pairs = [...spots.values()].flatMap(({ path, kind, stages, automatic, theirs, result }) => {
+async function shrunkIn(room: Room, comparison: Comparison): Promise<Shrunk[]> {
+  const pairs = written(comparison).flatMap(({ path, kind, stages, automatic, theirs, result }) => {
     const base = kind ? stageOf(stages, 1) : theirs
     const versions = kind ? [base, stageOf(stages, 2), stageOf(stages, 3), result] : [base, automatic, theirs, result]
     return versions.every(isFile) ? [{ path, versions }] : []
@@ -283,14 +289,18 @@ function readable(section: string, { origin, upstream }: Commits): string {
 }
 
 /** Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading. */
-async function withMarkers(room: Room, { spots }: Comparison): Promise<Path[]> {
+async function withMarkers(room: Room, comparison: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
     stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
-  const old = new Set([...spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
-  const written = [...spots.values()].filter(({ result }) => isFile(result) && !old.has(result?.oid))
-  if (written.length === 0) return []
-  const files = (spot: Spot) => [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined))
-  const [tree = ''] = await makeTrees(room, [written.flatMap(files)])
+  const mayBeNew = written(comparison)
+  if (mayBeNew.length === 0) return []
+  // What a side has somewhere else was moved, not written.
+  const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
+  const files = mayBeNew.filter(({ result }) => !old.has(result?.oid))
+  const versions = files.flatMap(spot =>
+    [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
+  )
+  const [tree = ''] = await makeTrees(room, [versions])
   const search = ['grep', '-I', '-E', '-m', '1000', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
   const found = await firstBytes(room, search, READ_BYTES)
   const counts = new Map<string, number[]>()
@@ -300,7 +310,7 @@ async function withMarkers(room: Room, { spots }: Comparison): Promise<Path[]> {
     counts.set(`${at} ${line}`, count.with(who, (count[who] ?? 0) + 1))
   }
   const left = [...counts].flatMap(([key, [result = 0, ours = 0, theirs = 0, base = 0]]) => {
-    const spot = written[Number.parseInt(key, 10)]
+    const spot = files[Number.parseInt(key, 10)]
     return spot && result > Math.max(ours, theirs, base, ours + theirs - base) ? [spot.path] : []
   })
   return [...new Set(left)]
