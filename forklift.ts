@@ -8,7 +8,7 @@ import { appendFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ProcessOutput, type ProcessPromise, type Shell } from 'zx/core'
+import { ProcessOutput, type ProcessPromise } from 'zx/core'
 import {
   mergeTree,
   type Oid,
@@ -19,7 +19,6 @@ import {
   shellIn,
   useAttributesOf,
 } from './host/git.ts'
-import { type Pull, parseRemote } from './host/github.ts'
 import { newStuckFile, readUntrusted, takeBranch } from './host/hostile.ts'
 import { EXIT, type ExitCode, Failure } from './host/outcome.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from './host/page.ts'
@@ -29,6 +28,7 @@ import * as runs from './host/runs.ts'
 import { type Options, parseOptions } from './host/settings.ts'
 import { type Head, isAncestor, type Plan, whereToStart } from './host/start.ts'
 import { firstLine, Report, visible, visiblePath } from './host/terminal.ts'
+import { commitIsHere, fetchBranches, newBranch, push, theTokenMayPushWorkflows } from './host/wire.ts'
 import { version } from './package.json'
 
 const HELP = `forklift: brings upstream's new commits into this fork as a pull request.
@@ -91,46 +91,12 @@ const now = (): string => new Date().toISOString()
 /** Brings the remote-tracking refs of both default branches up to date; what was fetched counts, not what was listed. */
 async function fetchBothBranches(fork: Fork): Promise<void> {
   const both = [fork.origin, fork.upstream]
-  await Promise.all(both.map(remote => fetchBranches(fork, remote, [remote.branch])))
+  await Promise.all(both.map(remote => fetchBranches(fork, report, remote, [remote.branch])))
   const refs = both.map(({ name, branch }) => `refs/remotes/${name}/${branch}`)
-  const tips = (await fork.sh`git rev-parse --verify ${refs[0]} && git rev-parse --verify ${refs[1]}`).stdout.split(
-    '\n',
-  )
+  const { stdout } = await fork.sh`git rev-parse --verify ${refs[0]} && git rev-parse --verify ${refs[1]}`
   for (const [index, remote] of both.entries()) {
-    remote.tip = tips[index] ?? remote.tip
+    remote.tip = stdout.split('\n')[index] ?? remote.tip
     if (remote.branch !== 'main') report.step(`Note: the default branch of ${remote.name} is ${remote.branch}.`)
-  }
-  const local = `refs/remotes/origin/${fork.origin.branch}..refs/heads/${fork.origin.branch}`
-  const ahead = (await fork.sh({ nothrow: true })`git rev-list --count ${local}`).stdout.trim()
-  if (ahead > '0') report.step(`Note: ${ahead} unpushed commits on ${fork.origin.branch} are not part of this run.`)
-}
-
-async function fetchBranches(fork: Fork, remote: Remote, branches: string[]): Promise<void> {
-  const refs = branches.map(branch => `refs/remotes/${remote.name}/${branch}`)
-  const known = (await fork.sh`git for-each-ref --format=${'%(refname) %(objectname)'} ${refs}`).stdout.split('\n')
-  const isKnown = (branch: string) =>
-    known.includes(`refs/remotes/${remote.name}/${branch} ${remote.heads.get(branch)}`)
-  const differ = branches.filter(branch => !isKnown(branch))
-  if (differ.length === 0) return
-  report.step(`Fetching ${differ.map(branch => `${remote.name}/${branch}`).join(', ')}`)
-  const refspecs = differ.map(branch => `+refs/heads/${branch}:refs/remotes/${remote.name}/${branch}`)
-  const fetched = await fetch(fork.sh, remote.name, refspecs)
-  if (fetched.exitCode === 0) return
-  throw new Failure(
-    `${remote.name} could not be fetched (${firstLine(fetched.stderr)}): check the network and try again.`,
-  )
-}
-
-/** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
-async function fetch(sh: Shell, from: string, refspecs: string[]): Promise<ProcessOutput> {
-  const exactly = ['--no-tags', '--no-prune', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap=']
-  for (let attempt = 1; ; attempt++) {
-    const fetched = await sh({
-      nothrow: true,
-    })`git fetch --quiet --no-recurse-submodules ${exactly} ${from} ${refspecs}`
-    // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
-    if (!/cannot lock ref|\.lock': File exists/.test(fetched.stderr) || attempt === 5) return fetched
-    await sleep(300 * attempt, undefined, { signal: interruption.signal })
   }
 }
 
@@ -146,6 +112,9 @@ async function mergeBase({ sh, origin, upstream }: Fork): Promise<Oid> {
 async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
   const { origin, upstream, github } = fork
   await room.sh`git update-ref refs/heads/origin ${origin.tip}; git update-ref refs/heads/upstream ${upstream.tip}`
+  const local = `refs/remotes/origin/${origin.branch}..refs/heads/${origin.branch}`
+  const ahead = (await fork.sh({ nothrow: true })`git rev-list --count ${local}`).stdout.trim()
+  if (ahead > '0') report.step(`Note: ${ahead} unpushed commits on ${origin.branch} are not part of this run.`)
   const prefix = `forklift/${origin.branch}-`
   const isOurs = (ref: string) => ref.startsWith(prefix) && /^\d{8}_\d{6}$/.test(ref.slice(prefix.length))
   const pulls = async (state: 'open' | 'closed') => (await github?.pulls({ state, base: origin.branch })) ?? []
@@ -153,15 +122,14 @@ async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
   const heads: Head[] = []
   for (const ref of [...origin.heads.keys()].filter(isOurs).sort().reverse().slice(0, 20)) {
     const pull = open.find(it => it.head.ref === ref)
-    const tip = origin.heads.get(ref) ?? ''
-    if (pull) heads.push({ ref, tip, pull })
-    else if (!(await hadPull(fork, ref))) heads.push({ ref, tip })
+    const any = pull
+      ? []
+      : await github?.pulls({ state: 'all', base: origin.branch, head: `${github.place.owner}:${ref}` })
+    const hasEnded = any?.some(it => it.head.ref === ref)
+    if (!hasEnded) heads.push({ ref, tip: origin.heads.get(ref) ?? '', ...(pull && { pull }) })
   }
-  await fetchBranches(
-    fork,
-    origin,
-    heads.map(head => head.ref),
-  )
+  const refs = heads.map(({ ref }) => ref)
+  await fetchBranches(fork, report, origin, refs)
   const ended = closed.filter(pull => isOurs(pull.head.ref)).slice(0, 20)
   const fetchCommit = (oid: Oid) => commitIsHere(fork, oid)
   return await whereToStart({
@@ -173,28 +141,6 @@ async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
     github,
     fetchCommit,
   })
-}
-
-async function hadPull({ github, origin }: Fork, ref: string): Promise<boolean> {
-  const found = await github?.pulls({ state: 'all', base: origin.branch, head: `${github.place.owner}:${ref}` })
-  return found?.some(pull => pull.head.ref === ref) ?? false
-}
-
-/** Whether a commit is in the user's repository, or can be had from origin without a ref of ours. */
-async function commitIsHere(fork: Fork, oid: Oid): Promise<boolean> {
-  const local = await fork.sh({ nothrow: true })`git cat-file -e ${`${oid}^{commit}`}`
-  return local.exitCode === 0 || (await fetch(fork.sh, 'origin', [oid])).exitCode === 0
-}
-
-/** A classic token tells its scopes: without `workflow` GitHub would refuse the push, after the agent was paid. */
-async function theTokenMayPushWorkflows({ repository, sh, upstream, urls }: Fork, base: Oid): Promise<void> {
-  const overSsh = parseRemote(urls.origin.push) && !/^https?:/.test(urls.origin.push)
-  if (overSsh || !repository?.scopes || repository.scopes.includes('workflow')) return
-  const touched = await sh({ nothrow: true })`git diff --quiet ${base} ${upstream.tip} -- .github/workflows`
-  if (touched.exitCode === 0) return
-  throw new Failure(
-    'Upstream changed .github/workflows and the token lacks the workflow scope: gh auth refresh -s workflow.',
-  )
 }
 
 // --- Run directory --------------------------------------------------------------------------------------------------
@@ -481,10 +427,7 @@ async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, t
   told.outcome.branch = ref
   if (plan.kind === 'merge') {
     report.step(`Pushing ${ref}`)
-    await room.sh`git update-ref refs/heads/publish ${commit}`
-    const brought = await fetch(fork.sh, join(room.path, '.git'), ['refs/heads/publish'])
-    if (brought.exitCode !== 0) throw brought
-    const faster = await push(fork, ref, commit, plan.head?.tip ?? '')
+    const faster = await push(fork, room, ref, commit, plan.head?.tip ?? '')
     if (faster) return `Pull request of another run: ${faster.html_url}`
   }
   if (!github) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
@@ -501,53 +444,6 @@ async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, t
     const link = `${github.place.web}/compare/${origin.branch}...${ref}?expand=1`
     throw new Failure(`${ref} is pushed, its pull request is not made. ${inWords(error).message} By hand: ${link}`)
   }
-}
-
-/** Named after the newest commit in it, so that two runs at once choose the same name and the lease lets one have it. */
-async function newBranch({ sh, origin, upstream }: Fork): Promise<string> {
-  const { stdout } = await sh`git show --no-patch --format=%ct ${origin.tip} ${upstream.tip}`
-  const dates = stdout
-    .split('\n')
-    .map(Number)
-    .filter(date => date < Date.now() / 1000)
-  for (let date = Math.max(...dates, 0); ; date++) {
-    const ref = `forklift/${origin.branch}-${runs.stamp(new Date(date * 1000))}`
-    if (!origin.heads.has(ref)) return ref
-  }
-}
-
-/** Pushes with a lease on what was first read. Gives the pull request of another run that was faster. */
-async function push(fork: Fork, ref: string, commit: Oid, expected: Oid): Promise<Pull | undefined> {
-  const lease = `--force-with-lease=refs/heads/${ref}:${expected}`
-  const flags = ['--quiet', '--porcelain', '--no-verify', '--no-follow-tags', '--recurse-submodules=no', lease]
-  const pushed = await fork.sh({ nothrow: true })`git push ${flags} origin ${`${commit}:refs/heads/${ref}`}`
-  if (pushed.exitCode === 0) return undefined
-  const kept = 'The result is kept: run forklift again.'
-  if (/stale info|fetch first|already exists|cannot lock ref/.test(pushed.stdall)) {
-    const pull = await thePullOfAnotherRun(fork)
-    if (pull) return pull
-    throw new Failure(`${ref} changed on origin meanwhile. ${kept}`)
-  }
-  if (/workflow/.test(pushed.stdall)) {
-    throw new Failure(`The token lacks the workflow scope that this push needs: gh auth refresh -s workflow. ${kept}`)
-  }
-  const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(pushed.stdout)?.[1]
-  const reason = [firstLine(pushed.stderr), rejected].filter(Boolean).join('; ')
-  throw new Failure(`origin did not take ${ref} (${reason}): check your right to push. ${kept}`)
-}
-
-/** The run that was faster has pushed, and may be about to open its pull request. */
-async function thePullOfAnotherRun(fork: Fork): Promise<Pull | undefined> {
-  for (let attempt = 0; attempt < 8; attempt++) {
-    const open = (await fork.github?.pulls({ state: 'open', base: fork.origin.branch })) ?? []
-    for (const pull of open.filter(it => it.head.ref.startsWith(`forklift/${fork.origin.branch}-`))) {
-      if (!(await commitIsHere(fork, pull.head.sha))) continue
-      const holds = await fork.sh({ nothrow: true })`git merge-base --is-ancestor ${fork.upstream.tip} ${pull.head.sha}`
-      if (holds.exitCode === 0) return pull
-    }
-    await sleep(1000, undefined, { signal: interruption.signal })
-  }
-  return undefined
 }
 
 // --- Ends -----------------------------------------------------------------------------------------------------------

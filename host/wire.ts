@@ -1,0 +1,107 @@
+/** What goes over the wire with git: exactly the refs that are needed, and pushes that can lose nobody's commits. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ProcessOutput } from 'zx/core'
+import type { Oid, Room } from './git.ts'
+import { type Pull, parseRemote } from './github.ts'
+import { Failure } from './outcome.ts'
+import type { Fork, Remote } from './preflight.ts'
+import * as runs from './runs.ts'
+import { firstLine, type Report } from './terminal.ts'
+
+/** Brings the remote-tracking refs of these branches to what the remote said that they are. */
+export async function fetchBranches(fork: Fork, report: Report, remote: Remote, branches: string[]): Promise<void> {
+  const refs = branches.map(branch => `refs/remotes/${remote.name}/${branch}`)
+  const known = (await fork.sh`git for-each-ref --format=${'%(refname) %(objectname)'} ${refs}`).stdout.split('\n')
+  const isKnown = (branch: string) =>
+    known.includes(`refs/remotes/${remote.name}/${branch} ${remote.heads.get(branch)}`)
+  const differ = branches.filter(branch => !isKnown(branch))
+  if (differ.length === 0) return
+  report.step(`Fetching ${differ.map(branch => `${remote.name}/${branch}`).join(', ')}`)
+  const refspecs = differ.map(branch => `+refs/heads/${branch}:refs/remotes/${remote.name}/${branch}`)
+  const fetched = await fetch(fork, remote.name, refspecs)
+  if (fetched.exitCode === 0) return
+  throw new Failure(
+    `${remote.name} could not be fetched (${firstLine(fetched.stderr)}): check the network and try again.`,
+  )
+}
+
+/** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
+async function fetch({ sh, signal }: Fork, from: string, refspecs: string[]): Promise<ProcessOutput> {
+  const exactly = ['--no-tags', '--no-prune', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap=']
+  for (let attempt = 1; ; attempt++) {
+    const fetched = await sh({
+      nothrow: true,
+    })`git fetch --quiet --no-recurse-submodules ${exactly} ${from} ${refspecs}`
+    // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
+    if (!/cannot lock ref|\.lock': File exists/.test(fetched.stderr) || attempt === 5) return fetched
+    await sleep(300 * attempt, undefined, { signal })
+  }
+}
+
+/** Whether a commit is in the user's repository, or can be had from origin without a ref of ours. */
+export async function commitIsHere(fork: Fork, oid: Oid): Promise<boolean> {
+  const local = await fork.sh({ nothrow: true })`git cat-file -e ${`${oid}^{commit}`}`
+  return local.exitCode === 0 || (await fetch(fork, 'origin', [oid])).exitCode === 0
+}
+
+/** A classic token tells its scopes: without `workflow` GitHub would refuse the push, after the agent was paid. */
+export async function theTokenMayPushWorkflows({ repository, sh, upstream, urls }: Fork, base: Oid): Promise<void> {
+  const overSsh = parseRemote(urls.origin.push) && !/^https?:/.test(urls.origin.push)
+  if (overSsh || !repository?.scopes || repository.scopes.includes('workflow')) return
+  const touched = await sh({ nothrow: true })`git diff --quiet ${base} ${upstream.tip} -- .github/workflows`
+  if (touched.exitCode === 0) return
+  throw new Failure(
+    'Upstream changed .github/workflows and the token lacks the workflow scope: gh auth refresh -s workflow.',
+  )
+}
+
+/** Named after the newest commit in it, so that two runs at once choose the same name and the lease lets one have it. */
+export async function newBranch({ sh, origin, upstream }: Fork): Promise<string> {
+  const { stdout } = await sh`git show --no-patch --format=%ct ${origin.tip} ${upstream.tip}`
+  const dates = stdout
+    .split('\n')
+    .map(Number)
+    .filter(date => date < Date.now() / 1000)
+  for (let date = Math.max(...dates, 0); ; date++) {
+    const ref = `forklift/${origin.branch}-${runs.stamp(new Date(date * 1000))}`
+    if (!origin.heads.has(ref)) return ref
+  }
+}
+
+/** Pushes with a lease on what was first read. Gives the pull request of another run that was faster. */
+export async function push(fork: Fork, room: Room, ref: string, commit: Oid, expected: Oid): Promise<Pull | undefined> {
+  await room.sh`git update-ref refs/heads/publish ${commit}`
+  const brought = await fetch(fork, join(room.path, '.git'), ['refs/heads/publish'])
+  if (brought.exitCode !== 0) throw brought
+  const lease = `--force-with-lease=refs/heads/${ref}:${expected}`
+  const flags = ['--quiet', '--porcelain', '--no-verify', '--no-follow-tags', '--recurse-submodules=no', lease]
+  const pushed = await fork.sh({ nothrow: true })`git push ${flags} origin ${`${commit}:refs/heads/${ref}`}`
+  if (pushed.exitCode === 0) return undefined
+  const kept = 'The result is kept: run forklift again.'
+  if (/stale info|fetch first|already exists|cannot lock ref/.test(pushed.stdall)) {
+    const pull = await thePullOfAnotherRun(fork)
+    if (pull) return pull
+    throw new Failure(`${ref} changed on origin meanwhile. ${kept}`)
+  }
+  if (/workflow/.test(pushed.stdall)) {
+    throw new Failure(`The token lacks the workflow scope that this push needs: gh auth refresh -s workflow. ${kept}`)
+  }
+  const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(pushed.stdout)?.[1]
+  const reason = [firstLine(pushed.stderr), rejected].filter(Boolean).join('; ')
+  throw new Failure(`origin did not take ${ref} (${reason}): check your right to push. ${kept}`)
+}
+
+/** The run that was faster has pushed, and may be about to open its pull request. */
+async function thePullOfAnotherRun(fork: Fork): Promise<Pull | undefined> {
+  for (let attempt = 0; attempt < 8; attempt++) {
+    const open = (await fork.github?.pulls({ state: 'open', base: fork.origin.branch })) ?? []
+    for (const pull of open.filter(it => it.head.ref.startsWith(`forklift/${fork.origin.branch}-`))) {
+      if (!(await commitIsHere(fork, pull.head.sha))) continue
+      const holds = await fork.sh({ nothrow: true })`git merge-base --is-ancestor ${fork.upstream.tip} ${pull.head.sha}`
+      if (holds.exitCode === 0) return pull
+    }
+    await sleep(1000, undefined, { signal: fork.signal })
+  }
+  return undefined
+}
