@@ -58,23 +58,29 @@ export function page(review: Review, story: Story): { title: string; body: strin
 }
 
 function bodyOf(review: Review, story: Story, size: Size): string {
-  const { conflicts, diffs, ci, steering, upstreamCommits } = review
-  const steered: Group[] = [
-    ['**CI**, which may run with the secrets of this repository:', ci.map(itemOf)],
-    ['**Agents and hooks**, which run where people work on this:', steering.map(itemOf)],
-  ]
   const parts = [
     verdict(review, story),
-    part('Look at this first', worthALook(review), size),
-    part('Upstream changed what steers CI and agents', steered, size),
-    part('Conflicts', [['', conflicts.map(describeConflict), diffs]], size),
-    upstreamCommits.count > 0 && commitList(review, story, size),
+    ...partsOf(review).map(([heading, groups]) => part(heading, groups, size)),
+    review.upstreamCommits.count > 0 && commitList(review, story, size),
     howMade(review, story, size),
     howToMerge(story),
   ]
   // Nothing between the markers may look like one of them.
   const text = parts.filter(Boolean).join('\n\n').replaceAll('<!-- forklift:', '<!-- forklift ')
   return `${BEGIN}\n${text}\n${END}`
+}
+
+/** All that is told by file, most pressing first. */
+function partsOf(review: Review): [heading: string, groups: Group[]][] {
+  const steered: Group[] = [
+    ['**CI**, which may run with the secrets of this repository:', review.ci.map(itemOf)],
+    ['**Agents and hooks**, which run where people work on this:', review.steering.map(itemOf)],
+  ]
+  return [
+    ['Look at this first', worthALook(review)],
+    ['Upstream changed what steers CI and agents', steered],
+    ['Conflicts', [['', review.conflicts.map(describeConflict), review.diffs]]],
+  ]
 }
 
 function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, diffs }: Review, story: Story): string {
@@ -191,19 +197,24 @@ function howToMerge({ buttons, fastForward, originBranch }: Story): string {
 }
 
 /** The same ledger for a terminal. */
-export function ledgerText({ refusals, partial, conflicts, ci, steering, upstreamCommits, files }: Review): string {
-  const block = (heading: string, items: Item[]) => {
-    const lines = items.slice(0, 50).map(({ path, note }) => `  ${visiblePath(path)}${note ? `: ${note}` : ''}`)
-    if (items.length > lines.length) lines.push(`  and ${many(items.length - lines.length, 'other file')}`)
-    return lines.length > 0 ? [heading, ...lines] : []
-  }
+export function ledgerText(review: Review): string {
+  const groups = partsOf(review).flatMap(([heading, groups]) =>
+    groups.map(([words, items]): [string, string[]] => [
+      words.replaceAll('**', '') || `${heading}:`,
+      items.map(plainLine),
+    ]),
+  )
   return [
-    ...refusals.map(refusal => `Refused: ${refusal}`),
-    ...partial,
-    `${many(upstreamCommits.count, 'commit')} of upstream's. Files without a conflict: ${files.upstream} that upstream changed, ${files.fork} that the fork changed.`,
-    ...block('Conflicts:', conflicts.map(describeConflict)),
-    ...block('Upstream changed what steers CI and agents:', [...ci, ...steering].map(itemOf)),
+    ...review.refusals.map(refusal => `Refused: ${refusal}`),
+    ...groups.flatMap(([words, lines]) => {
+      const more = lines.length > 50 ? [`  and ${many(lines.length - 50, 'other file')}`] : []
+      return lines.length > 0 ? [words, ...lines.slice(0, 50), ...more] : []
+    }),
   ].join('\n')
+}
+
+function plainLine({ path, note, to }: Item): string {
+  return `  ${visiblePath(path)}${note ? `: ${note}` : ''}${to === undefined ? '' : ` ${visiblePath(to)}`}`
 }
 
 const SECTION = new RegExp(`${BEGIN}(?:(?!${BEGIN})[\\s\\S])*?${END}`, 'g')

@@ -6,17 +6,7 @@
 import { tmpdir } from 'node:os'
 import type { ProcessOutput } from 'zx/core'
 import type { CommitList, Entry, Oid, Path, Room, Stage } from './git.ts'
-import {
-  changesIn,
-  commitsBetween,
-  diffTrees,
-  firstBytes,
-  makeTrees,
-  mergeTree,
-  openRoom,
-  shellIn,
-  useAttributesOf,
-} from './git.ts'
+import * as git from './git.ts'
 import { ledgerText, page } from './page.ts'
 import { firstLine, visible, visiblePath } from './terminal.ts'
 
@@ -100,7 +90,7 @@ export async function review(room: Room, commits: Commits): Promise<Review> {
   const [judged, missing, upstreamCommits] = await Promise.all([
     compare(room, start, commits),
     unreachable(room, commits),
-    commitsBetween(room, origin, upstream, SHOWN.commits),
+    git.commitsBetween(room, origin, upstream, SHOWN.commits),
   ])
   const shown = origin === start ? judged : await compare(room, origin, commits)
   const [diffs, shrunk, markers, ci, losses] = await Promise.all([
@@ -156,9 +146,9 @@ function naming(words: string, paths: Path[]): string[] {
 
 /** Compares the result with git's own merge of one commit and upstream. */
 async function compare(room: Room, ours: Oid, { upstream, result }: Commits): Promise<Comparison> {
-  const merge = await mergeTree(room, ours, upstream)
+  const merge = await git.mergeTree(room, ours, upstream)
   const [toResult = '', toOurs = '', toTheirs = ''] = await Promise.all(
-    [result, ours, upstream].map(oid => diffTrees(room, merge.tree, oid)),
+    [result, ours, upstream].map(oid => git.diffTrees(room, merge.tree, oid)),
   )
   const stages = Map.groupBy(merge.stages, pathOf)
   const kinds = new Map(merge.stages.map(({ path }) => [path, 'contents']))
@@ -172,14 +162,14 @@ async function compare(room: Room, ours: Oid, { upstream, result }: Commits): Pr
     spots.set(path, Object.assign(spot, version))
   }
   const [ci, steering, files]: [Path[], Path[], Ledger['files']] = [[], [], { upstream: 0, fork: 0 }]
-  for (const [path, automatic, there] of changesIn(toResult)) note(path, automatic, { result: there })
-  for (const [path, automatic, there] of changesIn(toOurs)) {
+  for (const [path, automatic, there] of git.changesIn(toResult)) note(path, automatic, { result: there })
+  for (const [path, automatic, there] of git.changesIn(toOurs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
     if (among(CI, path)) ci.push(path)
     else if (among(STEERING, path)) steering.push(path)
   }
-  for (const [path, automatic, there] of changesIn(toTheirs)) {
+  for (const [path, automatic, there] of git.changesIn(toTheirs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
     if (!kinds.has(path)) files.fork++
   }
@@ -241,14 +231,14 @@ async function unreachable(room: Room, { start, upstream, result }: Commits): Pr
 
 const differing = ['-c', `core.bigFileThreshold=${SHOWN.biggestFile}`, 'diff-tree', '--no-renames', '--no-ext-diff']
 const patchOf = (room: Room, trees: Oid[], context: string): Promise<string> =>
-  firstBytes(room, [...differing, '--no-textconv', context, ...trees], SHOWN.bytes)
+  git.firstBytes(room, [...differing, '--no-textconv', context, ...trees], SHOWN.bytes)
 
 /** The difference to git's own merge as text, by path, the conflicts first. */
 async function diffsOf(room: Room, { spots }: Comparison, commits: Commits): Promise<Review['diffs']> {
   const shown = [...spots.values()].sort((a, b) => Number(!a.kind) - Number(!b.kind)).slice(0, SHOWN.files)
   const diffs = new Map<Path, string>()
   if (shown.length === 0) return diffs
-  const trees = await makeTrees(room, [shown.map(({ automatic }) => automatic), shown.map(({ result }) => result)])
+  const trees = await git.makeTrees(room, [shown.map(({ automatic }) => automatic), shown.map(({ result }) => result)])
   const [, ...sections] = (await patchOf(room, trees, '-U3')).split(/^diff --git a\/(\d+) b\/\d+\n/m)
   for (let at = 0; at < sections.length; at += 2) {
     const path = shown[Number(sections[at])]?.path ?? ''
@@ -267,7 +257,7 @@ async function shrunkIn(room: Room, comparison: Comparison): Promise<Shrunk[]> {
   })
   if (pairs.length === 0) return []
   const column = (number: number) => pairs.map(({ versions }) => versions[number])
-  const trees = await makeTrees(room, [column(0).concat(column(2)), column(1).concat(column(3))])
+  const trees = await git.makeTrees(room, [column(0).concat(column(2)), column(1).concat(column(3))])
   const { stdout } = await room.sh`git ${differing} --numstat ${trees}`
   const sizes = new Map<number, number>()
   for (const [, added, deleted, at] of stdout.matchAll(/^(\d+)\t(\d+)\t(\d+)$/gm))
@@ -300,9 +290,9 @@ async function withMarkers(room: Room, comparison: Comparison): Promise<Path[]> 
   const versions = files.flatMap(spot =>
     [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
   )
-  const [tree = ''] = await makeTrees(room, [versions])
+  const [tree = ''] = await git.makeTrees(room, [versions])
   const search = ['grep', '-I', '-E', '-m', '1000', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
-  const found = await firstBytes(room, search, READ_BYTES)
+  const found = await git.firstBytes(room, search, READ_BYTES)
   const counts = new Map<string, number[]>()
   for (const [, number, line] of found.matchAll(/^[0-9a-f]+:(\d+):(.*)$/gm)) {
     const [at, who] = [Math.floor(Number(number) / 4), Number(number) % 4]
@@ -329,7 +319,7 @@ function guidance({ spots }: Comparison): Path[] {
  */
 async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]> {
   const wordsOf = async (entry: Entry) =>
-    (await firstBytes(room, ['cat-file', 'blob', entry?.oid ?? ''], READ_BYTES)).match(/[^\s"'`,;()[\]{}]+/g) ?? []
+    (await git.firstBytes(room, ['cat-file', 'blob', entry?.oid ?? ''], READ_BYTES)).match(/[^\s"'`,;()[\]{}]+/g) ?? []
   const isNew = async (spot: Spot): Promise<boolean> => {
     if (!spot.kind) return !same(spot.result, spot.automatic)
     if (resolutionOf(spot) !== 'a mixture') return false
@@ -365,7 +355,7 @@ async function losesHunks(room: Room, { spots, whole }: Comparison): Promise<boo
   const sides = ({ stages }: Spot) => [stageOf(stages, 2), stageOf(stages, 3)]
   const merged = [...spots.values()].filter(spot => isFile(spot.automatic) && sides(spot).every(isFile))
   if (merged.length === 0) return false
-  const trees = await makeTrees(room, [
+  const trees = await git.makeTrees(room, [
     merged.map(spot => sides(spot)[whole === 'ours' ? 0 : 1]),
     merged.map(spot => spot.automatic),
   ])
@@ -382,13 +372,13 @@ async function main([startRef, upstreamRef, resultRef, ...more]: string[]): Prom
   }
   let room: Room | undefined
   try {
-    const sh = shellIn(process.cwd())
+    const sh = git.shellIn(process.cwd())
     const read = async (...words: string[]) => (await sh`git rev-parse ${words}`).stdout.trimEnd()
     const commit = (ref: string) => read('--verify', '--end-of-options', `${ref}^{commit}`)
     const [start, upstream, result] = [await commit(startRef), await commit(upstreamRef), await commit(resultRef)]
     const objects = await read('--path-format=absolute', '--git-path', 'objects')
-    room = await openRoom(tmpdir(), [objects], await read('--show-object-format'))
-    await useAttributesOf(room, start)
+    room = await git.openRoom(tmpdir(), [objects], await read('--show-object-format'))
+    await git.useAttributesOf(room, start)
     const verdict = await review(room, { origin: start, start, upstream, result })
     const isGood = verdict.refusals.length === 0
     console.log(

@@ -252,14 +252,23 @@ test('the message of the commit orders nothing, and ends in its trailer', async 
 })
 
 test('a terminal reads the same ledger in plain words', () => {
-  const review = {
+  const refusals = ['Conflict markers were left in a.']
+  const conflicts = [conflict('a'), conflict('b\x1b[31m', 'binary')]
+  const edits: Review['edits'] = [{ path: 'c', change: 'moved', to: 'd' }]
+  const ledger = ledgerText({
     ...REVIEW,
-    refusals: ['Conflict markers were left in a.'],
-    conflicts: [conflict('a'), conflict('b\x1b[31m', 'binary')],
-  }
-  expect(ledgerText(review).split('\n')).toEqual([
+    refusals,
+    conflicts,
+    edits,
+    dropped: Array.from({ length: 60 }, (_, at) => `e${at}`),
+  })
+  const lines = ledger.split('\n')
+  expect(lines.filter(line => !/^ {2}e\d/.test(line))).toEqual([
     'Refused: Conflict markers were left in a.',
-    "1 commit of upstream's. Files without a conflict: 2 that upstream changed, 1 that the fork changed.",
+    "Upstream's change was not taken, though nothing was in the way:",
+    '  and 10 other files',
+    'Edited beyond the conflicts:',
+    '  c: moved to d',
     'Conflicts:',
     '  a: both sides added it. Now: a mixture of both.',
     '  b\\x1b[31m: both sides changed a binary file. Now: a mixture of both.',
