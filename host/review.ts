@@ -282,28 +282,23 @@ function readable(section: string, { origin, upstream }: Commits): string {
 async function withMarkers(room: Room, comparison: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
     stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
-  const mayBeNew = written(comparison)
-  if (mayBeNew.length === 0) return []
   // What a side has somewhere else was moved, not written.
   const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
-  const files = mayBeNew.filter(({ result }) => !old.has(result?.oid))
+  const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
+  if (files.length === 0) return []
   const versions = files.flatMap(spot =>
     [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
   )
   const [tree = ''] = await git.makeTrees(room, [versions])
-  const search = ['grep', '-I', '-E', '-m', '1000', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
-  const found = await git.firstBytes(room, search, READ_BYTES)
-  const counts = new Map<string, number[]>()
-  for (const [, number, line] of found.matchAll(/^[0-9a-f]+:(\d+):(.*)$/gm)) {
-    const [at, who] = [Math.floor(Number(number) / 4), Number(number) % 4]
-    const count = counts.get(`${at} ${line}`) ?? [0, 0, 0, 0]
-    counts.set(`${at} ${line}`, count.with(who, (count[who] ?? 0) + 1))
-  }
-  const left = [...counts].flatMap(([key, [result = 0, ours = 0, theirs = 0, base = 0]]) => {
-    const spot = files[Number.parseInt(key, 10)]
-    return spot && result > Math.max(ours, theirs, base, ours + theirs - base) ? [spot.path] : []
+  const search = ['grep', '-c', '-I', '-E', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
+  const counts = new Map<number, number>()
+  for (const [, at, count] of (await git.firstBytes(room, search, READ_BYTES)).matchAll(/:(\d+):(\d+)$/gm))
+    counts.set(Number(at), Number(count))
+  const left = files.filter((_, at) => {
+    const [result = 0, ours = 0, theirs = 0, base = 0] = [0, 1, 2, 3].map(who => counts.get(at * 4 + who) ?? 0)
+    return result > Math.max(ours, theirs, base, ours + theirs - base)
   })
-  return [...new Set(left)]
+  return left.map(pathOf)
 }
 
 /** FORK.md as neither the start nor git's own merge has it: the agent was told in private what may now be in it. */
