@@ -2,6 +2,7 @@
  * A world of its own for every test: a home, an upstream, a fork on a GitHub, a checkout, an engine that only seems to
  * be docker, and an agent that does what a script says. Forklift itself is the real one, started as people start it.
  */
+
 import {
   chmod,
   lstat,
@@ -188,11 +189,7 @@ export class World implements AsyncDisposable {
 
   private async settleIn(onGitHub: boolean): Promise<void> {
     const { root, home, checkout } = this
-    const config = [
-      '[user]\n\tname = Max Maintainer\n\temail = max@fork.example\n',
-      '[init]\n\tdefaultBranch = main\n',
-      ...(onGitHub ? [`[url "${root}/servers/"]\n\tinsteadOf = https://github.com/\n`] : []),
-    ]
+    const config = ['[user]\n\tname = Max Maintainer\n\temail = max@fork.example\n', '[init]\n\tdefaultBranch = main\n']
     await writeFile(join(home, '.gitconfig'), config.join(''))
     await this.settings({})
     await symlink(join(PROJECT, 'test/stand-ins/docker'), join(root, 'bin/docker'))
@@ -205,9 +202,9 @@ export class World implements AsyncDisposable {
       TMPDIR: join(root, 'tmp'),
       FORKLIFT_TEST_DOCKER: join(root, 'docker'),
       FORKLIFT_TEST_AGENT: join(root, 'agent'),
-      FORKLIFT_TEST_LABEL: await harnessLabel(),
       ...(onGitHub ? { GITHUB_API_URL: this.github.url, GH_TOKEN: this.github.token } : {}),
     }
+    if (onGitHub) await this.reachable({ 'https://github.com/': `${root}/servers/` })
     await this.agent('good')
     await mkdir(dirname(checkout), { recursive: true })
     await this.git('clone', '--quiet', onGitHub ? ORIGIN_URL : this.origin, checkout, { cwd: home })
@@ -224,6 +221,16 @@ export class World implements AsyncDisposable {
       PATH: PATH || '',
       GIT_CONFIG_GLOBAL: join(this.home, '.gitconfig'),
     })
+  }
+
+  /** Where addresses lead, by git's own insteadOf; what was said before is forgotten. */
+  async reachable(addresses: Record<string, string>): Promise<void> {
+    const file = join(this.home, '.gitconfig')
+    const text = (await readFile(file, 'utf8')).replace(/\n\[url "(.*)"\]\n.*/g, '')
+    const urls = Object.entries(addresses).map(
+      ([prefix, target]) => `\n[url "${target.replace(/["\\]/g, '\\$&')}"]\n\tinsteadOf = ${prefix}`,
+    )
+    await writeFile(file, `${text}${urls.join('')}\n`)
   }
 
   /** What people push: a commit on a branch of a server's repository. */
@@ -311,7 +318,9 @@ export class World implements AsyncDisposable {
     const child = Bun.spawn(command, { cwd, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
     const collect = async (stream: ReadableStream<Uint8Array>) => {
       let text = ''
-      for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+      const decoder = new TextDecoder()
+      for await (const bytes of stream) {
+        const chunk = decoder.decode(bytes, { stream: true })
         text += chunk
         seen += chunk
       }
@@ -445,8 +454,4 @@ export async function snapshot(folder: string, except?: RegExp): Promise<string>
 export async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
-}
-
-async function harnessLabel(): Promise<string> {
-  return 'unknown'
 }

@@ -4,6 +4,14 @@
  * what breaks it stands in `violations`.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { contains, git, gitWith, tipOf, tryGit } from '../git.ts'
@@ -89,23 +97,30 @@ export class GitHub implements AsyncDisposable {
   token = 'ghp_0123456789abcdefSECRETSECRETSECRETS'
   login = 'me'
   scopes: string | undefined = 'repo, workflow'
-  private readonly server: Bun.Server<undefined>
   private queue: Promise<unknown> = Promise.resolve()
 
-  private constructor(private readonly description: Description) {
-    this.server = Bun.serve({ port: 0, hostname: '127.0.0.1', idleTimeout: 60, fetch: request => this.serve(request) })
+  private constructor(
+    private readonly description: Description,
+    private readonly server: Server,
+  ) {
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.serve(request, response))
   }
 
   static async start(): Promise<GitHub> {
-    return new GitHub(await Description.open())
+    const description = await Description.open()
+    const server = createServer()
+    await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
+    return new GitHub(description, server)
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.server.port}`
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.server.stop(true)
+    this.server.closeAllConnections()
+    this.server.close()
+    await this.queue
   }
 
   add(name: string, path: string, settings: RepositorySettings = {}): Repository {
@@ -234,16 +249,28 @@ export class GitHub implements AsyncDisposable {
     }
   }
 
-  private async serve(request: Request): Promise<Response> {
-    const url = new URL(request.url)
-    const method = request.method
-    const text = await request.text()
-    const done = this.queue.then(() => this.answer(request, method, url, text))
-    this.queue = done.catch(() => {})
-    return done
+  /** One request after the other, so that each sees what the one before it left. */
+  private async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let text = ''
+    for await (const chunk of request) text += chunk
+    const { method = 'GET', headers } = request
+    const url = new URL(request.url ?? '/', this.url)
+    const done = this.queue.then(() => this.answer(method, url, headers, text))
+    const sure = done.catch((error: Error): Reply => {
+      this.violations.push(`${method} ${url.pathname}: the double failed: ${error.message}`)
+      return refusal(500, 'The double failed')
+    })
+    this.queue = sure
+    const reply = await sure
+    if (reply === 'cut') {
+      request.socket.destroy()
+      return
+    }
+    response.writeHead(reply.status, reply.headers)
+    response.end(reply.body === undefined ? undefined : JSON.stringify(reply.body))
   }
 
-  private async answer(request: Request, method: string, url: URL, text: string): Promise<Response> {
+  private async answer(method: string, url: URL, asked: IncomingHttpHeaders, text: string): Promise<Reply | 'cut'> {
     const path = url.pathname.replace(/^\/api\/v3/, '')
     const body = text ? (JSON.parse(text) as Json) : undefined
     const operation = this.description.find(method, path)
@@ -252,7 +279,7 @@ export class GitHub implements AsyncDisposable {
     else
       for (const fault of this.description.faultsOfRequest(operation, url.searchParams, body))
         this.violations.push(`${told}: ${fault}`)
-    if (!request.headers.get('user-agent')) this.violations.push(`${told}: no user agent`)
+    if (!asked['user-agent']) this.violations.push(`${told}: no user agent`)
 
     const fault = this.faults.find(
       one => (!one.method || one.method === method) && (!one.path || one.path.test(path)) && (one.times ?? 1) > 0,
@@ -264,9 +291,7 @@ export class GitHub implements AsyncDisposable {
       if (fault.delay) await Bun.sleep(fault.delay)
       if (fault.cut) {
         this.asked.push({ method, path, query: url.search, body, status: 0 })
-        return new Response(new ReadableStream({ pull: stream => stream.error(new Error('cut')) }), {
-          headers: { 'content-length': '100', 'content-type': 'application/json' },
-        })
+        return 'cut'
       }
       if (fault.status) {
         const { status, message = 'Something went wrong', errors, headers } = fault
@@ -274,7 +299,7 @@ export class GitHub implements AsyncDisposable {
       }
     }
     if (!reply) {
-      const authorization = /^(?:token|bearer) (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+      const authorization = /^(?:token|bearer) (.+)$/i.exec(asked.authorization ?? '')?.[1]
       if (authorization !== this.token)
         reply = refusal(401, authorization ? 'Bad credentials' : 'Requires authentication')
       else if (!operation) reply = refusal(404, 'Not Found')
@@ -297,7 +322,7 @@ export class GitHub implements AsyncDisposable {
       ...(this.scopes === undefined ? {} : { 'x-oauth-scopes': this.scopes, 'x-accepted-oauth-scopes': 'repo' }),
       ...reply.headers,
     }
-    return new Response(reply.body === undefined ? null : JSON.stringify(reply.body), { status: reply.status, headers })
+    return { ...reply, headers }
   }
 
   private async act(method: string, { template, variables }: Operation, url: URL, body: JsonObject): Promise<Reply> {

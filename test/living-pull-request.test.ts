@@ -1,0 +1,264 @@
+/** One pull request, day after day: carried on, left alone, taken as a no, repaired. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { commit, contains, git, parentsOf, show } from './git.ts'
+import { expectExit, makeWorld, type World } from './world.ts'
+
+setDefaultTimeout(60_000)
+
+/** Upstream has something new on the line that both sides change. */
+const news = (world: World, day: number) =>
+  world.push('upstream', { 'greeting.txt': `hello on day ${day}\n` }, { message: `News of day ${day}` })
+
+async function day(world: World, code = 0) {
+  const run = await world.run()
+  expectExit(run, code)
+  return run
+}
+
+test('upstream moves on: the same branch and pull request, by a fast-forward', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const { head, headSha: first } = world.pull
+  const newest = await news(world, 2)
+  await day(world)
+  await world.github.settle()
+  expect(world.pull.head).toBe(head)
+  expect(await parentsOf(world.origin, world.pull.headSha)).toEqual([first, newest])
+  expect(await world.branches()).toEqual([head])
+})
+
+test('the page follows the newest state, and still shows what happened on Monday', async () => {
+  await using world = await makeWorld()
+  await world.agent('good; echo "beyond" >>README.md; git commit --quiet --all -m "Improve the README"')
+  await day(world)
+  await news(world, 2)
+  await world.agent('good')
+  await day(world)
+  expect(world.pull.body).toContain('News of day 2')
+  expect(world.pull.body).toContain('Bring news')
+  expect(world.pull.body).toContain('README.md')
+})
+
+test('what a person wrote into the page stays', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  world.github.editBody(1, body => `Before: ask Rita.\n\n${body}\n\nAfter: release on Friday.`)
+  await news(world, 2)
+  await day(world)
+  expect(world.pull.body).toStartWith('Before: ask Rita.\n')
+  expect(world.pull.body).toEndWith('After: release on Friday.')
+  expect(world.pull.body).toContain('News of day 2')
+})
+
+test('a person’s commits on the branch survive', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const theirs = await commit(
+    world.origin,
+    world.pull.head,
+    { 'person.txt': 'mine\n' },
+    { author: 'Rita <rita@fork.example>' },
+  )
+  await news(world, 2)
+  await day(world)
+  await world.github.settle()
+  expect(await contains(world.origin, theirs, world.pull.headSha)).toBe(true)
+  expect(await show(world.origin, world.pull.headSha, 'person.txt')).toBe('mine')
+})
+
+test('the fork moves on: the open pull request takes that in when upstream moves', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const fork = await world.push('origin', { 'forked.txt': 'further\n' })
+  const newest = await news(world, 2)
+  await day(world)
+  await world.github.settle()
+  expect(world.github.pulls).toHaveLength(1)
+  for (const id of [fork, newest]) expect(await contains(world.origin, id, world.pull.headSha)).toBe(true)
+})
+
+test('the fork moves on so that the open branch no longer fits: a new pull request that mentions the old one', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const { head } = world.pull
+  await world.push('origin', { 'greeting.txt': 'quite another greeting\n' })
+  await day(world)
+  expect(world.github.pulls).toHaveLength(2)
+  const second = world.github.pull(2)
+  expect(second.head).not.toBe(head)
+  expect(second.body).toMatch(new RegExp(`${head}|pull/1|#1\\b`))
+  expect(await parentsOf(world.origin, second.headSha)).toEqual([
+    (await world.tip('origin')) ?? '',
+    (await world.tip('upstream')) ?? '',
+  ])
+})
+
+test.each([true, false])('closed by a person is a no until upstream moves (branch deleted: %p)', async deleted => {
+  await using world = await makeWorld()
+  await day(world)
+  await world.github.close(1)
+  if (deleted) await world.github.deleteBranch(1)
+  const quiet = await day(world)
+  expect(quiet.stdout + quiet.stderr).toBe('')
+  expect(await world.agentRuns()).toBe(1)
+  expect(world.github.pulls).toHaveLength(1)
+  await news(world, 2)
+  await day(world)
+  expect(world.github.pulls.filter(pull => pull.state === 'open')).toHaveLength(1)
+})
+
+test('approved is left to be merged, although upstream moves', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const { headSha } = world.pull
+  await world.github.approve(1)
+  await news(world, 2)
+  const quiet = await day(world)
+  expect(quiet.stdout + quiet.stderr).toBe('')
+  expect(await world.agentRuns()).toBe(1)
+  await world.github.settle()
+  expect(world.pull.headSha).toBe(headSha)
+})
+
+test('changes requested after an approval: carried on', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  await world.github.approve(1)
+  await world.github.review(1, 'CHANGES_REQUESTED', 'Not yet.')
+  await news(world, 2)
+  await day(world)
+  expect(await world.agentRuns()).toBe(2)
+})
+
+test('merged with a merge commit: nothing to do, and afterwards a fresh start', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const merged = await world.github.merge(1, 'merge')
+  await world.github.deleteBranch(1)
+  const quiet = await day(world)
+  expect(quiet.stdout + quiet.stderr).toBe('')
+  const newest = await news(world, 2)
+  await day(world)
+  expect(world.github.pulls).toHaveLength(2)
+  expect(await parentsOf(world.origin, world.github.pull(2).headSha)).toEqual([merged, newest])
+})
+
+test('merged, and the branch kept: a fresh start all the same', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const merged = await world.github.merge(1, 'merge')
+  const newest = await news(world, 2)
+  await day(world)
+  expect(await parentsOf(world.origin, world.github.pull(2).headSha)).toEqual([merged, newest])
+})
+
+test.each(['keep', 'delete'])(
+  'squashed (%s the branch): nothing to do, and the same conflicts do not come back',
+  async branch => {
+    await using world = await makeWorld()
+    await day(world)
+    const brought = (await world.tip('upstream')) ?? ''
+    const squashed = await world.github.merge(1, 'squash')
+    if (branch === 'delete') await world.github.deleteBranch(1)
+    const quiet = await day(world)
+    expect(quiet.stdout + quiet.stderr).toBe('')
+    expect(await world.agentRuns()).toBe(1)
+    const newest = await world.push('upstream', { 'other.txt': 'unrelated news\n' })
+    await world.agent('git diff --quiet "$start" || exit 9; git merge --quiet --no-edit "$upstream"')
+    await day(world)
+    const second = world.github.pull(2)
+    const [start = '', theirs = ''] = await parentsOf(world.origin, second.headSha)
+    expect(theirs).toBe(newest)
+    expect(await parentsOf(world.origin, start)).toEqual([squashed, brought])
+    expect(await git(world.origin, 'rev-parse', `${start}^{tree}`)).toBe(
+      await git(world.origin, 'rev-parse', `${squashed}^{tree}`),
+    )
+    expect((await world.lastRun()).metadata.conflicts).toEqual([])
+  },
+)
+
+test('rebased: the repair is the same', async () => {
+  await using world = await makeWorld({ story: 'clean' })
+  await day(world)
+  const rebased = await world.github.merge(1, 'rebase')
+  await world.github.deleteBranch(1)
+  await day(world)
+  expect(await world.agentRuns()).toBe(1)
+  const newest = await world.push('upstream', { 'other.txt': 'unrelated news\n' })
+  await day(world)
+  expect(await contains(world.origin, newest, world.github.pull(2).headSha)).toBe(true)
+  expect(await contains(world.origin, rebased, world.github.pull(2).headSha)).toBe(true)
+})
+
+test('seven updates that nobody looked at are enough, until somebody says a word', async () => {
+  await using world = await makeWorld({ story: 'clean' })
+  for (let at = 1; at <= 7; at++) {
+    await world.push('upstream', { 'news.txt': `news ${at}\n` })
+    await day(world)
+  }
+  expect(await world.agentRuns()).toBe(7)
+  await world.push('upstream', { 'news.txt': 'news 8\n' })
+  const quiet = await day(world)
+  expect(quiet.stdout + quiet.stderr).toBe('')
+  expect(await world.agentRuns()).toBe(7)
+  world.github.comment(1, 'Thank you, I will look at it on Monday.')
+  await day(world)
+  expect(await world.agentRuns()).toBe(8)
+  expect(world.github.pulls).toHaveLength(1)
+})
+
+test('a branch of the prefix that is a person’s is left alone', async () => {
+  await using world = await makeWorld()
+  const theirs = await world.push(
+    'origin',
+    { 'idea.txt': 'an idea\n' },
+    { branch: 'forklift/main-20990101_000000', parents: [(await world.tip('origin')) ?? ''] },
+  )
+  await day(world)
+  expect(world.pull.head).not.toBe('forklift/main-20990101_000000')
+  expect(await git(world.origin, 'rev-parse', 'forklift/main-20990101_000000')).toBe(theirs)
+})
+
+test('a commit that a person dropped from the branch does not come back', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const { head, headSha: first } = world.pull
+  await news(world, 2)
+  await day(world)
+  await git(world.origin, 'update-ref', `refs/heads/${head}`, first)
+  await news(world, 3)
+  await day(world)
+  await world.github.settle()
+  const [parent = ''] = await parentsOf(world.origin, world.pull.headSha)
+  expect(parent).toBe(first)
+})
+
+test('a pull request that no longer merges into its base is made anew', async () => {
+  await using world = await makeWorld({ story: 'clean' })
+  await day(world)
+  await world.push('origin', { 'news.txt': 'the fork has news of its own\n' })
+  await day(world)
+  expect(await world.agentRuns()).toBe(2)
+})
+
+test('a fast-forward of a fork without own commits is carried on, too', async () => {
+  await using world = await makeWorld({ story: 'pristine' })
+  await day(world)
+  const newest = await world.push('upstream', { 'more.txt': 'more\n' })
+  await day(world)
+  await world.github.settle()
+  expect(world.github.pulls).toHaveLength(1)
+  expect(world.pull.headSha).toBe(newest)
+  expect(await world.agentRuns()).toBe(0)
+})
+
+test('the branch is carried on where there is no GitHub, too', async () => {
+  await using world = await makeWorld({ github: false })
+  await day(world)
+  const [branch = ''] = await world.branches()
+  const first = await git(world.origin, 'rev-parse', branch)
+  const newest = await news(world, 2)
+  await day(world)
+  expect(await world.branches()).toEqual([branch])
+  expect(await parentsOf(world.origin, branch)).toEqual([first, newest])
+})
