@@ -326,10 +326,12 @@ events_of() { LC_ALL=C grep "^{\"type\":\"$1\"" "$events" || true; }
 
 # Exit code 0 alone says nothing: a cut answer, a refused question and an empty reply all end with it.
 why_agent_failed() {
-  if ((agent_status != 0)); then
+  local error
+  error=$(events_of error | tail -n 1)
+  if [[ -n $error ]]; then
+    printf 'OpenCode reported an error: %.500b' "$(json_string message <<<"$error")"
+  elif ((agent_status != 0)); then
     echo "OpenCode ended with exit code $agent_status"
-  elif [[ -n $(events_of error) ]]; then
-    echo 'OpenCode reported an error'
   elif [[ $(events_of step_finish | tail -n 1) != *'"reason":"stop"'* ]]; then
     echo "OpenCode's last answer was not finished"
   fi
@@ -412,7 +414,7 @@ conclude() {
     exit 4
   fi
   failure=$(why_agent_failed)
-  [[ -z $failure ]] || die "$failure; see events.jsonl and opencode.log in $logs"
+  [[ -z $failure ]] || die "$failure (model $model_id); see events.jsonl and opencode.log in $logs"
   commit_resolved_merge
   is_merged || say "The agent finished, but $branch does not hold upstream's commits"
   if has_uncommitted_work; then

@@ -312,6 +312,13 @@ describe('an agent that failed ends with 5', () => {
     }
   })
 
+  test('and the log has the words of the error', async () => {
+    const error = '{"type":"error","error":{"name":"APIError","data":{"message":"Invalid \\"key\\"","statusCode":401}}}'
+    const result = await run({ ...clean, agent: `echo '${error}'; exit 1` })
+    expect(result.code).toBe(5)
+    expect(result.log()).toContain('OpenCode reported an error: Invalid "key"')
+  })
+
   test('but text that quotes an error event is only text', async () => {
     const agent = `say 'seen {\\"type\\":\\"error\\"} in a log'; ${sayDone}`
     expect((await run({ ...clean, agent })).code).toBe(0)
