@@ -418,7 +418,9 @@ async function publishWithoutAgent(fork: Fork, room: Room, plan: Publishable, ti
 function storyOf({ origin, upstream, github, repository }: Fork, plan: Publishable): Story {
   const leftBehind = plan.leftBehind.flatMap(({ pull }) => (pull ? [pull.html_url] : []))
   const branches = { originBranch: origin.branch, upstreamBranch: upstream.branch }
-  return { ...branches, origin: github?.place.web, upstream: upstream.web, buttons: repository?.buttons, leftBehind }
+  const { allow_merge_commit: merge, allow_squash_merge: squash, allow_rebase_merge: rebase } = repository ?? {}
+  const buttons = merge === undefined ? undefined : { merge, squash: squash ?? true, rebase: rebase ?? true }
+  return { ...branches, origin: github?.place.web, upstream: upstream.web, buttons, leftBehind }
 }
 
 async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, told: Told): Promise<string> {

@@ -40,7 +40,13 @@ export function placeOf(urls: string[], env: Environment): Place | undefined {
   const [, owner, name] = /^([\w.-]+)\/([\w.-]+)$/.exec(remote?.path ?? '') ?? []
   if (!remote || !owner || !name) return undefined
   const host = remote.host.replace(/^(ssh|www)\.github\.com$/, 'github.com')
-  return { host, owner, name, web: `https://${host}/${owner}/${name}`, api: env.GITHUB_API_URL || apiOf(host) }
+  return {
+    host,
+    owner,
+    name,
+    web: `https://${host}/${owner}/${name}`,
+    api: env.GITHUB_API_URL?.replace(/\/+$/, '') || apiOf(host),
+  }
 }
 
 function apiOf(host: string): string {
@@ -91,42 +97,28 @@ export function credentialHelper(url: string, token: Token, env: Environment): R
   }
 }
 
+const yes = v.optional(v.boolean(), true)
+const Named = v.object({ full_name: v.string() })
 const RepositorySchema = v.object({
-  full_name: v.string(),
-  archived: v.optional(v.boolean(), false),
-  permissions: v.optional(v.object({ push: v.boolean() })),
-  allow_merge_commit: v.optional(v.boolean()),
-  allow_squash_merge: v.optional(v.boolean()),
-  allow_rebase_merge: v.optional(v.boolean()),
-  parent: v.optional(v.object({ full_name: v.string() })),
+  ...{ full_name: v.string(), archived: v.optional(v.boolean(), false), parent: v.optional(Named) },
+  ...{ permissions: v.optional(v.object({ push: v.boolean() })) },
+  ...{ allow_merge_commit: yes, allow_squash_merge: yes, allow_rebase_merge: yes },
 })
-const RulesSchema = v.array(v.object({ type: v.string(), parameters: v.optional(v.looseObject({})) }))
 const OidSchema = v.pipe(v.string(), v.regex(/^[0-9a-f]{40,64}$/))
 const PullSchema = v.object({
-  number: v.number(),
-  html_url: v.string(),
-  title: v.string(),
-  body: v.nullish(v.string(), ''),
-  merged_at: v.nullish(v.string()),
-  merge_commit_sha: v.nullish(OidSchema),
-  head: v.object({ ref: v.string(), sha: OidSchema, repo: v.nullish(v.object({ full_name: v.string() })) }),
+  ...{ number: v.number(), html_url: v.string(), title: v.string(), body: v.nullish(v.string(), '') },
+  ...{ merged_at: v.nullish(v.string()), merge_commit_sha: v.nullish(OidSchema) },
+  head: v.object({ ref: v.string(), sha: OidSchema, repo: v.nullish(Named) }),
 })
-const PersonSchema = v.nullish(v.object({ login: v.string(), type: v.optional(v.string()) }))
-const ReviewSchema = v.object({ user: PersonSchema, state: v.string(), submitted_at: v.optional(v.string()) })
-const CommentSchema = v.object({ user: PersonSchema, created_at: v.string() })
+const Author = { user: v.nullish(v.object({ login: v.string(), type: v.optional(v.string()) })) }
+const Reviews = v.array(
+  v.object({ ...Author, state: v.string(), author_association: v.string(), submitted_at: v.optional(v.string(), '') }),
+)
+const Comments = v.array(v.object({ ...Author, created_at: v.string() }))
 
 export type Pull = v.InferOutput<typeof PullSchema>
-export type Buttons = { merge: boolean; squash: boolean; rebase: boolean }
 /** What GitHub says of a repository. `scopes` are those of a classic token; undefined where the token has none to read. */
-export type Repository = {
-  fullName: string
-  parent?: string
-  archived: boolean
-  mayPush: boolean
-  buttons?: Buttons
-} & {
-  scopes?: string[]
-}
+export type Repository = v.InferOutput<typeof RepositorySchema> & { scopes: string[] | undefined }
 
 /** One repository on GitHub, seen with one token. `signal` ends what is under way. */
 export class GitHub {
@@ -140,38 +132,24 @@ export class GitHub {
     this.#octokit = new Octokit({ auth: token.value, baseUrl: place.api, userAgent: 'forklift', log })
   }
 
-  get repo(): { owner: string; repo: string } {
-    return { owner: this.place.owner, repo: this.place.name }
-  }
-
-  async repository(where = this.repo): Promise<Repository> {
-    const { data, headers } = await this.#ask(RepositorySchema, 'GET /repos/{owner}/{repo}', where)
-    const { allow_merge_commit: merge, allow_squash_merge: squash, allow_rebase_merge: rebase } = data
-    const scopes = headers['x-oauth-scopes']
-    return {
-      fullName: data.full_name,
-      archived: data.archived,
-      mayPush: data.permissions?.push ?? true,
-      ...(data.parent && { parent: data.parent.full_name }),
-      ...(merge !== undefined && { buttons: { merge, squash: squash ?? false, rebase: rebase ?? false } }),
-      ...(typeof scopes === 'string' && scopes !== '' && { scopes: scopes.split(/, */) }),
-    }
+  async repository({ owner, name }: { owner: string; name: string } = this.place): Promise<Repository> {
+    const { data, headers } = await this.#ask(RepositorySchema, 'GET', '', { owner, repo: name })
+    return { ...data, scopes: headers['x-oauth-scopes'] ? headers['x-oauth-scopes'].split(/, */) : undefined }
   }
 
   /** The types of the rules that hold for a branch; none where this GitHub does not know rules or does not say. */
   async rulesFor(branch: string): Promise<string[]> {
-    const route = 'GET /repos/{owner}/{repo}/rules/branches/{branch}'
-    const rules = await this.#ask(RulesSchema, route, { ...this.repo, branch, per_page: 100 }).catch(() => undefined)
-    return rules?.data.map(rule => rule.type) ?? []
+    const types = v.array(v.object({ type: v.string() }))
+    const answer = this.#ask(types, 'GET', '/rules/branches/{branch}', { branch, per_page: 100 })
+    return await answer.then(({ data }) => data.map(({ type }) => type)).catch(() => [])
   }
 
   /** Pull requests into `base`, the most recently updated first, from branches of this repository alone. */
   async pulls(query: { state: 'open' | 'closed' | 'all'; base: string; head?: string }): Promise<Pull[]> {
-    const route = 'GET /repos/{owner}/{repo}/pulls'
-    const params = { ...this.repo, ...query, sort: 'updated', direction: 'desc', per_page: 100 }
     const found: Pull[] = []
     for (let page = 1; page <= (query.state === 'open' ? 10 : 2); page++) {
-      const { data } = await this.#ask(v.array(PullSchema), route, { ...params, page })
+      const params = { ...query, sort: 'updated', direction: 'desc', per_page: 100, page }
+      const { data } = await this.#ask(v.array(PullSchema), 'GET', '/pulls', params)
       found.push(...data)
       if (data.length < 100) break
     }
@@ -179,87 +157,83 @@ export class GitHub {
     return found.filter(pull => pull.head.repo?.full_name.toLowerCase() === ours)
   }
 
-  /** Whether a pull request is approved, and when a person last said anything on it (ISO time, '' for never). */
-  async attention(pull: Pull): Promise<{ approved: boolean; lastSign: string }> {
-    const common = { ...this.repo, per_page: 100 }
+  /** Whether a pull request is approved by someone who may, and when a person last said anything on it (ISO time, or ''). */
+  async attention({ number }: Pull): Promise<{ approved: boolean; lastSign: string }> {
     const [reviews, comments] = await Promise.all([
-      this.#ask(v.array(ReviewSchema), 'GET /repos/{owner}/{repo}/pulls/{pull_number}/reviews', {
-        ...common,
-        pull_number: pull.number,
-      }),
-      this.#ask(v.array(CommentSchema), 'GET /repos/{owner}/{repo}/issues/{issue_number}/comments', {
-        ...common,
-        issue_number: pull.number,
-      }),
+      this.#ask(Reviews, 'GET', `/pulls/${number}/reviews`, { per_page: 100 }),
+      this.#ask(Comments, 'GET', `/issues/${number}/comments`, { per_page: 100 }),
     ])
-    const isPerson = ({ user }: { user?: v.InferOutput<typeof PersonSchema> }) => user?.type !== 'Bot'
-    const verdicts = new Map<string, string>()
-    for (const { user, state } of reviews.data) {
-      if (['APPROVED', 'CHANGES_REQUESTED', 'DISMISSED'].includes(state)) verdicts.set(user?.login ?? '', state)
-    }
     const signs = [
-      ...reviews.data.filter(isPerson).map(review => review.submitted_at ?? ''),
-      ...comments.data.filter(isPerson).map(comment => comment.created_at),
-    ]
-    const states = [...verdicts.values()]
+      ...reviews.data.map(({ user, submitted_at }) => ({ user, at: submitted_at })),
+      ...comments.data.map(({ user, created_at }) => ({ user, at: created_at })),
+    ].filter(({ user }) => user?.type !== 'Bot')
+    const trusted = reviews.data.filter(it => ['OWNER', 'MEMBER', 'COLLABORATOR'].includes(it.author_association))
+    const verdicts = trusted.filter(({ state }) => ['APPROVED', 'CHANGES_REQUESTED', 'DISMISSED'].includes(state))
+    const newest = [...new Map(verdicts.map(({ user, state }) => [user?.login, state])).values()]
+    const approved = newest.includes('APPROVED') && !newest.includes('CHANGES_REQUESTED')
     return {
-      approved: states.includes('APPROVED') && !states.includes('CHANGES_REQUESTED'),
-      lastSign: signs.sort().at(-1) ?? '',
+      approved,
+      lastSign:
+        signs
+          .map(({ at }) => at)
+          .sort()
+          .at(-1) ?? '',
     }
   }
 
   /** The message of a commit that is no longer to be had from a branch. */
   async commitMessage(sha: string): Promise<string> {
-    const route = 'GET /repos/{owner}/{repo}/git/commits/{commit_sha}'
-    const { data } = await this.#ask(v.object({ message: v.string() }), route, { ...this.repo, commit_sha: sha })
-    return data.message
+    const commit = await this.#ask(v.object({ message: v.string() }), 'GET', `/git/commits/${sha}`, {})
+    return commit.data.message
   }
 
+  /** Opens a pull request, no draft where the repository has none; the one that is open already where there is one. */
   async open(pull: { title: string; head: string; base: string; body: string; draft: boolean }): Promise<Pull> {
     try {
-      return (await this.#ask(PullSchema, 'POST /repos/{owner}/{repo}/pulls', { ...this.repo, ...pull })).data
+      return (await this.#ask(PullSchema, 'POST', '/pulls', pull)).data
     } catch (error) {
       if (!(error instanceof GitHubError) || error.status !== 422) throw error
-      const head = `${this.place.owner}:${pull.head}`
-      const existing = (await this.pulls({ state: 'open', base: pull.base, head })).find(
-        it => it.head.ref === pull.head,
-      )
-      if (existing) return existing
+      const existing = await this.pulls({ state: 'open', base: pull.base, head: `${this.place.owner}:${pull.head}` })
+      const same = existing.find(({ head }) => head.ref === pull.head)
+      if (same) return same
       if (pull.draft) return await this.open({ ...pull, draft: false })
       throw error
     }
   }
 
-  async update(pull: Pull, text: { title: string; body: string }): Promise<Pull> {
-    const route = 'PATCH /repos/{owner}/{repo}/pulls/{pull_number}'
-    return (await this.#ask(PullSchema, route, { ...this.repo, pull_number: pull.number, ...text })).data
+  async update({ number }: Pull, text: { title: string; body: string }): Promise<Pull> {
+    return (await this.#ask(PullSchema, 'PATCH', `/pulls/${number}`, text)).data
   }
 
-  /** Asks once, and again a bounded number of times where GitHub says that later is better. */
-  async #ask<S extends v.GenericSchema>(schema: S, route: string, params: Record<string, unknown>) {
+  /** Asks about the repository, and again a bounded number of times where GitHub says that later is better. */
+  async #ask<S extends v.GenericSchema>(schema: S, method: string, path: string, params: Record<string, unknown>) {
+    const { owner, name, api } = this.place
     for (let attempt = 1; ; attempt++) {
       this.signal.throwIfAborted()
-      const signal = AbortSignal.any([this.signal, AbortSignal.timeout(30_000)])
+      const request = { signal: AbortSignal.any([this.signal, AbortSignal.timeout(30_000)]) }
       try {
-        const { data, headers } = await this.#octokit.request(route, { ...params, request: { signal } })
-        const parsed = v.safeParse(schema, data)
-        if (parsed.success) return { data: parsed.output, headers: headers as Record<string, unknown> }
-        throw new Failure(
-          `${this.place.api} does not answer as GitHub does: check GITHUB_API_URL and any proxy between.`,
-        )
+        const answer = await this.#octokit.request(`${method} /repos/{owner}/{repo}${path}`, {
+          ...{ owner, repo: name },
+          ...params,
+          request,
+        })
+        const parsed = v.safeParse(schema, answer.data)
+        if (parsed.success)
+          return { data: parsed.output, headers: answer.headers as Record<string, string | undefined> }
+        throw new Failure(`${api} does not answer as GitHub does: check GITHUB_API_URL and any proxy between.`)
       } catch (error) {
         this.signal.throwIfAborted()
         if (error instanceof Failure) throw error
         const seconds = secondsToWait(error as Answer, attempt)
-        if (seconds === undefined) throw this.#inWords(error as Answer)
+        if (seconds === undefined) {
+          throw new GitHubError(
+            explain(error as Answer, `${owner}/${name}`, this.token.source, api),
+            (error as Answer).status,
+          )
+        }
         await sleep(seconds * 1000, undefined, { signal: this.signal })
       }
     }
-  }
-
-  #inWords(error: Answer): GitHubError {
-    const repository = `${this.place.owner}/${this.place.name}`
-    return new GitHubError(explain(error, repository, this.token.source, this.place.api), error.status)
   }
 }
 

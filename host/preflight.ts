@@ -49,7 +49,7 @@ export async function lookAround(options: Options, report: Report, signal: Abort
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('token', github, hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed'))
   const agreed = gitHubAgrees(github, origin, upstream, note)
-  const repository = check('GitHub', agreed, it => (it ? `${it.fullName} takes pull requests` : 'origin is on none'))
+  const repository = check('GitHub', agreed, it => (it ? `${it.full_name} takes pull requests` : 'origin is on none'))
   await Promise.allSettled([sh, ...checks.map(([, line]) => line)])
   if (options.check) {
     const word = (line: Promise<string>) =>
@@ -217,23 +217,19 @@ async function gitHubAgrees(
   const [github, origin, upstream] = await Promise.all([hub, remote, source])
   if (!github) return undefined
   const theirs = placeOf([upstream.web ?? ''], {})
-  const onSameHost = theirs?.host === github.place.host && { owner: theirs.owner, repo: theirs.name }
-  const [mine, parent, head, base] = await Promise.all([
+  const mayLook = theirs?.host === github.place.host
+  const [mine, theUpstream, head, base] = await Promise.all([
     github.repository(),
-    onSameHost &&
-      github.repository(onSameHost).then(
-        it => it.parent,
-        () => undefined,
-      ),
+    mayLook ? github.repository(theirs).catch(() => undefined) : undefined,
     github.rulesFor(`forklift/${origin.branch}`),
     github.rulesFor(origin.branch),
   ])
-  const repository = mine.fullName
+  const repository = mine.full_name
   if (mine.archived)
     throw new Failure(`${repository} is archived, nothing can be pushed to it: unarchive it in its settings.`)
-  if (!mine.mayPush)
+  if (mine.permissions?.push === false)
     throw new Failure(`The token from ${github.token.source} may not push to ${repository}: use one that may.`)
-  if (parent === repository)
+  if (theUpstream?.parent?.full_name === repository)
     throw new Failure('upstream is a fork of origin, so the names are swapped: git remote rename both.')
   const except = 'except forklift/** from it in the settings.'
   if (head.includes('creation')) throw new Failure(`A rule of ${repository} forbids new branches: ${except}`)
