@@ -99,7 +99,9 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
 function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settledOn }: Review): Group[] {
   const all = conflicts.map(({ path }) => ({ path }))
-  const given = all.filter((_, at) => conflicts[at]?.resolution === "upstream's version")
+  const isGone = ({ resolution, stages }: Conflict) =>
+    resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
+  const gone = conflicts.filter(isGone).map(({ path }) => ({ path }))
   const smaller = shrunk.map(({ path, before, after }) => ({ path, note: `from ${before} lines to ${after}` }))
   return [
     ["**Every conflict went to the fork**, and nothing of upstream's is left:", settledOn === 'ours' ? all : []],
@@ -107,7 +109,7 @@ function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settle
     ["**Upstream's change was not taken**, though nothing was in the way:", dropped.map(itemOf), diffs],
     ["**The fork's change was undone**, though nothing was in the way:", vanished.map(itemOf), diffs],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
-    ["**The fork's change is gone**, because the conflict went to upstream:", settledOn ? [] : given],
+    ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],
     ["**The fork's change is smaller** than it was:", smaller],
   ]
 }
@@ -141,10 +143,7 @@ function describeConflict({ path, kind, stages, resolution }: Conflict): Item {
     binary: 'both sides changed a binary file',
     'modify/delete': has(2) ? 'upstream deleted it, the fork changed it' : 'the fork deleted it, upstream changed it',
   }
-  return {
-    path,
-    note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution === 'a mixture' ? 'a mixture of both' : resolution}.`,
-  }
+  return { path, note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution}.` }
 }
 
 function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size): string {

@@ -12,7 +12,7 @@ import { firstLine, visible, visiblePath } from './terminal.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
-export type Resolution = "upstream's version" | "the fork's version" | 'a mixture' | 'deleted'
+export type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
 /** A path that git could not settle, git's word for why, and what the result has there. */
 export type Conflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
 /** A file that nobody had to touch; `to` is where its content went. */
@@ -84,6 +84,7 @@ const among = (patterns: RegExp[], path: Path): boolean => patterns.some(pattern
 /** What is read is bounded, because a hostile result is not. */
 const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
 const READ_BYTES = 8 << 20
+
 /** Judges the result from the start, and shows what it means for origin. The room reads all four commits. */
 export async function review(room: Room, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
@@ -191,7 +192,7 @@ function conflictsIn(spots: Map<Path, Spot>): Conflict[] {
 function resolutionOf({ stages, ours, theirs, result }: Spot): Resolution {
   if (!result) return 'deleted'
   if (same(result, stages.length > 0 ? stageOf(stages, 3) : theirs)) return "upstream's version"
-  return same(result, stages.length > 0 ? stageOf(stages, 2) : ours) ? "the fork's version" : 'a mixture'
+  return same(result, stages.length > 0 ? stageOf(stages, 2) : ours) ? "the fork's version" : 'a mixture of both'
 }
 
 /** Sorts by what it means all that differs from git's own merge though there was no conflict. */
@@ -305,7 +306,7 @@ async function withMarkers(room: Room, comparison: Comparison): Promise<Path[]> 
 function guidance({ spots }: Comparison): Path[] {
   const spot = spots.get('FORK.md')
   if (!spot || same(spot.result, spot.automatic) || same(spot.result, spot.ours)) return []
-  return spot.kind && resolutionOf(spot) !== 'a mixture' ? [] : [spot.path]
+  return spot.kind && resolutionOf(spot) !== 'a mixture of both' ? [] : [spot.path]
 }
 
 /**
@@ -317,7 +318,7 @@ async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]>
     (await git.firstBytes(room, ['cat-file', 'blob', entry?.oid ?? ''], READ_BYTES)).match(/[^\s"'`,;()[\]{}]+/g) ?? []
   const isNew = async (spot: Spot): Promise<boolean> => {
     if (!spot.kind) return !same(spot.result, spot.automatic)
-    if (resolutionOf(spot) !== 'a mixture') return false
+    if (resolutionOf(spot) !== 'a mixture of both') return false
     if (!isFile(spot.result)) return true
     const known = new Set((await Promise.all(spot.stages.map(wordsOf))).flat())
     return !(await wordsOf(spot.result)).every(word => known.has(word))

@@ -21,7 +21,7 @@ const conflict = (path: string, kind = 'contents'): Review['conflicts'][number] 
   path,
   kind,
   stages: [],
-  resolution: 'a mixture',
+  resolution: 'a mixture of both',
 })
 const bodyOf = (review: Partial<Review>, story: Partial<Story> = {}): string =>
   page({ ...REVIEW, ...review }, { ...STORY, ...story }).body

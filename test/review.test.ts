@@ -59,7 +59,7 @@ test('a good merge is not refused, and asks for nothing', async () => {
   const review = await reviewOf(RESOLVED)
   expect([review.refusals, review.partial, lookFirst(review)]).toEqual([[], [], ''])
   expect(review.conflicts.map(({ path, kind, resolution }) => [path, kind, resolution])).toEqual([
-    ['both', 'contents', 'a mixture'],
+    ['both', 'contents', 'a mixture of both'],
   ])
   expect(review.diffs.get('both')).toContain('+fork and upstream')
   expect(review.files).toEqual({ upstream: 3, fork: 3 })
@@ -371,7 +371,15 @@ test('a file that the fork deleted and upstream changed is a conflict that eithe
     'deleted',
   ])
   expect(deleted.refusals).toEqual([])
-  expect((await reviewOf({ ...RESOLVED, fork1: text({ 9: 'up' }) })).refusals).toEqual([])
+  const restored = await reviewOf({ ...RESOLVED, fork1: text({ 9: 'up' }) })
+  expect(restored.refusals).toEqual([])
+  expect(lookFirst(restored)).toMatch(/The fork's change is gone[\s\S]*fork1/)
+})
+
+test("a file deleted in a conflict is named among the fork's changes that are gone", async () => {
+  await using history = await makeHistory()
+  const { reviewOf } = await fork(history)
+  expect(lookFirst(await reviewOf(without(RESOLVED, 'both')))).toMatch(/The fork's change is gone[\s\S]*both/)
 })
 
 test("upstream's new files in a folder that the fork gave up may go with it", async () => {
