@@ -21,7 +21,7 @@ readonly opencode_zen=https://opencode.ai/zen/v1 # what OpenCode's own provider 
 readonly grace=7                                 # for STUCK.md, within the ten seconds of `docker stop`
 readonly overtime=15                             # after which the container ends, though nobody stopped it
 # Tools of the image that look for their settings here; nothing else of the environment reaches the agent.
-readonly kept=(PATH LANG N_PREFIX RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
+readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
 readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
 

@@ -69,7 +69,8 @@ say() { printf '%s\n' "$*" | record; }
 # Everything shown passes here: into the log, and to whoever watches, without control characters.
 record() { printable | tee -a "$logs/harness.log"; }
 
-printable() { LC_ALL=C tr -d '\000-\010\013-\037\177'; }
+# The second half are the same controls as UTF-8 spells them (U+0080 to U+009F).
+printable() { LC_ALL=C tr -d '\000-\010\013-\037\177' | LC_ALL=C sed $'s/\302[\200-\237]//g'; }
 
 die() {
   say "harness: $*"
@@ -122,6 +123,9 @@ enter_workspace() {
   export HOME=$scratch/home TMPDIR=$scratch/tmp
   export XDG_CONFIG_HOME=$HOME/.config XDG_CACHE_HOME=$HOME/.cache
   export XDG_DATA_HOME=$HOME/.local/share XDG_STATE_HOME=$HOME/.local/state
+  # What installs versions and packages does so below HOME, since the rest of the container is read-only.
+  export N_PREFIX=$HOME/.n PYENV_ROOT=$HOME/.pyenv npm_config_prefix=$HOME/.local
+  export PATH=$N_PREFIX/bin:$PYENV_ROOT/shims:$HOME/.cargo/bin:$HOME/.local/bin:$PATH
   mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME/opencode"
   git config --global safe.directory "$workspace" # its owner may be shown as another (Docker Desktop)
 
@@ -185,6 +189,14 @@ end_leftovers() {
 
 unmerged_files() { git diff --name-only --diff-filter=U; }
 
+# Bounded, since the instructions are one argument, and that has a limit.
+list_files() {
+  local -a files
+  mapfile -t files < <(unmerged_files)
+  printf -- '- %.300s\n' "${files[@]:0:100}"
+  if ((${#files[@]} > 100)); then echo "- and $((${#files[@]} - 100)) more (git status)"; fi
+}
+
 # Git does the mechanical part, so that the agent's minutes go to judgement.
 begin_merge() {
   say "Merging upstream/$upstream_branch ($upstream) into $branch ($start)"
@@ -227,7 +239,7 @@ how_git_left_it() {
       echo 'The merge is begun. Git settled what it could; these files hold conflict markers (the fork, the common'
       echo 'ancestor after |||||||, upstream) or were deleted on one side:'
       echo
-      unmerged_files | head -n 100 | sed 's/^/  - /'
+      list_files
       ;;
     none) echo "Git could not begin the merge; what it said is in $logs/harness.log." ;;
   esac
@@ -243,7 +255,7 @@ How it stands
 $(how_git_left_it)
 
 Upstream's new commits ($(git rev-list --count "$start..$upstream")), the newest first:
-$(git log --max-count=30 --no-decorate --format='  %h %s' "$start..$upstream")
+$(git log --max-count=30 --no-decorate --format='- %h %s' "$start..$upstream" | cut -c 1-200)
 
 What to do
 1. Resolve what is in conflict: keep what the fork's own changes are for, and take what upstream improved.
@@ -257,7 +269,8 @@ What to do
 Good to know
 - You have $(duration "$(agent_seconds)").
 - Take the files that steer CI (workflows and the like) as the merge has them.
-- The internet is there for packages. There are no remotes and no credentials here, and you need none.
+- The internet is there for packages; install what you need below your home (you are not root, and nothing else is
+  writable). There are no remotes and no credentials here, and you need none.
 TEXT
   if [[ -f $state/fork-context.md ]]; then
     printf '\nWhat the maintainers of the fork say about it (FORK.md):\n\n'
@@ -383,7 +396,7 @@ write_stuck() {
     if is_merged; then echo "Upstream is merged into $branch."; else echo "Upstream is not merged into $branch yet."; fi
     if [[ -n $(unmerged_files) ]]; then
       printf '\nFiles that still conflict:\n\n'
-      unmerged_files | sed 's/^/- /'
+      list_files
     elif has_uncommitted_work; then
       printf '\nNo file conflicts any more, but these changes are not committed:\n\n'
       git status --porcelain --untracked-files=no --ignore-submodules | sed 's/^/    /'

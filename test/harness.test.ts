@@ -91,7 +91,8 @@ async function appears(path: string): Promise<void> {
   if (!existsSync(path)) throw new Error(`${path} never appeared`)
 }
 
-const isControl = (character: string) => (character < ' ' && !'\t\n'.includes(character)) || character === '\u007f'
+const isControl = (character: string) =>
+  (character < ' ' && !'\t\n'.includes(character)) || (character >= '\u007f' && character <= '\u009f')
 const isAlive = (pid: number) =>
   existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
 
@@ -113,7 +114,7 @@ describe('the merge', () => {
     expect(result.code).toBe(0)
     expect(result.merged).toBe(true)
     expect(readFileSync(result.mark, 'utf8')).toMatch(/<{7}.*\n\|{7}.*\nhello\n={7}.*>{7}/s)
-    expect(result.read('state/instructions.txt')).toContain('  - greeting.txt\n')
+    expect(result.read('state/instructions.txt')).toContain('\n- greeting.txt\n')
     expect(git(result.workspace, 'log', '-1', '--format=%an <%ae>')).toBe('Forklift agent <agent@forklift.invalid>')
   })
 
@@ -156,7 +157,7 @@ describe('the instructions', () => {
     expect(text).toContain('merge\nupstream/main into main')
     expect(text).toContain("Upstream's new commits (1)")
     expect(text).toContain('Greet upstream')
-    expect(text).toContain('  - greeting.txt')
+    expect(text).toContain('\n- greeting.txt\n')
     expect(text).toContain('You have 7 minutes.')
     expect(text).toContain('This fork greets everyone.')
     expect(result.output).toContain(text)
@@ -189,10 +190,25 @@ describe('the instructions', () => {
     )
   })
 
+  test('stay within one argument, however much there is to say', async () => {
+    const many = (text: string) =>
+      Object.fromEntries(Array.from({ length: 150 }, (_, at) => [`${'long'.repeat(50)}-${at}.txt`, text]))
+    const result = await run({
+      base: many('base\n'),
+      fork: many('fork\n'),
+      upstream: many('upstream\n'),
+      upstreamMessage: 'x'.repeat(200_000),
+      forkContext: 'y'.repeat(200_000),
+    })
+    expect(result.agentRan).toBe(true)
+    expect(result.code).toBe(0)
+    expect(result.read('state/instructions.txt')).toContain('- and 50 more (git status)')
+  })
+
   test('and the log carry no control characters to a terminal', async () => {
     const result = await run({
       ...clean,
-      upstreamMessage: 'red \u001b[31m alert \u0007',
+      upstreamMessage: 'red \u001b[31m alert \u0007 \u009b2J',
       forkContext: '\u001b]0;title\u0007\n',
       agent: `say 'hidden \\u001b[2J text'; ${sayDone}`,
     })
