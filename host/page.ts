@@ -104,8 +104,7 @@ function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settle
   const gone = conflicts.filter(isGone).map(({ path }) => ({ path }))
   const smaller = shrunk.map(({ path, before, after }) => ({ path, note: `from ${before} lines to ${after}` }))
   return [
-    ["**Every conflict went to the fork**, and nothing of upstream's is left:", settledOn === 'ours' ? all : []],
-    ["**Every conflict went to upstream**, and nothing of the fork's is left:", settledOn === 'theirs' ? all : []],
+    [`**The result is the tree of ${settledOn}**, because all conflicts went its way:`, settledOn ? all : []],
     ["**Upstream's change was not taken**, though nothing was in the way:", dropped.map(itemOf), diffs],
     ["**The fork's change was undone**, though nothing was in the way:", vanished.map(itemOf), diffs],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
@@ -170,7 +169,9 @@ function howMade({ rebased }: Review, story: Story, size: Size): string {
   const said = words?.trim() && fence('text', wrap(words, 100).join('\n'), size.words)
   return [
     '### How this was made',
-    `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. \`git show --remerge-diff\` of its commit shows all that git itself would not have.`,
+    story.fastForward
+      ? "No agent was needed: this is upstream's own commit."
+      : `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. \`git show --remerge-diff\` of its commit shows all that git itself would not have.`,
     rebased && 'The agent rebased the fork; its files are here, its commits are not.',
     ...notes.map(escapeMarkdown),
     left.length > 0 && `This takes the place of ${left.join(', ')}.`,

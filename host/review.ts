@@ -60,7 +60,7 @@ type Comparison = {
   /** Of the files that git merges without a conflict, those in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
   /** Whose tree the result is, unchanged. */
-  whole: 'ours' | 'theirs' | undefined
+  whole: 'the fork' | 'upstream' | undefined
 }
 
 /** What a push makes a CI system run. */
@@ -116,9 +116,10 @@ export async function review(room: Room, commits: Commits): Promise<Review> {
   ]
   const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
   const partial = [
-    ...(settledOn
-      ? [`Every conflict went to ${settledOn === 'ours' ? 'the fork' : 'upstream'}: the result is its tree.`]
-      : []),
+    ...naming(
+      `The result is the tree of ${settledOn}, because all conflicts went its way:`,
+      settledOn ? conflicts.map(pathOf) : [],
+    ),
     ...naming("Upstream's changes were not taken, though nothing was in their way:", dropped),
     ...naming("The fork's changes were undone, though nothing was in their way:", vanished),
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
@@ -174,7 +175,7 @@ async function compare(room: Room, ours: Oid, { upstream, result }: Commits): Pr
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
     if (!kinds.has(path)) files.fork++
   }
-  const whole = toResult === toOurs ? 'ours' : toResult === toTheirs ? 'theirs' : undefined
+  const whole = toResult === toOurs ? 'the fork' : toResult === toTheirs ? 'upstream' : undefined
   const conflicts = conflictsIn(spots)
   const { lost, ...changes } = changesBeyond(conflicts, spots)
   return { ledger: { conflicts, ...changes, ci, steering, files }, spots, lost, whole }
@@ -330,9 +331,9 @@ async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]>
 /** What a side lost though nothing was in its way, where that is all or most of what it had changed. */
 async function lossesOf(room: Room, comparison: Comparison): Promise<string[]> {
   const { ledger, lost, whole } = comparison
-  const side = whole === 'ours' ? 'upstream' : 'fork'
+  const side = whole === 'the fork' ? 'upstream' : 'fork'
   if (whole && (ledger.files[side] > 0 || (await losesHunks(room, comparison)))) {
-    const tree = whole === 'ours' ? "the fork's tree as it was; upstream's" : "upstream's tree; the fork's"
+    const tree = whole === 'the fork' ? "the fork's tree as it was; upstream's" : "upstream's tree; the fork's"
     const gone = lost[side].length > 0 ? lost[side] : ledger.conflicts.map(pathOf)
     return naming(`The result is ${tree} changes are gone from`, gone)
   }
@@ -352,7 +353,7 @@ async function losesHunks(room: Room, { spots, whole }: Comparison): Promise<boo
   const merged = [...spots.values()].filter(spot => isFile(spot.automatic) && sides(spot).every(isFile))
   if (merged.length === 0) return false
   const trees = await git.makeTrees(room, [
-    merged.map(spot => sides(spot)[whole === 'ours' ? 0 : 1]),
+    merged.map(spot => sides(spot)[whole === 'the fork' ? 0 : 1]),
     merged.map(spot => spot.automatic),
   ])
   const [, ...hunks] = (await patchOf(room, trees, '-U0')).split(/^@@ .*$/m)

@@ -120,6 +120,11 @@ test('an untouched merge asks for no look, and says how to merge', () => {
   expect(body).toEndWith('<!-- forklift:end -->')
 })
 
+test("a result that is one side's tree says so first", () => {
+  const body = bodyOf({ settledOn: 'upstream', conflicts: [conflict('a')], partial: ['x'] })
+  expect(body).toContain('### Look at this first\n\n**The result is the tree of upstream**')
+})
+
 test('the parts come in the order of a review', () => {
   const body = bodyOf(
     {
@@ -147,6 +152,7 @@ test('the button to press follows from what the repository allows', () => {
   expect(body(false)).toContain('[!WARNING]')
   expect(body(false)).toContain('**Allow merge commits**')
   expect(body(true, { fastForward: true })).toContain('**Sync fork**')
+  expect(body(true, { fastForward: true })).toContain("this is upstream's own commit")
 })
 
 test('how it was made is told as far as it is known', () => {

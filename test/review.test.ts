@@ -127,7 +127,7 @@ test('the one conflict may go to upstream, even where that leaves nothing of the
   })
   const review = await reviewOf({ both: text({ 5: 'b' }) })
   expect(review.refusals).toEqual([])
-  expect(review.partial.join()).toContain('Every conflict went to upstream')
+  expect(review.partial.join()).toContain('The result is the tree of upstream')
 })
 
 test('a change beside the conflict, in the same file, is something to lose', async () => {
