@@ -197,7 +197,7 @@ describe('the instructions', () => {
       base: many('base\n'),
       fork: many('fork\n'),
       upstream: many('upstream\n'),
-      upstreamMessage: 'x'.repeat(200_000),
+      upstreamMessage: 'x'.repeat(100_000),
       forkContext: 'y'.repeat(200_000),
     })
     expect(result.agentRan).toBe(true)
