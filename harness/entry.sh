@@ -86,7 +86,10 @@ read_run() {
   while IFS= read -r line; do
     case $line in
       seconds=*) seconds=${line#*=} ;;
-      reject=*) rejected+=("${line#*=}") ;;
+      reject=*)
+        family_of "${line#*=}" >/dev/null || die "run.txt: reject is no address: ${line#*=}"
+        rejected+=("${line#*=}")
+        ;;
     esac
   done < <(as_agent head -c 65536 /harness-state/run.txt)
   [[ $seconds =~ ^[1-9][0-9]{0,4}$ ]] || die '/harness-state/run.txt cannot be read, or says no seconds'
@@ -141,10 +144,9 @@ resolver_rules() {
 }
 
 reject_rules() {
-  local address family
+  local address
   for address in "${rejected[@]}"; do
-    family=$(family_of "$address") || die "run.txt: reject is no address: $address"
-    echo "$family daddr $address reject"
+    echo "$(family_of "$address") daddr $address reject"
   done
 }
 
@@ -219,7 +221,7 @@ udp_error() { as_agent timeout 5 bash -c 'echo >"/dev/udp/$1/9"' check "$1" 2>&1
 # shellcheck disable=SC2016
 tcp_gets_no_answer() {
   local status=0
-  as_agent timeout 0.3 bash -c 'exec 4<>"/dev/tcp/$1/53"' check "$1" 2>/dev/null || status=$?
+  as_agent timeout 0.3 bash -c 'exec 4<>"/dev/tcp/$1/9"' check "$1" 2>/dev/null || status=$?
   ((status == 124)) # of timeout: still waiting
 }
 

@@ -1,5 +1,5 @@
 // One container, started as the host starts it, around a scripted model: what the lock's tests look into.
-import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isMerged, type Scene, setScene } from '../harness-scene.ts'
@@ -10,7 +10,12 @@ export const IMAGE = 'forklift/kitchen-sink:latest'
 export const KEY = `sk-live-${'k3y'.repeat(4)}-e2e`
 
 const root = mkdtempSync(join(tmpdir(), 'forklift-e2e-'))
-export const removeBoxes = () => rmSync(root, { recursive: true, force: true })
+/** After each file of tests; the folder itself is the next one's. */
+export function removeBoxes(): void {
+  rmSync(root, { recursive: true, force: true })
+  mkdirSync(root)
+}
+process.on('exit', () => rmSync(root, { recursive: true, force: true }))
 
 export async function docker(...args: string[]) {
   const child = Bun.spawn(['docker', ...args], { stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
@@ -34,7 +39,7 @@ export const gateway = () => addressOn('bridge')
 /** A bridge of our own, so that this machine has one more address. */
 export async function addressOfOurs(subnet: string) {
   const name = `forklift-e2e-${crypto.randomUUID().slice(0, 8)}`
-  const made = await docker('network', 'create', '--subnet', subnet, name)
+  const made = await docker('network', 'create', '--label', 'forklift-e2e', '--subnet', subnet, name)
   if (made.code !== 0) throw new Error(made.stderr)
   return { address: await addressOn(name), remove: () => docker('network', 'rm', name) }
 }

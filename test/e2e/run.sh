@@ -53,6 +53,7 @@ build_image() {
 
 start_engine
 trap clean_up EXIT
+docker network prune --force --filter label=forklift-e2e >/dev/null # of a run that was killed
 keep_image
 build_image
 cd "$root"
