@@ -10,7 +10,8 @@
 #                       any number of times, is for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
 #   OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY
-#   OPENCODE_BASE_URL   optional: an OpenAI-compatible endpoint in place of OpenCode's own provider
+#   OPENCODE_BASE_URL   optional: an OpenAI-compatible endpoint, which is sent OPENCODE_MODEL as it is; without one,
+#                       OPENCODE_MODEL is a model of OpenCode's own provider: NAME or opencode/NAME
 #   FORKLIFT_PROXY      optional: an address that stands in for the model's, whichever that is (see entry.sh)
 #
 # Gives
@@ -112,6 +113,8 @@ check_settings() {
   for name in OPENCODE_BASE_URL FORKLIFT_PROXY; do
     [[ -z ${!name:-} || ${!name} =~ ^https?://[]A-Za-z0-9._~:/@%+[-]+$ ]] || die "$name is not a URL"
   done
+  [[ -n ${OPENCODE_BASE_URL:-} || $OPENCODE_MODEL != */* || $OPENCODE_MODEL == opencode/* ]] \
+    || die "OPENCODE_MODEL names the provider ${OPENCODE_MODEL%%/*}: without OPENCODE_BASE_URL there is OpenCode's own alone, opencode/${OPENCODE_MODEL##*/}"
   command -v opencode >/dev/null || die 'opencode is not on PATH'
 }
 

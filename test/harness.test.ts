@@ -395,6 +395,15 @@ describe('OpenCode', () => {
     expect(config.provider).toEqual({ opencode: { options: { apiKey: '{env:OPENCODE_API_KEY}' } } })
   })
 
+  test('has no provider but its own without OPENCODE_BASE_URL, and says how the model is called there', async () => {
+    const result = await run({ ...clean, env: { OPENCODE_MODEL: 'anthropic/claude-sonnet-5' } })
+    expect(result.code).toBe(5)
+    expect(result.output).toContain('opencode/claude-sonnet-5')
+    expect(result.agentRan).toBe(false)
+    const own = await run({ ...clean, agent: dump, env: { OPENCODE_MODEL: 'opencode/claude-sonnet-5' } })
+    expect(readFileSync(`${own.mark}.args`, 'utf8')).toContain('\nopencode/claude-sonnet-5\n')
+  })
+
   test('goes to OPENCODE_BASE_URL, or to the proxy in its place', async () => {
     const endpoint = { OPENCODE_BASE_URL: 'http://model.invalid/v1', OPENCODE_MODEL: 'org/model-1.5' }
     const baseURL = async (env: Record<string, string>) => {
