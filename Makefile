@@ -65,11 +65,14 @@ bun:
 	  command -v npm >/dev/null || { echo 'Bun is missing, and so is npm to install it: see https://bun.sh'; exit 1; }; \
 	  npm install --silent --no-save --prefix '$(HERE)/.tools' bun@$(BUN_VERSION); }
 
+# A mark says what was installed, and by being older than the lock file, that it is out of date.
 runtime: bun
-	@[[ -d '$(HERE)/node_modules/zx' ]] || (cd -- '$(HERE)' && bun install --frozen-lockfile --production)
+	@cd -- '$(HERE)' && [[ node_modules/.to-run -nt bun.lock ]] || { bun install --silent --frozen-lockfile --production \
+	  && rm -f node_modules/.to-test && touch node_modules/.to-run; }
 
 tools: bun
-	@[[ -d '$(HERE)/node_modules/typescript' ]] || (cd -- '$(HERE)' && bun install --frozen-lockfile)
+	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { bun install --silent --frozen-lockfile \
+	  && touch node_modules/.to-run node_modules/.to-test; }
 
 linters:
 	@for tool in shellcheck shfmt; do command -v $$tool >/dev/null && continue; \
