@@ -1,6 +1,6 @@
 // The model, as the agent sees it: a server on loopback that adds the credential to each request.
 //
-//   BUN_BE_BUN=1 opencode proxy.mjs FOLDER <<< "$base_url $key"      (OpenCode is built on Bun, which runs this too)
+//   BUN_BE_BUN=1 opencode proxy.mjs FOLDER [SILENCE_MS] <<< "$base_url $key"      (OpenCode is built on Bun, which runs this too)
 //
 // Takes the model's address and the key on standard input, so that neither is in an argument or in the environment.
 // Gives its port as the first line on standard output; on standard error one JSON line a request, without content:
@@ -12,7 +12,7 @@ import { statfs } from 'node:fs/promises'
 
 const MAX_REQUESTS = 300
 const MAX_BODY = 32 * 1024 * 1024
-const SILENCE_MS = 120_000
+const SILENCE_MS = Number(process.argv[3] ?? 120_000)
 const MIN_FREE_BYTES = 256 * 1024 * 1024
 const DISK_CHECK_MS = 1_000
 
@@ -100,25 +100,43 @@ async function forward(request, path) {
       const value = answer.headers.get(name)
       if (value !== null) headers.set(name, value)
     }
-    return new Response(passOn(answer.body, tokens, heard, report), { status, headers })
+    if (answer.body) return new Response(passOn(answer.body, tokens, heard, report), { status, headers })
+    report()
+    return new Response(null, { status, headers })
   } catch {
     report()
     return refuse(502, stop.signal.aborted ? 'the model did not answer' : 'the model cannot be reached')
   }
 }
 
-/** The answer, chunk by chunk as it comes. Whatever ends it, it is reported once. */
-async function* passOn(body, tokens, heard, report) {
-  try {
-    for await (const chunk of body ?? []) {
-      heard()
-      tokens.add(chunk)
-      yield chunk
-    }
-  } finally {
+/** The answer, chunk by chunk as it comes. Whatever ends it, it is reported once; what breaks off breaks off here too. */
+function passOn(body, tokens, heard, report) {
+  const reader = body.getReader()
+  const finish = () => {
     tokens.finish()
     report()
   }
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (done) {
+          finish()
+          return controller.close()
+        }
+        heard()
+        tokens.add(value)
+        controller.enqueue(value)
+      } catch {
+        finish()
+        controller.error()
+      }
+    },
+    cancel() {
+      finish()
+      return reader.cancel()
+    },
+  })
 }
 
 const server = Bun.serve({

@@ -25,8 +25,9 @@ function serve(answer: (request: Request) => Response | Promise<Response>) {
   return { url: `http://127.0.0.1:${server.port}/v1`, requests }
 }
 
-async function startProxy(base: string) {
-  const child = Bun.spawn([process.execPath, join(import.meta.dir, '../harness/proxy.mjs'), import.meta.dir], {
+async function startProxy(base: string, ...more: string[]) {
+  const proxy = join(import.meta.dir, '../harness/proxy.mjs')
+  const child = Bun.spawn([process.execPath, proxy, import.meta.dir, ...more], {
     env: {},
     stdin: new Blob([`${base} ${KEY}\n`]),
     stdout: 'pipe',
@@ -158,6 +159,24 @@ test('statuses pass, redirects are not followed, and a model that cannot be reac
     '{"error":{"message":"Forklift: the model cannot be reached"}}',
   ])
   expect(await nowhere.reports()).toMatchObject([{ status: 0, input: null, output: null }])
+})
+
+test('a model that falls silent is cut off, before its answer or in the middle of it', async () => {
+  const silence = Promise.withResolvers<Response>()
+  const halfway = async function* () {
+    yield 'data: first\n\n'
+    await silence.promise
+  }
+  const model = serve(request => (request.url.endsWith('messages') ? silence.promise : new Response(halfway())))
+  const { post, reports } = await startProxy(model.url, '300')
+  const before = await post('/messages')
+  expect([before.status, await before.text()]).toEqual([
+    502,
+    '{"error":{"message":"Forklift: the model did not answer"}}',
+  ])
+  const cut = await post('/chat/completions')
+  await expect(cut.text()).rejects.toThrow()
+  expect((await reports()).map(({ status }) => status)).toEqual([0, 200])
 })
 
 test('the number of requests is bounded, with an answer that is not tried again', async () => {

@@ -244,7 +244,7 @@ describe('stuck', () => {
   })
 })
 
-describe('time', () => {
+describe.concurrent('time', () => {
   test('that runs out before the merge is done ends with 2 and a STUCK.md of the harness', async () => {
     const result = await run({ ...conflict, seconds: 2, agent: `say 'I am looking at greeting.txt'; sleep 60` })
     expect(result.code).toBe(2)

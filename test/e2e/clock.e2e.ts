@@ -62,11 +62,11 @@ describe('time', () => {
   test('is kept by process 1 when the agent has stopped the harness and every other clock', async () => {
     const script = `trap '' TERM INT HUP
       setsid nohup sleep 98761 >/dev/null 2>&1 &
-      pkill -KILL -f '[r]ead -r agent'; pkill -STOP -f 'harness/[r]un.sh'; pkill -KILL -f '[s]leep 12$'
+      pkill -KILL -f '[r]ead -r agent'; pkill -STOP -f 'harness/[r]un.sh'; pkill -KILL -f '[s]leep 18$'
       setsid nohup sleep 98762 >/dev/null 2>&1 & touch started; sleep 900`
     let seen = 0
     const result = await box({
-      scene: { ...conflict, seconds: 16 },
+      scene: { ...conflict, seconds: 24 },
       script: turn(script),
       whileRunning: async ({ workspace }) => {
         await appears(join(workspace, 'started'))
@@ -76,7 +76,7 @@ describe('time', () => {
     expect(seen).toBe(1)
     expectCode(result, 2)
     expect(result.log).toContain('still running 15 seconds after its time')
-    expect(result.seconds).toBeLessThan(16 + 15 + 12)
+    expect(result.seconds).toBeLessThan(24 + 15 + 12)
     expect(result.stuck).toBe('')
     expect(running('sleep 98762')).toEqual([])
     expect(await isGone(result.name)).toBe(true)
@@ -101,12 +101,12 @@ describe('time', () => {
   test('is kept although the agent takes every process there is', async () => {
     const script = 'bomb() { bomb | bomb & }; touch started; bomb; sleep 900'
     const result = await box({
-      scene: { ...conflict, seconds: 16 },
+      scene: { ...conflict, seconds: 24 },
       script: turn(script),
       whileRunning: ({ workspace }) => appears(join(workspace, 'started')),
     })
     expect([2, 5]).toContain(result.code)
-    expect(result.seconds).toBeLessThan(16 + 15 + 12)
+    expect(result.seconds).toBeLessThan(24 + 15 + 12)
     expect(await isGone(result.name)).toBe(true)
     expect(existsSync(join(result.workspace, 'started'))).toBe(true)
   })
