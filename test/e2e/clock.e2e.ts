@@ -25,6 +25,22 @@ const running = (command: string) =>
 
 const isGone = async (name: string) => (await docker('inspect', name)).code !== 0
 
+/** A box that is told to stop, as the host does it, once its agent is at work. */
+async function stoppedAtWork(command: string) {
+  let secondsToStop = 0
+  const result = await box({
+    scene: { ...conflict, seconds: 600 },
+    script: turn(command),
+    whileRunning: async ({ name, workspace }) => {
+      await appears(join(workspace, 'started'))
+      const began = performance.now()
+      await docker('stop', name)
+      secondsToStop = (performance.now() - began) / 1000
+    },
+  })
+  return { result, secondsToStop }
+}
+
 describe('time', () => {
   test('that runs out is noticed by the harness, which writes STUCK.md', async () => {
     const result = await box({ scene: { ...conflict, seconds: 24 }, script: turn('sleep 900') })
@@ -43,19 +59,9 @@ describe('time', () => {
   })
 
   test('cut short by `docker stop` leaves STUCK.md within the grace', async () => {
-    let stopped = 0
-    const result = await box({
-      scene: { ...conflict, seconds: 600 },
-      script: turn('touch started; sleep 900'),
-      whileRunning: async ({ name, workspace }) => {
-        await appears(join(workspace, 'started'))
-        const began = performance.now()
-        await docker('stop', name)
-        stopped = (performance.now() - began) / 1000
-      },
-    })
+    const { result, secondsToStop } = await stoppedAtWork('touch started; sleep 900')
     expectCode(result, 2)
-    expect(stopped).toBeLessThan(9)
+    expect(secondsToStop).toBeLessThan(9)
     expect(result.stuck).toContain('- greeting.txt')
   })
 
@@ -83,19 +89,9 @@ describe('time', () => {
   })
 
   test('is kept although the agent ignores `docker stop`', async () => {
-    let stopped = 0
-    const result = await box({
-      scene: { ...conflict, seconds: 600 },
-      script: turn("pkill -KILL -f '[r]ead -r agent'; touch started; sleep 900"),
-      whileRunning: async ({ name, workspace }) => {
-        await appears(join(workspace, 'started'))
-        const began = performance.now()
-        await docker('stop', name)
-        stopped = (performance.now() - began) / 1000
-      },
-    })
+    const { result, secondsToStop } = await stoppedAtWork("pkill -KILL -f '[r]ead -r agent'; touch started; sleep 900")
     expectCode(result, 2)
-    expect(stopped).toBeLessThan(12)
+    expect(secondsToStop).toBeLessThan(12)
   })
 
   test('is kept although the agent takes every process there is', async () => {
