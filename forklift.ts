@@ -59,6 +59,7 @@ async function main(options: Options): Promise<string> {
   if (options.check) report.begin()
   const fork = await lookAround(options, report, interruption.signal)
   if (options.check) return 'Everything is ready.'
+  await tidyUp(fork)
   await fetchBothBranches(fork)
   const base = await mergeBase(fork)
   if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`)
@@ -86,12 +87,20 @@ const nothingToDo = (because: string): string => `Nothing to do: ${because}.`
 const nameOf = (remote: Remote): string => `${remote.name}/${remote.branch}`
 const now = (): string => new Date().toISOString()
 
+async function tidyUp(fork: Fork): Promise<void> {
+  const living = shellIn('/', {}, { nothrow: true })
+  const containers = async () =>
+    (await living`docker ps --filter label=forklift --format ${'{{.Names}}'}`).stdout.split('\n')
+  const gone = await runs.tidy(fork.state, containers)
+  if (gone.length > 0) report.step(`Removed what is old: ${gone.join(', ')}`)
+}
+
 // --- Ask and fetch --------------------------------------------------------------------------------------------------
 
 /** Brings the remote-tracking refs of both default branches up to date; what was fetched counts, not what was listed. */
 async function fetchBothBranches(fork: Fork): Promise<void> {
   const both = [fork.origin, fork.upstream]
-  await Promise.all(both.map(remote => fetchBranches(fork, report, remote, [remote.branch])))
+  await Promise.all(both.map(remote => fetchBranches(fork, remote, [remote.branch])))
   const refs = both.map(({ name, branch }) => `refs/remotes/${name}/${branch}`)
   const { stdout } = await fork.sh`git rev-parse --verify ${refs[0]} && git rev-parse --verify ${refs[1]}`
   for (const [index, remote] of both.entries()) {
@@ -129,7 +138,7 @@ async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
     if (!hasEnded) heads.push({ ref, tip: origin.heads.get(ref) ?? '', ...(pull && { pull }) })
   }
   const refs = heads.map(({ ref }) => ref)
-  await fetchBranches(fork, report, origin, refs)
+  await fetchBranches(fork, origin, refs)
   const ended = closed.filter(pull => isOurs(pull.head.ref)).slice(0, 20)
   const fetchCommit = (oid: Oid) => commitIsHere(fork, oid)
   return await whereToStart({
@@ -253,12 +262,13 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run): Promise<
   const { stdout: tags } = await fork.sh`git for-each-ref ${onHistory} refs/tags`
   const wanted = `${start}\n${upstream}\n${tags.replace(/ .*/g, '')}`
   const objects = join(workspace, '.git/objects')
-  await room.sh({ input: wanted, stdio: 'pipe', signal: interruption.signal })`
+  await report.follow(room.sh({ input: wanted, stdio: 'pipe', signal: interruption.signal })`
     GIT_OBJECT_DIRECTORY=${objects} GIT_ALTERNATE_OBJECT_DIRECTORIES=${quoteAlternate(room.objects)} \
-    git pack-objects --revs --quiet --delta-base-offset ${`${objects}/pack/pack`}`
+    git pack-objects --revs ${report.counting} --delta-base-offset ${`${objects}/pack/pack`}`)
   const refs = `${start} refs/heads/${branch}\n${upstream} refs/remotes/upstream/${upstreamBranch}\n`
   await writeFile(join(workspace, '.git/packed-refs'), refs + tags)
-  await sh`git -c core.logAllRefUpdates=false -c checkout.workers=0 checkout --quiet --force`
+  const settings = ['-c', 'core.logAllRefUpdates=false', '-c', 'checkout.workers=0']
+  await report.follow(sh`git ${settings} checkout ${report.counting} --force`)
   const forkMd = await readForkMd(fork)
   const inStart = (await room.sh({ nothrow: true })`git cat-file -e ${`${start}:FORK.md`}`).exitCode === 0
   await mkdir(join(workspace, '.git/info'), { recursive: true })

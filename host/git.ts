@@ -80,7 +80,7 @@ export type Room = { path: string; objects: string; sh: Shell; close: () => Prom
  */
 export async function openRoom(parent: string, borrowed: string[], format: string): Promise<Room> {
   await mkdir(parent, { recursive: true })
-  const path = await mkdtemp(join(parent, 'scratch-'))
+  const path = await mkdtemp(join(parent, `scratch-${process.pid}-`))
   const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path })
   await sh`git init --quiet --template= --object-format=${format}`
   const objects = join(path, '.git/objects')

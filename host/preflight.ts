@@ -63,7 +63,7 @@ export async function lookAround(options: Options, report: Report, signal: Abort
   for (const [, line] of checks) await line
   const settled = { openCode: await openCode, image: await image, seconds: await seconds, repository: await repository }
   const remotes = { origin: await origin, upstream: await upstream, github: await github }
-  return { ...(await checkout), ...remotes, ...settled, sh: await sh, signal }
+  return { ...(await checkout), ...remotes, ...settled, sh: await sh, signal, report }
 }
 
 async function theCheckout(report: Report, signal: AbortSignal) {

@@ -1,10 +1,11 @@
 /** The run directories: what a run was told, how it ended, and so what was paid for already. */
 import { createHash } from 'node:crypto'
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { Failure } from './outcome.ts'
+import { $ } from 'zx/core'
+import { EXIT, Failure } from './outcome.ts'
 import { visible } from './terminal.ts'
 
 const text = v.string()
@@ -91,4 +92,51 @@ async function readRun(path: string): Promise<Run | undefined> {
 export function question({ conflicts, startCommit, upstreamCommit, branch, forkMd, model, variant }: Metadata): string {
   const matter = conflicts.length > 0 ? conflicts : [startCommit, upstreamCommit]
   return sha256(JSON.stringify([matter, branch, forkMd, model, variant]))
+}
+
+const DAY = 24 * 60 * 60 * 1000
+const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
+
+/**
+ * House-keeping: the workspace of a published run goes after 7 days, a run directory after 30, and the scratch folder of
+ * a run that was killed at once. `living` names the containers that run; what belongs to them stays. Gives what went.
+ */
+export async function tidy(state: string, living: () => Promise<string[]>): Promise<string[]> {
+  const old = (name: string, age: number) =>
+    /_\d{8}_\d{6}$/.test(name) && name.slice(-15) < stamp(new Date(Date.now() - age))
+  const names = await readdir(join(state, 'runs')).catch(() => [])
+  const candidates = names.filter(name => old(name, KEEP.workspace)).map(name => join(state, 'runs', name))
+  const gone: string[] = []
+  const remove = async (path: string) => {
+    if (!(await exists(path))) return
+    // The agent may have left folders that even their owner can't look into.
+    await $({ nothrow: true, quiet: true })`chmod -R u+rwX ${path}; rm -rf ${path}`
+    gone.push(path)
+  }
+  const alive = candidates.length > 0 ? await living() : []
+  for (const path of candidates) {
+    const run = await readRun(path)
+    if (run && alive.includes(run.metadata.container)) continue
+    if (old(path, KEEP.directory)) await remove(path)
+    else if (run?.outcome?.exitCode === EXIT.done) await remove(workspaceOf(run))
+  }
+  for (const name of await readdir(state).catch(() => [])) {
+    const [, pid] = /^scratch-(\d+)-/.exec(name) ?? []
+    if (pid && !isRunning(Number(pid))) await rm(join(state, name), { recursive: true, force: true })
+  }
+  return gone
+}
+
+const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }

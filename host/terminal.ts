@@ -68,6 +68,22 @@ export class Report {
     for (const line of lines) this.#print(this.#line(line, 0))
   }
 
+  /** The option that makes git count aloud, where somebody sees it. */
+  get counting(): string {
+    return this.#terminal ? '--progress' : '--quiet'
+  }
+
+  /** Shows git's own counts while it works. */
+  follow<P extends { stderr: NodeJS.ReadableStream }>(git: P): P {
+    const newest = (counts: unknown) =>
+      String(counts)
+        .split(/[\r\n]/)
+        .filter(Boolean)
+        .at(-1) ?? ''
+    if (this.#terminal) git.stderr.on('data', counts => this.live(newest(counts)))
+    return git
+  }
+
   /** What is going on right now: on a terminal only, and replaced by what comes next. */
   live(text: string): void {
     if (this.#terminal) process.stdout.write(`\r\x1b[K  ${visible(text).slice(0, (process.stdout.columns || 80) - 3)}`)

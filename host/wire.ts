@@ -7,17 +7,17 @@ import { type Pull, parseRemote } from './github.ts'
 import { Failure } from './outcome.ts'
 import type { Fork, Remote } from './preflight.ts'
 import * as runs from './runs.ts'
-import { firstLine, type Report } from './terminal.ts'
+import { firstLine } from './terminal.ts'
 
 /** Brings the remote-tracking refs of these branches to what the remote said that they are. */
-export async function fetchBranches(fork: Fork, report: Report, remote: Remote, branches: string[]): Promise<void> {
+export async function fetchBranches(fork: Fork, remote: Remote, branches: string[]): Promise<void> {
   const refs = branches.map(branch => `refs/remotes/${remote.name}/${branch}`)
   const known = (await fork.sh`git for-each-ref --format=${'%(refname) %(objectname)'} ${refs}`).stdout.split('\n')
   const isKnown = (branch: string) =>
     known.includes(`refs/remotes/${remote.name}/${branch} ${remote.heads.get(branch)}`)
   const differ = branches.filter(branch => !isKnown(branch))
   if (differ.length === 0) return
-  report.step(`Fetching ${differ.map(branch => `${remote.name}/${branch}`).join(', ')}`)
+  fork.report.step(`Fetching ${differ.map(branch => `${remote.name}/${branch}`).join(', ')}`)
   const refspecs = differ.map(branch => `+refs/heads/${branch}:refs/remotes/${remote.name}/${branch}`)
   const fetched = await fetch(fork, remote.name, refspecs)
   if (fetched.exitCode === 0) return
@@ -26,13 +26,14 @@ export async function fetchBranches(fork: Fork, report: Report, remote: Remote, 
   )
 }
 
+const EXACTLY =
+  '--no-tags --no-prune --no-write-fetch-head --no-auto-maintenance --no-recurse-submodules --refmap='.split(' ')
+
 /** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
-async function fetch({ sh, signal }: Fork, from: string, refspecs: string[]): Promise<ProcessOutput> {
-  const exactly = ['--no-tags', '--no-prune', '--no-write-fetch-head', '--no-auto-maintenance', '--refmap=']
+async function fetch({ sh, signal, report }: Fork, from: string, refspecs: string[]): Promise<ProcessOutput> {
   for (let attempt = 1; ; attempt++) {
-    const fetched = await sh({
-      nothrow: true,
-    })`git fetch --quiet --no-recurse-submodules ${exactly} ${from} ${refspecs}`
+    const patient = sh({ nothrow: true })
+    const fetched = await report.follow(patient`git fetch ${report.counting} ${EXACTLY} ${from} ${refspecs}`)
     // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
     if (!/cannot lock ref|\.lock': File exists/.test(fetched.stderr) || attempt === 5) return fetched
     await sleep(300 * attempt, undefined, { signal })
@@ -75,8 +76,17 @@ export async function push(fork: Fork, room: Room, ref: string, commit: Oid, exp
   const brought = await fetch(fork, join(room.path, '.git'), ['refs/heads/publish'])
   if (brought.exitCode !== 0) throw brought
   const lease = `--force-with-lease=refs/heads/${ref}:${expected}`
-  const flags = ['--quiet', '--porcelain', '--no-verify', '--no-follow-tags', '--recurse-submodules=no', lease]
-  const pushed = await fork.sh({ nothrow: true })`git push ${flags} origin ${`${commit}:refs/heads/${ref}`}`
+  const flags = [
+    fork.report.counting,
+    '--porcelain',
+    '--no-verify',
+    '--no-follow-tags',
+    '--recurse-submodules=no',
+    lease,
+  ]
+  const pushed = await fork.report.follow(
+    fork.sh({ nothrow: true })`git push ${flags} origin ${`${commit}:refs/heads/${ref}`}`,
+  )
   if (pushed.exitCode === 0) return undefined
   const kept = 'The result is kept: run forklift again.'
   if (/stale info|fetch first|already exists|cannot lock ref/.test(pushed.stdall)) {
