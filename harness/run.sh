@@ -25,7 +25,8 @@
 #   4 stuck: the agent wrote STUCK.md
 #   5 the agent or this harness failed
 # Whether a result is good is not decided here: the host judges it with git.
-set -euo pipefail
+set -Eeuo pipefail
+trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of the codes above
 
 workspace=$(realpath -- "${1:-/workspace}")
 state=$(realpath -- "${2:-/harness-state}")
@@ -122,6 +123,7 @@ check_settings() {
 enter_workspace() {
   export GIT_AUTHOR_NAME='Forklift agent' GIT_AUTHOR_EMAIL=agent@forklift.invalid
   export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL
+  unset GIT_CONFIG_GLOBAL GIT_DIR GIT_INDEX_FILE GIT_WORK_TREE
   export GIT_CONFIG_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0 GIT_EDITOR=true GIT_PAGER=cat PAGER=cat
   export HOME=$scratch/home TMPDIR=$scratch/tmp
   export XDG_CONFIG_HOME=$HOME/.config XDG_CACHE_HOME=$HOME/.cache
@@ -185,7 +187,7 @@ end_leftovers() {
   while IFS= read -r environ; do
     environ=${environ#/proc/}
     kill -KILL "${environ%/environ}" 2>/dev/null || true
-  done < <(grep -lszxF "FORKLIFT_RUN=$scratch" /proc/[0-9]*/environ)
+  done < <(grep -lszxF "FORKLIFT_RUN=$scratch" /proc/[0-9]*/environ || true)
 }
 
 # --- the merge --------------------------------------------------------------

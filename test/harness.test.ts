@@ -74,6 +74,7 @@ async function run(scene: Scene, whileRunning?: (run: { pid: number; mark: strin
     new Response(process.stderr).text(),
     process.exited,
   ])
+  if (/line \d+ failed/.test(output + errors)) throw new Error(`the harness stumbled:\n${output}${errors}`)
   return {
     ...place,
     code,
