@@ -31,7 +31,7 @@ image: ## build the container image that the agent works in
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
 test: tools ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
-	@cd -- '$(HERE)' && bun test $(ARGS)
+	@cd -- '$(HERE)' && bun test --parallel $(ARGS)
 	@echo 'Left out: the tests on a real Docker Engine (make test-e2e).'
 
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)
@@ -51,9 +51,10 @@ install: runtime ## make `forklift` a command: a link in ~/.local/bin
 	@case ":$$PATH:" in *':$(BIN):'*) ;; *) echo '$(BIN) is not on your PATH: add it in your shell profile.' ;; esac
 
 cron: runtime ## print a crontab line for the fork in this folder, or in FORK=path
-	@path=$$(for tool in bun git docker gh; do ! command -v $$tool >/dev/null || dirname "$$(command -v $$tool)"; done | awk '!seen[$$0]++' | paste -sd :) && \
+	@path=$$(tr : '\n' <<<"$$PATH" | while read -r dir; do for tool in bun git docker gh; do [[ ! -x $$dir/$$tool ]] || echo "$$dir"; done; done \
+	  | cat - <(printf '/usr/bin\n/bin\n') | awk '!seen[$$0]++' | paste -sd :) && \
 	cd -- '$(FORK)' && top=$$(git rev-parse --show-toplevel) && \
-	printf "0 9 * * * cd %q && PATH=%q:/usr/bin:/bin %q\n" "$$top" "$$path" '$(HERE)/forklift.ts' | sed 's/%/\\%/g'
+	printf "0 9 * * * cd %q && PATH=%q %q\n" "$$top" "$$path" '$(HERE)/forklift.ts' | sed 's/%/\\%/g'
 
 clean: ## remove what these targets installed in this folder (runs in ~/.local/state/forklift stay)
 	@rm -rf -- '$(HERE)/node_modules' '$(HERE)/.tools' && echo 'Removed node_modules and .tools.'

@@ -309,7 +309,7 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
   const begun = performance.now()
   const seconds = () => Math.round((performance.now() - begun) / 1000)
   // Ends the container when this process is gone (end of file on its input) or hangs.
-  const watchdog = shellIn('/', {}, { detached: true, nothrow: true, stdio: ['pipe', 'ignore', 'ignore'] })`
+  const watchdog = shellIn('/', {}, { nothrow: true, stdio: ['pipe', 'ignore', 'ignore'] })`
     read -r -t ${limit + 60} || for attempt in 1 2 3 4 5; do docker rm --force ${name} || true; sleep 1; done`
   const client = shellIn('/', fork.openCode, {
     detached: true,

@@ -55,6 +55,8 @@ export function shellIn(
   return $({
     cwd,
     quiet: true,
+    // A process group of its own, so that an interruption ends what git started, too, and nothing can ask on the terminal.
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     ...options,
     env: { ...inherited, ...NEVER_ASK, ...env },
