@@ -13,8 +13,9 @@ import { statfs } from 'node:fs/promises'
 const MAX_REQUESTS = 300
 const MAX_BODY = 32 * 1024 * 1024
 const SILENCE_MS = Number(process.argv[3] ?? 120_000)
-const MIN_FREE_BYTES = 256 * 1024 * 1024
-const DISK_CHECK_MS = 1_000
+// Together: no disk takes a gibibyte in a tenth of a second.
+const MIN_FREE_BYTES = 1024 ** 3
+const DISK_CHECK_MS = 100
 
 // chat completions, OpenAI's responses, Anthropic's messages, Google's models: what OpenCode's providers speak.
 const PATHS = /^\/(chat\/completions|responses|messages|models\/[\w.-]+:(streamGenerateContent|generateContent))$/
@@ -155,5 +156,5 @@ console.log(server.port)
 
 setInterval(async () => {
   const { bavail, bsize } = await statfs(folder)
-  if (bavail * bsize < MIN_FREE_BYTES) fail('less than 256 MiB are left on the disk of the workspace')
+  if (bavail * bsize < MIN_FREE_BYTES) fail('less than 1 GiB is left on the disk of the workspace')
 }, DISK_CHECK_MS)

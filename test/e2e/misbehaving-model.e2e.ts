@@ -1,7 +1,7 @@
 // What the model server may do, and how a run ends then. At the same time, since most of it is waiting.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { conflict } from '../harness-scene.ts'
@@ -137,7 +137,7 @@ describe('the proxy', () => {
 describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
   const small = mkdtempSync(join(tmpdir(), 'forklift-small-'))
   beforeAll(() => {
-    expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=500m', 'none', small]).status).toBe(0)
+    expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1600m', 'none', small]).status).toBe(0)
   })
   afterAll(() => {
     spawnSync('umount', [small])
@@ -145,9 +145,10 @@ describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
   })
 
   test('that the agent fills ends the run before it is full', async () => {
-    const fill = 'head -c 1G /dev/zero >big; echo not reached'
+    const fill = 'head -c 3G /dev/zero >big; sleep 60'
     const result = await box({ scene: { ...conflict, seconds: 90 }, script: [{ calls: [bash(fill)] }], root: small })
     expectCode(result, 5)
-    expect(result.log).toContain('less than 256 MiB are left on the disk')
+    expect(statSync(join(result.workspace, 'big')).size).toBeLessThan(1_600 * 1024 ** 2)
+    expect(result.log).toContain('less than 1 GiB is left on the disk')
   })
 })
