@@ -262,3 +262,41 @@ test('the branch is carried on where there is no GitHub, too', async () => {
   expect(await world.branches()).toEqual([branch])
   expect(await parentsOf(world.origin, branch)).toEqual([first, newest])
 })
+
+test('among a hundred other pull requests, the one that is ours is found', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  const [start] = [(await world.tip('origin')) ?? '']
+  await git(
+    world.origin,
+    'branch',
+    'idea',
+    await world.push('origin', { 'idea.txt': 'x' }, { branch: 'ideas', parents: [start] }),
+  )
+  const headSha = await git(world.origin, 'rev-parse', 'idea')
+  for (let number = 2; number <= 105; number++) {
+    const at = `2026-11-22T00:00:${String(number % 60).padStart(2, '0')}Z`
+    world.github.pulls.push({
+      ...world.github.pull(1),
+      number,
+      title: `Idea ${number}`,
+      head: 'idea',
+      headSha,
+      createdAt: at,
+      updatedAt: `2099${at.slice(4)}`,
+      known: '',
+    })
+  }
+  await news(world, 2)
+  await day(world)
+  expect(await world.branches()).toHaveLength(1)
+  expect(world.github.requests('GET', /\/pulls$/).some(one => /[?&]page=2\b/.test(one.query))).toBe(true)
+  expect(world.github.requests('POST')).toHaveLength(1)
+})
+
+test('a fine-grained token, which tells no scopes, is fine', async () => {
+  await using world = await makeWorld({ files: { upstream: { '.github/workflows/ci.yml': 'on: push\n' } } })
+  world.github.scopes = undefined
+  await day(world)
+  expect(world.pull.state).toBe('open')
+})

@@ -104,6 +104,54 @@ test('the default branches have other names, and it is said', async () => {
   expect(run.stdout).toContain('release/next')
 })
 
+test('a default branch with slashes in its name', async () => {
+  await using world = await makeWorld({ branch: 'release/1.x', upstreamBranch: 'main' })
+  expectExit(await world.run(), 0)
+  expect(world.pull.base).toBe('release/1.x')
+  expect(world.pull.head).toMatch(/^forklift\/release\/1\.x-\d{8}_\d{6}$/)
+})
+
+test('the odd configuration of a person breaks nothing', async () => {
+  await using world = await makeWorld()
+  const odd = {
+    'commit.gpgSign': 'true',
+    'gpg.program': '/bin/false',
+    'push.gpgSign': 'if-asked',
+    'push.followTags': 'true',
+    'push.default': 'nothing',
+    'push.recurseSubmodules': 'on-demand',
+    'fetch.recurseSubmodules': 'true',
+    'fetch.output': 'compact',
+    'remote.pushDefault': 'upstream',
+    'color.ui': 'always',
+    'core.pager': 'false',
+    'core.quotePath': 'false',
+    'core.hooksPath': '/nonexistent',
+    'core.abbrev': '4',
+    'diff.noprefix': 'true',
+    'diff.external': '/bin/false',
+    'diff.renames': 'false',
+    'log.showSignature': 'true',
+    'log.date': 'relative',
+    'merge.conflictStyle': 'diff3',
+    'merge.ff': 'only',
+    'pull.rebase': 'true',
+    'tag.gpgSign': 'true',
+    'i18n.logOutputEncoding': 'ISO-8859-1',
+    'user.useConfigOnly': 'true',
+  }
+  for (const [name, value] of Object.entries(odd)) await world.git('config', '--global', name, value)
+  const env = { GIT_PAGER: 'false', GIT_EXTERNAL_DIFF: 'false', GIT_EDITOR: 'false', LANG: 'de_DE.UTF-8', LC_ALL: 'C' }
+  expectExit(
+    await world.run([], {
+      env: { ...env, GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'color.ui', GIT_CONFIG_VALUE_0: 'always' },
+    }),
+    0,
+  )
+  expect(world.pull.body).toContain('greeting.txt')
+  expect(await parentsOf(world.origin, published(world))).toHaveLength(2)
+})
+
 test('a remote that names no default branch has main', async () => {
   await using world = await makeWorld({ story: 'clean' })
   await git(world.upstream, 'symbolic-ref', 'HEAD', 'refs/heads/gone')

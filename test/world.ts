@@ -128,6 +128,14 @@ export class World implements AsyncDisposable {
   ) {}
 
   static async make(options: WorldOptions = {}): Promise<World> {
+    const root = await realpath(await mkdtemp(join(tmpdir(), options.named ?? 'forklift-world-')))
+    return World.build(root, options).catch(async error => {
+      await rm(root, { recursive: true, force: true })
+      throw error
+    })
+  }
+
+  private static async build(root: string, options: WorldOptions): Promise<World> {
     const {
       story = 'conflict',
       branch = 'main',
@@ -136,7 +144,6 @@ export class World implements AsyncDisposable {
       format = 'sha1',
       files = {},
     } = options
-    const root = await realpath(await mkdtemp(join(tmpdir(), options.named ?? 'forklift-world-')))
     const place = (path: string) => join(root, path)
     for (const name of ['home/.config/forklift', 'bin', 'tmp', 'docker', 'servers'])
       await mkdir(place(name), { recursive: true })

@@ -161,7 +161,7 @@ export class GitHub implements AsyncDisposable {
 
   /** Lets pull requests follow their branches. */
   async settle(): Promise<void> {
-    for (const pull of this.pulls) await this.follow(pull)
+    for (const repo of new Set(this.pulls.map(pull => pull.repo))) await this.follow(repo)
   }
 
   async approve(number: number, login = 'rita'): Promise<void> {
@@ -228,11 +228,17 @@ export class GitHub implements AsyncDisposable {
 
   // What GitHub does.
 
-  private async follow(pull: Pull): Promise<void> {
-    if (pull.state === 'closed') return
+  private async follow(repo: Repository): Promise<void> {
+    const open = this.pulls.filter(pull => pull.repo === repo && pull.state === 'open')
+    if (open.length === 0) return
+    const lines = await git(repo.path, 'for-each-ref', '--format=%(refname:lstrip=2) %(objectname)', 'refs/heads')
+    const tips = new Map(lines.split('\n').map(line => line.split(' ') as [string, string]))
+    for (const pull of open) await this.followOne(pull, tips.get(pull.head), tips.get(pull.base))
+  }
+
+  private async followOne(pull: Pull, head: string | undefined, base: string | undefined): Promise<void> {
     const { path } = pull.repo
-    const base = await tipOf(path, pull.base)
-    const head = await tipOf(path, pull.head)
+    if (head === pull.headSha && base === pull.baseSha) return
     if (base) pull.baseSha = base
     if (!head) {
       pull.state = 'closed'
@@ -333,7 +339,7 @@ export class GitHub implements AsyncDisposable {
       }
     const repo = this.repositories.get(`${variables.owner}/${variables.repo}`)
     if (!repo) return refusal(404, 'Not Found')
-    for (const pull of this.pulls.filter(one => one.repo === repo)) await this.follow(pull)
+    await this.follow(repo)
     const query = url.searchParams
     const pull = this.pulls.find(
       one => one.repo === repo && String(one.number) === (variables.pull_number ?? variables.issue_number),
@@ -516,11 +522,11 @@ export class GitHub implements AsyncDisposable {
     return { ...example, sha, parents, files: [], commit: { ...inner, message, tree, author, committer } }
   }
 
-  private async pullAnswer(pull: Pull, simple = false): Promise<JsonObject> {
+  private async pullAnswer(pull: Pull, simple = false, itsRepository?: JsonObject): Promise<JsonObject> {
     const { repo } = pull
     const [owner = ''] = repo.name.split('/')
     const example = this.example(simple ? 'pull-request-simple-items' : 'pull-request')
-    const repository = await this.repositoryAnswer(repo, true)
+    const repository = itsRepository ?? (await this.repositoryAnswer(repo, true))
     const side = (name: string, sha: string) => ({
       label: `${owner}:${name}`,
       ref: name,
@@ -587,7 +593,8 @@ export class GitHub implements AsyncDisposable {
       // A head without its owner is no filter at all.
       .filter(pull => head === undefined || (pull.head === head && repo.name.startsWith(`${user}/`)))
       .sort((a, b) => sign * (a[key].localeCompare(b[key]) || a.number - b.number))
-    return paged(await Promise.all(found.map(pull => this.pullAnswer(pull, true))), url, this.url)
+    const repository = await this.repositoryAnswer(repo, true)
+    return paged(await Promise.all(found.map(pull => this.pullAnswer(pull, true, repository))), url, this.url)
   }
 
   private async openPull(repo: Repository, body: JsonObject): Promise<Reply> {
