@@ -28,7 +28,7 @@ import * as runs from './host/runs.ts'
 import { type Options, parseOptions } from './host/settings.ts'
 import { type Head, isAncestor, type Plan, whereToStart } from './host/start.ts'
 import { firstLine, Report, visible, visiblePath } from './host/terminal.ts'
-import { commitIsHere, fetchBranches, newBranch, push, theTokenMayPushWorkflows } from './host/wire.ts'
+import * as wire from './host/wire.ts'
 import { version } from './package.json'
 
 const HELP = `forklift: brings upstream's new commits into this fork as a pull request.
@@ -70,7 +70,8 @@ async function main(options: Options): Promise<string> {
     if (plan.kind === 'nothing') return nothingToDo(plan.because)
     report.begin()
     if (plan.kind === 'propose') return await publishWithoutAgent(fork, room, plan, plan.head.tip)
-    await theTokenMayPushWorkflows(fork, base)
+    await wire.theTokenMayPushWorkflows(fork, base)
+    await wire.largeFilesCanBeCarried(fork)
     const isForward = await isAncestor(room, plan.start, fork.upstream.tip)
     if (isForward) return await publishWithoutAgent(fork, room, plan, fork.upstream.tip)
     await useAttributesOf(room, plan.start)
@@ -100,7 +101,7 @@ async function tidyUp(fork: Fork): Promise<void> {
 /** Brings the remote-tracking refs of both default branches up to date; what was fetched counts, not what was listed. */
 async function fetchBothBranches(fork: Fork): Promise<void> {
   const both = [fork.origin, fork.upstream]
-  await Promise.all(both.map(remote => fetchBranches(fork, remote, [remote.branch])))
+  await Promise.all(both.map(remote => wire.fetchBranches(fork, remote, [remote.branch])))
   const refs = both.map(({ name, branch }) => `refs/remotes/${name}/${branch}`)
   const { stdout } = await fork.sh`git rev-parse --verify ${refs[0]} && git rev-parse --verify ${refs[1]}`
   for (const [index, remote] of both.entries()) {
@@ -138,9 +139,9 @@ async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
     if (!hasEnded) heads.push({ ref, tip: origin.heads.get(ref) ?? '', ...(pull && { pull }) })
   }
   const refs = heads.map(({ ref }) => ref)
-  await fetchBranches(fork, origin, refs)
+  await wire.fetchBranches(fork, origin, refs)
   const ended = closed.filter(pull => isOurs(pull.head.ref)).slice(0, 20)
-  const fetchCommit = (oid: Oid) => commitIsHere(fork, oid)
+  const fetchCommit = (oid: Oid) => wire.commitIsHere(fork, oid)
   return await whereToStart({
     room,
     origin: origin.tip,
@@ -435,11 +436,12 @@ function storyOf({ origin, upstream, github, repository }: Fork, plan: Publishab
 
 async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, told: Told): Promise<string> {
   const { origin, github } = fork
-  const ref = plan.head?.ref ?? (await newBranch(fork))
+  const ref = plan.head?.ref ?? (await wire.newBranch(fork))
   told.outcome.branch = ref
   if (plan.kind === 'merge') {
+    if (await wire.largeFilesCanBeCarried(fork)) await wire.carryLargeFiles(fork)
     report.step(`Pushing ${ref}`)
-    const faster = await push(fork, room, ref, commit, plan.head?.tip ?? '')
+    const faster = await wire.push(fork, room, ref, commit, plan.head?.tip ?? '')
     if (faster) return `Pull request of another run: ${faster.html_url}`
   }
   if (!github) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`

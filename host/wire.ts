@@ -57,6 +57,30 @@ export async function theTokenMayPushWorkflows({ repository, sh, upstream, urls 
   )
 }
 
+/** Whether upstream keeps files in Git LFS. What its commits point to must be on origin before the branch is. */
+export async function largeFilesCanBeCarried({ sh, upstream }: Fork): Promise<boolean> {
+  const attributes = ':(glob)**/.gitattributes'
+  const marked = await sh({ nothrow: true })`git grep --quiet filter=lfs ${upstream.tip} -- ${attributes}`
+  if (marked.exitCode !== 0) return false
+  const lfs = await sh({ nothrow: true })`git lfs version`
+  if (lfs.exitCode === 0) return true
+  throw new Failure('Upstream keeps files in Git LFS, and git-lfs is missing: install it.')
+}
+
+/** Brings the large files of upstream's new commits to origin, through the user's own git-lfs. */
+export async function carryLargeFiles({ sh, origin, upstream, report }: Fork): Promise<void> {
+  report.step('Carrying the large files of upstream to origin')
+  const range = `${origin.tip}..${upstream.tip}`
+  const pointers = (await sh`git log --format=%H -G${'^oid sha256:'} ${range}`).stdout.split('\n').filter(Boolean)
+  const carried = await sh({ nothrow: true })`
+    git lfs fetch upstream ${upstream.tip} ${pointers}
+    git -c lfs.allowIncompletePush=true lfs push origin ${upstream.tip}`
+  if (carried.exitCode === 0) return
+  throw new Failure(
+    `The large files could not be carried to origin (${firstLine(carried.stderr)}): run git lfs push by hand.`,
+  )
+}
+
 /** Named after the newest commit in it, so that two runs at once choose the same name and the lease lets one have it. */
 export async function newBranch({ sh, origin, upstream }: Fork): Promise<string> {
   const { stdout } = await sh`git show --no-patch --format=%ct ${origin.tip} ${upstream.tip}`
