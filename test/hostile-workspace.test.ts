@@ -139,28 +139,47 @@ test('a pipe in place of a file of git hangs nobody', async () => {
   )
 })
 
+/** A commit with the tree of a good merge, but without upstream in its history: only its ancestry is wrong. */
+const LONELY = `good
+    tree=$(git rev-parse "HEAD^{tree}")
+    lonely=$(git commit-tree "$tree" -p "$start" -m lonely)
+    forged=$(git commit-tree "$tree" -p "$start" -p "$upstream" -m forged)
+    git update-ref refs/heads/main "$lonely"`
+
+test('a good tree without upstream in its history is refused', async () => {
+  await using _ = await refused(LONELY)
+})
+
 test('replace refs do not make an unmerged branch look merged', async () => {
-  await using _ = await refused(`
-    forged=$(git commit-tree "$start^{tree}" -p "$start" -p "$upstream" -m forged)
-    lonely=$(git commit-tree "$start^{tree}" -p "$start" -m lonely)
-    git update-ref refs/heads/main "$lonely"
-    git replace "$lonely" "$forged"`)
+  await using _ = await refused(
+    `${LONELY}\n git replace "$lonely" "$forged"; git merge-base --is-ancestor "$upstream" "$lonely"`,
+  )
 })
 
 test('grafts do not make an unmerged branch look merged', async () => {
-  await using _ = await refused(`
-    lonely=$(git commit-tree "$start^{tree}" -p "$start" -m lonely)
-    git update-ref refs/heads/main "$lonely"
-    mkdir -p .git/info; echo "$lonely $start $upstream" >.git/info/grafts`)
+  const graft = 'mkdir -p .git/info; echo "$lonely $start $upstream" >.git/info/grafts'
+  await using _ = await refused(`${LONELY}\n ${graft}; git merge-base --is-ancestor "$upstream" "$lonely"`)
 })
 
+/** Gives a commit a second parent in .git/objects/info/commit-graph, which git believes without a look at the commit. */
+const FORGE = `
+  const [graph, commit, parent] = process.argv.slice(2)
+  const bytes = require('fs').readFileSync(graph)
+  const chunks = {}
+  for (let at = 8; at < 8 + bytes[6] * 12; at += 12) chunks[bytes.toString('latin1', at, at + 4)] = Number(bytes.readBigUInt64BE(at + 4))
+  const count = bytes.readUInt32BE(chunks.OIDF + 255 * 4)
+  const position = id => Array.from({ length: count }, (_, at) => bytes.toString('hex', chunks.OIDL + at * 20, chunks.OIDL + at * 20 + 20)).indexOf(id)
+  bytes.writeUInt32BE(position(parent), chunks.CDAT + position(commit) * 36 + 24)
+  require('fs').writeFileSync(graph, bytes)
+`
+
 test('a forged commit-graph does not make an unmerged branch look merged', async () => {
-  await using _ = await refused(`
-    lonely=$(git commit-tree "$start^{tree}" -p "$start" -m lonely)
-    git update-ref refs/heads/main "$lonely"
-    mkdir -p .git/info; echo "$lonely $start $upstream" >.git/info/grafts
-    git -c core.commitGraph=true commit-graph write --reachable 2>/dev/null || true
-    rm -f .git/info/grafts`)
+  await using _ = await refused(`${LONELY}
+    git update-ref refs/heads/main "$(git commit-tree "$tree" -p "$lonely" -m top)"
+    git commit-graph write --reachable; chmod u+w .git/objects/info/commit-graph
+    cat >"$state/forge.cjs" <<'FORGE'${FORGE}FORGE
+    bun "$state/forge.cjs" .git/objects/info/commit-graph "$lonely" "$upstream"
+    git merge-base --is-ancestor "$upstream" main`)
 })
 
 test('a shallow file does not cut the fork off', async () => {
