@@ -35,7 +35,7 @@ test: tools ## run the tests that need neither docker nor network (ARGS: files o
 	@echo 'Left out: the tests on a real Docker Engine (make test-e2e).'
 
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)
-	@cd -- '$(HERE)' && test/e2e/run.sh
+	@cd -- '$(HERE)' && test/e2e/run.sh $(ARGS)
 
 check: tools linters ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && node_modules/.bin/tsc --noEmit

@@ -20,6 +20,7 @@ import {
   useAttributesOf,
 } from './host/git.ts'
 import { newStuckFile, readUntrusted, takeBranch } from './host/hostile.ts'
+import { containerLogOf, harnessSays, lastWords, usage } from './host/logs.ts'
 import { EXIT, type ExitCode, Failure } from './host/outcome.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from './host/page.ts'
 import { type Fork, IMAGE, lookAround, type Remote } from './host/preflight.ts'
@@ -27,7 +28,7 @@ import { type Review, review } from './host/review.ts'
 import * as runs from './host/runs.ts'
 import { type Options, parseOptions } from './host/settings.ts'
 import { type Head, isAncestor, type Plan, whereToStart } from './host/start.ts'
-import { firstLine, Report, visible, visiblePath } from './host/terminal.ts'
+import { firstLine, Report, visiblePath } from './host/terminal.ts'
 import * as wire from './host/wire.ts'
 import { version } from './package.json'
 
@@ -293,7 +294,7 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run): Promise<
 /** Runs the container until it ends, its time is over or Forklift is interrupted; it is gone when this returns. */
 async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
   const { container: name, timeLimitSeconds: limit } = run.metadata
-  const log = join(run.path, 'container.log')
+  const log = containerLogOf(run)
   // The value of --mount is a line of CSV: a comma in a path needs quotes.
   const csv = (field: string) => (/[",]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field)
   const mount = (source: string, target: string) => ['--mount', `type=bind,${csv(`source=${source}`)},target=${target}`]
@@ -301,7 +302,7 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
     ['--rm', '--stop-timeout', String(GRACE_SECONDS), '--pull', 'never', '--name', name, '--label', `forklift=${name}`],
     ['--log-driver', 'none', '--read-only', '--tmpfs', '/tmp:exec,mode=1777,size=512m', '--cap-drop', 'ALL'],
     ['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'].flatMap(capability => ['--cap-add', capability]),
-    ['--security-opt', 'no-new-privileges', '--pids-limit', '512', '--memory', '4g'],
+    ['--security-opt', 'no-new-privileges', '--pids-limit', '512', '--memory', '4g', '--memory-swap', '4g'],
     [...mount(runs.workspaceOf(run), '/workspace'), ...mount(runs.harnessStateOf(run), '/harness-state')],
     Object.keys(fork.openCode).flatMap(setting => ['--env', setting]),
   ].flat()
@@ -328,8 +329,8 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
   clearInterval(clock)
   watchdog.stdin.end('over\n')
   interruption.signal.throwIfAborted()
-  if (code === 125) throw new Failure(`docker did not start the container (${await lastLine(log)}): see ${log}.`)
-  const agent = { exitCode: code ?? EXIT.timedOut, seconds: seconds(), ...(await usage(log)) }
+  if (code === 125) throw new Failure(`docker did not start the container (${await lastWords(run)}): see ${log}.`)
+  const agent = { exitCode: code ?? EXIT.timedOut, seconds: seconds(), ...(await usage(run)) }
   await runs.record(run.path, 'agent', agent)
   return agent
 }
@@ -347,25 +348,6 @@ async function stopTheContainer(name: string, client: ProcessPromise, ended: Pro
   await client.kill('SIGKILL')
 }
 
-const linesOf = async (log: string): Promise<string[]> =>
-  (
-    await Bun.file(log)
-      .slice(-(4 << 20))
-      .text()
-  )
-    .split('\n')
-    .filter(Boolean)
-const lastLine = async (log: string): Promise<string> => visible((await linesOf(log)).at(-1) ?? '').slice(0, 300)
-
-/** What the model was asked for and gave, as the proxy in the container counted. */
-async function usage(log: string): Promise<{ requests?: number; tokens?: number }> {
-  const requests = (await linesOf(log)).filter(line => line.startsWith('{"forklift":"request"'))
-  const counts = requests.flatMap(line =>
-    [...line.matchAll(/"(?:input|output)":(\d+)/g)].map(([, count]) => Number(count)),
-  )
-  return requests.length > 0 ? { requests: requests.length, tokens: counts.reduce((sum, count) => sum + count, 0) } : {}
-}
-
 /** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
 async function theAgentEndedWell(room: Room, run: runs.Run & { agent: runs.Agent }): Promise<void> {
   const { exitCode, seconds } = run.agent
@@ -379,8 +361,7 @@ async function theAgentEndedWell(room: Room, run: runs.Run & { agent: runs.Agent
   if (exitCode === EXIT.timedOut) throw new Failure(`Time ran out after ${seconds} s: see ${place}.`, exitCode)
   if (stuck !== undefined) throw new Failure(`The agent is stuck: see ${place}.`, EXIT.stuck)
   if (exitCode === 0) return
-  const reason = await lastLine(join(run.path, 'container.log'))
-  throw new Failure(`The agent or its harness failed (${reason}): see ${place}.`, EXIT.agentFailed)
+  throw new Failure(`The agent or its harness failed (${await lastWords(run)}): see ${place}.`, EXIT.agentFailed)
 }
 
 // --- Judgement ------------------------------------------------------------------------------------------------------
@@ -399,7 +380,10 @@ async function judgeAndPublish(fork: Fork, room: Room, plan: Merge, run: runs.Ru
   const log = room.sh({ nothrow: true })`git log --format=%B -n 20 ${result} --not ${start} ${upstream} | head -c 20000`
   const { model, variant, agent } = run.metadata
   const { seconds, requests, tokens } = run.agent ?? {}
-  const story = { ...storyOf(fork, plan), model, variant, agent, seconds, requests, tokens, words: (await log).stdout }
+  const isCutShort = /The tests did not finish\.$/.test(await harnessSays(run))
+  const notes = isCutShort ? ['The tests did not finish in time.'] : []
+  const words = (await log).stdout
+  const story = { ...storyOf(fork, plan), model, variant, agent, seconds, requests, tokens, words, notes }
   outcome.commit = await makeTheCommit(fork, room, run, commitMessage(judged, story))
   return await publish(fork, room, plan, outcome.commit, { judged, story, outcome })
 }
