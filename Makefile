@@ -19,7 +19,7 @@ help: ## list these targets
 	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' '$(HERE)/Makefile'
 
 run: runtime ## bring upstream into the fork in this folder, or in FORK=path; ARGS="--check" and the like
-	@cd -- '$(FORK)' && exec '$(HERE)/forklift.ts' $(ARGS)
+	@cd -- '$(patsubst ~/%,$(HOME)/%,$(FORK))' && exec '$(HERE)/forklift.ts' $(ARGS)
 
 demo: runtime ## show the whole thing on a made-up fork: needs no docker, no key, no GitHub
 	@'$(HERE)/test/demo.sh'
@@ -27,7 +27,7 @@ demo: runtime ## show the whole thing on a made-up fork: needs no docker, no key
 image: ## build the container image that the agent works in
 	@echo 'Building $(IMAGE): about 10 minutes and 5 GB the first time.'
 	digest=$$(cd -- '$(HERE)/harness' && for file in $$(LC_ALL=C ls); do printf '%s\0' "$$file"; cat "$$file"; printf '\0'; done \
-	  | sha256sum | cut -d ' ' -f 1) && \
+	  | { sha256sum 2>/dev/null || shasum -a 256; } | cut -d ' ' -f 1) && \
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
 test: tools ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
@@ -52,8 +52,8 @@ install: runtime ## make `forklift` a command: a link in ~/.local/bin
 
 cron: runtime ## print a crontab line for the fork in this folder, or in FORK=path
 	@path=$$(tr : '\n' <<<"$$PATH" | while read -r dir; do for tool in bun git docker gh; do [[ ! -x $$dir/$$tool ]] || echo "$$dir"; done; done \
-	  | cat - <(printf '/usr/bin\n/bin\n') | awk '!seen[$$0]++' | paste -sd :) && \
-	cd -- '$(FORK)' && top=$$(git rev-parse --show-toplevel) && \
+	  | cat - <(printf '/usr/bin\n/bin\n') | awk '!seen[$$0]++' | paste -sd : -) && \
+	cd -- '$(patsubst ~/%,$(HOME)/%,$(FORK))' && top=$$(git rev-parse --show-toplevel) && \
 	printf "0 9 * * * cd %q && PATH=%q %q\n" "$$top" "$$path" '$(HERE)/forklift.ts' | sed 's/%/\\%/g'
 
 clean: ## remove what these targets installed in this folder (runs in ~/.local/state/forklift stay)

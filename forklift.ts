@@ -19,7 +19,7 @@ import {
   shellIn,
   useAttributesOf,
 } from './host/git.ts'
-import { newStuckFile, readUntrusted, takeBranch } from './host/hostile.ts'
+import { newStuckFile, preview, readUntrusted, takeBranch } from './host/hostile.ts'
 import { containerLogOf, harnessSays, lastWords, usage } from './host/logs.ts'
 import { EXIT, type ExitCode, Failure } from './host/outcome.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from './host/page.ts'
@@ -27,7 +27,7 @@ import { type Fork, IMAGE, lookAround, type Remote } from './host/preflight.ts'
 import { type Review, review } from './host/review.ts'
 import * as runs from './host/runs.ts'
 import { type Options, parseOptions } from './host/settings.ts'
-import { type Head, isAncestor, type Plan, whereToStart } from './host/start.ts'
+import { type Head, headAsItIsNow, isAncestor, type Plan, whereToStart } from './host/start.ts'
 import { firstLine, Report, visiblePath } from './host/terminal.ts'
 import * as wire from './host/wire.ts'
 import { version } from './package.json'
@@ -64,22 +64,26 @@ async function main(options: Options): Promise<string> {
   await fetchBothBranches(fork)
   const base = await mergeBase(fork)
   if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`)
-  const room = await openRoom(fork.state, [fork.objects], fork.format)
+  const room = await openRoom(fork.state, [fork.objects], fork.format, { signal: interruption.signal })
   try {
     await useAttributesOf(room, fork.origin.tip)
     const plan = await decideWhereToStart(fork, room)
     if (plan.kind === 'nothing') return nothingToDo(plan.because)
-    report.begin()
     if (plan.kind === 'propose') return await publishWithoutAgent(fork, room, plan, plan.head.tip)
     await wire.theTokenMayPushWorkflows(fork, base)
     await wire.largeFilesCanBeCarried(fork)
     const isForward = await isAncestor(room, plan.start, fork.upstream.tip)
     if (isForward) return await publishWithoutAgent(fork, room, plan, fork.upstream.tip)
     await useAttributesOf(room, plan.start)
-    const metadata = await describeTheRun(fork, room, plan)
-    const unpublished = await whatIsPaidForAlready(fork, metadata, options.retry)
-    if (unpublished) return await judgeAndPublish(fork, room, plan, unpublished, {})
-    return await mergeWithTheAgent(fork, room, plan, metadata)
+    const forkMd = await readForkMd(fork)
+    const metadata = await describeTheRun(fork, room, plan, forkMd)
+    const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
+    const dropped = fork.github ? undefined : runs.branchGone(earlier, metadata, fork.origin.heads)
+    if (dropped) return nothingToDo(`a person deleted ${dropped}: it is not made again for this upstream commit`)
+    report.begin()
+    const unpublished = options.retry ? undefined : await whatIsPaidForAlready(earlier, metadata)
+    if (unpublished) return await publishEarlier(fork, room, plan, unpublished)
+    return await mergeWithTheAgent(fork, room, plan, metadata, forkMd)
   } finally {
     await room.close()
   }
@@ -90,7 +94,7 @@ const nameOf = (remote: Remote): string => `${remote.name}/${remote.branch}`
 const now = (): string => new Date().toISOString()
 
 async function tidyUp(fork: Fork): Promise<void> {
-  const living = shellIn('/', {}, { nothrow: true })
+  const living = shellIn('/', {}, { nothrow: true, timeout: '20s' })
   const containers = async () =>
     (await living`docker ps --filter label=forklift --format ${'{{.Names}}'}`).stdout.split('\n')
   const gone = await runs.tidy(fork.state, containers)
@@ -114,6 +118,7 @@ async function fetchBothBranches(fork: Fork): Promise<void> {
 async function mergeBase({ sh, origin, upstream }: Fork): Promise<Oid> {
   const base = await sh({ nothrow: true })`git merge-base ${origin.tip} ${upstream.tip}`
   if (base.exitCode === 0) return base.stdout.trim()
+  if (base.exitCode !== 1) throw base
   const pair = `${nameOf(origin)} and ${nameOf(upstream)}`
   throw new Failure(`${pair} have no common ancestor: check the URL of upstream (git remote -v).`)
 }
@@ -133,61 +138,65 @@ async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
   const heads: Head[] = []
   for (const ref of [...origin.heads.keys()].filter(isOurs).sort().reverse().slice(0, 20)) {
     const pull = open.find(it => it.head.ref === ref)
-    const any = pull
-      ? []
-      : await github?.pulls({ state: 'all', base: origin.branch, head: `${github.place.owner}:${ref}` })
-    const hasEnded = any?.some(it => it.head.ref === ref)
-    if (!hasEnded) heads.push({ ref, tip: origin.heads.get(ref) ?? '', ...(pull && { pull }) })
+    const hasEnded = !pull && (await github?.pullsFrom(ref, origin.branch, 'all'))?.length
+    const tip = hasEnded ? undefined : await wire.fetchHead(fork, ref)
+    if (tip) heads.push({ ref, tip, ...(pull && { pull }) })
   }
-  const refs = heads.map(({ ref }) => ref)
-  await wire.fetchBranches(fork, origin, refs)
-  const ended = closed.filter(pull => isOurs(pull.head.ref)).slice(0, 20)
   const fetchCommit = (oid: Oid) => wire.commitIsHere(fork, oid)
-  return await whereToStart({
-    room,
-    origin: origin.tip,
-    upstream: upstream.tip,
-    heads,
-    closed: ended,
-    github,
-    fetchCommit,
-  })
+  const ended = closed.filter(pull => isOurs(pull.head.ref)).slice(0, 20)
+  const tips = { origin: origin.tip, upstream: upstream.tip }
+  return await whereToStart({ room, github, ...tips, heads, closed: ended, fetchCommit })
 }
 
 // --- Run directory --------------------------------------------------------------------------------------------------
 
 type Merge = Extract<Plan, { kind: 'merge' }>
 
-async function mergeWithTheAgent(fork: Fork, room: Room, plan: Merge, described: runs.Metadata): Promise<string> {
+async function mergeWithTheAgent(fork: Fork, room: Room, plan: Merge, described: runs.Metadata, forkMd?: Buffer) {
   const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
   const metadata = { ...described, container: `forklift-${fork.project}-${path.slice(-15)}-${process.pid}` }
-  const outcome: Partial<runs.Outcome> = {}
-  const end = (exitCode: ExitCode, line: string) =>
-    runs.record(path, 'outcome', { exitCode, outcome: line, startedAt: metadata.startedAt, endedAt: now(), ...outcome })
-  try {
+  return await recordTheEnd({ path, metadata }, 'outcome', async outcome => {
     await runs.record(path, 'metadata', metadata)
-    await prepareWorkspace(fork, room, { path, metadata })
+    await prepareWorkspace(fork, room, { path, metadata }, forkMd)
     const agent = await runTheAgent(fork, { path, metadata })
     outcome.agentSeconds = agent.seconds
-    await theAgentEndedWell(room, { path, metadata, agent })
-    const line = await judgeAndPublish(fork, room, plan, { path, metadata, agent }, outcome)
+    return await judgeAndPublish(fork, room, plan, { path, metadata, agent }, outcome)
+  })
+}
+
+async function publishEarlier(fork: Fork, room: Room, plan: Merge, run: runs.Finished): Promise<string> {
+  report.step(`Publishing the result of an earlier run, ${run.path}`)
+  const file = run.outcome ? 'published' : 'outcome'
+  return await recordTheEnd(run, file, outcome => judgeAndPublish(fork, room, plan, run, outcome))
+}
+
+/** Writes how it ended, whatever happens. A second try that could not publish either leaves room for a third. */
+async function recordTheEnd(
+  { path, metadata: { startedAt } }: runs.Run,
+  file: 'outcome' | 'published',
+  work: (outcome: Partial<runs.Outcome>) => Promise<string>,
+): Promise<string> {
+  const outcome: Partial<runs.Outcome> = {}
+  const end = (exitCode: ExitCode, line: string) =>
+    runs.record(path, file, { exitCode, outcome: line, startedAt, endedAt: now(), ...outcome })
+  try {
+    const line = await work(outcome)
     await end(EXIT.done, line)
     return line
   } catch (error) {
     const failure = inWords(error)
-    await end(failure.code, failure.message)
+    if (file === 'outcome' || failure.code === EXIT.refused) await end(failure.code, failure.message)
     throw failure
   }
 }
 
-async function describeTheRun(fork: Fork, room: Room, { start }: Merge): Promise<runs.Metadata> {
+async function describeTheRun(fork: Fork, room: Room, { start }: Merge, forkMd?: Buffer): Promise<runs.Metadata> {
   const { origin, upstream, openCode } = fork
   const conflicts = new Map<string, runs.Metadata['conflicts'][number]>()
   for (const { path, oid, stage } of (await mergeTree(room, start, upstream.tip)).stages) {
     const conflict = conflicts.get(path) ?? { path: visiblePath(path), base: '', ours: '', theirs: '' }
     conflicts.set(path, { ...conflict, [({ 1: 'base', 2: 'ours', 3: 'theirs' } as const)[stage]]: oid })
   }
-  const forkMd = await readForkMd(fork)
   return {
     ...{ version, origin: origin.url, upstream: upstream.url, branch: origin.branch, upstreamBranch: upstream.branch },
     ...{
@@ -210,43 +219,27 @@ async function describeTheRun(fork: Fork, room: Room, { start }: Merge): Promise
 /** FORK.md lies in the checkout, which is upstream's code too: a link in its place could name any file of the user's. */
 async function readForkMd(fork: Fork): Promise<Buffer | undefined> {
   const file = await readUntrusted(join(fork.top, 'FORK.md'), 1 << 20)
+  if (file && file.kind !== 'file') report.step('Note: FORK.md is no plain file, so the agent will not see it.')
   return file?.kind === 'file' ? file.bytes : undefined
 }
 
 /** An earlier run whose result was never published. Where one ended without a result, it is not paid for again. */
-async function whatIsPaidForAlready(
-  fork: Fork,
-  metadata: runs.Metadata,
-  retry: boolean,
-): Promise<runs.Run | undefined> {
-  const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, metadata.origin)
-  const { startCommit, upstreamCommit } = metadata
-  const samePair = ({ metadata: it }: runs.Run) =>
-    it.startCommit === startCommit && it.upstreamCommit === upstreamCommit
-  const codeOf = (run?: runs.Run) => (run?.outcome ?? run?.agent)?.exitCode
-  const unpublished = earlier.find(
-    run => samePair(run) && run.agent?.exitCode === 0 && (run.outcome?.exitCode ?? 1) === 1,
-  )
-  if (unpublished) report.step(`Publishing the result of an earlier run, ${unpublished.path}`)
-  if (unpublished || retry) return unpublished
-  const answers = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck] as unknown[]
-  const same = earlier.filter(run => runs.question(run.metadata) === runs.question(metadata))
-  const answer = same.find(run => answers.includes(codeOf(run)))
-  const code = codeOf(answer)
-  const [place, remedy] = [answer?.path, 'Change FORK.md or the model, or run forklift --retry.']
-  if (code === EXIT.stuck) throw new Failure(`Still stuck: see ${place}/STUCK.md. ${remedy}`, code)
+async function whatIsPaidForAlready(earlier: runs.Run[], metadata: runs.Metadata): Promise<runs.Finished | undefined> {
+  const unpublished = await runs.unpublished(earlier, metadata)
+  if (unpublished) return unpublished
+  const { code, path } = runs.answerBefore(earlier, metadata) ?? {}
+  const remedy = 'Change FORK.md or the model, or run forklift --retry.'
+  if (code === EXIT.stuck) throw new Failure(`Still stuck: see ${path}/STUCK.md. ${remedy}`, code)
   if (code === EXIT.timedOut)
-    throw new Failure(`Time ran out on this before: see ${place}/workspace/STUCK.md. ${remedy}`, code)
-  const refused = answer && code === EXIT.refused && samePair(answer)
-  if (refused)
-    throw new Failure(`This result was refused before: see ${place}. Run forklift --retry to ask again.`, code)
-  return undefined
+    throw new Failure(`Time ran out on this before: see ${path}/workspace/STUCK.md. ${remedy}`, code)
+  if (code !== EXIT.refused) return undefined
+  throw new Failure(`This result was refused before: see ${path}. Run forklift --retry to ask again.`, code)
 }
 
 // --- Workspace ------------------------------------------------------------------------------------------------------
 
 /** A repository born without remotes, with only what the start and upstream's branch reach. */
-async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run): Promise<void> {
+async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run, forkMd?: Buffer): Promise<void> {
   report.step(`Preparing the workspace in ${run.path}`)
   const [workspace, state] = [runs.workspaceOf(run), runs.harnessStateOf(run)]
   await mkdir(workspace)
@@ -271,7 +264,6 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run): Promise<
   await writeFile(join(workspace, '.git/packed-refs'), refs + tags)
   const settings = ['-c', 'core.logAllRefUpdates=false', '-c', 'checkout.workers=0']
   await report.follow(sh`git ${settings} checkout ${report.counting} --force`)
-  const forkMd = await readForkMd(fork)
   const inStart = (await room.sh({ nothrow: true })`git cat-file -e ${`${start}:FORK.md`}`).exitCode === 0
   await mkdir(join(workspace, '.git/info'), { recursive: true })
   await writeFile(join(workspace, '.git/info/exclude'), inStart ? '/STUCK.md\n' : '/STUCK.md\n/FORK.md\n')
@@ -312,7 +304,7 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
   const seconds = () => Math.round((performance.now() - begun) / 1000)
   // Ends the container when this process is gone (end of file on its input) or hangs.
   const watchdog = shellIn('/', {}, { nothrow: true, stdio: ['pipe', 'ignore', 'ignore'] })`
-    read -r -t ${limit + 60} || for attempt in 1 2 3 4 5; do docker rm --force ${name} || true; sleep 1; done`
+    read -r -t ${limit + 60} || for attempt in 1 2 3 4 5 6 7 8 9; do docker rm --force ${name} || true; sleep 1; done`
   const client = shellIn('/', fork.openCode, {
     detached: true,
     nothrow: true,
@@ -324,8 +316,8 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
   const signal = AbortSignal.any([over.signal, interruption.signal])
   const timeIsUp = sleep(limit * 1000, undefined, { signal }).catch(() => undefined)
   const code = await Promise.race([ended, timeIsUp])
-  if (code === undefined) await stopTheContainer(name, client, ended)
   over.abort()
+  await endTheContainer(name, client, ended, code)
   clearInterval(clock)
   watchdog.stdin.end('over\n')
   interruption.signal.throwIfAborted()
@@ -337,9 +329,14 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
 
 const clockFace = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 
-/** `docker stop` for the grace, then removal until it is gone: a kill can miss a container that is just being made. */
-async function stopTheContainer(name: string, client: ProcessPromise, ended: Promise<number>): Promise<void> {
+/**
+ * `docker stop` for the grace, then removal until it is gone: a kill can miss a container that is just being made, and a
+ * client that ended by itself may have left it behind.
+ */
+async function endTheContainer(name: string, client: ProcessPromise, ended: Promise<number>, code: number | undefined) {
+  if (code === EXIT.done) return
   const docker = shellIn('/', {}, { nothrow: true, timeout: `${GRACE_SECONDS + 10}s` })
+  if (code !== undefined) return void (await docker`docker rm --force ${name}`)
   await docker`docker stop ${name}`
   for (let attempt = 0; attempt < 10; attempt++) {
     if ((await Promise.race([ended, sleep(1000)])) !== undefined) return
@@ -349,13 +346,13 @@ async function stopTheContainer(name: string, client: ProcessPromise, ended: Pro
 }
 
 /** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
-async function theAgentEndedWell(room: Room, run: runs.Run & { agent: runs.Agent }): Promise<void> {
+async function theAgentEndedWell(room: Room, run: runs.Finished): Promise<void> {
   const { exitCode, seconds } = run.agent
   const { startCommit, upstreamCommit } = run.metadata
   const stuck = await newStuckFile(room, runs.workspaceOf(run), [startCommit, upstreamCommit])
   const place = join(run.path, stuck === undefined ? 'harness-state/logs' : 'STUCK.md')
   if (stuck !== undefined) {
-    await symlink('workspace/STUCK.md', place)
+    await symlink('workspace/STUCK.md', place).catch(() => undefined)
     report.step(stuck.replace(/^/gm, '  | '))
   }
   if (exitCode === EXIT.timedOut) throw new Failure(`Time ran out after ${seconds} s: see ${place}.`, exitCode)
@@ -366,20 +363,32 @@ async function theAgentEndedWell(room: Room, run: runs.Run & { agent: runs.Agent
 
 // --- Judgement ------------------------------------------------------------------------------------------------------
 
-async function judgeAndPublish(fork: Fork, room: Room, plan: Merge, run: runs.Run, outcome: Partial<runs.Outcome>) {
+async function judgeAndPublish(
+  fork: Fork,
+  room: Room,
+  plan: Merge,
+  run: runs.Finished,
+  outcome: Partial<runs.Outcome>,
+) {
+  await theAgentEndedWell(room, run)
   report.step('Judging the result')
   const { branch, startCommit: start, upstreamCommit: upstream } = run.metadata
-  const result = await takeBranch(room, runs.workspaceOf(run), branch, fork.format)
+  const result = await takeBranch(room, runs.workspaceOf(run), branch, fork.format, { signal: interruption.signal })
   outcome.result = result
   const judged = await review(room, { origin: fork.origin.tip, start, upstream, result })
-  if (judged.stuck) throw new Failure(`The agent committed a STUCK.md, it is stuck: see ${run.path}.`, EXIT.stuck)
+  if (judged.stuck) {
+    const committed = await room.sh({ nothrow: true })`git cat-file blob ${judged.stuck} | head -c 65536`
+    await writeFile(join(run.path, 'STUCK.md'), committed.stdout)
+    report.step(preview(committed.stdout).replace(/^/gm, '  | '))
+    throw new Failure(`The agent is stuck: see ${join(run.path, 'STUCK.md')}.`, EXIT.stuck)
+  }
   if (judged.refusals.length > 0) {
     report.step(ledgerText(judged))
     throw new Failure(`Refused: ${judged.refusals.join(' ')} Nothing was pushed: see ${run.path}.`, EXIT.refused)
   }
   const log = room.sh({ nothrow: true })`git log --format=%B -n 20 ${result} --not ${start} ${upstream} | head -c 20000`
   const { model, variant, agent } = run.metadata
-  const { seconds, requests, tokens } = run.agent ?? {}
+  const { seconds, requests, tokens } = run.agent
   const isCutShort = /The tests did not finish\.$/.test(await harnessSays(run))
   const notes = isCutShort ? ['The tests did not finish in time.'] : []
   const words = (await log).stdout
@@ -420,17 +429,21 @@ function storyOf({ origin, upstream, github, repository }: Fork, plan: Publishab
 
 async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, told: Told): Promise<string> {
   const { origin, github } = fork
-  const ref = plan.head?.ref ?? (await wire.newBranch(fork))
+  report.begin()
+  const head = github ? await headAsItIsNow(github, origin.branch, plan.head) : plan.head
+  const closed = `A person closed ${plan.head?.pull?.html_url} while the agent worked: nothing was pushed.`
+  if (head === 'closed') throw new Failure(`${closed} Run forklift for a new one.`)
+  const ref = head?.ref ?? (await wire.newBranch(fork))
   told.outcome.branch = ref
   if (plan.kind === 'merge') {
     if (await wire.largeFilesCanBeCarried(fork)) await wire.carryLargeFiles(fork)
     report.step(`Pushing ${ref}`)
-    const faster = await wire.push(fork, room, ref, commit, plan.head?.tip ?? '')
+    const faster = await wire.push(fork, room, ref, commit, head?.tip ?? '')
     if (faster) return `Pull request of another run: ${faster.html_url}`
   }
   if (!github) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
   const { title, body, draft } = page(told.judged, told.story)
-  const pull = plan.head?.pull
+  const pull = head?.pull
   try {
     const text = { title, body: mergeBody(pull?.body ?? '', body) }
     const made = pull
@@ -451,8 +464,9 @@ function inWords(error: unknown): Failure {
   if (interruption.signal.aborted) return interruption.signal.reason as Failure
   if (error instanceof Failure) return error
   if (error instanceof ProcessOutput) return new Failure(`git or docker failed: ${firstLine(error.stderr)}.`)
-  const { code, message } = error as NodeJS.ErrnoException
+  const { code, path, message } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC') return new Failure('The disk is full: free some space and run forklift again.')
+  if (code && path) return new Failure(`${path} can't be used (${code}): check its owner and its disk.`)
   return new Failure(`${message}: this was not expected, please report it.`)
 }
 
@@ -478,4 +492,7 @@ async function run(argv: string[]): Promise<void> {
 process.on('SIGINT', () => interruptWith(EXIT.interrupted))
 process.on('SIGTERM', () => interruptWith(EXIT.terminated))
 process.on('SIGHUP', () => interruptWith(EXIT.terminated))
+// Who reads our output may leave early, and what still waits for a dead engine may not keep us.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 await run(process.argv.slice(2))
+process.stdout.write('', () => process.exit())

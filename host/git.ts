@@ -3,6 +3,7 @@
  * in a repository of our own that knows nothing of the user's configuration.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { $, type Options, type ProcessOutput, type Shell } from 'zx/core'
 
@@ -19,9 +20,9 @@ export type Conflict = { kind: string; paths: Path[] }
 /** What `git merge-tree --write-tree` makes of two commits: a tree, and what it could not settle. */
 export type Merge = { tree: Oid; stages: Stage[]; conflicts: Conflict[] }
 
-/** Variables that would point git at another repository (`git rev-parse --local-env-vars`), or name another author. */
+/** Variables that would point git at another repository (`git rev-parse --local-env-vars`), name another author, or change what its words mean. */
 const MISLEADING =
-  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|INTERNAL_SUPER_PREFIX)$/
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|INTERNAL_SUPER_PREFIX|\w+_PATHSPECS|EXTERNAL_DIFF|ALLOW_PROTOCOL|DEFAULT_REF_FORMAT|DEFAULT_HASH|TRACE\w*)$/
 const NEVER_ASK = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
@@ -80,10 +81,15 @@ export type Room = { path: string; objects: string; sh: Shell; close: () => Prom
  * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
  * `parent`. What git writes while it judges goes here, so that the user's repository gains nothing.
  */
-export async function openRoom(parent: string, borrowed: string[], format: string): Promise<Room> {
+export async function openRoom(
+  parent: string,
+  borrowed: string[],
+  format: string,
+  options: Partial<Options> = {},
+): Promise<Room> {
   await mkdir(parent, { recursive: true })
-  const path = await mkdtemp(join(parent, `scratch-${process.pid}-`))
-  const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path })
+  const path = await mkdtemp(join(parent, `scratch-${hostname()}-${process.pid}-`))
+  const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path }, options)
   await sh`git init --quiet --template= --object-format=${format}`
   const objects = join(path, '.git/objects')
   await mkdir(join(objects, 'info'), { recursive: true })
@@ -99,7 +105,8 @@ export const quoteAlternate = (path: string): string => `"${path.replace(/[\\"]/
  * reads them from the work tree alone.
  */
 export async function useAttributesOf(room: Room, commit: Oid): Promise<void> {
-  await room.sh({ nothrow: true })`git checkout --quiet ${commit} -- ${':(glob)**/.gitattributes'}`
+  const taken = await room.sh({ nothrow: true })`git checkout --quiet ${commit} -- ${':(glob)**/.gitattributes'}`
+  if (taken.exitCode !== 0 && !/did not match any file/.test(taken.stderr)) throw taken
 }
 
 /** The automatic merge of two commits. Throws where git can't tell (no common ancestor, a missing object). */

@@ -67,9 +67,7 @@ export async function findToken(host: string, env: Environment, sh: Shell): Prom
   const gh = await patient`gh auth token --hostname ${host}`
   if (gh.exitCode === 0 && gh.stdout.trim()) return checkToken(gh.stdout, 'gh auth token')
   if (!hosted) return undefined
-  const asked = { nothrow: true, timeout: '20s', input: `protocol=https\nhost=${host}\n\n`, stdio: 'pipe' } as const
-  const filled = await sh(asked)`git credential fill`
-  const password = /^password=(.+)$/m.exec(filled.exitCode === 0 ? filled.stdout : '')?.[1]
+  const password = await askHelpers('https', host, sh)
   return password ? checkToken(password, "git's credential helper") : undefined
 }
 
@@ -80,21 +78,40 @@ function checkToken(text: string, source: string): Token {
 }
 
 /**
- * The environment in which git gets the token for a host from a helper that stands behind the user's own ones. Only over
- * https (and to this machine): a token is not for the open wire.
+ * The environment in which git gets the token for a push URL, where the user's own helpers have nothing for it. They are
+ * left out then, since git would have them keep what ours said. Only for the token's own host over https, and for this
+ * machine: a token is not for the open wire.
  */
-export function credentialHelper(url: string, token: Token, env: Environment): Record<string, string> {
-  const [, scheme, host] =
-    /^(https:\/\/|http:\/\/(?=[^/]*\b(?:127\.0\.0\.1|localhost)[:/]))(?:[^/]*@)?([^/]+)\//i.exec(url) ?? []
-  if (!host) return {}
-  const next = Number(env.GIT_CONFIG_COUNT ?? 0)
+export async function credentialHelper(
+  url: string,
+  { place, token }: GitHub,
+  sh: Shell,
+): Promise<Record<string, string>> {
+  const { protocol, hostname, host } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '', host: '' }
+  const isLocal = protocol === 'http:' && ['127.0.0.1', 'localhost'].includes(hostname)
+  if (!isLocal && !(protocol === 'https:' && hostname === place.host)) return {}
+  if (await askHelpers(protocol.slice(0, -1), host, sh)) return {}
+  const next = Number(process.env.GIT_CONFIG_COUNT ?? 0)
   const answer = 'printf "username=x-access-token\\npassword=%s\\n" "$FORKLIFT_GIT_TOKEN"'
+  const key = `credential.${protocol}//${host}.helper`
   return {
-    FORKLIFT_GIT_TOKEN: token.value,
-    GIT_CONFIG_COUNT: String(next + 1),
-    [`GIT_CONFIG_KEY_${next}`]: `credential.${scheme}${host}.helper`,
-    [`GIT_CONFIG_VALUE_${next}`]: `!f() { test "$1" = get && ${answer}; }; f`,
+    ...{ FORKLIFT_GIT_TOKEN: token.value, GIT_CONFIG_COUNT: String(next + 2) },
+    ...{ [`GIT_CONFIG_KEY_${next}`]: key, [`GIT_CONFIG_VALUE_${next}`]: '' },
+    ...{ [`GIT_CONFIG_KEY_${next + 1}`]: key },
+    [`GIT_CONFIG_VALUE_${next + 1}`]: `!f() { test "$1" = get && ${answer}; }; f`,
   }
+}
+
+/** The password that the user's own credential helpers have; an empty one is none. */
+async function askHelpers(protocol: string, host: string, sh: Shell): Promise<string | undefined> {
+  const asked = {
+    nothrow: true,
+    timeout: '20s',
+    input: `protocol=${protocol}\nhost=${host}\n\n`,
+    stdio: 'pipe',
+  } as const
+  const filled = await sh(asked)`git credential fill`
+  return /^password=(.+)$/m.exec(filled.exitCode === 0 ? filled.stdout : '')?.[1]
 }
 
 const yes = v.optional(v.boolean(), true)
@@ -107,7 +124,11 @@ const RepositorySchema = v.object({
 const OidSchema = v.pipe(v.string(), v.regex(/^[0-9a-f]{40,64}$/))
 const PullSchema = v.object({
   ...{ number: v.number(), html_url: v.string(), title: v.string(), body: v.nullish(v.string(), '') },
-  ...{ merged_at: v.nullish(v.string()), merge_commit_sha: v.nullish(OidSchema) },
+  ...{
+    state: v.optional(v.string(), 'open'),
+    merged_at: v.nullish(v.string()),
+    merge_commit_sha: v.nullish(OidSchema),
+  },
   head: v.object({ ref: v.string(), sha: OidSchema, repo: v.nullish(Named) }),
 })
 const Author = { user: v.nullish(v.object({ login: v.string(), type: v.optional(v.string()) })) }
@@ -123,17 +144,21 @@ export type Repository = v.InferOutput<typeof RepositorySchema> & { scopes: stri
 /** One repository on GitHub, seen with one token. `signal` ends what is under way. */
 export class GitHub {
   readonly #octokit: Octokit
+  /** The repository's name by GitHub's own word: it may have been renamed since the remote was set. */
+  #fullName: string
   constructor(
     readonly place: Place,
     readonly token: Token,
     readonly signal: AbortSignal,
   ) {
+    this.#fullName = `${place.owner}/${place.name}`
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     this.#octokit = new Octokit({ auth: token.value, baseUrl: place.api, userAgent: 'forklift', log })
   }
 
   async repository({ owner, name }: { owner: string; name: string } = this.place): Promise<Repository> {
     const { data, headers } = await this.#ask(RepositorySchema, 'GET', '', { owner, repo: name })
+    if (owner === this.place.owner && name === this.place.name) this.#fullName = data.full_name
     return { ...data, scopes: headers['x-oauth-scopes'] ? headers['x-oauth-scopes'].split(/, */) : undefined }
   }
 
@@ -153,8 +178,14 @@ export class GitHub {
       found.push(...data)
       if (data.length < 100) break
     }
-    const ours = `${this.place.owner}/${this.place.name}`.toLowerCase()
+    const ours = this.#fullName.toLowerCase()
     return found.filter(pull => pull.head.repo?.full_name.toLowerCase() === ours)
+  }
+
+  /** Every pull request there ever was from a branch, or the open one. */
+  async pullsFrom(branch: string, base: string, state: 'open' | 'all'): Promise<Pull[]> {
+    const found = await this.pulls({ state, base, head: `${this.#fullName.split('/')[0]}:${branch}` })
+    return found.filter(({ head }) => head.ref === branch)
   }
 
   /** Whether a pull request is approved by someone who may, and when a person last said anything on it (ISO time, or ''). */
@@ -193,8 +224,7 @@ export class GitHub {
       return (await this.#ask(PullSchema, 'POST', '/pulls', pull)).data
     } catch (error) {
       if (!(error instanceof GitHubError) || error.status !== 422) throw error
-      const existing = await this.pulls({ state: 'open', base: pull.base, head: `${this.place.owner}:${pull.head}` })
-      const same = existing.find(({ head }) => head.ref === pull.head)
+      const [same] = await this.pullsFrom(pull.head, pull.base, 'open')
       if (same) return same
       if (pull.draft) return await this.open({ ...pull, draft: false })
       throw error
@@ -263,7 +293,7 @@ const isLimit = ({ status, response }: Answer): boolean =>
 
 function limitEnds({ response }: Answer): number {
   const { 'retry-after': after, 'x-ratelimit-reset': reset } = response?.headers ?? {}
-  if (after) return Number(after)
+  if (after) return Number(after) || LONGEST_WAIT
   return reset ? Number(reset) - Date.now() / 1000 + 1 : LONGEST_WAIT
 }
 

@@ -5,6 +5,7 @@
 import { constants } from 'node:fs'
 import { lstat, open, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Options } from 'zx/core'
 import { type Oid, openRoom, type Room, shellIn } from './git.ts'
 import { EXIT, Failure } from './outcome.ts'
 import { firstLine, visible } from './terminal.ts'
@@ -16,7 +17,9 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
   const stats = await lstat(path).catch(() => undefined)
   if (stats?.isSymbolicLink()) return { kind: 'link', bytes: Buffer.from(await readlink(path)) }
   if (!stats?.isFile()) return stats && { kind: 'other' }
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const file = await open(path, flags).catch(() => undefined)
+  if (!file) return { kind: 'other' }
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(Math.min(stats.size, limit)), 0)
     return { kind: 'file', bytes: buffer.subarray(0, bytesRead) }
@@ -26,7 +29,13 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
 }
 
 /** Brings the agent's branch into the room as refs/heads/result, objects checked. A workspace with tricks is refused. */
-export async function takeBranch(room: Room, workspace: string, branch: string, format: string): Promise<Oid> {
+export async function takeBranch(
+  room: Room,
+  workspace: string,
+  branch: string,
+  format: string,
+  options: Partial<Options>,
+): Promise<Oid> {
   const refused = (what: string) => new Failure(`Refused: in the workspace, ${what}.`, EXIT.refused)
   const ref = `refs/heads/${branch}`
   const folders = ref.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/'))
@@ -44,7 +53,7 @@ export async function takeBranch(room: Room, workspace: string, branch: string, 
     { nothrow: true },
   )`find ${objects} ! -type f ! -type d -o -path '*/info/*alternates'`
   if (odd.stdall) throw refused(`.git/objects has what git does not put there (${visible(firstLine(odd.stdall))})`)
-  const carrier = await openRoom(join(room.path, '.git'), [objects], format)
+  const carrier = await openRoom(join(room.path, '.git'), [objects], format, options)
   // Caches that git believes without looking at the objects, in a folder that the agent could write.
   await carrier.sh`git config core.commitGraph false; git config core.multiPackIndex false; git config pack.useBitmaps false
     echo ${tip} > .git/refs/heads/result`
@@ -53,7 +62,14 @@ export async function takeBranch(room: Room, workspace: string, branch: string, 
     git -c fetch.fsckObjects=true fetch --quiet ${flags} ${join(carrier.path, '.git')} +refs/heads/result:refs/heads/result
     git rev-parse --verify --quiet ${'refs/heads/result^{commit}'}`
   if (fetched.stdout.trim() === tip) return tip
-  throw refused(`branch ${branch} can't be read (${visible(firstLine(fetched.stderr))})`)
+  const reason = visible(firstLine(fetched.stderr))
+  // What is the host's own trouble is no verdict: the result can be judged another day.
+  const ours =
+    fetched.exitCode === null ||
+    /No space|quota|Read-only|not allowed|out of memory|Cannot allocate/.test(fetched.stderr)
+  if (ours)
+    throw new Failure(`The agent's branch could not be read (${reason}): the result is kept, run forklift again.`)
+  throw refused(`branch ${branch} can't be read (${reason})`)
 }
 
 /** The id that a ref file holds, or else the list of packed refs. */
@@ -75,8 +91,14 @@ export async function newStuckFile(room: Room, workspace: string, known: Oid[]):
   if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
   const names = known.map(commit => `${commit}:STUCK.md`)
   const blobs = await room.sh`printf '%s\n' ${names} | git cat-file --batch-check=${'%(objectname)'}`
-  const { stdout: blob } = await room.sh({ input: file.bytes, stdio: 'pipe' })`git hash-object --no-filters --stdin`
-  if (blobs.stdout.split('\n').includes(blob.trim())) return undefined
+  const unix = Buffer.from(file.bytes.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
+  for (const input of [file.bytes, unix]) {
+    const { stdout: blob } = await room.sh({ input, stdio: 'pipe' })`git hash-object --no-filters --stdin`
+    if (blobs.stdout.split('\n').includes(blob.trim())) return undefined
+  }
   if (file.kind === 'link') return '(STUCK.md is a link: it is not followed)'
-  return file.bytes.toString('utf8').slice(0, 2000).trimEnd().split('\n').slice(0, 20).join('\n')
+  return preview(file.bytes.toString('utf8'))
 }
+
+/** The first lines of a STUCK.md. */
+export const preview = (text: string): string => text.slice(0, 2000).trimEnd().split(/\r?\n/).slice(0, 20).join('\n')

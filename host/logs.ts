@@ -25,7 +25,7 @@ export async function usage(run: Place): Promise<{ requests?: number; tokens?: n
 
 /** Why it ended: what docker, the lock or the proxy said, else the harness's own word. */
 export async function lastWords(run: Place): Promise<string> {
-  const usual = /^entry: (closed|the agent starts|told to stop)|^{"forklift"/
+  const usual = /^WARNING: |^entry: (closed|the agent starts|told to stop)|^{"forklift"/
   const trusted = (await printed(run)).findLast(line => !usual.test(line))
   return trusted?.slice(0, 300) ?? ((await harnessSays(run)) || 'it said nothing')
 }

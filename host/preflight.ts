@@ -1,7 +1,8 @@
 /** Before anything is written or paid for: the checkout, its remotes, the engine, the image, GitHub. All at once. */
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { constants } from 'node:fs'
+import { access, readdir, readFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { Shell } from 'zx/core'
 import { bytesOf, fields, type Oid, shellIn } from './git.ts'
 import { credentialHelper, findToken, GitHub, isHosted, parseRemote, placeOf, sameRepository } from './github.ts'
@@ -36,8 +37,8 @@ export async function lookAround(options: Options, report: Report, signal: Abort
   const note = (text: string) => report.step(`Note: ${text}`)
   const checkout = check('checkout', theCheckout(report, signal), it => it.top)
   const github = theGitHub(checkout, signal, note)
-  const sh = Promise.all([checkout, github]).then(([it, hub]) =>
-    it.shell(hub && credentialHelper(it.urls.origin.push, hub.token, process.env)),
+  const sh = Promise.all([checkout, github]).then(async ([it, hub]) =>
+    it.shell(hub && (await credentialHelper(it.urls.origin.push, hub, it.shell()))),
   )
   const answer = (it: Remote) => `${it.branch} is at ${it.tip.slice(0, 9)}`
   const origin = check('origin', ask(checkout, sh, 'origin'), answer)
@@ -85,12 +86,13 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   report.name = project
   if (shallow === 'true')
     throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')
-  const keys = '^(remote\\.(origin|upstream)\\.url|extensions\\.partialclone|core\\.sshcommand|user\\.(name|email))$'
+  const keys =
+    '^(remote\\.(origin|upstream)\\.url|remote\\..*\\.(promisor|partialclonefilter)|extensions\\.partialclone|core\\.sshcommand)$'
   const inTop = shellIn(top, {}, { signal })
   const entries = fields(await bytesOf(sh => sh({ nothrow: true })`git config -z --get-regexp ${keys}`, inTop))
   const config = new Map(entries.map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
   const filter = 'This is a partial clone, so its objects are not all here: run forklift in a full clone.'
-  if (config.has('extensions.partialclone')) throw new Failure(filter)
+  if ([...config.keys()].some(key => /partialclone|promisor/.test(key))) throw new Failure(filter)
   const urlsOf = (name: Name) => theUrls(inTop, config.get(`remote.${name}.url`), name)
   const [origin, upstream] = await Promise.all([urlsOf('origin'), urlsOf('upstream')])
   if (sameRepository(origin.fetch, upstream.fetch) || sameRepository(origin.configured, upstream.configured)) {
@@ -100,8 +102,11 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   }
   const ssh = process.env.GIT_SSH_COMMAND || config.get('core.sshcommand') || process.env.GIT_SSH || 'ssh'
   const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = process.env
-  const name = GIT_AUTHOR_NAME || config.get('user.name') || 'Forklift'
-  const email = GIT_AUTHOR_EMAIL || config.get('user.email') || 'forklift@forklift.invalid'
+  const asPerson = shellIn(top, { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL }, { signal, nothrow: true })
+  const person = await asPerson`git -c user.useConfigOnly=true var GIT_AUTHOR_IDENT`
+  const [, name = 'Forklift', email = 'forklift@forklift.invalid'] = /^(.+) <(.*)> \d+ /.exec(person.stdout) ?? []
+  const state = stateFolder(process.env)
+  await canBeWritten(state)
   const shell = (env?: Record<string, string>) =>
     shellIn(top, { GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}`, ...env }, { signal })
   return {
@@ -112,8 +117,18 @@ async function theCheckout(report: Report, signal: AbortSignal) {
     urls: { origin, upstream },
     identity: { name, email },
     shell,
-    state: stateFolder(process.env),
+    state,
   }
+}
+
+/** The folder itself, or what it will be made in. */
+async function canBeWritten(folder: string): Promise<void> {
+  const problem = await access(folder, constants.W_OK).then(
+    () => undefined,
+    ({ code }: NodeJS.ErrnoException) => code,
+  )
+  if (problem === 'ENOENT' && dirname(folder) !== folder) return await canBeWritten(dirname(folder))
+  if (problem) throw new Failure(`${visible(folder)} can't be written (${problem}): check its owner and its disk.`)
 }
 
 async function theUrls(sh: Shell, configured: string | undefined, name: Name) {
@@ -126,7 +141,9 @@ async function theUrls(sh: Shell, configured: string | undefined, name: Name) {
   const [fetch, push] = [fetched.stdout.trim(), pushed.stdout.trim()]
   if (name === 'upstream' || sameRepository(push, fetch) || sameRepository(push, configured))
     return { configured, fetch, push }
-  throw new Failure('origin is pushed elsewhere than it is fetched from: git config --unset-all remote.origin.pushurl.')
+  throw new Failure(
+    `origin is pushed to another place or to several (${visible(push)}): leave it one URL, see git remote -v.`,
+  )
 }
 
 async function theEngine(signal: AbortSignal): Promise<void> {

@@ -1,10 +1,12 @@
 /** The run directories: what a run was told, how it ended, and so what was paid for already. */
 import { createHash } from 'node:crypto'
 import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import { $ } from 'zx/core'
+import type { Oid } from './git.ts'
 import { EXIT, Failure } from './outcome.ts'
 import { visible } from './terminal.ts'
 
@@ -26,7 +28,8 @@ const Outcome = v.object({
   ...{ exitCode: v.number(), outcome: text, startedAt: text, endedAt: text, agentSeconds: v.optional(v.number()) },
   ...{ result: v.optional(text), commit: v.optional(text), branch: v.optional(text), pullRequest: v.optional(text) },
 })
-const files = { metadata: Metadata, agent: Agent, outcome: Outcome }
+/** published.json has the same form: a later run published this one's result. */
+const files = { metadata: Metadata, agent: Agent, outcome: Outcome, published: Outcome }
 
 export type Metadata = v.InferOutput<typeof Metadata>
 export type Agent = v.InferOutput<typeof Agent>
@@ -61,7 +64,7 @@ export async function claimRunDirectory(runs: string, project: string): Promise<
   }
 }
 
-/** Writes one of a run's three files. None is ever written twice. */
+/** Writes one of a run's files. None is ever written twice. */
 export const record = (path: string, file: keyof typeof files, value: object): Promise<void> =>
   writeFile(join(path, `${file}.json`), `${JSON.stringify(value, null, 2)}\n`, { flag: 'wx', mode: 0o444 })
 
@@ -85,7 +88,42 @@ async function readRun(path: string): Promise<Run | undefined> {
     return parsed.success ? (parsed.output as v.InferOutput<(typeof files)[F]>) : undefined
   }
   const metadata = await read('metadata')
-  return metadata && { path, metadata, agent: await read('agent'), outcome: await read('outcome') }
+  const outcome = (await read('published')) ?? (await read('outcome'))
+  return metadata && { path, metadata, agent: await read('agent'), outcome }
+}
+
+/** A run whose agent has ended. */
+export type Finished = Run & { agent: Agent }
+
+const samePair = (run: Run, { startCommit, upstreamCommit }: Metadata): boolean =>
+  run.metadata.startCommit === startCommit && run.metadata.upstreamCommit === upstreamCommit
+
+/** An earlier run of the same two commits whose agent ended well, and whose result was kept from being published. */
+export async function unpublished(earlier: Run[], metadata: Metadata): Promise<Finished | undefined> {
+  const kept: unknown[] = [undefined, EXIT.error, EXIT.interrupted, EXIT.terminated]
+  for (const { agent, ...run } of earlier) {
+    if (!agent || agent.exitCode !== EXIT.done || !samePair(run, metadata)) continue
+    if (kept.includes(run.outcome?.exitCode) && (await exists(workspaceOf(run)))) return { ...run, agent }
+  }
+  return undefined
+}
+
+/** How the newest earlier run ended that answers the same question, or that had the same commits and was refused. */
+export function answerBefore(earlier: Run[], metadata: Metadata): { code: number; path: string } | undefined {
+  const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck]
+  const codeOf = (run: Run) => (run.outcome ?? run.agent)?.exitCode ?? -1
+  const run = earlier.find(it => question(it.metadata) === question(metadata) && answers.includes(codeOf(it)))
+  if (!run || (codeOf(run) === EXIT.refused && !samePair(run, metadata))) return undefined
+  return { code: codeOf(run), path: run.path }
+}
+
+/** A branch that an earlier run pushed for this upstream commit, and that is no longer on origin. */
+export function branchGone(earlier: Run[], { upstreamCommit }: Metadata, heads: Map<string, Oid>): string | undefined {
+  const pushed = earlier.filter(
+    run => run.metadata.upstreamCommit === upstreamCommit && run.outcome?.exitCode === EXIT.done,
+  )
+  const branches = pushed.flatMap(({ outcome }) => outcome?.branch ?? [])
+  return branches.some(branch => heads.has(branch)) ? undefined : branches[0]
 }
 
 /** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */
@@ -120,8 +158,10 @@ export async function tidy(state: string, living: () => Promise<string[]>): Prom
     if (old(path, KEEP.directory)) await remove(path)
     else if (run?.outcome?.exitCode === EXIT.done) await remove(workspaceOf(run))
   }
+  // Another machine may share this folder: its processes are not ours to judge.
+  const prefix = `scratch-${hostname()}-`
   for (const name of await readdir(state).catch(() => [])) {
-    const [, pid] = /^scratch-(\d+)-/.exec(name) ?? []
+    const [, pid] = /^(\d+)-/.exec(name.startsWith(prefix) ? name.slice(prefix.length) : '') ?? []
     if (pid && !isRunning(Number(pid))) await rm(join(state, name), { recursive: true, force: true })
   }
   return gone

@@ -143,3 +143,12 @@ async function repairAfterSquash(now: Situation): Promise<{ start: Oid; upstream
   }
   return undefined
 }
+
+/** While the agent worked, a person may have merged, closed or reworded the pull request. Undefined: a new one is due. */
+export async function headAsItIsNow(github: GitHub, base: string, head?: Head): Promise<Head | 'closed' | undefined> {
+  if (!head?.pull) return head
+  const { number } = head.pull
+  const pull = (await github.pullsFrom(head.ref, base, 'all')).find(it => it.number === number)
+  if (pull?.merged_at) return undefined
+  return pull?.state === 'closed' ? 'closed' : { ...head, pull: pull ?? head.pull }
+}

@@ -21,9 +21,26 @@ export async function fetchBranches(fork: Fork, remote: Remote, branches: string
   const refspecs = differ.map(branch => `+refs/heads/${branch}:refs/remotes/${remote.name}/${branch}`)
   const fetched = await fetch(fork, remote.name, refspecs)
   if (fetched.exitCode === 0) return
+  if (/\.lock': File exists|cannot lock ref/.test(fetched.stderr)) {
+    throw new Failure(
+      `A lock file of git is in the way (${firstLine(fetched.stderr)}): remove it if no git is running.`,
+    )
+  }
   throw new Failure(
     `${remote.name} could not be fetched (${firstLine(fetched.stderr)}): check the network and try again.`,
   )
+}
+
+/** Fetches a branch of ours; where it is now, or undefined where it is gone meanwhile. */
+export async function fetchHead(fork: Fork, ref: string): Promise<Oid | undefined> {
+  const tracking = `refs/remotes/origin/${ref}`
+  const tip = fork.origin.heads.get(ref) ?? ''
+  const known = await fork.sh({ nothrow: true })`git rev-parse --verify --quiet ${tracking}`
+  if (known.stdout.trim() === tip) return tip
+  const fetched = await fetch(fork, 'origin', [`+refs/heads/${ref}:${tracking}`])
+  if (/find remote ref/.test(fetched.stderr)) return undefined
+  if (fetched.exitCode !== 0) throw fetched
+  return (await fork.sh`git rev-parse --verify ${tracking}`).stdout.trim()
 }
 
 const EXACTLY =
@@ -32,8 +49,10 @@ const EXACTLY =
 /** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
 async function fetch({ sh, signal, report }: Fork, from: string, refspecs: string[]): Promise<ProcessOutput> {
   for (let attempt = 1; ; attempt++) {
-    const patient = sh({ nothrow: true })
-    const fetched = await report.follow(patient`git fetch ${report.counting} ${EXACTLY} ${from} ${refspecs}`)
+    const patient = sh({ nothrow: true, timeout: '3600s' })
+    const fetched = await report.follow(
+      patient`git -c protocol.file.allow=always fetch ${report.counting} ${EXACTLY} ${from} ${refspecs}`,
+    )
     // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
     if (!/cannot lock ref|\.lock': File exists/.test(fetched.stderr) || attempt === 5) return fetched
     await sleep(300 * attempt, undefined, { signal })
@@ -71,9 +90,8 @@ export async function largeFilesCanBeCarried({ sh, upstream }: Fork): Promise<bo
 export async function carryLargeFiles({ sh, origin, upstream, report }: Fork): Promise<void> {
   report.step('Carrying the large files of upstream to origin')
   const range = `${origin.tip}..${upstream.tip}`
-  const pointers = (await sh`git log --format=%H -G${'^oid sha256:'} ${range}`).stdout.split('\n').filter(Boolean)
   const carried = await sh({ nothrow: true })`
-    git lfs fetch upstream ${upstream.tip} ${pointers}
+    git log --format=%H -G${'^oid sha256:'} ${range} | xargs git lfs fetch upstream ${upstream.tip}
     git -c lfs.allowIncompletePush=true lfs push origin ${upstream.tip}`
   if (carried.exitCode === 0) return
   throw new Failure(
@@ -104,12 +122,13 @@ export async function push(fork: Fork, room: Room, ref: string, commit: Oid, exp
     fork.report.counting,
     '--porcelain',
     '--no-verify',
+    '--no-signed',
     '--no-follow-tags',
     '--recurse-submodules=no',
     lease,
   ]
   const pushed = await fork.report.follow(
-    fork.sh({ nothrow: true })`git push ${flags} origin ${`${commit}:refs/heads/${ref}`}`,
+    fork.sh({ nothrow: true, timeout: '3600s' })`git push ${flags} origin ${`${commit}:refs/heads/${ref}`}`,
   )
   if (pushed.exitCode === 0) return undefined
   const kept = 'The result is kept: run forklift again.'
@@ -118,7 +137,7 @@ export async function push(fork: Fork, room: Room, ref: string, commit: Oid, exp
     if (pull) return pull
     throw new Failure(`${ref} changed on origin meanwhile. ${kept}`)
   }
-  if (/workflow/.test(pushed.stdall)) {
+  if (/refusing to allow .* workflow|without `workflow` scope/.test(pushed.stdall)) {
     throw new Failure(`The token lacks the workflow scope that this push needs: gh auth refresh -s workflow. ${kept}`)
   }
   const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(pushed.stdout)?.[1]

@@ -1,7 +1,7 @@
 /** What is removed of earlier runs, and when. */
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Metadata, record, stamp, tidy } from '../host/runs.ts'
 
@@ -73,10 +73,10 @@ test('the scratch folder of a run that was killed goes, that of a living one sta
   await using it = await makeState()
   const child = Bun.spawn(['true'])
   await child.exited
-  await mkdir(join(it.state, `scratch-${child.pid}-dead`))
-  await mkdir(join(it.state, `scratch-${process.pid}-alive`))
+  await mkdir(join(it.state, `scratch-${hostname()}-${child.pid}-dead`))
+  await mkdir(join(it.state, `scratch-${hostname()}-${process.pid}-alive`))
   await tidy(it.state, nobody)
-  expect(await readdir(it.state)).toEqual([`scratch-${process.pid}-alive`])
+  expect(await readdir(it.state)).toEqual([`scratch-${hostname()}-${process.pid}-alive`])
 })
 
 test('what is not a run directory is never touched', async () => {
