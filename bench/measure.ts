@@ -1,0 +1,91 @@
+/** Time and memory of real processes. */
+import { readdir, readFile } from 'node:fs/promises'
+
+export const median = (values: number[]): number => {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length / 2
+  return ((sorted[Math.floor(middle)] ?? NaN) + (sorted[Math.ceil(middle) - 1] ?? NaN)) / 2
+}
+
+export type Command = { cwd: string; env: Record<string, string | undefined>; codes?: number[] }
+export type Cost = { wall: number; cpu: number }
+
+/** Runs a command to its end. Milliseconds; the CPU time is that of the process and all that it waited for. */
+export async function time(words: string[], { cwd, env, codes = [0] }: Command): Promise<Cost> {
+  const begun = performance.now()
+  const child = Bun.spawn(words, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] })
+  const [code, errors] = await Promise.all([child.exited, child.stderr.text()])
+  const wall = performance.now() - begun
+  if (!codes.includes(code)) throw new Error(`${words.join(' ')}: exit ${code}\n${errors}`)
+  return { wall, cpu: Number(child.resourceUsage()?.cpuTime.total ?? 0) / 1000 }
+}
+
+/**
+ * Several things in turns, so that a machine that is busy for a moment is busy for all of them. At most so many rounds,
+ * and no new one after so many seconds. Gives the medians.
+ */
+export async function inTurns<Name extends string>(
+  { rounds, seconds }: { rounds: number; seconds: number },
+  things: Record<Name, () => Promise<Cost>>,
+): Promise<Record<Name, Cost>> {
+  const names = Object.keys(things) as Name[]
+  const costs = new Map<Name, Cost[]>(names.map(name => [name, []]))
+  for (let round = 0; round < rounds; round++) for (const name of names) costs.get(name)?.push(await things[name]())
+  const entries = names.map(name => {
+    const all = costs.get(name) ?? []
+    return [name, { wall: median(all.map(({ wall }) => wall)), cpu: median(all.map(({ cpu }) => cpu)) }]
+  })
+  return Object.fromEntries(entries) as Record<Name, Cost>
+}
+
+export type Memory = { alone: number; tree: number }
+
+/**
+ * The peak memory of a process in MiB, alone (VmHWM, the kernel's own mark) and with all of its descendants (what each
+ * has resident, shared pages counted once; looked at again and again). What `isElse` knows is none of its descendants.
+ */
+export async function watchMemory(
+  child: { pid: number; exited: Promise<number> },
+  isElse: (commandLine: string) => boolean,
+): Promise<Memory> {
+  const peak: Memory = { alone: 0, tree: 0 }
+  let runs = true
+  void child.exited.then(() => {
+    runs = false
+  })
+  while (runs) {
+    peak.alone = Math.max(peak.alone, await kilobytes(child.pid, 'status', 'VmHWM'))
+    const sizes = await Promise.all(
+      (await descendants(child.pid, isElse)).map(pid => kilobytes(pid, 'smaps_rollup', 'Pss')),
+    )
+    peak.tree = Math.max(
+      peak.tree,
+      sizes.reduce((sum, size) => sum + size, 0),
+    )
+    await Bun.sleep(5)
+  }
+  return { alone: peak.alone / 1024, tree: peak.tree / 1024 }
+}
+
+async function kilobytes(pid: number, file: string, field: string): Promise<number> {
+  const text = await readFile(`/proc/${pid}/${file}`, 'latin1').catch(() => '')
+  return Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0)
+}
+
+async function descendants(root: number, isElse: (commandLine: string) => boolean): Promise<number[]> {
+  const children = new Map<number, number[]>()
+  const numbers = (await readdir('/proc')).map(Number).filter(pid => pid > 0)
+  const parents = await Promise.all(numbers.map(pid => readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')))
+  for (const [at, stat] of parents.entries()) {
+    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
+    children.set(parent, [...(children.get(parent) ?? []), numbers[at] ?? 0])
+  }
+  const found: number[] = []
+  const walk = async (pid: number): Promise<void> => {
+    if (isElse(await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => ''))) return
+    found.push(pid)
+    for (const child of children.get(pid) ?? []) await walk(child)
+  }
+  await walk(root)
+  return found
+}
