@@ -30,7 +30,9 @@ export async function inTurns<Name extends string>(
 ): Promise<Record<Name, Cost>> {
   const names = Object.keys(things) as Name[]
   const costs = new Map<Name, Cost[]>(names.map(name => [name, []]))
-  for (let round = 0; round < rounds; round++) for (const name of names) costs.get(name)?.push(await things[name]())
+  const end = performance.now() + seconds * 1000
+  for (let round = 0; round < rounds && (round === 0 || performance.now() < end); round++)
+    for (const name of names) costs.get(name)?.push(await things[name]())
   const entries = names.map(name => {
     const all = costs.get(name) ?? []
     return [name, { wall: median(all.map(({ wall }) => wall)), cpu: median(all.map(({ cpu }) => cpu)) }]

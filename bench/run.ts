@@ -63,8 +63,8 @@ async function startUp(world: World): Promise<void> {
 async function nothingToDo(world: World, { name }: Size, why: string): Promise<void> {
   await using server = serveGit(world.path('servers'), { delay: DELAY })
   await world.reachable({ 'https://github.com/': `${server.url}/` })
-  world.github.faults.push({ delay: DELAY })
-  const at = { cwd: world.checkout, env: world.env }
+  await using api = slowly(world.github.url)
+  const at = { cwd: world.checkout, env: { ...world.env, GITHUB_API_URL: api.url } }
   const [first, second] = ['origin', 'upstream'].map(remote => [
     'git',
     'ls-remote',
@@ -82,8 +82,21 @@ async function nothingToDo(world: World, { name }: Size, why: string): Promise<v
     },
   })
   row(`nothing to do: ${why}`, name, forklift, 'two `git ls-remote` at once', bare, '< 2.0')
-  world.github.faults.length = 0
   await world.reachable({ 'https://github.com/': `${world.root}/servers/` })
+}
+
+/** Passes requests on after a delay, as many at once as there are. */
+function slowly(target: string): AsyncDisposable & { url: string } {
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      await Bun.sleep(DELAY)
+      const { pathname, search } = new URL(request.url)
+      return fetch(`${target}${pathname}${search}`, { method: request.method, headers: request.headers })
+    },
+  })
+  return { url: `http://127.0.0.1:${server.port}`, [Symbol.asyncDispose]: () => server.stop(true) }
 }
 
 /** From the step that says so to the start of the container. */
