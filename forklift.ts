@@ -5,7 +5,6 @@
  * in the same order. (The first line keeps the .env and bunfig.toml of the checkout, which is upstream's code, out.)
  */
 import { appendFile, mkdir, symlink, writeFile } from 'node:fs/promises'
-import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProcessOutput, type ProcessPromise } from 'zx/core'
@@ -38,7 +37,7 @@ Run it in a checkout of a fork with the remotes origin (the fork) and upstream (
 
   --model M, --variant V, --agent A   instead of what opencode.env says
   --check      look whether everything is ready, a line a check; changes nothing
-  --retry      ask the agent again although these conflicts got it stuck or its result was refused
+  --retry      ask the agent again although it got stuck here before, took too long or was refused
   --version, --help
 
 Exit codes
@@ -73,6 +72,8 @@ async function main(options: Options): Promise<string> {
     await wire.theTokenMayPushWorkflows(fork, base)
     await wire.largeFilesCanBeCarried(fork)
     const isForward = await isAncestor(room, plan.start, fork.upstream.tip)
+    if (isForward)
+      report.step('The fork has nothing of its own to merge: upstream is taken as it is, without the agent.')
     if (isForward) return await publishWithoutAgent(fork, room, plan, fork.upstream.tip)
     await useAttributesOf(room, plan.start)
     const forkMd = await readForkMd(fork)
@@ -230,8 +231,7 @@ async function whatIsPaidForAlready(earlier: runs.Run[], metadata: runs.Metadata
   const { code, path } = runs.answerBefore(earlier, metadata) ?? {}
   const remedy = 'Change FORK.md or the model, or run forklift --retry.'
   if (code === EXIT.stuck) throw new Failure(`Still stuck: see ${path}/STUCK.md. ${remedy}`, code)
-  if (code === EXIT.timedOut)
-    throw new Failure(`Time ran out on this before: see ${path}/workspace/STUCK.md. ${remedy}`, code)
+  if (code === EXIT.timedOut) throw new Failure(`Time ran out on this before: see ${path}. ${remedy}`, code)
   if (code !== EXIT.refused) return undefined
   throw new Failure(`This result was refused before: see ${path}. Run forklift --retry to ask again.`, code)
 }
@@ -244,13 +244,7 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run, forkMd?: 
   const [workspace, state] = [runs.workspaceOf(run), runs.harnessStateOf(run)]
   await mkdir(workspace)
   await mkdir(state)
-  const {
-    branch,
-    upstreamBranch,
-    startCommit: start,
-    upstreamCommit: upstream,
-    timeLimitSeconds: seconds,
-  } = run.metadata
+  const { branch, upstreamBranch, startCommit: start, upstreamCommit: upstream } = run.metadata
   const sh = shellIn(workspace, OWN_CONFIG, { signal: interruption.signal })
   await sh`git init --quiet --template= --object-format=${fork.format} --initial-branch=${branch}`
   const onHistory = [`--merged=${fork.origin.tip}`, `--merged=${upstream}`, '--format=%(objectname) %(refname)']
@@ -269,15 +263,7 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run, forkMd?: 
   await writeFile(join(workspace, '.git/info/exclude'), inStart ? '/STUCK.md\n' : '/STUCK.md\n/FORK.md\n')
   if (forkMd) await writeFile(join(state, 'fork-context.md'), forkMd)
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
-  const facts = Object.entries({ branch, upstream_branch: upstreamBranch, start, upstream, seconds })
-  // The host's own addresses may be public ones, which the container's firewall can't know.
-  const addresses = Object.values(networkInterfaces())
-    .flatMap(list => list ?? [])
-    .filter(({ internal }) => !internal)
-  const lines = [...facts, ...addresses.map(({ address }) => ['reject', address])].map(
-    ([key, value]) => `${key}=${value}\n`,
-  )
-  await writeFile(join(state, 'run.txt'), lines.join(''))
+  await writeFile(join(state, 'run.txt'), runs.factsOf(run.metadata))
   if (process.getuid?.() === 0) await shellIn(run.path)`chown -R -h 1000:1000 workspace harness-state`
 }
 
@@ -312,6 +298,7 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
   const ended = (async () => (await client).exitCode ?? EXIT.agentFailed)()
   const gone = () => report.live(`${clockFace(seconds())} gone, ${clockFace(Math.max(limit - seconds(), 0))} left`)
   const clock = setInterval(gone, 1000)
+  interruption.signal.addEventListener('abort', () => clearInterval(clock))
   const over = new AbortController()
   const signal = AbortSignal.any([over.signal, interruption.signal])
   const timeIsUp = sleep(limit * 1000, undefined, { signal }).catch(() => undefined)
@@ -347,16 +334,18 @@ async function endTheContainer(name: string, client: ProcessPromise, ended: Prom
 
 /** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
 async function theAgentEndedWell(room: Room, run: runs.Finished): Promise<void> {
-  const { exitCode, seconds } = run.agent
-  const { startCommit, upstreamCommit } = run.metadata
+  const { exitCode } = run.agent
+  const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
   const stuck = await newStuckFile(room, runs.workspaceOf(run), [startCommit, upstreamCommit])
-  const place = join(run.path, stuck === undefined ? 'harness-state/logs' : 'STUCK.md')
+  const place = stuck === undefined ? run.path : join(run.path, 'STUCK.md')
   if (stuck !== undefined) {
     await symlink('workspace/STUCK.md', place).catch(() => undefined)
     report.step(stuck.replace(/^/gm, '  | '))
   }
-  if (exitCode === EXIT.timedOut) throw new Failure(`Time ran out after ${seconds} s: see ${place}.`, exitCode)
-  if (stuck !== undefined) throw new Failure(`The agent is stuck: see ${place}.`, EXIT.stuck)
+  if (exitCode === EXIT.timedOut)
+    throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
+  if (stuck !== undefined)
+    throw new Failure(`The agent is stuck: answer ${place} in FORK.md and run forklift again.`, EXIT.stuck)
   if (exitCode === 0) return
   throw new Failure(`The agent or its harness failed (${await lastWords(run)}): see ${place}.`, EXIT.agentFailed)
 }
@@ -378,9 +367,9 @@ async function judgeAndPublish(
   const judged = await review(room, { origin: fork.origin.tip, start, upstream, result })
   if (judged.stuck) {
     const committed = await room.sh({ nothrow: true })`git cat-file blob ${judged.stuck} | head -c 65536`
-    await writeFile(join(run.path, 'STUCK.md'), committed.stdout)
+    await writeFile(join(run.path, 'STUCK.md'), committed.stdout, { flag: 'wx' }).catch(() => undefined)
     report.step(preview(committed.stdout).replace(/^/gm, '  | '))
-    throw new Failure(`The agent is stuck: see ${join(run.path, 'STUCK.md')}.`, EXIT.stuck)
+    throw new Failure(`The agent is stuck: answer ${run.path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
   }
   if (judged.refusals.length > 0) {
     report.step(ledgerText(judged))
@@ -441,6 +430,7 @@ async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, t
     const faster = await wire.push(fork, room, ref, commit, head?.tip ?? '')
     if (faster) return `Pull request of another run: ${faster.html_url}`
   }
+  if (!github) report.step(ledgerText(told.judged))
   if (!github) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
   const { title, body, draft } = page(told.judged, told.story)
   const pull = head?.pull
@@ -472,7 +462,11 @@ function inWords(error: unknown): Failure {
 
 /** A second signal does not wait: then the watchdog removes the container. */
 function interruptWith(code: ExitCode): void {
-  if (interruption.signal.aborted) process.exit(code)
+  if (interruption.signal.aborted) {
+    report.end('Interrupted at once: the container is being removed, run forklift again.', true)
+    process.exit(code)
+  }
+  report.step(`Interrupted: ending what runs, within ${GRACE_SECONDS} s (again: at once).`)
   interruption.abort(new Failure('Interrupted: the container is gone, run forklift again.', code))
 }
 

@@ -43,22 +43,27 @@ export async function lookAround(options: Options, report: Report, signal: Abort
   const answer = (it: Remote) => `${it.branch} is at ${it.tip.slice(0, 9)}`
   const origin = check('origin', ask(checkout, sh, 'origin'), answer)
   const upstream = check('upstream', ask(checkout, sh, 'upstream'), answer)
-  check('docker engine', theEngine(signal), () => 'answers')
-  const image = check('image', theImage(signal, note), id => `${IMAGE} is ${id.slice(0, 19)}`)
+  const engine = check('docker engine', theEngine(signal), () => 'answers')
+  const image = check('image', theImage(engine, signal, note), id => `${IMAGE} is ${id.slice(0, 19)}`)
   const file = openCodeFile(process.env)
   const openCode = check('OpenCode', readOpenCode(file, options, note), it => `${it.OPENCODE_MODEL}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('token', github, hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed'))
   const agreed = gitHubAgrees(github, origin, upstream, note)
-  const repository = check('GitHub', agreed, it => (it ? `${it.full_name} takes pull requests` : 'origin is on none'))
+  const repository = check('GitHub', agreed, it =>
+    it ? `${it.full_name} takes pull requests` : 'none: a branch is pushed, without a pull request',
+  )
   await Promise.allSettled([sh, ...checks.map(([, line]) => line)])
   if (options.check) {
-    const word = (line: Promise<string>) =>
-      line.then(
-        words => `ok      ${words}`,
-        error => `FAILED  ${error.message}`,
+    const told = new Set<unknown>()
+    for (const [name, line] of checks) {
+      const words = await line.then(
+        answer => `ok      ${answer}`,
+        error => (told.has(error) ? '-       see above' : `FAILED  ${error.message}`),
       )
-    for (const [name, line] of checks) report.step(`${name.padEnd(14)} ${await word(line)}`)
+      await line.catch(error => told.add(error))
+      report.step(`${name.padEnd(14)} ${words}`)
+    }
     note("a push runs the fork's own CI on upstream's new code: keep its secrets from forklift/** branches.")
   }
   for (const [, line] of checks) await line
@@ -153,17 +158,21 @@ async function theEngine(signal: AbortSignal): Promise<void> {
   if (/permission denied/i.test(info.stderr)) {
     throw new Failure('The docker engine does not let you in: add yourself to the group docker and log in again.')
   }
-  if (info.exitCode !== 0) throw new Failure('The docker engine does not answer: start it (systemctl start docker).')
+  if (info.exitCode !== 0)
+    throw new Failure(
+      `The docker engine does not answer (${firstLine(info.stderr)}): start it, or correct DOCKER_HOST.`,
+    )
   if (!/name=(rootless|userns)/.test(info.stdout)) return
   throw new Failure('This docker engine maps user ids (rootless or userns-remap): use one that does not.')
 }
 
 /** The image's id. A harness that is not the checkout's is worth a note: the container runs the image's. */
-async function theImage(signal: AbortSignal, note: (text: string) => void): Promise<string> {
+async function theImage(engine: Promise<void>, signal: AbortSignal, note: (text: string) => void): Promise<string> {
   const sh = shellIn('/', {}, { signal, nothrow: true, timeout: '30s' })
   const format = '{{.Id}} {{with .Config.Labels}}{{index . "forklift.harness"}}{{end}}'
   const image = await sh`docker image inspect --format ${format} ${IMAGE}`
   const here = visible(join(HARNESS, '..'))
+  if (image.exitCode !== 0) await engine
   if (image.exitCode !== 0) throw new Failure(`There is no image ${IMAGE}: make image in ${here}.`)
   const [id = '', label] = image.stdout.trim().split(/\s+/)
   if (label !== (await harnessDigest())) note(`the harness in the image is not this one's: make image in ${here}.`)

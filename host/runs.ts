@@ -1,7 +1,7 @@
 /** The run directories: what a run was told, how it ended, and so what was paid for already. */
 import { createHash } from 'node:crypto'
 import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { hostname, networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
@@ -92,6 +92,16 @@ async function readRun(path: string): Promise<Run | undefined> {
   return metadata && { path, metadata, agent: await read('agent'), outcome }
 }
 
+/** What the harness must know of the run (run.txt): a line `key=value` each, and the host's own addresses to reject. */
+export function factsOf({ branch, upstreamBranch, startCommit, upstreamCommit, timeLimitSeconds }: Metadata): string {
+  const names = { branch, upstream_branch: upstreamBranch, start: startCommit, upstream: upstreamCommit }
+  const facts = Object.entries({ ...names, seconds: timeLimitSeconds }).map(([key, value]) => `${key}=${value}`)
+  // They may be public ones, which the container's firewall can't know.
+  const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
+  const rejects = own.filter(({ internal }) => !internal).map(({ address }) => `reject=${address}`)
+  return [...facts, ...rejects, ''].join('\n')
+}
+
 /** A run whose agent has ended. */
 export type Finished = Run & { agent: Agent }
 
@@ -110,7 +120,7 @@ export async function unpublished(earlier: Run[], metadata: Metadata): Promise<F
 
 /** How the newest earlier run ended that answers the same question, or that had the same commits and was refused. */
 export function answerBefore(earlier: Run[], metadata: Metadata): { code: number; path: string } | undefined {
-  const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck]
+  const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck, EXIT.agentFailed]
   const codeOf = (run: Run) => (run.outcome ?? run.agent)?.exitCode ?? -1
   const run = earlier.find(it => question(it.metadata) === question(metadata) && answers.includes(codeOf(it)))
   if (!run || (codeOf(run) === EXIT.refused && !samePair(run, metadata))) return undefined

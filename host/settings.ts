@@ -39,7 +39,8 @@ export type OpenCode = v.InferOutput<typeof OpenCodeSchema>
 /** The command line. Anything unknown or unsafe is wrong usage. */
 export function parseOptions(argv: string[]): Options {
   const [word, given] = [{ type: 'string' }, { type: 'boolean' }] as const
-  const options = { model: word, variant: word, agent: word, check: given, retry: given, help: given, version: given }
+  const help = { type: 'boolean', short: 'h' } as const
+  const options = { model: word, variant: word, agent: word, check: given, retry: given, help, version: given }
   try {
     const { values } = parseArgs({ args: argv, options })
     const parsed = v.safeParse(OptionsSchema, values)

@@ -51,7 +51,8 @@ export const harmless = (text: string): string =>
 export function firstLine(words: string): string {
   const lines = words.split('\n').filter(Boolean)
   const telling = lines.find(line => /^(remote|fatal|error|ERROR|docker):/.test(line)) ?? lines[0] ?? 'no reason given'
-  return telling.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').slice(0, 300)
+  const bare = telling.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').replace(/^remote: */, '')
+  return bare.trim().slice(0, 300)
 }
 
 /** Where a run's lines go: steps and good ends to standard output, failures to standard error. */
