@@ -10,13 +10,14 @@ import { type Ended, exists, expectExit, FORKLIFT, filesBelow, makeWorld, until,
 
 setDefaultTimeout(60_000)
 
-/** A hook of origin's server that runs before it takes a push. */
-async function beforePushes(world: World, script: string): Promise<void> {
-  const hook = join(world.origin, 'hooks/pre-receive')
+/** A hook of origin's server. */
+async function hook(world: World, name: string, script: string): Promise<void> {
+  const path = join(world.origin, 'hooks', name)
   await mkdir(join(world.origin, 'hooks'), { recursive: true })
-  await writeFile(hook, `#!/bin/sh\n${script}\n`)
-  await chmod(hook, 0o755)
+  await writeFile(path, `#!/bin/sh\n${script}\n`)
+  await chmod(path, 0o755)
 }
+const beforePushes = (world: World, script: string) => hook(world, 'pre-receive', script)
 const allowPushes = (world: World) => rm(join(world.origin, 'hooks/pre-receive'))
 
 const noTrace = ({ stdout, stderr }: Ended) => expect(stdout + stderr).not.toMatch(/^\s+at |EPIPE/m)
@@ -212,6 +213,24 @@ test('a run that is interrupted while it pushes is finished by the next, without
   expect(await world.agentRuns()).toBe(1)
 })
 
+test('a run that is interrupted when the push is through is finished by the next, without another agent', async () => {
+  await using world = await makeWorld()
+  await writeFile(world.path('hold'), '')
+  await hook(world, 'post-receive', `touch ${world.root}/pushed; while [ -e ${world.root}/hold ]; do sleep 0.05; done`)
+  const started = world.start()
+  await until('the push is through', () => exists(world.path('pushed')))
+  started.child.kill('SIGTERM')
+  const interrupted = await started.ended
+  await rm(world.path('hold'))
+  expectExit(interrupted, 143)
+  const branches = await world.branches()
+  expect(branches).toHaveLength(1)
+  expectExit(await world.run(), 0)
+  expect(world.pull).toMatchObject({ state: 'open', head: branches[0] })
+  expect(await world.branches()).toEqual(branches)
+  expect(await world.agentRuns()).toBe(1)
+})
+
 // STUCK.md.
 
 test('a STUCK.md that nobody may read is one all the same', async () => {
@@ -335,16 +354,13 @@ test('a FORK.md that is a symbolic link is not followed, and that is said', asyn
   }
 })
 
-test.each(['LITERAL', 'NOGLOB', 'GLOB', 'ICASE'])(
-  'GIT_%s_PATHSPECS=1 in the environment changes nothing',
-  async kind => {
-    // Only who reads the attributes knows that these two do not conflict.
-    await using world = await makeWorld({ files: { base: { '.gitattributes': 'greeting.txt merge=union\n' } } })
-    expectExit(await world.run([], { env: { [`GIT_${kind}_PATHSPECS`]: '1' } }), 0)
-    expect((await world.lastRun()).metadata).toMatchObject({ conflicts: [] })
-    expect(world.pull).toMatchObject({ state: 'open', draft: false })
-  },
-)
+test('GIT_LITERAL_PATHSPECS=1 in the environment changes nothing', async () => {
+  // Only who reads the attributes knows that these two do not conflict.
+  await using world = await makeWorld({ files: { base: { '.gitattributes': 'greeting.txt merge=union\n' } } })
+  expectExit(await world.run([], { env: { GIT_LITERAL_PATHSPECS: '1' } }), 0)
+  expect((await world.lastRun()).metadata).toMatchObject({ conflicts: [] })
+  expect(world.pull).toMatchObject({ state: 'open', draft: false })
+})
 
 test('where there is no GitHub, a branch that a person deleted is not made again until upstream moves', async () => {
   await using world = await makeWorld({ github: false })
