@@ -430,7 +430,8 @@ async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, t
     const faster = await wire.push(fork, room, ref, commit, head?.tip ?? '')
     if (faster) return `Pull request of another run: ${faster.html_url}`
   }
-  if (!github) report.step(ledgerText(told.judged))
+  const ledger = github ? '' : ledgerText(told.judged)
+  if (ledger) report.step(ledger)
   if (!github) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
   const { title, body, draft } = page(told.judged, told.story)
   const pull = head?.pull
