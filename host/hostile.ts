@@ -6,7 +6,7 @@ import { constants } from 'node:fs'
 import { lstat, open, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Options } from 'zx/core'
-import { type Oid, openRoom, type Room, shellIn } from './git.ts'
+import { bytesOf, type Oid, openRoom, type Room, shellIn } from './git.ts'
 import { EXIT, Failure } from './outcome.ts'
 import { firstLine, visible } from './terminal.ts'
 
@@ -89,16 +89,16 @@ export async function newStuckFile(room: Room, workspace: string, known: Oid[]):
   const file = await readUntrusted(join(workspace, 'STUCK.md'), 1 << 20)
   if (!file) return undefined
   if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
-  const names = known.map(commit => `${commit}:STUCK.md`)
-  const blobs = await room.sh`printf '%s\n' ${names} | git cat-file --batch-check=${'%(objectname)'}`
-  const unix = Buffer.from(file.bytes.toString('latin1').replaceAll('\r\n', '\n'), 'latin1')
-  for (const input of [file.bytes, unix]) {
-    const { stdout: blob } = await room.sh({ input, stdio: 'pipe' })`git hash-object --no-filters --stdin`
-    if (blobs.stdout.split('\n').includes(blob.trim())) return undefined
+  for (const commit of known) {
+    // As it would be checked out: line ends and encodings may differ from what is committed.
+    const theirs = await bytesOf(sh => sh({ nothrow: true })`git cat-file --filters ${`${commit}:STUCK.md`}`, room.sh)
+    if (theirs && unix(theirs) === unix(file.bytes.toString('latin1'))) return undefined
   }
   if (file.kind === 'link') return '(STUCK.md is a link: it is not followed)'
   return preview(file.bytes.toString('utf8'))
 }
+
+const unix = (text: string): string => text.replaceAll('\r\n', '\n')
 
 /** The first lines of a STUCK.md. */
 export const preview = (text: string): string => text.slice(0, 2000).trimEnd().split(/\r?\n/).slice(0, 20).join('\n')
