@@ -22,7 +22,7 @@ import { newStuckFile, preview, readUntrusted, takeBranch } from './host/hostile
 import { containerLogOf, harnessSays, lastWords, usage } from './host/logs.ts'
 import { EXIT, type ExitCode, Failure } from './host/outcome.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from './host/page.ts'
-import { type Fork, IMAGE, lookAround, type Remote } from './host/preflight.ts'
+import { type Fork, IMAGE, lookAround, type Remote, theRulesAgree } from './host/preflight.ts'
 import { type Review, review } from './host/review.ts'
 import * as runs from './host/runs.ts'
 import { type Options, parseOptions } from './host/settings.ts'
@@ -69,6 +69,7 @@ async function main(options: Options): Promise<string> {
     const plan = await decideWhereToStart(fork, room)
     if (plan.kind === 'nothing') return nothingToDo(plan.because)
     if (plan.kind === 'propose') return await publishWithoutAgent(fork, room, plan, plan.head.tip)
+    await theRulesAgree(fork.github, fork.origin, text => report.step(`Note: ${text}`))
     await wire.theTokenMayPushWorkflows(fork, base)
     await wire.largeFilesCanBeCarried(fork)
     const isForward = await isAncestor(room, plan.start, fork.upstream.tip)
@@ -104,14 +105,11 @@ async function tidyUp(fork: Fork): Promise<void> {
 
 // --- Ask and fetch --------------------------------------------------------------------------------------------------
 
-/** Brings the remote-tracking refs of both default branches up to date; what was fetched counts, not what was listed. */
+/** Brings the remote-tracking refs of both default branches up to date. */
 async function fetchBothBranches(fork: Fork): Promise<void> {
   const both = [fork.origin, fork.upstream]
-  await Promise.all(both.map(remote => wire.fetchBranches(fork, remote, [remote.branch])))
-  const refs = both.map(({ name, branch }) => `refs/remotes/${name}/${branch}`)
-  const { stdout } = await fork.sh`git rev-parse --verify ${refs[0]} && git rev-parse --verify ${refs[1]}`
-  for (const [index, remote] of both.entries()) {
-    remote.tip = stdout.split('\n')[index] ?? remote.tip
+  await Promise.all(both.map(remote => wire.fetchDefaultBranch(fork, remote)))
+  for (const remote of both) {
     if (remote.branch !== 'main') report.step(`Note: the default branch of ${remote.name} is ${remote.branch}.`)
   }
 }
@@ -454,9 +452,13 @@ async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, t
 function inWords(error: unknown): Failure {
   if (interruption.signal.aborted) return interruption.signal.reason as Failure
   if (error instanceof Failure) return error
-  if (error instanceof ProcessOutput) return new Failure(`git or docker failed: ${firstLine(error.stderr)}.`)
+  if (error instanceof ProcessOutput) {
+    const reason = error.stderr ? firstLine(error.stderr) : `ended by ${error.signal ?? error.exitCode}`
+    return new Failure(`git or docker failed: ${reason}.`)
+  }
   const { code, path, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOSPC') return new Failure('The disk is full: free some space and run forklift again.')
+  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code ?? ''))
+    return new Failure('The disk is full: free some space and run forklift again.')
   if (code && path) return new Failure(`${path} can't be used (${code}): check its owner and its disk.`)
   return new Failure(`${message}: this was not expected, please report it.`)
 }

@@ -49,10 +49,11 @@ export async function lookAround(options: Options, report: Report, signal: Abort
   const openCode = check('OpenCode', readOpenCode(file, options, note), it => `${it.OPENCODE_MODEL}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('token', github, hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed'))
-  const agreed = gitHubAgrees(github, origin, upstream, note)
+  const agreed = gitHubAgrees(checkout, github)
   const repository = check('GitHub', agreed, it =>
     it ? `${it.full_name} takes pull requests` : 'none: a branch is pushed, without a pull request',
   )
+  if (options.check) check('rules', theRulesAgree(github, origin, note), () => 'allow what Forklift pushes')
   await Promise.allSettled([sh, ...checks.map(([, line]) => line)])
   if (options.check) {
     const told = new Set<unknown>()
@@ -74,11 +75,16 @@ export async function lookAround(options: Options, report: Report, signal: Abort
 
 async function theCheckout(report: Report, signal: AbortSignal) {
   const here = shellIn(process.cwd(), {}, { signal, nothrow: true })
-  const version = await here`git version`
+  const facts = ['--is-shallow-repository', '--show-object-format', '--path-format=absolute', '--git-path', 'objects']
+  const keys =
+    '^(remote\\.(origin|upstream)\\.url|remote\\..*\\.(promisor|partialclonefilter)|extensions\\.partialclone|core\\.sshcommand)$'
+  const [version, layout, settings] = await Promise.all([
+    here`git version`,
+    here`git rev-parse ${facts} --show-toplevel`,
+    bytesOf(sh => sh`git config -z --get-regexp ${keys}`, here),
+  ])
   const [major = 0, minor = 0] = /\d+\.\d+/.exec(version.stdout)?.[0].split('.').map(Number) ?? []
   if (major * 1000 + minor < 2038) throw new Failure('Forklift needs git 2.38 or newer: install it.')
-  const facts = ['--is-shallow-repository', '--show-object-format', '--path-format=absolute', '--git-path', 'objects']
-  const layout = await here`git rev-parse ${facts} --show-toplevel`
   const reason = firstLine(layout.stderr)
   if (layout.exitCode !== 0)
     throw new Failure(`This is no checkout of a git repository (${reason}): run forklift in your fork.`)
@@ -91,10 +97,8 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   report.name = project
   if (shallow === 'true')
     throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')
-  const keys =
-    '^(remote\\.(origin|upstream)\\.url|remote\\..*\\.(promisor|partialclonefilter)|extensions\\.partialclone|core\\.sshcommand)$'
   const inTop = shellIn(top, {}, { signal })
-  const entries = fields(await bytesOf(sh => sh({ nothrow: true })`git config -z --get-regexp ${keys}`, inTop))
+  const entries = fields(settings)
   const config = new Map(entries.map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
   const filter = 'This is a partial clone, so its objects are not all here: run forklift in a full clone.'
   if ([...config.keys()].some(key => /partialclone|promisor/.test(key))) throw new Failure(filter)
@@ -234,34 +238,38 @@ async function ask(checkout: Promise<Checkout>, shell: Promise<Shell>, name: Nam
 }
 
 /** What would make publishing fail is told before the agent is paid for. */
-async function gitHubAgrees(
-  hub: Promise<GitHub | undefined>,
-  remote: Promise<Remote>,
-  source: Promise<Remote>,
-  note: (text: string) => void,
-) {
-  const [github, origin, upstream] = await Promise.all([hub, remote, source])
+async function gitHubAgrees(checkout: Promise<Checkout>, hub: Promise<GitHub | undefined>) {
+  const [{ urls }, github] = await Promise.all([checkout, hub])
   if (!github) return undefined
-  const theirs = placeOf([upstream.web ?? ''], {})
+  const theirs = placeOf([urls.upstream.configured, urls.upstream.fetch], {})
   const mayLook = theirs?.host === github.place.host
-  const [mine, theUpstream, head, base] = await Promise.all([
+  const [mine, upstream] = await Promise.all([
     github.repository(),
     mayLook ? github.repository(theirs).catch(() => undefined) : undefined,
-    github.rulesFor(`forklift/${origin.branch}`),
-    github.rulesFor(origin.branch),
   ])
   const repository = mine.full_name
   if (mine.archived)
-    throw new Failure(`${repository} is archived, nothing can be pushed to it: unarchive it in its settings.`)
-  if (mine.permissions?.push === false)
+    throw new Failure(`${repository} is archived, nothing can be pushed: unarchive it in its settings.`)
+  if (mine.permissions?.push === false) {
     throw new Failure(`The token from ${github.token.source} may not push to ${repository}: use one that may.`)
-  if (theUpstream?.parent?.full_name === repository)
-    throw new Failure('upstream is a fork of origin, so the names are swapped: git remote rename both.')
-  const except = 'except forklift/** from it in the settings.'
-  if (head.includes('creation')) throw new Failure(`A rule of ${repository} forbids new branches: ${except}`)
-  if (head.includes('required_signatures')) {
-    throw new Failure(`A rule of ${repository} wants every commit signed, which Forklift can't do: ${except}`)
   }
-  if (base.includes('required_linear_history')) note(`a rule of ${repository} forbids merge commits: allow them.`)
-  return mine
+  if (upstream?.parent?.full_name !== repository) return mine
+  throw new Failure('upstream is a fork of origin, so the names are swapped: git remote rename both.')
+}
+
+/** The rules of the fork's branches, asked for when there is something to do. */
+export async function theRulesAgree(
+  hub: Promise<GitHub | undefined> | GitHub | undefined,
+  remote: Promise<Remote> | Remote,
+  note: (text: string) => void,
+): Promise<void> {
+  const [github, origin] = await Promise.all([hub, remote])
+  if (!github) return
+  const [head, base] = await Promise.all([github.rulesFor(`forklift/${origin.branch}`), github.rulesFor(origin.branch)])
+  const except = 'except forklift/** from it in the settings.'
+  if (head.includes('creation')) throw new Failure(`A rule of the fork forbids new branches: ${except}`)
+  if (head.includes('required_signatures')) {
+    throw new Failure(`A rule of the fork wants every commit signed, which Forklift can't do: ${except}`)
+  }
+  if (base.includes('required_linear_history')) note('a rule of the fork forbids merge commits: allow them.')
 }

@@ -372,9 +372,11 @@ async function main([startRef, upstreamRef, resultRef, ...more]: string[]): Prom
     const sh = git.shellIn(process.cwd())
     const read = async (...words: string[]) => (await sh`git rev-parse ${words}`).stdout.trimEnd()
     const commit = (ref: string) => read('--verify', '--end-of-options', `${ref}^{commit}`)
-    const [start, upstream, result] = [await commit(startRef), await commit(upstreamRef), await commit(resultRef)]
-    const objects = await read('--path-format=absolute', '--git-path', 'objects')
-    room = await git.openRoom(tmpdir(), [objects], await read('--show-object-format'))
+    const [start, upstream, result, objects, format] = await Promise.all([
+      ...([commit(startRef), commit(upstreamRef), commit(resultRef)] as const),
+      ...([read('--path-format=absolute', '--git-path', 'objects'), read('--show-object-format')] as const),
+    ])
+    room = await git.openRoom(tmpdir(), [objects], format)
     await git.useAttributesOf(room, start)
     const verdict = await review(room, { origin: start, start, upstream, result })
     const isGood = verdict.refusals.length === 0

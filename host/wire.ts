@@ -9,26 +9,21 @@ import type { Fork, Remote } from './preflight.ts'
 import * as runs from './runs.ts'
 import { firstLine } from './terminal.ts'
 
-/** Brings the remote-tracking refs of these branches to what the remote said that they are. */
-export async function fetchBranches(fork: Fork, remote: Remote, branches: string[]): Promise<void> {
-  const refs = branches.map(branch => `refs/remotes/${remote.name}/${branch}`)
-  const known = (await fork.sh`git for-each-ref --format=${'%(refname) %(objectname)'} ${refs}`).stdout.split('\n')
-  const isKnown = (branch: string) =>
-    known.includes(`refs/remotes/${remote.name}/${branch} ${remote.heads.get(branch)}`)
-  const differ = branches.filter(branch => !isKnown(branch))
-  if (differ.length === 0) return
-  fork.report.step(`Fetching ${differ.map(branch => `${remote.name}/${branch}`).join(', ')}`)
-  const refspecs = differ.map(branch => `+refs/heads/${branch}:refs/remotes/${remote.name}/${branch}`)
-  const fetched = await fetch(fork, remote.name, refspecs)
+/** Brings the remote-tracking ref of a remote's default branch up to date; what was fetched counts, not what was listed. */
+export async function fetchDefaultBranch(fork: Fork, remote: Remote): Promise<void> {
+  const name = `${remote.name}/${remote.branch}`
+  const tracking = `refs/remotes/${name}`
+  const tip = async () => (await fork.sh({ nothrow: true })`git rev-parse --verify --quiet ${tracking}`).stdout.trim()
+  if ((await tip()) === remote.tip) return
+  fork.report.step(`Fetching ${name}`)
+  const fetched = await fetch(fork, remote.name, [`+refs/heads/${remote.branch}:${tracking}`])
+  remote.tip = await tip()
   if (fetched.exitCode === 0) return
+  const reason = firstLine(fetched.stderr)
   if (/\.lock': File exists|cannot lock ref/.test(fetched.stderr)) {
-    throw new Failure(
-      `A lock file of git is in the way (${firstLine(fetched.stderr)}): remove it if no git is running.`,
-    )
+    throw new Failure(`A lock file of git is in the way (${reason}): remove it if no git is running.`)
   }
-  throw new Failure(
-    `${remote.name} could not be fetched (${firstLine(fetched.stderr)}): check the network and try again.`,
-  )
+  throw new Failure(`${remote.name} could not be fetched (${reason}): check the network and try again.`)
 }
 
 /** Fetches a branch of ours; where it is now, or undefined where it is gone meanwhile. */
