@@ -215,7 +215,7 @@ async function describeTheRun(fork: Fork, room: Room, { start }: Merge, forkMd?:
   }
 }
 
-/** FORK.md lies in the checkout, which is upstream's code too: a link in its place could name any file of the user's. */
+/** FORK.md lies in the checkout, which is upstream's code too: a link in its place could name any file of the user. */
 async function readForkMd(fork: Fork): Promise<Buffer | undefined> {
   const file = await readUntrusted(join(fork.top, 'FORK.md'), 1 << 20)
   if (file && file.kind !== 'file') report.step('Note: FORK.md is no plain file, so the agent will not see it.')
@@ -315,8 +315,8 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
 const clockFace = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 
 /**
- * `docker stop` for the grace, then removal until it is gone: a kill can miss a container that is just being made, and a
- * client that ended by itself may have left it behind.
+ * `docker stop` for the grace, then removal until it is gone: a kill can miss a container that is just being made, and
+ * a client that ended by itself may have left it behind.
  */
 async function endTheContainer(name: string, client: ProcessPromise, ended: Promise<number>, code: number | undefined) {
   if (code === EXIT.done) return

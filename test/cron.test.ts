@@ -3,29 +3,9 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { serveGit } from './doubles/git-http.ts'
-import { exists, expectExit, FORKLIFT, makeWorld, PROJECT, until } from './world.ts'
+import { cronEnvironment, exists, expectExit, FORKLIFT, make, makeWorld, until } from './world.ts'
 
 setDefaultTimeout(60_000)
-
-/** What cron gives a command, and what a test must add for its world. */
-const cronEnvironment = (env: Record<string, string | undefined>) => ({
-  HOME: env.HOME,
-  LOGNAME: 'me',
-  SHELL: '/bin/sh',
-  PATH: '/usr/bin:/bin',
-  TMPDIR: env.TMPDIR,
-  FORKLIFT_TEST_DOCKER: env.FORKLIFT_TEST_DOCKER,
-  FORKLIFT_TEST_AGENT: env.FORKLIFT_TEST_AGENT,
-  GITHUB_API_URL: env.GITHUB_API_URL,
-  GH_TOKEN: env.GH_TOKEN,
-})
-
-const make = (cwd: string, env: Record<string, string | undefined>, ...args: string[]) =>
-  Bun.spawn(['make', '--no-print-directory', '--file', join(PROJECT, 'Makefile'), ...args], {
-    cwd,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
 
 test('make run works in a fork, and from anywhere with FORK', async () => {
   await using world = await makeWorld()

@@ -1,29 +1,8 @@
 /** The line that goes into a crontab. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
-import { makeWorld, PROJECT } from './world.ts'
+import { cronEnvironment, make, makeWorld } from './world.ts'
 
 setDefaultTimeout(60_000)
-
-/** What cron gives a command, and what a test must add for its world. */
-const cronEnvironment = (env: Record<string, string | undefined>) => ({
-  HOME: env.HOME,
-  LOGNAME: 'me',
-  SHELL: '/bin/sh',
-  PATH: '/usr/bin:/bin',
-  TMPDIR: env.TMPDIR,
-  FORKLIFT_TEST_DOCKER: env.FORKLIFT_TEST_DOCKER,
-  FORKLIFT_TEST_AGENT: env.FORKLIFT_TEST_AGENT,
-  GITHUB_API_URL: env.GITHUB_API_URL,
-  GH_TOKEN: env.GH_TOKEN,
-})
-
-const make = (cwd: string, env: Record<string, string | undefined>, ...args: string[]) =>
-  Bun.spawn(['make', '--no-print-directory', '--file', join(PROJECT, 'Makefile'), ...args], {
-    cwd,
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
 
 test('the line that make cron prints works under cron’s bare PATH', async () => {
   await using world = await makeWorld({ folder: 'my forks/it’s 100% mine' })

@@ -462,3 +462,24 @@ export async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
 }
+
+/** What cron gives a command, and what a test must add for its world. */
+export const cronEnvironment = (env: Record<string, string | undefined>) => ({
+  HOME: env.HOME,
+  LOGNAME: 'me',
+  SHELL: '/bin/sh',
+  PATH: '/usr/bin:/bin',
+  TMPDIR: env.TMPDIR,
+  FORKLIFT_TEST_DOCKER: env.FORKLIFT_TEST_DOCKER,
+  FORKLIFT_TEST_AGENT: env.FORKLIFT_TEST_AGENT,
+  GITHUB_API_URL: env.GITHUB_API_URL,
+  GH_TOKEN: env.GH_TOKEN,
+})
+
+/** A target of the Makefile, started in a folder. */
+export const make = (cwd: string, env: Record<string, string | undefined>, ...args: string[]) =>
+  Bun.spawn(['make', '--no-print-directory', '--file', join(PROJECT, 'Makefile'), ...args], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
