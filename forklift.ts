@@ -76,7 +76,7 @@ async function main(options: Options): Promise<string> {
     if (isForward)
       report.step('The fork has nothing of its own to merge: upstream is taken as it is, without the agent.')
     if (isForward) return await publishWithoutAgent(fork, room, plan, fork.upstream.tip)
-    await useAttributesOf(room, plan.start)
+    if (plan.start !== fork.origin.tip) await useAttributesOf(room, plan.start)
     const forkMd = await readForkMd(fork)
     const metadata = await describeTheRun(fork, room, plan, forkMd)
     const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)

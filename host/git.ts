@@ -105,6 +105,8 @@ export const quoteAlternate = (path: string): string => `"${path.replace(/[\\"]/
  * reads them from the work tree alone.
  */
 export async function useAttributesOf(room: Room, commit: Oid): Promise<void> {
+  // Those of a commit that was asked for before would count on where this one has none.
+  await room.sh`git ls-files -z | xargs -0 rm -f; git read-tree --empty`
   const taken = await room.sh({ nothrow: true })`git checkout --quiet ${commit} -- ${':(glob)**/.gitattributes'}`
   if (taken.exitCode !== 0 && !/did not match any file/.test(taken.stderr)) throw taken
 }
