@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { page } from '../host/page.ts'
 import type { Review } from '../host/review.ts'
 import { type History, makeHistory, type Tree, text } from './histories.ts'
+import { type Random, randomFrom } from './random.ts'
 
 const SEEDS = Number(process.env.REPLAY_SEEDS ?? 16)
 const NAMES = [
@@ -19,20 +20,6 @@ const NAMES = [
   'docs/j',
   'k',
 ]
-
-/** A small generator with a seed (mulberry32): the same numbers on every machine. */
-function randomFrom(seed: number) {
-  let state = seed * 0x9e3779b9
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-  const below = (limit: number) => Math.floor(next() * limit)
-  return { below, chance: (part: number) => next() < part, pick: <T>(list: T[]): T => list[below(list.length)] as T }
-}
-type Random = ReturnType<typeof randomFrom>
 
 const contentOf = (file: Tree[string] | undefined): string => (typeof file === 'string' ? file : '')
 
