@@ -41,8 +41,10 @@ async function measure(size: Size): Promise<void> {
   await workspace(world, size)
   console.error(`${size.name}: judgement and page`)
   await judgement(world, size)
-  console.error(`${size.name}: a whole run, and nothing to do`)
   await world.agent('good')
+  console.error(`${size.name}: a whole run without its agent`)
+  await besideTheAgent(world, size)
+  console.error(`${size.name}: a whole run, and nothing to do`)
   memory(size, await wholeRun(world))
   await nothingToDo(world, size, 'upstream is in the open pull request')
   await world.github.merge(world.pull.number)
@@ -93,7 +95,8 @@ function slowly(target: string): AsyncDisposable & { url: string } {
     async fetch(request) {
       await Bun.sleep(DELAY)
       const { pathname, search } = new URL(request.url)
-      return fetch(`${target}${pathname}${search}`, { method: request.method, headers: request.headers })
+      const body = request.method === 'GET' ? null : await request.arrayBuffer()
+      return fetch(`${target}${pathname}${search}`, { method: request.method, headers: request.headers, body })
     },
   })
   return { url: `http://127.0.0.1:${server.port}`, [Symbol.asyncDispose]: () => server.stop(true) }
@@ -122,8 +125,76 @@ async function workspace(world: World, { name }: Size): Promise<void> {
   row('making the workspace', name, forklift, '`git clone --no-hardlinks`', noHardlinks)
 }
 
-async function betweenSteps(world: World, from: string, to: string): Promise<{ wall: number }> {
-  const child = Bun.spawn([FORKLIFT], { cwd: world.checkout, env: world.env, stdio: ['ignore', 'pipe', 'ignore'] })
+/** All of a run but the agent's time, against the commands that any tool would have to run, as one would type them. */
+async function besideTheAgent(world: World, { name }: Size): Promise<void> {
+  await using server = serveGit(world.path('servers'), { delay: DELAY })
+  await world.reachable({ 'https://github.com/': `${server.url}/` })
+  await using api = slowly(world.github.url)
+  const env = { ...world.env, GITHUB_API_URL: api.url }
+  const [work, tracking] = [world.path('tmp/work'), 'refs/remotes/upstream/main']
+  const begin = await world.git('merge-base', 'origin/main', 'upstream/main')
+  const forget = async () => {
+    for (const { head } of world.github.pulls.splice(0))
+      await git(world.origin, 'update-ref', '-d', `refs/heads/${head}`)
+    await world.git('update-ref', tracking, begin)
+    await rm(world.runsFolder, { recursive: true, force: true })
+    await rm(work, { recursive: true, force: true })
+  }
+  const shell = (script: string) => time(['bash', '-euc', script], { cwd: world.checkout, env })
+  const ask = (method: string, path: string, body?: object) =>
+    fetch(`${api.url}/repos/me/fork${path}`, {
+      method,
+      headers: { authorization: `token ${world.github.token}`, 'user-agent': 'bench' },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+  const before = `
+    git ls-remote --symref origin >/dev/null & git ls-remote --symref upstream >/dev/null & wait
+    git fetch --quiet --no-tags upstream
+    git merge-tree --write-tree -z origin/main upstream/main >/dev/null || true
+    git init --quiet --template= ${work}; at=$(git rev-parse origin/main)
+    git rev-parse origin/main upstream/main | GIT_OBJECT_DIRECTORY=${work}/.git/objects \\
+      GIT_ALTERNATE_OBJECT_DIRECTORIES=$PWD/.git/objects \\
+      git pack-objects --revs --quiet --delta-base-offset ${work}/.git/objects/pack/pack >/dev/null
+    echo "$at refs/heads/main" >${work}/.git/packed-refs
+    git rev-parse upstream/main >${work}/.git/upstream
+    cd ${work}; git -c checkout.workers=0 checkout --quiet --force
+    [ "$(id -u)" != 0 ] || chown -R 1000:1000 .`
+  const after = `
+    git fetch --quiet --no-tags ${work} +refs/heads/main:refs/bench/result
+    tree=$(git merge-tree --write-tree -z origin/main upstream/main | head -z -n 1 | tr -d '\\0') || true
+    for to in origin/main upstream/main refs/bench/result; do git diff-tree -r -z --no-renames $tree $to >/dev/null & done; wait
+    git show --remerge-diff --format= refs/bench/result >/dev/null
+    git log --format=%s upstream/main --not origin/main >/dev/null
+    git push --quiet origin refs/bench/result:refs/heads/forklift/main-20260101_000000
+    git update-ref -d refs/bench/result; git update-ref -d refs/remotes/origin/forklift/main-20260101_000000`
+  const { forklift, bare } = await inTurns(SLOW, {
+    forklift: async () => {
+      await forget()
+      const begun = performance.now()
+      const { wall } = await betweenSteps(world, 'The agent merges', 'Judging the result', env)
+      return { wall: performance.now() - begun - wall, cpu: 0 }
+    },
+    bare: async () => {
+      await forget()
+      const begun = performance.now()
+      const [prepared] = await Promise.all([shell(before), ask('GET', ''), ask('GET', '/pulls?state=open')])
+      const atWork = performance.now()
+      await shell(`cd ${work}; git config --global safe.directory '*'; git -c user.name=A -c user.email=a@b merge --quiet "$(cat .git/upstream)" >/dev/null ||
+        { git diff --name-only --diff-filter=U | xargs sed -i -E '/^(<{7}|={7}|>{7})( |$)/d'
+          git -c user.name=A -c user.email=a@b commit --quiet --all --message Merge; }`)
+      const merged = performance.now()
+      await shell(after)
+      await ask('POST', '/pulls', { title: 'Merge', head: 'forklift/main-20260101_000000', base: 'main', body: '' })
+      return { wall: performance.now() - begun - (merged - atWork), cpu: prepared.cpu }
+    },
+  })
+  row('a whole run without its agent', name, forklift, 'the commands that it takes', bare, '< 1.1')
+  await forget()
+  await world.reachable({ 'https://github.com/': `${world.root}/servers/` })
+}
+
+async function betweenSteps(world: World, from: string, to: string, env = world.env): Promise<{ wall: number }> {
+  const child = Bun.spawn([FORKLIFT], { cwd: world.checkout, env, stdio: ['ignore', 'pipe', 'ignore'] })
   let [text, begun, ended] = ['', 0, 0]
   for await (const bytes of child.stdout) {
     text += Buffer.from(bytes).toString()
