@@ -12,7 +12,7 @@ BUN_VERSION := 1.4.5
 BIN := $(HOME)/.local/bin
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo image test test-e2e bench check install cron clean bun runtime tools linters
+.PHONY: help run demo image test test-e2e bench check install cron clean bun runtime tools programs
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current. Targets:'
@@ -40,7 +40,7 @@ test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode 
 bench: tools ## measure what Forklift costs beside the bare git commands (about 5 minutes)
 	@cd -- '$(HERE)' && bun bench/run.ts
 
-check: tools linters ## check types, lint, format and shell scripts
+check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && node_modules/.bin/tsc --noEmit
 	@cd -- '$(HERE)' && echo 'lint and format' && node_modules/.bin/biome ci --error-on-warnings .
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
@@ -78,7 +78,8 @@ tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { bun install --silent --frozen-lockfile \
 	  && touch node_modules/.to-run node_modules/.to-test; }
 
-linters:
-	@for tool in shellcheck shfmt; do command -v $$tool >/dev/null && continue; \
+# For the checks, and for the one test that needs the real git-lfs.
+programs:
+	@for tool in shellcheck shfmt git-lfs; do command -v $$tool >/dev/null && continue; \
 	  { [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; } || { echo "$$tool is missing: install it with your package manager"; exit 1; }; \
 	  echo "Installing $$tool"; apt-get update -qq; apt-get install -y -qq --no-install-recommends $$tool >/dev/null; done

@@ -8,17 +8,8 @@ import { appendFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProcessOutput, type ProcessPromise } from 'zx/core'
-import {
-  mergeTree,
-  type Oid,
-  OWN_CONFIG,
-  openRoom,
-  quoteAlternate,
-  type Room,
-  shellIn,
-  useAttributesOf,
-} from './host/git.ts'
-import { newStuckFile, preview, readUntrusted, takeBranch } from './host/hostile.ts'
+import { type Oid, OWN_CONFIG, openRoom, type Room, shellIn } from './host/git.ts'
+import { newStuckFile, preview, readForkMd, takeBranch } from './host/hostile.ts'
 import { containerLogOf, harnessSays, lastWords, usage } from './host/logs.ts'
 import { EXIT, type ExitCode, Failure } from './host/outcome.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from './host/page.ts'
@@ -27,8 +18,9 @@ import { type Review, review } from './host/review.ts'
 import * as runs from './host/runs.ts'
 import { type Options, parseOptions } from './host/settings.ts'
 import { type Head, headAsItIsNow, isAncestor, type Plan, whereToStart } from './host/start.ts'
-import { firstLine, Report, visiblePath } from './host/terminal.ts'
+import { clockFace, firstLine, Report } from './host/terminal.ts'
 import * as wire from './host/wire.ts'
+import { fill, namesStayApart, takeUntidyFilesAsTheyAre } from './host/workspace.ts'
 import { version } from './package.json'
 
 const HELP = `forklift: brings upstream's new commits into this fork as a pull request.
@@ -59,13 +51,11 @@ async function main(options: Options): Promise<string> {
   if (options.check) report.begin()
   const fork = await lookAround(options, report, interruption.signal)
   if (options.check) return 'Everything is ready.'
-  await tidyUp(fork)
-  await fetchBothBranches(fork)
-  const base = await mergeBase(fork)
+  await Promise.all([tidyUp(fork), wire.forgetWhatIsGone(fork), fetchBothBranches(fork)])
+  const [base] = await Promise.all([mergeBase(fork), sayWhatIsUnpushed(fork)])
   if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`)
   const room = await openRoom(fork.state, [fork.objects], fork.format, { signal: interruption.signal })
   try {
-    await useAttributesOf(room, fork.origin.tip)
     const plan = await decideWhereToStart(fork, room)
     if (plan.kind === 'nothing') return nothingToDo(plan.because)
     if (plan.kind === 'propose') return await publishWithoutAgent(fork, room, plan, plan.head.tip)
@@ -76,8 +66,7 @@ async function main(options: Options): Promise<string> {
     if (isForward)
       report.step('The fork has nothing of its own to merge: upstream is taken as it is, without the agent.')
     if (isForward) return await publishWithoutAgent(fork, room, plan, fork.upstream.tip)
-    if (plan.start !== fork.origin.tip) await useAttributesOf(room, plan.start)
-    const forkMd = await readForkMd(fork)
+    const forkMd = await readForkMd(fork.top, room, plan.start, text => report.step(`Note: ${text}`))
     const metadata = await describeTheRun(fork, room, plan, forkMd)
     const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
     const dropped = fork.github ? undefined : runs.branchGone(earlier, metadata, fork.origin.heads)
@@ -91,7 +80,11 @@ async function main(options: Options): Promise<string> {
   }
 }
 
-const nothingToDo = (because: string): string => `Nothing to do: ${because}.`
+function nothingToDo(because: string): string {
+  interruption.signal.throwIfAborted()
+  return `Nothing to do: ${because}.`
+}
+
 const nameOf = (remote: Remote): string => `${remote.name}/${remote.branch}`
 const now = (): string => new Date().toISOString()
 
@@ -122,29 +115,21 @@ async function mergeBase({ sh, origin, upstream }: Fork): Promise<Oid> {
   throw new Failure(`${pair} have no common ancestor: check the URL of upstream (git remote -v).`)
 }
 
+async function sayWhatIsUnpushed({ sh, origin: { branch } }: Fork): Promise<void> {
+  const local = `refs/remotes/origin/${branch}..refs/heads/${branch}`
+  const ahead = (await sh({ nothrow: true })`git rev-list --count ${local}`).stdout.trim()
+  if (ahead > '0') report.step(`Note: ${ahead} unpushed commits on ${branch} are not part of this run.`)
+}
+
 // --- Where to start, and whether ------------------------------------------------------------------------------------
 
 async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
   const { origin, upstream, github } = fork
-  await room.sh`git update-ref refs/heads/origin ${origin.tip}; git update-ref refs/heads/upstream ${upstream.tip}`
-  const local = `refs/remotes/origin/${origin.branch}..refs/heads/${origin.branch}`
-  const ahead = (await fork.sh({ nothrow: true })`git rev-list --count ${local}`).stdout.trim()
-  if (ahead > '0') report.step(`Note: ${ahead} unpushed commits on ${origin.branch} are not part of this run.`)
-  const prefix = `forklift/${origin.branch}-`
-  const isOurs = (ref: string) => ref.startsWith(prefix) && /^\d{8}_\d{6}$/.test(ref.slice(prefix.length))
-  const pulls = async (state: 'open' | 'closed') => (await github?.pulls({ state, base: origin.branch })) ?? []
-  const [open, closed] = await Promise.all([pulls('open'), pulls('closed')])
-  const heads: Head[] = []
-  for (const ref of [...origin.heads.keys()].filter(isOurs).sort().reverse().slice(0, 20)) {
-    const pull = open.find(it => it.head.ref === ref)
-    const hasEnded = !pull && (await github?.pullsFrom(ref, origin.branch, 'all'))?.length
-    const tip = hasEnded ? undefined : await wire.fetchHead(fork, ref)
-    if (tip) heads.push({ ref, tip, ...(pull && { pull }) })
-  }
+  const pulls = await fork.pulls
+  const heads = await wire.fetchOurHeads(fork, pulls)
+  const closed = pulls.closed.filter(pull => wire.isOurs(pull.head.ref)).slice(0, 20)
   const fetchCommit = (oid: Oid) => wire.commitIsHere(fork, oid)
-  const ended = closed.filter(pull => isOurs(pull.head.ref)).slice(0, 20)
-  const tips = { origin: origin.tip, upstream: upstream.tip }
-  return await whereToStart({ room, github, ...tips, heads, closed: ended, fetchCommit })
+  return await whereToStart({ room, github, origin: origin.tip, upstream: upstream.tip, heads, closed, fetchCommit })
 }
 
 // --- Run directory --------------------------------------------------------------------------------------------------
@@ -165,7 +150,8 @@ async function mergeWithTheAgent(fork: Fork, room: Room, plan: Merge, described:
 
 async function publishEarlier(fork: Fork, room: Room, plan: Merge, run: runs.Finished): Promise<string> {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
-  const file = run.outcome ? 'published' : 'outcome'
+  // A disk that was full may have left half of one.
+  const file = (await runs.exists(join(run.path, 'outcome.json'))) ? 'published' : 'outcome'
   return await recordTheEnd(run, file, outcome => judgeAndPublish(fork, room, plan, run, outcome))
 }
 
@@ -191,35 +177,25 @@ async function recordTheEnd(
 
 async function describeTheRun(fork: Fork, room: Room, { start }: Merge, forkMd?: Buffer): Promise<runs.Metadata> {
   const { origin, upstream, openCode } = fork
-  const conflicts = new Map<string, runs.Metadata['conflicts'][number]>()
-  for (const { path, oid, stage } of (await mergeTree(room, start, upstream.tip)).stages) {
-    const conflict = conflicts.get(path) ?? { path: visiblePath(path), base: '', ours: '', theirs: '' }
-    conflicts.set(path, { ...conflict, [({ 1: 'base', 2: 'ours', 3: 'theirs' } as const)[stage]]: oid })
-  }
   return {
-    ...{ version, origin: origin.url, upstream: upstream.url, branch: origin.branch, upstreamBranch: upstream.branch },
-    ...{
-      originCommit: origin.tip,
-      startCommit: start,
-      upstreamCommit: upstream.tip,
-      conflicts: [...conflicts.values()],
-    },
-    ...{
-      forkMd: forkMd ? runs.sha256(forkMd) : null,
-      image: fork.image,
-      container: '',
-      timeLimitSeconds: fork.seconds,
-    },
-    ...{ model: openCode.OPENCODE_MODEL, variant: openCode.OPENCODE_VARIANT, agent: openCode.OPENCODE_AGENT },
+    version,
+    origin: origin.url,
+    upstream: upstream.url,
+    branch: origin.branch,
+    upstreamBranch: upstream.branch,
+    originCommit: origin.tip,
+    startCommit: start,
+    upstreamCommit: upstream.tip,
+    conflicts: await runs.conflictsBetween(room, start, upstream.tip),
+    forkMd: forkMd ? runs.sha256(forkMd) : null,
+    image: fork.image,
+    container: '',
+    model: openCode.OPENCODE_MODEL,
+    variant: openCode.OPENCODE_VARIANT,
+    agent: openCode.OPENCODE_AGENT,
+    timeLimitSeconds: fork.seconds,
     startedAt: now(),
   }
-}
-
-/** FORK.md lies in the checkout, which is upstream's code too: a link in its place could name any file of the user. */
-async function readForkMd(fork: Fork): Promise<Buffer | undefined> {
-  const file = await readUntrusted(join(fork.top, 'FORK.md'), 1 << 20)
-  if (file && file.kind !== 'file') report.step('Note: FORK.md is no plain file, so the agent will not see it.')
-  return file?.kind === 'file' ? file.bytes : undefined
 }
 
 /** An earlier run whose result was never published. Where one ended without a result, it is not paid for again. */
@@ -245,19 +221,16 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run, forkMd?: 
   const { branch, upstreamBranch, startCommit: start, upstreamCommit: upstream } = run.metadata
   const sh = shellIn(workspace, OWN_CONFIG, { signal: interruption.signal })
   await sh`git init --quiet --template= --object-format=${fork.format} --initial-branch=${branch}`
+  await namesStayApart(sh, room, start, upstream)
   const onHistory = [`--merged=${fork.origin.tip}`, `--merged=${upstream}`, '--format=%(objectname) %(refname)']
   const { stdout: tags } = await fork.sh`git for-each-ref ${onHistory} refs/tags`
-  const wanted = `${start}\n${upstream}\n${tags.replace(/ .*/g, '')}`
-  const objects = join(workspace, '.git/objects')
-  await report.follow(room.sh({ input: wanted, stdio: 'pipe', signal: interruption.signal })`
-    GIT_OBJECT_DIRECTORY=${objects} GIT_ALTERNATE_OBJECT_DIRECTORIES=${quoteAlternate(room.objects)} \
-    git pack-objects --revs ${report.counting} --delta-base-offset ${`${objects}/pack/pack`}`)
   const refs = `${start} refs/heads/${branch}\n${upstream} refs/remotes/upstream/${upstreamBranch}\n`
   await writeFile(join(workspace, '.git/packed-refs'), refs + tags)
-  const settings = ['-c', 'core.logAllRefUpdates=false', '-c', 'checkout.workers=0']
-  await report.follow(sh`git ${settings} checkout ${report.counting} --force`)
+  await mkdir(join(workspace, '.git/info'))
+  const wanted = `${start}\n${upstream}\n${tags.replace(/ .*/g, '')}`
+  await fill(workspace, wanted, room, report, interruption.signal)
+  await takeUntidyFilesAsTheyAre(workspace, sh)
   const inStart = (await room.sh({ nothrow: true })`git cat-file -e ${`${start}:FORK.md`}`).exitCode === 0
-  await mkdir(join(workspace, '.git/info'), { recursive: true })
   await writeFile(join(workspace, '.git/info/exclude'), inStart ? '/STUCK.md\n' : '/STUCK.md\n/FORK.md\n')
   if (forkMd) await writeFile(join(state, 'fork-context.md'), forkMd)
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
@@ -302,32 +275,36 @@ async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
   const timeIsUp = sleep(limit * 1000, undefined, { signal }).catch(() => undefined)
   const code = await Promise.race([ended, timeIsUp])
   over.abort()
-  await endTheContainer(name, client, ended, code)
+  const last = await endTheContainer(name, client, ended, code)
   clearInterval(clock)
   watchdog.stdin.end('over\n')
-  interruption.signal.throwIfAborted()
+  // An interruption may meet an agent that has just ended well: what is paid for is kept.
+  const isFinished = interruption.signal.aborted && last === EXIT.done
+  if (!isFinished) interruption.signal.throwIfAborted()
   if (code === 125) throw new Failure(`docker did not start the container (${await lastWords(run)}): see ${log}.`)
-  const agent = { exitCode: code ?? EXIT.timedOut, seconds: seconds(), ...(await usage(run)) }
+  const exitCode = isFinished ? EXIT.done : (code ?? EXIT.timedOut)
+  const agent = { exitCode, seconds: seconds(), ...(await usage(run)) }
   await runs.record(run.path, 'agent', agent)
+  interruption.signal.throwIfAborted()
   return agent
 }
 
-const clockFace = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
-
 /**
  * `docker stop` for the grace, then removal until it is gone: a kill can miss a container that is just being made, and
- * a client that ended by itself may have left it behind.
+ * a client that ended by itself may have left it behind. Gives the client's exit code, where it has one in the end.
  */
 async function endTheContainer(name: string, client: ProcessPromise, ended: Promise<number>, code: number | undefined) {
-  if (code === EXIT.done) return
+  if (code === EXIT.done) return code
   const docker = shellIn('/', {}, { nothrow: true, timeout: `${GRACE_SECONDS + 10}s` })
-  if (code !== undefined) return void (await docker`docker rm --force ${name}`)
-  await docker`docker stop ${name}`
+  await (code === undefined ? docker`docker stop ${name}` : docker`docker rm --force ${name}`)
+  if (code !== undefined) return code
   for (let attempt = 0; attempt < 10; attempt++) {
-    if ((await Promise.race([ended, sleep(1000)])) !== undefined) return
+    const end = await Promise.race([ended, sleep(1000)])
+    if (end !== undefined) return end
     await docker`docker rm --force ${name}`
   }
   await client.kill('SIGKILL')
+  return undefined
 }
 
 /** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
@@ -360,7 +337,8 @@ async function judgeAndPublish(
   await theAgentEndedWell(room, run)
   report.step('Judging the result')
   const { branch, startCommit: start, upstreamCommit: upstream } = run.metadata
-  const result = await takeBranch(room, runs.workspaceOf(run), branch, fork.format, { signal: interruption.signal })
+  const left = { workspace: runs.workspaceOf(run), branch, format: fork.format, known: [start, upstream] }
+  const result = await takeBranch(room, left, { signal: interruption.signal })
   outcome.result = result
   const judged = await review(room, { origin: fork.origin.tip, start, upstream, result })
   if (judged.stuck) {
@@ -414,12 +392,23 @@ function storyOf({ origin, upstream, github, repository }: Fork, plan: Publishab
   return { ...branches, origin: github?.place.web, upstream: upstream.web, buttons, leftBehind }
 }
 
+/** The branch to push to; undefined where a new one is due. A person may have merged or closed it meanwhile. */
+async function theHeadNow(fork: Fork, { head: before }: Publishable): Promise<Head | undefined> {
+  const { github, origin } = fork
+  const head = github ? await headAsItIsNow(github, origin.branch, before) : before
+  const address = before?.pull?.html_url
+  if (head === 'closed')
+    throw new Failure(
+      `A person closed ${address} while the agent worked: nothing was pushed. Run forklift for a new one.`,
+    )
+  if (head || !before || (await wire.hasNow(fork, origin, before.tip))) return head
+  throw new Failure(`${address} was squashed while the agent worked, so this no longer fits it: run forklift again.`)
+}
+
 async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, told: Told): Promise<string> {
   const { origin, github } = fork
   report.begin()
-  const head = github ? await headAsItIsNow(github, origin.branch, plan.head) : plan.head
-  const closed = `A person closed ${plan.head?.pull?.html_url} while the agent worked: nothing was pushed.`
-  if (head === 'closed') throw new Failure(`${closed} Run forklift for a new one.`)
+  const head = await theHeadNow(fork, plan)
   const ref = head?.ref ?? (await wire.newBranch(fork))
   told.outcome.branch = ref
   if (plan.kind === 'merge') {
@@ -452,13 +441,14 @@ async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, t
 function inWords(error: unknown): Failure {
   if (interruption.signal.aborted) return interruption.signal.reason as Failure
   if (error instanceof Failure) return error
+  const full = new Failure('The disk is full: free some space and run forklift again.')
   if (error instanceof ProcessOutput) {
+    if (/No space left|Out of diskspace|quota exceeded/i.test(error.stderr)) return full
     const reason = error.stderr ? firstLine(error.stderr) : `ended by ${error.signal ?? error.exitCode}`
     return new Failure(`git or docker failed: ${reason}.`)
   }
   const { code, path, message } = error as NodeJS.ErrnoException
-  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code ?? ''))
-    return new Failure('The disk is full: free some space and run forklift again.')
+  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code ?? '')) return full
   if (code && path) return new Failure(`${path} can't be used (${code}): check its owner and its disk.`)
   return new Failure(`${message}: this was not expected, please report it.`)
 }
@@ -470,7 +460,7 @@ function interruptWith(code: ExitCode): void {
     process.exit(code)
   }
   report.step(`Interrupted: ending what runs, within ${GRACE_SECONDS} s (again: at once).`)
-  interruption.abort(new Failure('Interrupted: the container is gone, run forklift again.', code))
+  interruption.abort(new Failure('Interrupted: nothing is left running, run forklift again.', code))
 }
 
 async function run(argv: string[]): Promise<void> {

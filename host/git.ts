@@ -2,7 +2,8 @@
  * Git as Forklift runs it: never asking, never paging, never taking words for options, and, where a verdict is made,
  * in a repository of our own that knows nothing of the user's configuration.
  */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { type SpawnOptions, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { $, type Options, type ProcessOutput, type Shell } from 'zx/core'
@@ -31,6 +32,8 @@ const NEVER_ASK = {
   GCM_INTERACTIVE: 'never',
   GIT_NO_REPLACE_OBJECTS: '1',
   GIT_NO_LAZY_FETCH: '1',
+  // No file: an existing one, even empty, gets advice.
+  GIT_GRAFT_FILE: '/dev/null/none',
   GIT_OPTIONAL_LOCKS: '0',
   // A server that says nothing for a minute has stalled.
   GIT_HTTP_LOW_SPEED_LIMIT: '1',
@@ -44,7 +47,19 @@ export const OWN_CONFIG = {
   GIT_CONFIG_COUNT: '0',
   GIT_CONFIG_PARAMETERS: '',
   GIT_ATTR_NOSYSTEM: '1',
+  // The workspace's list of refs is written by hand.
+  GIT_DEFAULT_REF_FORMAT: 'files',
 }
+
+/**
+ * After an interruption nothing more is begun: node would start the command and end it a moment later, or too late. And
+ * a command that ends before it has read its input tells why by its exit code, not by a broken pipe.
+ */
+const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOptions) => {
+  const child = spawn(options.signal?.aborted ? 'kill $$' : command, args, options)
+  child.stdin?.on('error', () => undefined)
+  return child
+}) as typeof spawn
 
 /** zx for one folder, with the environment that git needs to run unattended. */
 export function shellIn(
@@ -59,6 +74,7 @@ export function shellIn(
     // A process group of its own, so that an interruption ends what git started, too, and nothing can ask on the terminal.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
+    spawn: spawnUnlessAborted,
     ...options,
     env: { ...inherited, ...NEVER_ASK, ...env },
   }) as Shell
@@ -74,8 +90,8 @@ export async function bytesOf(run: (shell: Shell) => PromiseLike<ProcessOutput>,
 /** Splits git's `-z` output. */
 export const fields = (output: string): string[] => output.split('\0').slice(0, -1)
 
-/** A repository of our own to judge in: {@link openRoom}. */
-export type Room = { path: string; objects: string; sh: Shell; close: () => Promise<void> }
+/** A repository of our own to judge in: {@link openRoom}. `attributesOf` is the commit whose .gitattributes count. */
+export type Room = { path: string; objects: string; sh: Shell; close: () => Promise<void>; attributesOf?: Oid }
 
 /**
  * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
@@ -89,30 +105,53 @@ export async function openRoom(
 ): Promise<Room> {
   await mkdir(parent, { recursive: true })
   const path = await mkdtemp(join(parent, `scratch-${hostname()}-${process.pid}-`))
-  const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path }, options)
-  await sh`git init --quiet --template= --object-format=${format}`
   const objects = join(path, '.git/objects')
-  await mkdir(join(objects, 'info'), { recursive: true })
-  await writeFile(join(objects, 'info/alternates'), `${borrowed.map(quoteAlternate).join('\n')}\n`)
-  return { path, objects, sh, close: () => rm(path, { recursive: true, force: true }) }
+  const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path }, options)
+  const room = { path, objects, sh, close: () => rm(path, { recursive: true, force: true }) }
+  try {
+    await sh`git init --quiet --template= --object-format=${format}`
+    await mkdir(join(objects, 'info'), { recursive: true })
+    const lenders = await Promise.all(borrowed.map(from => lendersOf(from, sh)))
+    const alternates = [...lenders.flat(), ...borrowed.map(quoteInC)]
+    await writeFile(join(objects, 'info/alternates'), `${alternates.join('\n')}\n`)
+    return room
+  } catch (error) {
+    await room.close()
+    throw error
+  }
 }
 
-/** Git reads a line that starts with a double quote as a C string, and one that starts with # as a comment. */
-export const quoteAlternate = (path: string): string => `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
+/** What an object folder borrows from, the deepest first: git follows a chain of them only so far. Quoted as in C. */
+async function lendersOf(objects: string, sh: Shell): Promise<string[]> {
+  const borrows = await stat(join(objects, 'info/alternates')).catch(() => undefined)
+  if (!borrows) return []
+  const counted = await sh`GIT_OBJECT_DIRECTORY=${objects} git count-objects -v`
+  return [...counted.stdout.matchAll(/^alternate: (.+)$/gm)].map(([, lender = '']) => lender).reverse()
+}
+
+/** A string as in C: where git reads a list of names, a line that starts with a double quote is one. */
+export const quoteInC = (path: string): string => `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
 /**
- * Lets the .gitattributes of a commit count in the room, as they count where the commit is checked out: merge-tree
- * reads them from the work tree alone.
+ * Lets the .gitattributes of a commit count in the room, as they count where the commit is checked out: git reads them
+ * from the work tree alone.
  */
 export async function useAttributesOf(room: Room, commit: Oid): Promise<void> {
-  // Those of a commit that was asked for before would count on where this one has none.
-  await room.sh`git ls-files -z | xargs -0 rm -f; git read-tree --empty`
-  const taken = await room.sh({ nothrow: true })`git checkout --quiet ${commit} -- ${':(glob)**/.gitattributes'}`
+  if (room.attributesOf === commit) return
+  // Those of the commit before would count on where this one has none.
+  const taken = await room.sh({ nothrow: true })`
+    if test -e .git/index; then git ls-files -z | xargs -0 rm -f; git read-tree --empty; fi
+    git checkout --quiet ${commit} -- ${':(glob)**/.gitattributes'}`
   if (taken.exitCode !== 0 && !/did not match any file/.test(taken.stderr)) throw taken
+  room.attributesOf = commit
 }
 
-/** The automatic merge of two commits. Throws where git can't tell (no common ancestor, a missing object). */
+/**
+ * The automatic merge of two commits, by the attributes of ours, as where ours is checked out. Throws where git can't
+ * tell (no common ancestor, a missing object). One at a time in a room.
+ */
 export async function mergeTree(room: Room, ours: Oid, theirs: Oid): Promise<Merge> {
+  await useAttributesOf(room, ours)
   const output = await bytesOf(async sh => {
     const merge = await sh({ nothrow: true })`git merge-tree --write-tree -z ${ours} ${theirs}`
     // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.

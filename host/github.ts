@@ -95,9 +95,11 @@ export async function credentialHelper(
   const answer = 'printf "username=x-access-token\\npassword=%s\\n" "$FORKLIFT_GIT_TOKEN"'
   const key = `credential.${protocol}//${host}.helper`
   return {
-    ...{ FORKLIFT_GIT_TOKEN: token.value, GIT_CONFIG_COUNT: String(next + 2) },
-    ...{ [`GIT_CONFIG_KEY_${next}`]: key, [`GIT_CONFIG_VALUE_${next}`]: '' },
-    ...{ [`GIT_CONFIG_KEY_${next + 1}`]: key },
+    FORKLIFT_GIT_TOKEN: token.value,
+    GIT_CONFIG_COUNT: String(next + 2),
+    [`GIT_CONFIG_KEY_${next}`]: key,
+    [`GIT_CONFIG_VALUE_${next}`]: '',
+    [`GIT_CONFIG_KEY_${next + 1}`]: key,
     [`GIT_CONFIG_VALUE_${next + 1}`]: `!f() { test "$1" = get && ${answer}; }; f`,
   }
 }
@@ -117,19 +119,25 @@ async function askHelpers(protocol: string, host: string, sh: Shell): Promise<st
 const yes = v.optional(v.boolean(), true)
 const Named = v.object({ full_name: v.string() })
 const RepositorySchema = v.object({
-  ...{ full_name: v.string(), archived: v.optional(v.boolean(), false), parent: v.optional(Named) },
-  ...{ permissions: v.optional(v.object({ push: v.boolean() })) },
-  ...{ allow_merge_commit: yes, allow_squash_merge: yes, allow_rebase_merge: yes },
+  full_name: v.string(),
+  archived: v.optional(v.boolean(), false),
+  parent: v.optional(Named),
+  permissions: v.optional(v.object({ push: v.boolean() })),
+  allow_merge_commit: yes,
+  allow_squash_merge: yes,
+  allow_rebase_merge: yes,
 })
 const OidSchema = v.pipe(v.string(), v.regex(/^[0-9a-f]{40,64}$/))
 const PullSchema = v.object({
-  ...{ number: v.number(), html_url: v.string(), title: v.string(), body: v.nullish(v.string(), '') },
-  ...{
-    state: v.optional(v.string(), 'open'),
-    merged_at: v.nullish(v.string()),
-    merge_commit_sha: v.nullish(OidSchema),
-  },
+  number: v.number(),
+  html_url: v.string(),
+  title: v.string(),
+  body: v.nullish(v.string(), ''),
+  state: v.optional(v.string(), 'open'),
+  merged_at: v.nullish(v.string()),
+  merge_commit_sha: v.nullish(OidSchema),
   head: v.object({ ref: v.string(), sha: OidSchema, repo: v.nullish(Named) }),
+  base: v.object({ ref: v.string() }),
 })
 const Author = { user: v.nullish(v.object({ login: v.string(), type: v.optional(v.string()) })) }
 const Reviews = v.array(
@@ -169,11 +177,11 @@ export class GitHub {
     return await answer.then(({ data }) => data.map(({ type }) => type)).catch(() => [])
   }
 
-  /** Pull requests into `base`, the most recently updated first, from branches of this repository alone. */
-  async pulls(query: { state: 'open' | 'closed' | 'all'; base: string; head?: string }): Promise<Pull[]> {
+  /** Pull requests, the most recently updated first, from branches of this repository alone. */
+  async pulls(state: 'open' | 'closed' | 'all', filter: { base?: string; head?: string } = {}): Promise<Pull[]> {
     const found: Pull[] = []
-    for (let page = 1; page <= (query.state === 'open' ? 10 : 2); page++) {
-      const params = { ...query, sort: 'updated', direction: 'desc', per_page: 100, page }
+    for (let page = 1; page <= (state === 'open' ? 10 : 2); page++) {
+      const params = { state, ...filter, sort: 'updated', direction: 'desc', per_page: 100, page }
       const { data } = await this.#ask(v.array(PullSchema), 'GET', '/pulls', params)
       found.push(...data)
       if (data.length < 100) break
@@ -184,7 +192,7 @@ export class GitHub {
 
   /** Every pull request there ever was from a branch, or the open one. */
   async pullsFrom(branch: string, base: string, state: 'open' | 'all'): Promise<Pull[]> {
-    const found = await this.pulls({ state, base, head: `${this.#fullName.split('/')[0]}:${branch}` })
+    const found = await this.pulls(state, { base, head: `${this.#fullName.split('/')[0]}:${branch}` })
     return found.filter(({ head }) => head.ref === branch)
   }
 
@@ -243,7 +251,8 @@ export class GitHub {
       const request = { signal: AbortSignal.any([this.signal, AbortSignal.timeout(30_000)]) }
       try {
         const answer = await this.#octokit.request(`${method} /repos/{owner}/{repo}${path}`, {
-          ...{ owner, repo: name },
+          owner,
+          repo: name,
           ...params,
           request,
         })

@@ -6,7 +6,7 @@ import { constants } from 'node:fs'
 import { lstat, open, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Options } from 'zx/core'
-import { bytesOf, type Oid, openRoom, type Room, shellIn } from './git.ts'
+import { bytesOf, firstBytes, type Oid, openRoom, type Room, shellIn, useAttributesOf } from './git.ts'
 import { EXIT, Failure } from './outcome.ts'
 import { firstLine, visible } from './terminal.ts'
 
@@ -28,12 +28,34 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
   }
 }
 
-/** Brings the agent's branch into the room as refs/heads/result, objects checked. A workspace with tricks is refused. */
+const LONGEST_GUIDE = 1 << 20
+
+/**
+ * FORK.md in the root of a checkout, which is upstream's code too: a link in its place could name any file of the user.
+ * Where the checkout has none (it may be sparse), that of the start counts.
+ */
+export async function readForkMd(
+  checkout: string,
+  room: Room,
+  start: Oid,
+  note: (text: string) => void,
+): Promise<Buffer | undefined> {
+  const file = await readUntrusted(join(checkout, 'FORK.md'), LONGEST_GUIDE)
+  if (file && file.kind !== 'file') note('FORK.md is no plain file, so the agent will not see it.')
+  if (file) return file.kind === 'file' ? file.bytes : undefined
+  const entry = (await room.sh`git ls-tree ${start} -- FORK.md`).stdout
+  const blob = /^100\d+ blob (\w+)/.exec(entry)?.[1]
+  if (!blob) return undefined
+  return Buffer.from(await firstBytes(room, ['cat-file', 'blob', blob], LONGEST_GUIDE), 'latin1')
+}
+
+/**
+ * Brings the agent's branch into the room as refs/heads/result, objects checked: those that the known commits do not
+ * have. A workspace with tricks is refused.
+ */
 export async function takeBranch(
   room: Room,
-  workspace: string,
-  branch: string,
-  format: string,
+  { workspace, branch, format, known }: { workspace: string; branch: string; format: string; known: Oid[] },
   options: Partial<Options>,
 ): Promise<Oid> {
   const refused = (what: string) => new Failure(`Refused: in the workspace, ${what}.`, EXIT.refused)
@@ -59,6 +81,7 @@ export async function takeBranch(
     echo ${tip} > .git/refs/heads/result`
   const flags = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
   const fetched = await room.sh({ nothrow: true, timeout: '10m' })`
+    for known in ${known}; do git update-ref refs/heads/known-$known $known; done
     git -c fetch.fsckObjects=true fetch --quiet ${flags} ${join(carrier.path, '.git')} +refs/heads/result:refs/heads/result
     git rev-parse --verify --quiet ${'refs/heads/result^{commit}'}`
   if (fetched.stdout.trim() === tip) return tip
@@ -90,6 +113,7 @@ export async function newStuckFile(room: Room, workspace: string, known: Oid[]):
   if (!file) return undefined
   if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
   for (const commit of known) {
+    await useAttributesOf(room, commit)
     // As it would be checked out: line ends and encodings may differ from what is committed.
     const theirs = await bytesOf(sh => sh({ nothrow: true })`git cat-file --filters ${`${commit}:STUCK.md`}`, room.sh)
     if (theirs && unix(theirs) === unix(file.bytes.toString('latin1'))) return undefined

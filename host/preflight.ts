@@ -43,18 +43,34 @@ export async function lookAround(options: Options, report: Report, signal: Abort
   const answer = (it: Remote) => `${it.branch} is at ${it.tip.slice(0, 9)}`
   const origin = check('origin', ask(checkout, sh, 'origin'), answer)
   const upstream = check('upstream', ask(checkout, sh, 'upstream'), answer)
-  const engine = check('docker engine', theEngine(signal), () => 'answers')
-  const image = check('image', theImage(engine, signal, note), id => `${IMAGE} is ${id.slice(0, 19)}`)
+  // The remotes take longest to answer: what else there is to ask can wait until they have been asked.
+  const asked = sh.catch(() => undefined)
+  const engine = check(
+    'docker engine',
+    asked.then(() => theEngine(signal)),
+    () => 'answers',
+  )
+  const image = check('image', theImage(engine, asked, signal, note), id => `${IMAGE} is ${id.slice(0, 19)}`)
   const file = openCodeFile(process.env)
   const openCode = check('OpenCode', readOpenCode(file, options, note), it => `${it.OPENCODE_MODEL}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('token', github, hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed'))
+  const tracked = sh.then(trackedRefs)
+  const identity = asked.then(() => theIdentity(signal))
+  const pulls = github.then(async hub => {
+    const [open = [], closed = []] = await Promise.all([hub?.pulls('open'), hub?.pulls('closed')])
+    return { open, closed }
+  })
+  // Whether they could be had matters only where they are looked at.
+  pulls.catch(() => undefined)
   const agreed = gitHubAgrees(checkout, github)
   const repository = check('GitHub', agreed, it =>
     it ? `${it.full_name} takes pull requests` : 'none: a branch is pushed, without a pull request',
   )
   if (options.check) check('rules', theRulesAgree(github, origin, note), () => 'allow what Forklift pushes')
-  await Promise.allSettled([sh, ...checks.map(([, line]) => line)])
+  await Promise.allSettled([sh, tracked, identity, ...checks.map(([, line]) => line)])
+  // What was cut short is no finding.
+  signal.throwIfAborted()
   if (options.check) {
     const told = new Set<unknown>()
     for (const [name, line] of checks) {
@@ -68,9 +84,22 @@ export async function lookAround(options: Options, report: Report, signal: Abort
     note("a push runs the fork's own CI on upstream's new code: keep its secrets from forklift/** branches.")
   }
   for (const [, line] of checks) await line
-  const settled = { openCode: await openCode, image: await image, seconds: await seconds, repository: await repository }
-  const remotes = { origin: await origin, upstream: await upstream, github: await github }
-  return { ...(await checkout), ...remotes, ...settled, sh: await sh, signal, report }
+  return {
+    ...(await checkout),
+    origin: await origin,
+    upstream: await upstream,
+    github: await github,
+    repository: await repository,
+    pulls,
+    tracked: await tracked,
+    identity: await identity,
+    openCode: await openCode,
+    image: await image,
+    seconds: await seconds,
+    sh: await sh,
+    signal,
+    report,
+  }
 }
 
 async function theCheckout(report: Report, signal: AbortSignal) {
@@ -78,17 +107,18 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   const facts = ['--is-shallow-repository', '--show-object-format', '--path-format=absolute', '--git-path', 'objects']
   const keys =
     '^(remote\\.(origin|upstream)\\.url|remote\\..*\\.(promisor|partialclonefilter)|extensions\\.partialclone|core\\.sshcommand)$'
-  const [version, layout, settings] = await Promise.all([
+  const [version, layout, settings, remotes] = await Promise.all([
     here`git version`,
-    here`git rev-parse ${facts} --show-toplevel`,
+    here`git rev-parse ${facts} --absolute-git-dir --show-toplevel`,
     bytesOf(sh => sh`git config -z --get-regexp ${keys}`, here),
+    here`git remote --verbose`,
   ])
   const [major = 0, minor = 0] = /\d+\.\d+/.exec(version.stdout)?.[0].split('.').map(Number) ?? []
   if (major * 1000 + minor < 2038) throw new Failure('Forklift needs git 2.38 or newer: install it.')
   const reason = firstLine(layout.stderr)
   if (layout.exitCode !== 0)
     throw new Failure(`This is no checkout of a git repository (${reason}): run forklift in your fork.`)
-  const [shallow, format = '', objects = '', ...rest] = layout.stdout.trimEnd().split('\n')
+  const [shallow, format = '', objects = '', gitDir = '', ...rest] = layout.stdout.trimEnd().split('\n')
   const top = rest.join('\n')
   const project =
     basename(top)
@@ -97,37 +127,34 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   report.name = project
   if (shallow === 'true')
     throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')
-  const inTop = shellIn(top, {}, { signal })
   const entries = fields(settings)
   const config = new Map(entries.map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
   const filter = 'This is a partial clone, so its objects are not all here: run forklift in a full clone.'
   if ([...config.keys()].some(key => /partialclone|promisor/.test(key))) throw new Failure(filter)
-  const urlsOf = (name: Name) => theUrls(inTop, config.get(`remote.${name}.url`), name)
-  const [origin, upstream] = await Promise.all([urlsOf('origin'), urlsOf('upstream')])
+  const urlsOf = (name: Name) => theUrls(config.get(`remote.${name}.url`), remotes.stdout, name)
+  const [origin, upstream] = [urlsOf('origin'), urlsOf('upstream')]
   if (sameRepository(origin.fetch, upstream.fetch) || sameRepository(origin.configured, upstream.configured)) {
     throw new Failure(
       'origin and upstream are the same repository: git remote set-url upstream URL-OF-WHAT-WAS-FORKED.',
     )
   }
   const ssh = process.env.GIT_SSH_COMMAND || config.get('core.sshcommand') || process.env.GIT_SSH || 'ssh'
-  const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = process.env
-  const asPerson = shellIn(top, { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL }, { signal, nothrow: true })
-  const person = await asPerson`git -c user.useConfigOnly=true var GIT_AUTHOR_IDENT`
-  const [, name = 'Forklift', email = 'forklift@forklift.invalid'] = /^(.+) <(.*)> \d+ /.exec(person.stdout) ?? []
   const state = stateFolder(process.env)
   await canBeWritten(state)
+  // The work tree may lie elsewhere, even in another repository.
+  const asFound = { GIT_DIR: gitDir, GIT_WORK_TREE: top }
   const shell = (env?: Record<string, string>) =>
-    shellIn(top, { GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}`, ...env }, { signal })
-  return {
-    top,
-    project,
-    objects,
-    format,
-    urls: { origin, upstream },
-    identity: { name, email },
-    shell,
-    state,
-  }
+    shellIn(top, { ...asFound, GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}`, ...env }, { signal })
+  return { top, project, objects, format, urls: { origin, upstream }, shell, state }
+}
+
+/** Whose name the commit bears: the user's, by git's own rules, or else Forklift's. */
+async function theIdentity(signal: AbortSignal): Promise<{ name: string; email: string }> {
+  const { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL } = process.env
+  const sh = shellIn(process.cwd(), { GIT_AUTHOR_NAME, GIT_AUTHOR_EMAIL }, { signal, nothrow: true })
+  const person = await sh`git -c user.useConfigOnly=true var GIT_AUTHOR_IDENT`
+  const [, name = 'Forklift', email = 'forklift@forklift.invalid'] = /^(.+) <(.*)> \d+ /.exec(person.stdout) ?? []
+  return { name, email }
 }
 
 /** The folder itself, or what it will be made in. */
@@ -140,18 +167,18 @@ async function canBeWritten(folder: string): Promise<void> {
   if (problem) throw new Failure(`${visible(folder)} can't be written (${problem}): check its owner and its disk.`)
 }
 
-async function theUrls(sh: Shell, configured: string | undefined, name: Name) {
+/** A remote's URL as configured, and those that git makes of it, by the lines of `git remote --verbose`. */
+function theUrls(configured: string | undefined, verbose: string, name: Name) {
   const what = name === 'origin' ? 'YOUR-FORK' : 'WHAT-WAS-FORKED'
   if (!configured) throw new Failure(`This checkout has no remote ${name}: git remote add ${name} URL-OF-${what}.`)
-  const [fetched, pushed] = await Promise.all([
-    sh`git remote get-url ${name}`,
-    sh`git remote get-url --push --all ${name}`,
-  ])
-  const [fetch, push] = [fetched.stdout.trim(), pushed.stdout.trim()]
-  if (name === 'upstream' || sameRepository(push, fetch) || sameRepository(push, configured))
+  const lines = [...verbose.matchAll(/^(.*?)\t(.*) \((fetch|push)\)/gm)].filter(([, remote]) => remote === name)
+  const [fetch = '', push = '', ...others] = ['fetch', 'push'].flatMap(way =>
+    lines.flatMap(([, , url, side]) => (side === way && url ? [url] : [])),
+  )
+  if (name === 'upstream' || (others.length === 0 && [fetch, configured].some(url => sameRepository(push, url))))
     return { configured, fetch, push }
   throw new Failure(
-    `origin is pushed to another place or to several (${visible(push)}): leave it one URL, see git remote -v.`,
+    `origin is pushed to another place or to several (${visible([push, ...others].join(' '))}): leave it one URL, see git remote -v.`,
   )
 }
 
@@ -171,7 +198,13 @@ async function theEngine(signal: AbortSignal): Promise<void> {
 }
 
 /** The image's id. A harness that is not the checkout's is worth a note: the container runs the image's. */
-async function theImage(engine: Promise<void>, signal: AbortSignal, note: (text: string) => void): Promise<string> {
+async function theImage(
+  engine: Promise<void>,
+  asked: Promise<unknown>,
+  signal: AbortSignal,
+  note: (text: string) => void,
+): Promise<string> {
+  await asked
   const sh = shellIn('/', {}, { signal, nothrow: true, timeout: '30s' })
   const format = '{{.Id}} {{with .Config.Labels}}{{index . "forklift.harness"}}{{end}}'
   const image = await sh`docker image inspect --format ${format} ${IMAGE}`
@@ -186,7 +219,7 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, note: (text:
 /** The digest that `make image` puts on the image: every file of harness/ in order, name and content each ended by NUL. */
 async function harnessDigest(): Promise<string> {
   const digest = createHash('sha256')
-  for (const name of (await readdir(HARNESS)).sort()) {
+  for (const name of (await readdir(HARNESS)).filter(it => !it.startsWith('.')).sort()) {
     digest
       .update(`${name}\0`)
       .update(await readFile(join(HARNESS, name)))
@@ -235,6 +268,13 @@ async function ask(checkout: Promise<Checkout>, shell: Promise<Shell>, name: Nam
     throw new Failure('origin has a branch forklift, which leaves no room for forklift/…: rename or delete it.')
   }
   return { name, url, web: placeOf([urls.configured, urls.fetch], {})?.web, branch, tip, heads }
+}
+
+/** Where the remote-tracking refs of both remotes are. */
+async function trackedRefs(sh: Shell): Promise<Map<string, Oid>> {
+  const { stdout } =
+    await sh`git for-each-ref --format=${'%(refname) %(objectname)'} refs/remotes/origin refs/remotes/upstream`
+  return new Map(stdout.split('\n').map(line => line.split(' ') as [string, Oid]))
 }
 
 /** What would make publishing fail is told before the agent is paid for. */

@@ -369,15 +369,14 @@ async function main([startRef, upstreamRef, resultRef, ...more]: string[]): Prom
   }
   let room: Room | undefined
   try {
-    const sh = git.shellIn(process.cwd())
-    const read = async (...words: string[]) => (await sh`git rev-parse ${words}`).stdout.trimEnd()
-    const commit = (ref: string) => read('--verify', '--end-of-options', `${ref}^{commit}`)
-    const [start, upstream, result, objects, format] = await Promise.all([
-      ...([commit(startRef), commit(upstreamRef), commit(resultRef)] as const),
-      ...([read('--path-format=absolute', '--git-path', 'objects'), read('--show-object-format')] as const),
-    ])
+    const facts = ['--path-format=absolute', '--git-path', 'objects', '--show-object-format', '--end-of-options']
+    const commits = [startRef, upstreamRef, resultRef].map(ref => `${ref}^{commit}`)
+    const { stdout } = await git.shellIn(process.cwd())`git rev-parse ${facts} ${commits}`
+    // Some versions of git print the mark of the end of options, too.
+    const lines = stdout.trimEnd().replace('\n--end-of-options\n', '\n').split('\n').reverse()
+    const [result = '', upstream = '', start = '', format = '', ...path] = lines
+    const objects = path.reverse().join('\n')
     room = await git.openRoom(tmpdir(), [objects], format)
-    await git.useAttributesOf(room, start)
     const verdict = await review(room, { origin: start, start, upstream, result })
     const isGood = verdict.refusals.length === 0
     console.log(

@@ -1,32 +1,56 @@
 /** The run directories: what a run was told, how it ended, and so what was paid for already. */
 import { createHash } from 'node:crypto'
-import { access, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { access, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import { $ } from 'zx/core'
-import type { Oid } from './git.ts'
+import { mergeTree, type Oid, type Room } from './git.ts'
+import { sameRepository } from './github.ts'
 import { EXIT, Failure } from './outcome.ts'
-import { visible } from './terminal.ts'
+import { visible, visiblePath } from './terminal.ts'
 
 const text = v.string()
 const Conflict = v.object({ path: text, base: text, ours: text, theirs: text })
 /** metadata.json: complete before the container starts, never touched again. Commits and blobs are full ids. */
 const Metadata = v.object({
-  ...{ version: text, origin: text, upstream: text, branch: text, upstreamBranch: text },
-  ...{ originCommit: text, startCommit: text, upstreamCommit: text, conflicts: v.array(Conflict) },
-  ...{ forkMd: v.nullable(text), image: text, container: text, model: text, variant: text, agent: text },
-  ...{ timeLimitSeconds: v.number(), startedAt: text },
+  version: text,
+  origin: text,
+  upstream: text,
+  branch: text,
+  upstreamBranch: text,
+  originCommit: text,
+  startCommit: text,
+  upstreamCommit: text,
+  conflicts: v.array(Conflict),
+  forkMd: v.nullable(text),
+  image: text,
+  container: text,
+  model: text,
+  variant: text,
+  agent: text,
+  timeLimitSeconds: v.number(),
+  startedAt: text,
 })
 /** agent.json: how the container ended, in Forklift's own exit codes. Written before anything is judged. */
 const Agent = v.object({
-  ...{ exitCode: v.number(), seconds: v.number(), requests: v.optional(v.number()), tokens: v.optional(v.number()) },
+  exitCode: v.number(),
+  seconds: v.number(),
+  requests: v.optional(v.number()),
+  tokens: v.optional(v.number()),
 })
 /** outcome.json: written once, at the end. `result` is the tip of the agent's branch, `commit` what was published. */
 const Outcome = v.object({
-  ...{ exitCode: v.number(), outcome: text, startedAt: text, endedAt: text, agentSeconds: v.optional(v.number()) },
-  ...{ result: v.optional(text), commit: v.optional(text), branch: v.optional(text), pullRequest: v.optional(text) },
+  exitCode: v.number(),
+  outcome: text,
+  startedAt: text,
+  endedAt: text,
+  agentSeconds: v.optional(v.number()),
+  result: v.optional(text),
+  commit: v.optional(text),
+  branch: v.optional(text),
+  pullRequest: v.optional(text),
 })
 /** published.json has the same form: a later run published this one's result. */
 const files = { metadata: Metadata, agent: Agent, outcome: Outcome, published: Outcome }
@@ -47,6 +71,15 @@ export function stamp(date: Date): string {
   return local.slice(0, 19).replace(/[-:]/g, '').replace('T', '_')
 }
 
+/** What git can't settle between two commits: each path with the blobs of both sides and of their base. */
+export async function conflictsBetween(room: Room, ours: Oid, theirs: Oid): Promise<Metadata['conflicts']> {
+  const stages = Map.groupBy((await mergeTree(room, ours, theirs)).stages, ({ path }) => path)
+  return [...stages].map(([path, entries]) => {
+    const blob = (stage: number) => entries.find(entry => entry.stage === stage)?.oid ?? ''
+    return { path: visiblePath(path), base: blob(1), ours: blob(2), theirs: blob(3) }
+  })
+}
+
 /** Makes `<project>_<YYYYMMDD_HHMMSS>`. A second that is taken belongs to another run: then the next one. */
 export async function claimRunDirectory(runs: string, project: string): Promise<string> {
   try {
@@ -64,9 +97,16 @@ export async function claimRunDirectory(runs: string, project: string): Promise<
   }
 }
 
-/** Writes one of a run's files. None is ever written twice. */
-export const record = (path: string, file: keyof typeof files, value: object): Promise<void> =>
-  writeFile(join(path, `${file}.json`), `${JSON.stringify(value, null, 2)}\n`, { flag: 'wx', mode: 0o444 })
+/** Writes one of a run's files, whole or not at all. None is ever written twice. */
+export async function record(path: string, file: keyof typeof files, value: object): Promise<void> {
+  const draft = join(path, `.${file}.${process.pid}`)
+  try {
+    await writeFile(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o444 })
+    await link(draft, join(path, `${file}.json`))
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
 
 /** The runs of one fork, newest first. What is not Forklift's is passed over. */
 export async function earlierRuns(runs: string, project: string, origin: string): Promise<Run[]> {
@@ -76,7 +116,7 @@ export async function earlierRuns(runs: string, project: string, origin: string)
     .sort()
     .reverse()
   const found = await Promise.all(ours.map(name => readRun(join(runs, name))))
-  return found.filter(run => run !== undefined && run.metadata.origin === origin) as Run[]
+  return found.filter(run => run !== undefined && sameRepository(run.metadata.origin, origin)) as Run[]
 }
 
 async function readRun(path: string): Promise<Run | undefined> {
@@ -168,16 +208,21 @@ export async function tidy(state: string, living: () => Promise<string[]>): Prom
     if (old(path, KEEP.directory)) await remove(path)
     else if (run?.outcome?.exitCode === EXIT.done) await remove(workspaceOf(run))
   }
-  // Another machine may share this folder: its processes are not ours to judge.
-  const prefix = `scratch-${hostname()}-`
-  for (const name of await readdir(state).catch(() => [])) {
-    const [, pid] = /^(\d+)-/.exec(name.startsWith(prefix) ? name.slice(prefix.length) : '') ?? []
-    if (pid && !isRunning(Number(pid))) await rm(join(state, name), { recursive: true, force: true })
-  }
+  for (const name of await readdir(state).catch(() => []))
+    if (await isAbandoned(join(state, name))) await rm(join(state, name), { recursive: true, force: true })
   return gone
 }
 
-const exists = (path: string): Promise<boolean> =>
+/** A scratch folder whose process has ended. Another machine may share the state, or this one has a new name: a day. */
+async function isAbandoned(path: string): Promise<boolean> {
+  const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(basename(path)) ?? []
+  if (!pid) return false
+  if (host === hostname()) return !isRunning(Number(pid))
+  const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
+  return Date.now() - mtimeMs > DAY
+}
+
+export const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

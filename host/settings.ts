@@ -27,8 +27,13 @@ const Endpoint = v.pipe(
 
 const flag = v.optional(v.boolean(), false)
 const OptionsSchema = v.object({
-  ...{ model: v.optional(Word), variant: v.optional(Word), agent: v.optional(Word) },
-  ...{ check: flag, retry: flag, help: flag, version: flag },
+  model: v.optional(Word),
+  variant: v.optional(Word),
+  agent: v.optional(Word),
+  check: flag,
+  retry: flag,
+  help: flag,
+  version: flag,
 })
 const words = { OPENCODE_API_KEY: Word, OPENCODE_MODEL: Word, OPENCODE_VARIANT: Word, OPENCODE_AGENT: Word }
 const OpenCodeSchema = v.strictObject({ ...words, OPENCODE_BASE_URL: v.optional(Endpoint) })

@@ -33,9 +33,12 @@ export async function whereToStart(now: Situation): Promise<Plan> {
   if (refused) return nothing(`a person closed #${refused.number} for this upstream commit: it is not opened again`)
   const leftBehind: Head[] = []
   for (const head of now.heads) {
-    const updates = await ourCommits(now, head.tip)
+    const [updates, join, isCurrent] = await Promise.all([
+      ourCommits(now, head.tip),
+      joinOf(now.room, head.tip, now.origin),
+      isAncestor(now.room, now.upstream, head.tip),
+    ])
     if (updates.length === 0 && !(await isAncestor(now.room, head.tip, now.upstream))) continue
-    const join = await joinOf(now.room, head.tip, now.origin)
     if (!join) {
       leftBehind.push(head)
       continue
@@ -43,7 +46,7 @@ export async function whereToStart(now: Situation): Promise<Plan> {
     const name = head.pull
       ? `pull request #${head.pull.number} (${head.pull.html_url})`
       : `branch ${head.ref} on origin`
-    if (await isAncestor(now.room, now.upstream, head.tip)) {
+    if (isCurrent) {
       if (now.github && !head.pull) return { kind: 'propose', head, leftBehind }
       return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
     }

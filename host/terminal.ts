@@ -31,6 +31,10 @@ export function visiblePath(path: Path): string {
 export const short = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length / 2)}…${text.slice(1 - length / 2)}`.toWellFormed()
 
+/** Seconds as minutes and seconds, 8:00. */
+export const clockFace = (seconds: number): string =>
+  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+
 /** Text of others in lines of at most so many characters. */
 export const wrap = (text: string, width: number): string[] =>
   visibleLines(text.trim())
@@ -50,8 +54,11 @@ export const harmless = (text: string): string =>
 /** The line of git's or docker's words that says what went wrong, without user and password in its URLs. */
 export function firstLine(words: string): string {
   const lines = words.split('\n').filter(Boolean)
-  const telling = lines.find(line => /^(remote|fatal|error|ERROR|docker):/.test(line)) ?? lines[0] ?? 'no reason given'
-  const bare = telling.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').replace(/^remote: */, '')
+  const at = lines.findIndex(line => /^(remote|fatal|error|ERROR|docker):/.test(line))
+  const [telling = 'no reason given', next = ''] = lines.slice(Math.max(at, 0))
+  // A line that ends in a colon says nothing yet.
+  const whole = telling.endsWith(':') ? `${telling} ${next.trim()}` : telling
+  const bare = whole.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').replace(/^remote: */, '')
   return bare.trim().slice(0, 300)
 }
 
@@ -63,6 +70,7 @@ export class Report {
   readonly #colour = this.#terminal && !process.env.NO_COLOR
   /** Without a terminal nothing is printed until there is something to do. */
   #held: string[] | undefined = this.#terminal ? undefined : []
+  readonly #counts = new Map<unknown, string>()
 
   step(text: string): void {
     const lines = visibleLines(text).split('\n')
@@ -74,14 +82,18 @@ export class Report {
     return this.#terminal ? '--progress' : '--quiet'
   }
 
-  /** Shows git's own counts while it works. */
-  follow<P extends { stderr: NodeJS.ReadableStream }>(git: P): P {
-    const newest = (counts: unknown) =>
-      String(counts)
+  /** Shows git's own counts while it works, beside those of what else works. */
+  follow<P extends Promise<unknown> & { stderr: NodeJS.ReadableStream }>(git: P): P {
+    if (!this.#terminal) return git
+    git.stderr.on('data', text => {
+      const counts = String(text)
         .split(/[\r\n]/)
         .filter(Boolean)
-        .at(-1) ?? ''
-    if (this.#terminal) git.stderr.on('data', counts => this.live(newest(counts)))
+      this.#counts.set(git, counts.at(-1) ?? '')
+      this.live([...this.#counts.values()].join('  '))
+    })
+    const forget = () => void this.#counts.delete(git)
+    git.then(forget, forget)
     return git
   }
 

@@ -7,18 +7,31 @@ import { type Pull, parseRemote } from './github.ts'
 import { Failure } from './outcome.ts'
 import type { Fork, Remote } from './preflight.ts'
 import * as runs from './runs.ts'
+import type { Head } from './start.ts'
 import { firstLine } from './terminal.ts'
 
 /** Brings the remote-tracking ref of a remote's default branch up to date; what was fetched counts, not what was listed. */
 export async function fetchDefaultBranch(fork: Fork, remote: Remote): Promise<void> {
   const name = `${remote.name}/${remote.branch}`
   const tracking = `refs/remotes/${name}`
-  const tip = async () => (await fork.sh({ nothrow: true })`git rev-parse --verify --quiet ${tracking}`).stdout.trim()
-  if ((await tip()) === remote.tip) return
+  if (fork.tracked.get(tracking) === remote.tip) return
   fork.report.step(`Fetching ${name}`)
+  await refresh(fork, remote)
+}
+
+/** Whether a remote's default branch, as it is now, has a commit in it. */
+export async function hasNow(fork: Fork, remote: Remote, oid: Oid): Promise<boolean> {
+  await refresh(fork, remote)
+  return (await fork.sh({ nothrow: true })`git merge-base --is-ancestor ${oid} ${remote.tip}`).exitCode === 0
+}
+
+async function refresh(fork: Fork, remote: Remote): Promise<void> {
+  const tracking = `refs/remotes/${remote.name}/${remote.branch}`
   const fetched = await fetch(fork, remote.name, [`+refs/heads/${remote.branch}:${tracking}`])
-  remote.tip = await tip()
-  if (fetched.exitCode === 0) return
+  if (fetched.exitCode === 0) {
+    remote.tip = await tipOf(fork, tracking)
+    return
+  }
   const reason = firstLine(fetched.stderr)
   if (/\.lock': File exists|cannot lock ref/.test(fetched.stderr)) {
     throw new Failure(`A lock file of git is in the way (${reason}): remove it if no git is running.`)
@@ -26,16 +39,52 @@ export async function fetchDefaultBranch(fork: Fork, remote: Remote): Promise<vo
   throw new Failure(`${remote.name} could not be fetched (${reason}): check the network and try again.`)
 }
 
+const tipOf = async ({ sh }: Fork, ref: string): Promise<Oid> => (await sh`git rev-parse --verify ${ref}`).stdout.trim()
+
+/** Whether a branch has a name that Forklift gives. */
+export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.test(branch)
+
+/**
+ * The branches of ours on origin that can be carried on, newest first, fetched: those whose pull request is open, or
+ * that have none. One for a branch that was renamed since is known by its pull request.
+ */
+export async function fetchOurHeads(fork: Fork, { open, closed }: { open: Pull[]; closed: Pull[] }): Promise<Head[]> {
+  const { origin, github } = fork
+  const from = (pulls: Pull[], ref: string) =>
+    pulls.find(({ head, base }) => head.ref === ref && base.ref === origin.branch)
+  const stampOf = (ref: string) => ref.slice(-15)
+  const candidates = [...origin.heads.keys()]
+    .filter(ref => isOurs(ref) && (ref.slice(0, -16) === `forklift/${origin.branch}` || from(open, ref)))
+    .filter(ref => from(open, ref) || !from(closed, ref))
+    .sort((one, other) => stampOf(other).localeCompare(stampOf(one)))
+  const heads: Head[] = []
+  for (const ref of candidates.slice(0, 20)) {
+    const pulls = [from(open, ref) ?? (await github?.pullsFrom(ref, origin.branch, 'all')) ?? []].flat()
+    const pull = pulls.find(({ state }) => state === 'open')
+    const tip = pull || pulls.length === 0 ? await fetchHead(fork, ref) : undefined
+    if (tip) heads.push({ ref, tip, ...(pull && { pull }) })
+  }
+  return heads
+}
+
 /** Fetches a branch of ours; where it is now, or undefined where it is gone meanwhile. */
-export async function fetchHead(fork: Fork, ref: string): Promise<Oid | undefined> {
+async function fetchHead(fork: Fork, ref: string): Promise<Oid | undefined> {
   const tracking = `refs/remotes/origin/${ref}`
-  const tip = fork.origin.heads.get(ref) ?? ''
-  const known = await fork.sh({ nothrow: true })`git rev-parse --verify --quiet ${tracking}`
-  if (known.stdout.trim() === tip) return tip
+  const tip = fork.origin.heads.get(ref)
+  if (fork.tracked.get(tracking) === tip) return tip
   const fetched = await fetch(fork, 'origin', [`+refs/heads/${ref}:${tracking}`])
   if (/find remote ref/.test(fetched.stderr)) return undefined
   if (fetched.exitCode !== 0) throw fetched
-  return (await fork.sh`git rev-parse --verify ${tracking}`).stdout.trim()
+  return await tipOf(fork, tracking)
+}
+
+/** A branch of ours that is gone from origin leaves a remote-tracking ref here, which nobody else would remove. */
+export async function forgetWhatIsGone({ sh, origin, tracked }: Fork): Promise<void> {
+  const gone = [...tracked].flatMap(([ref, oid]) => {
+    const branch = ref.replace('refs/remotes/origin/', '')
+    return isOurs(branch) && !origin.heads.has(branch) ? [`delete ${ref} ${oid}\n`] : []
+  })
+  if (gone.length > 0) await sh({ nothrow: true, input: gone.join(''), stdio: 'pipe' })`git update-ref --stdin`
 }
 
 const EXACTLY =
@@ -84,9 +133,12 @@ export async function largeFilesCanBeCarried({ sh, upstream }: Fork): Promise<bo
 /** Brings the large files of upstream's new commits to origin, through the user's own git-lfs. */
 export async function carryLargeFiles({ sh, origin, upstream, report }: Fork): Promise<void> {
   report.step('Carrying the large files of upstream to origin')
-  const range = `${origin.tip}..${upstream.tip}`
+  // Pointers that any new commit brought, also where an attribute says that they are binary, also in a merge itself.
+  const everyDiff = ['--no-patch', '--text', '--no-textconv', '--no-ext-diff', '--diff-merges=first-parent']
+  const all = ['-c', 'lfs.fetchInclude=', '-c', 'lfs.fetchExclude=']
   const carried = await sh({ nothrow: true })`
-    git log --format=%H -G${'^oid sha256:'} ${range} | xargs git lfs fetch upstream ${upstream.tip}
+    { echo ${upstream.tip}; git log --format=%H ${everyDiff} -G${'^oid sha256:'} ${`${origin.tip}..${upstream.tip}`}; } |
+      xargs git ${all} lfs fetch upstream
     git -c lfs.allowIncompletePush=true lfs push origin ${upstream.tip}`
   if (carried.exitCode === 0) return
   throw new Failure(
@@ -123,7 +175,10 @@ export async function push(fork: Fork, room: Room, ref: string, commit: Oid, exp
     lease,
   ]
   const pushed = await fork.report.follow(
-    fork.sh({ nothrow: true, timeout: '3600s' })`git push ${flags} origin ${`${commit}:refs/heads/${ref}`}`,
+    fork.sh({
+      nothrow: true,
+      timeout: '3600s',
+    })`git -c remote.origin.mirror=false push ${flags} origin ${`${commit}:refs/heads/${ref}`}`,
   )
   if (pushed.exitCode === 0) return undefined
   const kept = 'The result is kept: run forklift again.'
@@ -143,7 +198,7 @@ export async function push(fork: Fork, room: Room, ref: string, commit: Oid, exp
 /** The run that was faster has pushed, and may be about to open its pull request. */
 async function thePullOfAnotherRun(fork: Fork): Promise<Pull | undefined> {
   for (let attempt = 0; attempt < 8; attempt++) {
-    const open = (await fork.github?.pulls({ state: 'open', base: fork.origin.branch })) ?? []
+    const open = (await fork.github?.pulls('open', { base: fork.origin.branch })) ?? []
     for (const pull of open.filter(it => it.head.ref.startsWith(`forklift/${fork.origin.branch}-`))) {
       if (!(await commitIsHere(fork, pull.head.sha))) continue
       const holds = await fork.sh({ nothrow: true })`git merge-base --is-ancestor ${fork.upstream.tip} ${pull.head.sha}`

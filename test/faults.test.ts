@@ -3,7 +3,7 @@
  * moves. Afterwards the checkout is as it was, nothing is left, and the next run ends well.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createServer, connect as open } from 'node:net'
 import { dirname, join } from 'node:path'
 import { serveGit } from './doubles/git-http.ts'
@@ -423,4 +423,23 @@ test('two runs at once, one of them killed outright: the other one is not distur
   await nothingIsLeft(world, before)
   expect(world.pull.state).toBe('open')
   await theNextRunWorks(world, before)
+})
+
+test('a clock that was set back: what the future left is still known, nothing is paid for twice', async () => {
+  await using world = await makeWorld()
+  await world.agent('echo "Which greeting?" >STUCK.md')
+  expectExit(await world.run(), 4)
+  const [run] = await world.runs()
+  const future = run?.path.replace(/_\d{8}_/, '_20991231_') ?? ''
+  await rename(run?.path ?? '', future)
+  await world.agent('good')
+  const again = await world.run()
+  expectExit(again, 4)
+  expect(again.last).toContain(future)
+  expect(await world.agentRuns()).toBe(1)
+  // Commits of the future, too.
+  await world.push('upstream', { 'greeting.txt': 'hello from 2099\n' }, { when: Date.UTC(2099, 0) / 1000 })
+  await theNextRunWorks(world, await belongings(world))
+  await thenThereIsNothingToDo(world)
+  expect(world.github.pulls).toHaveLength(1)
 })

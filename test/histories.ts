@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openRoom, useAttributesOf } from '../host/git.ts'
+import { openRoom } from '../host/git.ts'
 import { type Review, review } from '../host/review.ts'
 import { bare, git, gitWith } from './git.ts'
 
@@ -64,7 +64,6 @@ export async function makeHistory(format = 'sha1'): Promise<History> {
     review: async (start, upstream, result, origin = start) => {
       const room = await openRoom(folder, [join(repo, 'objects')], format)
       try {
-        await useAttributesOf(room, start)
         return await review(room, { origin, start, upstream, result })
       } finally {
         await room.close()

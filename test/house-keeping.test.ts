@@ -1,6 +1,6 @@
 /** What is removed of earlier runs, and when. */
 import { expect, test } from 'bun:test'
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Metadata, record, stamp, tidy } from '../host/runs.ts'
@@ -77,6 +77,16 @@ test('the scratch folder of a run that was killed goes, that of a living one sta
   await mkdir(join(it.state, `scratch-${hostname()}-${process.pid}-alive`))
   await tidy(it.state, nobody)
   expect(await readdir(it.state)).toEqual([`scratch-${hostname()}-${process.pid}-alive`])
+})
+
+test('the scratch folder of a machine that is called otherwise by now goes after a day', async () => {
+  await using it = await makeState()
+  const [old, fresh] = ['scratch-laptop.home-17-dead', 'scratch-laptop.office-17-alive']
+  for (const name of [old, fresh]) await mkdir(join(it.state, name))
+  const yesterday = Date.now() / 1000 - 25 * 60 * 60
+  await utimes(join(it.state, old), yesterday, yesterday)
+  await tidy(it.state, nobody)
+  expect(await readdir(it.state)).toEqual([fresh])
 })
 
 test('what is not a run directory is never touched', async () => {

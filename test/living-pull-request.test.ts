@@ -300,3 +300,37 @@ test('a fine-grained token, which tells no scopes, is fine', async () => {
   await day(world)
   expect(world.pull.state).toBe('open')
 })
+
+test('the default branch is renamed: its open pull request is carried on', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { head } = world.pull
+  // GitHub lets open pull requests follow the new name.
+  await git(world.origin, 'branch', '--move', 'main', 'trunk')
+  world.pull.base = 'trunk'
+  await world.push('upstream', { 'more.txt': 'more\n' })
+  const run = await world.run()
+  expectExit(run, 0)
+  expect(run.stdout).toContain('Note: the default branch of origin is trunk.')
+  expect(world.github.pulls).toHaveLength(1)
+  expect(world.pull.head).toBe(head)
+  expect(await contains(world.origin, (await world.tip('upstream')) ?? '', head)).toBe(true)
+  expect((await world.run()).stdout).toBe('')
+})
+
+test('a branch of ours that is gone from origin leaves no trace in the checkout', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { head } = world.pull
+  await git(world.checkout, 'update-ref', 'refs/remotes/origin/forklift/idea', 'origin/main')
+  await git(world.checkout, 'update-ref', 'refs/remotes/origin/topic', 'origin/main')
+  expect(await git(world.checkout, 'for-each-ref', 'refs/remotes/origin/forklift')).toContain(head)
+  await world.github.merge(1)
+  await world.github.deleteBranch(1)
+  expectExit(await world.run(), 0)
+  const refs = await git(world.checkout, 'for-each-ref', '--format=%(refname)', 'refs/remotes/origin')
+  expect(refs).not.toContain(head)
+  // What a person has there stays, whatever origin has.
+  expect(refs).toContain('origin/forklift/idea')
+  expect(refs).toContain('origin/topic')
+})

@@ -160,6 +160,21 @@ test.each(['kept', 'deleted'])(
   },
 )
 
+test('a pull request that is squashed while the agent works: nothing that conflicts is pushed, the next run is right', async () => {
+  await using world = await makeWorld()
+  await openPull(world)
+  const run = await whileTheAgentWorks(world, () => world.github.merge(1, 'squash'))
+  expectExit(run, 1)
+  expect(run.last).toContain('https://github.com/me/fork/pull/1 was squashed while the agent worked')
+  expect(world.github.pulls).toHaveLength(1)
+  await world.agent('good')
+  expectExit(await world.run(), 0)
+  const second = world.github.pull(2)
+  expect(await contains(world.origin, (await world.tip('upstream')) ?? '', second.headSha)).toBe(true)
+  await world.github.merge(2)
+  expect((await world.run()).stdout).toBe('')
+})
+
 test('a pull request that is closed while the agent works: exit 1, nothing is pushed, and it stays closed', async () => {
   await using world = await makeWorld()
   await openPull(world)

@@ -1,0 +1,49 @@
+/** What fills the workspace, and what would make it differ from its commit before the agent has touched it. */
+import { appendFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Shell } from 'zx/core'
+import { bytesOf, fields, mergeTree, type Oid, OWN_CONFIG, quoteInC, type Room, shellIn } from './git.ts'
+import { Failure } from './outcome.ts'
+import { type Report, visiblePath } from './terminal.ts'
+
+/**
+ * Makes one pack of all that is wanted (ids, a line each). The files of HEAD are checked out meanwhile, read from where
+ * the pack is made of.
+ */
+export async function fill(workspace: string, wanted: string, room: Room, report: Report, signal: AbortSignal) {
+  const objects = join(workspace, '.git/objects')
+  const sh = shellIn(workspace, { ...OWN_CONFIG, GIT_ALTERNATE_OBJECT_DIRECTORIES: quoteInC(room.objects) }, { signal })
+  const copied = sh({ input: wanted, stdio: 'pipe' })`
+    git pack-objects --revs ${report.counting} --delta-base-offset ${`${objects}/pack/pack`}`
+  const settings = ['-c', 'core.logAllRefUpdates=false', '-c', 'checkout.workers=0']
+  const checkedOut = sh`git ${settings} checkout ${report.counting} --force`
+  const ends = await Promise.allSettled([report.follow(copied), report.follow(checkedOut)])
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+}
+
+/**
+ * A file whose content contradicts its attributes (line ends, mostly) looks changed as soon as it is checked out: git
+ * would refuse to merge, or rewrite it unasked. Such files are taken as they are.
+ */
+export async function takeUntidyFilesAsTheyAre(workspace: string, sh: Shell): Promise<void> {
+  const attributes = await sh`git ls-files -- ${':(glob)**/.gitattributes'}`
+  const untidy = attributes.stdout ? fields(await bytesOf(git => git`git diff --name-only -z`, sh)) : []
+  if (untidy.length === 0) return
+  const lines = untidy.map(path => `${quoteInC(`/${path.replace(/[\\*?[]/g, '\\$&')}`)} -text\n`)
+  await appendFile(join(workspace, '.git/info/attributes'), lines.join(''), 'latin1')
+  await sh`git checkout --quiet --force`
+}
+
+/** On a disk that takes A and a for the same name, a commit that has both can't be checked out whole. */
+export async function namesStayApart(sh: Shell, room: Room, start: Oid, upstream: Oid): Promise<void> {
+  const folds = await sh({ nothrow: true })`git config --type=bool core.ignoreCase`
+  if (folds.stdout.trim() !== 'true') return
+  for (const tree of [start, (await mergeTree(room, start, upstream)).tree]) {
+    const paths = fields(await bytesOf(git => git`git ls-tree -r -z --name-only ${tree}`, room.sh)).map(visiblePath)
+    const alike = [...Map.groupBy(paths, path => path.normalize().toLowerCase()).values()].find(some => some.length > 1)
+    if (!alike) continue
+    throw new Failure(
+      `On this disk ${alike.join(' and ')} are one file, as only the case differs: set XDG_STATE_HOME to a folder on a disk that tells them apart.`,
+    )
+  }
+}

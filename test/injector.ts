@@ -1,0 +1,204 @@
+/**
+ * Sends a signal to Forklift right before the nth command that it starts, git and docker alike, and looks at what is
+ * left of the run. The commands that git or the agent start are not counted.
+ */
+import { expect } from 'bun:test'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { contains, git, tryGit } from './git.ts'
+import { type Ended, exists, expectExit, FORKLIFT, PROJECT, snapshot, until, type World } from './world.ts'
+
+export type Signal = 'SIGKILL' | 'SIGINT' | 'SIGTERM'
+export type Fault = {
+  signals: Signal[]
+  /** Whether the command that was about to begin does begin; it can't where Forklift died before it. */
+  command: 'goes on' | 'stops'
+}
+/** How the story ends: with one open pull request, with a branch where there is no GitHub, or with nothing. */
+export type End = 'pull request' | 'branch' | 'nothing'
+
+const CODES = { SIGKILL: 137, SIGINT: 130, SIGTERM: 143 }
+export const DOCKER = join(PROJECT, 'test/stand-ins/docker')
+const TOOLS = { git: Bun.which('git'), docker: DOCKER }
+
+/** Each command takes the next number for itself; the one that is meant ends Forklift, or asks it to end. */
+const counted = (tool: string, program: string | null) => `
+seen=\${FORKLIFT_TEST_COMMANDS-} at=\${FORKLIFT_TEST_AT-} signals=\${FORKLIFT_TEST_SIGNALS-} stops=\${FORKLIFT_TEST_STOPS-}
+unset FORKLIFT_TEST_COMMANDS FORKLIFT_TEST_AT FORKLIFT_TEST_SIGNALS FORKLIFT_TEST_STOPS
+if [ -n "$seen" ]; then
+  shopt -s nullglob
+  set -o noclobber
+  taken=("$seen"/*.command)
+  number=$((\${#taken[@]} + 1))
+  until { printf '%s\\n' "${tool} $*" >"$seen/$number.command"; } 2>/dev/null; do number=$((number + 1)); done
+  if [ "$number" = "$at" ]; then
+    : >"$seen/sent"
+    read -r first second <<<"$signals"
+    kill -s "$first" "$(<"$seen/pid")"
+    if [ -n "$second" ]; then
+      # The first one has arrived when it ends this command; two at the same moment would be one.
+      trap 'kill -s "$second" "$(<"$seen/pid")"; exit 1' TERM
+      /bin/sleep 2 & wait
+      trap - TERM
+    fi
+    [ -z "$stops" ] || exit 1
+  fi
+fi
+exec '${program}' "$@"`
+
+/** Runs Forklift with its commands counted, and a fault before one of them. */
+export async function runCounted(
+  world: World,
+  args: string[] = [],
+  at = 0,
+  { signals, command }: Fault = { signals: [], command: 'goes on' },
+) {
+  const seen = world.path('commands')
+  await rm(seen, { recursive: true, force: true })
+  await mkdir(seen)
+  await Promise.all(Object.entries(TOOLS).map(([tool, program]) => world.tool(tool, counted(tool, program))))
+  const env = {
+    FORKLIFT_TEST_COMMANDS: seen,
+    FORKLIFT_TEST_AT: String(at),
+    FORKLIFT_TEST_SIGNALS: signals.map(signal => signal.slice(3)).join(' '),
+    FORKLIFT_TEST_STOPS: command === 'stops' ? 'yes' : '',
+  }
+  // A program that was just written may be busy, so the shell that becomes Forklift is not one.
+  const withPid = ['-c', 'echo $$ >"$FORKLIFT_TEST_COMMANDS/pid"; exec "$@"', 'bash', FORKLIFT, ...args]
+  const ended = await world.run(withPid, { as: 'bash', env })
+  const names = (await readdir(seen)).filter(name => name.endsWith('.command'))
+  const numbers = names.map(name => Number.parseInt(name, 10)).sort((a, b) => a - b)
+  const commands = await Promise.all(numbers.map(number => readFile(join(seen, `${number}.command`), 'utf8')))
+  return { ended, commands, isSent: await exists(join(seen, 'sent')) }
+}
+
+/** The watchdog's seconds pass ten times as fast. */
+export const hurry = (world: World) => world.tool('sleep', '[ "$1" = 1 ] && set -- 0.1; exec /bin/sleep "$@"')
+
+// --- What is left -----------------------------------------------------------------------------------------------------
+
+const TRACKED = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
+
+/** All of the checkout that is nobody's but the user's: files, index, HEAD, config, branches, stashes, hooks. */
+export const belongings = (world: World): Promise<string> => snapshot(world.checkout, TRACKED)
+
+/** The processes that a world's Forklift started, and that still run. */
+async function processes({ root }: World): Promise<string[]> {
+  const mine = `FORKLIFT_TEST_DOCKER=${root}/`
+  const look = async (pid: string) => {
+    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
+    return environment.includes(mine) ? [await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')] : []
+  }
+  const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
+  return (await Promise.all(pids.map(look))).flat().filter(Boolean)
+}
+
+/** Waits until whatever was under way has ended, and looks at what is left. */
+export async function nothingIsLeft(world: World, before: string): Promise<void> {
+  await until('container, watchdog and git have ended', async () => (await processes(world)).length === 0, 60)
+  expect(await world.containers()).toEqual([])
+  expect(await belongings(world)).toBe(before)
+  expect(await readdir(world.path('tmp'))).toEqual([])
+  for (const repository of [world.checkout, world.origin]) {
+    const { code, stdout, stderr } = await tryGit(repository, ['fsck', '--full', '--no-dangling', '--no-progress'])
+    expect([code, stdout + stderr]).toEqual([0, ''])
+    const refs = (await git(repository, 'for-each-ref', '--format=%(refname)')).split('\n')
+    const ours = refs.filter(ref => /forklift|publish|result|scratch/.test(ref.replace(/\/forklift\/\w+-\d{8}_/, '')))
+    expect(ours).toEqual([])
+  }
+  const names = await readdir(join(world.checkout, '.git'), { recursive: true })
+  expect(names.filter(name => /\.lock$|\btmp_|incoming-/.test(name))).toEqual([])
+}
+
+/** Nobody can see a branch that is not whole, nor has anything reached where only people merge. */
+async function nothingIsHalfPublished(world: World, main: string | undefined): Promise<void> {
+  expect(await world.tip('origin')).toBe(main)
+  const branches = await world.branches()
+  expect(branches.length).toBeLessThanOrEqual(1)
+  for (const branch of branches) {
+    const tip = (await world.tip('origin', branch)) ?? ''
+    expect((await tryGit(world.origin, ['rev-list', '--objects', '--quiet', tip])).code).toBe(0)
+    expect(await git(world.origin, 'grep', '-c', '^<<<<<<<', tip).catch(() => 'no markers')).toBe('no markers')
+  }
+}
+
+/** The state folder has no repository of ours left in it. */
+async function noScratchIsLeft(world: World): Promise<void> {
+  const names = await readdir(dirname(world.runsFolder)).catch(() => [])
+  expect(names.filter(name => name.startsWith('scratch-'))).toEqual([])
+}
+
+const TRACE = /^\s+at |\.ts:\d+|\b(Type|Reference|Abort)?Error\b|unexpected|not expected|undefined|\bzx\b/m
+
+/** An interruption is said in one sentence on the last line; a process that was killed says nothing. */
+export async function theEndIsSaid(world: World, ended: Ended, signals: Signal[], runs: number): Promise<void> {
+  const [signal = 'SIGKILL'] = signals
+  expectExit(ended, CODES[signal])
+  expect(ended.stdout + ended.stderr).not.toMatch(TRACE)
+  if (signal === 'SIGKILL') return expect(ended.stderr).toBe('')
+  expect(ended.stderr).toMatch(/^\S+ fork(?:lift)?: Interrupted[^.:]*: [^.]*, run forklift again\.\n$/)
+  expect(ended.stdout).not.toContain('FAILED')
+  if (signals.length > 1) return
+  expect(await world.containers()).toEqual([])
+  await noScratchIsLeft(world)
+  const [newest, ...others] = (await world.runs()).reverse()
+  if (newest && others.length >= runs) expect(newest.outcome).toMatchObject({ exitCode: CODES[signal] })
+}
+
+// --- What comes next --------------------------------------------------------------------------------------------------
+
+/** Whether an agent's result for upstream's newest commit is there. */
+async function isPaidFor(world: World): Promise<boolean> {
+  const upstream = await world.tip('upstream')
+  const read = (...path: string[]): Promise<{ upstreamCommit?: string; exitCode?: number }> =>
+    Bun.file(join(world.runsFolder, ...path))
+      .json()
+      .catch(() => ({}))
+  for (const run of await readdir(world.runsFolder).catch(() => [])) {
+    const [metadata, agent] = [await read(run, 'metadata.json'), await read(run, 'agent.json')]
+    if (metadata.upstreamCommit === upstream && agent.exitCode === 0) return true
+  }
+  return false
+}
+
+/** The next run finishes what was begun, the one after it has nothing to say, and no agent is paid for twice. */
+export async function theNextRunWorks(world: World, before: string, end: End, mayPay: boolean): Promise<void> {
+  const paid = await world.agentRuns()
+  const isPaid = !mayPay || (await isPaidFor(world))
+  const next = await world.run()
+  expectExit(next, 0)
+  expect(next.stdout + next.stderr).not.toMatch(TRACE)
+  expect((await world.agentRuns()) - paid).toBeLessThanOrEqual(isPaid ? 0 : 1)
+  await nothingIsLeft(world, before)
+  await noScratchIsLeft(world)
+  await world.github.settle()
+  const open = world.github.pulls.filter(pull => pull.state === 'open')
+  const branches = await world.branches()
+  expect(branches).toHaveLength(end === 'nothing' ? 0 : 1)
+  expect(open.map(pull => pull.head)).toEqual(end === 'pull request' ? branches : [])
+  expect(world.github.pulls).toHaveLength(open.length)
+  for (const branch of branches) {
+    const tip = (await world.tip('origin', branch)) ?? ''
+    for (const side of ['origin', 'upstream'] as const)
+      expect(await contains(world.origin, (await world.tip(side)) ?? '', tip)).toBe(true)
+  }
+  const quiet = await world.run()
+  expect([quiet.code, quiet.stdout + quiet.stderr]).toEqual([0, ''])
+  await nothingIsLeft(world, before)
+}
+
+/** All that is looked at after a run that a signal met. */
+export async function allIsWell(world: World, before: string, main: string | undefined, end: End, mayPay: boolean) {
+  await nothingIsLeft(world, before)
+  await nothingIsHalfPublished(world, main)
+  await theNextRunWorks(world, before, end, mayPay)
+  await nothingIsHalfPublished(world, main)
+}
+
+/** Refuses every push to origin until it is undone. */
+export async function refusePushes(world: World): Promise<() => Promise<void>> {
+  const hook = join(world.origin, 'hooks/pre-receive')
+  await mkdir(dirname(hook), { recursive: true })
+  await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  return () => rm(hook)
+}
