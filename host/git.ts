@@ -90,8 +90,8 @@ export async function bytesOf(run: (shell: Shell) => PromiseLike<ProcessOutput>,
 /** Splits git's `-z` output. */
 export const fields = (output: string): string[] => output.split('\0').slice(0, -1)
 
-/** A repository of our own to judge in: {@link openRoom}. `attributesOf` is the commit whose .gitattributes count. */
-export type Room = { path: string; objects: string; sh: Shell; close: () => Promise<void>; attributesOf?: Oid }
+/** A repository of our own to judge in: {@link openRoom}. */
+export type Room = { path: string; objects: string; sh: Shell; close: () => Promise<void>; hasAttributes?: boolean }
 
 /**
  * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
@@ -109,8 +109,12 @@ export async function openRoom(
   const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path }, options)
   const room = { path, objects, sh, close: () => rm(path, { recursive: true, force: true }) }
   try {
-    await sh`git init --quiet --template= --object-format=${format}`
+    // As gitrepository-layout(5) has it: `git init` takes longer, and asks the user's and the system's wishes.
     await mkdir(join(objects, 'info'), { recursive: true })
+    await mkdir(join(path, '.git/refs/heads'), { recursive: true })
+    await writeFile(join(path, '.git/HEAD'), 'ref: refs/heads/none\n')
+    const version = '[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tobjectFormat = '
+    await writeFile(join(path, '.git/config'), `${version}${format}\n`)
     const lenders = await Promise.all(borrowed.map(from => lendersOf(from, sh)))
     const alternates = [...lenders.flat(), ...borrowed.map(quoteInC)]
     await writeFile(join(objects, 'info/alternates'), `${alternates.join('\n')}\n`)
@@ -133,25 +137,37 @@ async function lendersOf(objects: string, sh: Shell): Promise<string[]> {
 export const quoteInC = (path: string): string => `"${path.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
 /**
- * Lets the .gitattributes of a commit count in the room, as they count where the commit is checked out: git reads them
- * from the work tree alone.
- */
-export async function useAttributesOf(room: Room, commit: Oid): Promise<void> {
-  if (room.attributesOf === commit) return
-  // Those of the commit before would count on where this one has none.
-  const taken = await room.sh({ nothrow: true })`
-    if test -e .git/index; then git ls-files -z | xargs -0 rm -f; git read-tree --empty; fi
-    git checkout --quiet ${commit} -- ${':(glob)**/.gitattributes'}`
-  if (taken.exitCode !== 0 && !/did not match any file/.test(taken.stderr)) throw taken
-  room.attributesOf = commit
-}
-
-/**
  * The automatic merge of two commits, by the attributes of ours, as where ours is checked out. Throws where git can't
  * tell (no common ancestor, a missing object). One at a time in a room.
  */
 export async function mergeTree(room: Room, ours: Oid, theirs: Oid): Promise<Merge> {
-  await useAttributesOf(room, ours)
+  await useAttributesOf(room, ours, [])
+  const merge = await mergeAsItIs(room, ours, theirs)
+  // Attributes count for nothing but what both sides have changed: to look for them in all folders would take longer.
+  const matter = await useAttributesOf(room, ours, merge.met)
+  return matter ? await mergeAsItIs(room, ours, theirs) : merge
+}
+
+/**
+ * Lets those .gitattributes of a commit count in the room, and no others, that hold for some paths: git reads them from
+ * the work tree alone. Gives whether there are any.
+ */
+export async function useAttributesOf(room: Room, commit: Oid, paths: Path[]): Promise<boolean> {
+  const above = (path: Path) => path.split('/').map((_, depth, parts) => [...parts.slice(0, depth), ''].join('/'))
+  const files = [...new Set(paths.flatMap(above))].map(folder => `${folder}.gitattributes`)
+  const listed = (names: Path[]) => ({ input: Buffer.from(names.join('\0'), 'latin1'), stdio: 'pipe' }) as const
+  const list = room.sh(listed(files))
+  const present =
+    files.length > 0 ? fields(await bytesOf(sh => sh`xargs -0 git ls-tree -z --name-only ${commit} --`, list)) : []
+  if (room.hasAttributes) await room.sh`git ls-files -z | xargs -0 rm -f; git read-tree --empty`
+  room.hasAttributes = present.length > 0
+  if (!room.hasAttributes) return false
+  await room.sh(listed(present))`
+    GIT_LITERAL_PATHSPECS=1 git checkout --quiet ${commit} --pathspec-from-file=- --pathspec-file-nul`
+  return true
+}
+
+async function mergeAsItIs(room: Room, ours: Oid, theirs: Oid): Promise<Merge & { met: Path[] }> {
   const output = await bytesOf(async sh => {
     const merge = await sh({ nothrow: true })`git merge-tree --write-tree -z ${ours} ${theirs}`
     // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.
@@ -160,19 +176,22 @@ export async function mergeTree(room: Room, ours: Oid, theirs: Oid): Promise<Mer
   }, room.sh)
   const [tree = '', ...rest] = fields(output)
   const end = rest.includes('') ? rest.indexOf('') : rest.length
-  return { tree, stages: rest.slice(0, end).map(parseStage), conflicts: parseMessages(rest.slice(end + 1)) }
+  return { tree, stages: rest.slice(0, end).map(parseStage), ...parseMessages(rest.slice(end + 1)) }
 }
 
-/** Each message is a number, so many paths, a short type and a sentence. */
-function parseMessages(words: string[]): Conflict[] {
+/** Each message is a number, so many paths, a short type and a sentence: what is a conflict, and all paths that met. */
+function parseMessages(words: string[]): { conflicts: Conflict[]; met: Path[] } {
   const conflicts: Conflict[] = []
+  const met: Path[] = []
   for (let at = 0; at < words.length; ) {
     const count = Number(words[at])
+    const paths = words.slice(at + 1, at + count + 1)
+    met.push(...paths)
     const kind = /^CONFLICT \((.*)\)$/.exec(words[at + count + 1] ?? '')?.[1]
-    if (kind) conflicts.push({ kind, paths: words.slice(at + 1, at + count + 1) })
+    if (kind) conflicts.push({ kind, paths })
     at += count + 3
   }
-  return conflicts
+  return { conflicts, met }
 }
 
 function parseStage(entry: string): Stage {

@@ -113,7 +113,7 @@ export async function newStuckFile(room: Room, workspace: string, known: Oid[]):
   if (!file) return undefined
   if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
   for (const commit of known) {
-    await useAttributesOf(room, commit)
+    await useAttributesOf(room, commit, ['STUCK.md'])
     // As it would be checked out: line ends and encodings may differ from what is committed.
     const theirs = await bytesOf(sh => sh({ nothrow: true })`git cat-file --filters ${`${commit}:STUCK.md`}`, room.sh)
     if (theirs && unix(theirs) === unix(file.bytes.toString('latin1'))) return undefined

@@ -95,7 +95,7 @@ test.concurrent.each([
   ['asks the remotes', 'git', "*' ls-remote '*", 'goes on'],
   ['fetches', 'git', "*' fetch '*'refs/remotes/upstream/'*", 'goes on'],
   ['looks for the merge base', 'git', "*' merge-base '*", 'stops'],
-  ['makes its scratch repository', 'git', "*' init '*", 'goes on'],
+  ['makes the workspace', 'git', "*' init '*", 'goes on'],
   ['merges for a try', 'git', "*' merge-tree '*", 'stops'],
   ['copies the objects', 'git', "*' pack-objects '*", 'goes on'],
   ['checks the files out', 'git', "*' checkout '*' --force '*", 'goes on'],
