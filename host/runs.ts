@@ -167,13 +167,24 @@ export function answerBefore(earlier: Run[], metadata: Metadata): { code: number
   return { code: codeOf(run), path: run.path }
 }
 
-/** A branch that an earlier run pushed for this upstream commit, and that is no longer on origin. */
-export function branchGone(earlier: Run[], { upstreamCommit }: Metadata, heads: Map<string, Oid>): string | undefined {
-  const pushed = earlier.filter(
-    run => run.metadata.upstreamCommit === upstreamCommit && run.outcome?.exitCode === EXIT.done,
-  )
-  const branches = pushed.flatMap(({ outcome }) => outcome?.branch ?? [])
-  return branches.some(branch => heads.has(branch)) ? undefined : branches[0]
+/**
+ * What a person threw away: a merge of the same two commits that an earlier run published, or, where no pull request
+ * tells, the branch that one pushed for this upstream commit. In words.
+ */
+export function thrownAway(
+  earlier: Run[],
+  metadata: Metadata,
+  heads: Map<string, Oid>,
+  pullsTell: boolean,
+): string | undefined {
+  const published = earlier.filter(run => run.outcome?.exitCode === EXIT.done && run.outcome.branch)
+  const same = published.find(run => samePair(run, metadata))
+  if (same) return `a person dropped what was pushed for this upstream commit (${same.outcome?.branch})`
+  const branches = published
+    .filter(run => run.metadata.upstreamCommit === metadata.upstreamCommit)
+    .flatMap(({ outcome }) => outcome?.branch ?? [])
+  if (pullsTell || branches.length === 0 || branches.some(branch => heads.has(branch))) return undefined
+  return `a person deleted ${branches[0]}, made for this upstream commit`
 }
 
 /** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */

@@ -34,11 +34,11 @@ export async function whereToStart(now: Situation): Promise<Plan> {
   const leftBehind: Head[] = []
   for (const head of now.heads) {
     const [updates, join, isCurrent] = await Promise.all([
-      ourCommits(now, head.tip),
+      updatesOn(now, head.tip),
       joinOf(now.room, head.tip, now.origin),
       isAncestor(now.room, now.upstream, head.tip),
     ])
-    if (updates.length === 0 && !(await isAncestor(now.room, head.tip, now.upstream))) continue
+    if (!updates && !(await isAncestor(now.room, head.tip, now.upstream))) continue
     if (!join) {
       leftBehind.push(head)
       continue
@@ -52,8 +52,8 @@ export async function whereToStart(now: Situation): Promise<Plan> {
     }
     const attention = head.pull && now.github ? await now.github.attention(head.pull) : undefined
     if (attention?.approved) return nothing(`${name} is approved and waits to be merged`)
-    const unseen = updates.findIndex(update => !update.ours || update.date <= (attention?.lastSign ?? ''))
-    if (attention && (unseen < 0 ? updates.length : unseen) >= UPDATES_UNSEEN) {
+    const seen = (updates ?? []).map(({ ours, date }) => !ours || date <= (attention?.lastSign ?? ''))
+    if (attention && [...seen, true].indexOf(true) >= UPDATES_UNSEEN) {
       return nothing(
         `${name} was updated ${UPDATES_UNSEEN} times without a word from anyone: comment, review or close it`,
       )
@@ -88,24 +88,28 @@ async function commitTree({ sh }: Room, tree: Oid, parents: Oid[], message: stri
   return (await dated).stdout.trim()
 }
 
-/** The first-parent commits of a branch beyond origin's, newest first, those that Forklift made told apart by trailer. */
-async function ourCommits({ room, origin }: Situation, tip: Oid) {
+/**
+ * The first-parent commits of a branch beyond origin's, newest first, those of Forklift's told apart by their trailer,
+ * without its joins and repairs. Undefined where none is Forklift's: then the branch is a person's.
+ */
+async function updatesOn({ room, origin }: Situation, tip: Oid) {
   const format = '%(trailers:key=Forklift-Upstream,valueonly,separator=%x2C)%x09%cI%x09%ae'
   const log = await room.sh`git log --first-parent --format=${format} ${`${origin}..${tip}`}`
-  const commits = log.stdout.split('\n').map(line => line.split('\t'))
-  const read = commits
-    .filter(([, date, author]) => date && author !== NOBODY.email)
-    .map(([trailer = '', date = '']) => {
-      return { upstream: trailer, ours: /^[0-9a-f]{40,64}$/.test(trailer), date: new Date(date).toISOString() }
-    })
-  return read.some(commit => commit.ours) ? read : []
+  const commits = log.stdout.trimEnd().split('\n').filter(Boolean)
+  const read = commits.map(line => {
+    const [upstream = '', date = '', author] = line.split('\t')
+    const ours = /^[0-9a-f]{40,64}$/.test(upstream)
+    // A user without an identity has the same one, but a trailer.
+    return { upstream, ours, isAid: !ours && author === NOBODY.email, date: new Date(date).toISOString() }
+  })
+  return read.some(({ ours, isAid }) => ours || isAid) ? read.filter(({ isAid }) => !isAid) : undefined
 }
 
 /** The upstream commit that a pull request brought: by its head, which may be gone from origin. */
 async function upstreamOf(now: Situation, pull: Pull): Promise<Oid | undefined> {
   if (pull.head.sha === now.upstream) return now.upstream
   if (await now.fetchCommit(pull.head.sha)) {
-    const newest = (await ourCommits(now, pull.head.sha)).find(commit => commit.ours)
+    const newest = (await updatesOn(now, pull.head.sha))?.find(commit => commit.ours)
     return newest?.upstream
   }
   const message = await now.github?.commitMessage(pull.head.sha).catch(error => {

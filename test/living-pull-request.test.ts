@@ -226,6 +226,10 @@ test('a commit that a person dropped from the branch does not come back', async 
   await news(world, 2)
   await day(world)
   await git(world.origin, 'update-ref', `refs/heads/${head}`, first)
+  // Nor is it made anew, by another agent, until upstream moves.
+  expect((await day(world)).stdout).toBe('')
+  expect(await world.agentRuns()).toBe(2)
+  expect(await world.tip('origin', head)).toBe(first)
   await news(world, 3)
   await day(world)
   await world.github.settle()
@@ -299,6 +303,33 @@ test('a fine-grained token, which tells no scopes, is fine', async () => {
   world.github.scopes = undefined
   await day(world)
   expect(world.pull.state).toBe('open')
+})
+
+test('a user whom git does not know: the pull request is carried on all the same', async () => {
+  await using world = await makeWorld()
+  await world.git('config', '--global', '--unset', 'user.name')
+  await world.git('config', '--global', '--unset', 'user.email')
+  await day(world)
+  await news(world, 2)
+  await day(world)
+  expect(world.pull.state).toBe('open')
+  expect(await world.branches()).toEqual([world.pull.head])
+  expect(await contains(world.origin, (await world.tip('upstream')) ?? '', world.pull.head)).toBe(true)
+})
+
+test('all that an update brought is dropped by a person: the pull request is still the one', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  await world.github.merge(1, 'squash')
+  await news(world, 2)
+  await day(world)
+  const { head } = world.github.pull(2)
+  // What is left is the commit that repairs the squash.
+  await git(world.origin, 'update-ref', `refs/heads/${head}`, `${head}^1`)
+  await world.push('origin', { 'else.txt': 'else\n' })
+  await day(world)
+  expect(world.github.pulls).toHaveLength(2)
+  expect(await world.branches()).toContain(head)
 })
 
 test('the default branch is renamed: its open pull request is carried on', async () => {

@@ -15,13 +15,20 @@ const SEEDS = process.env.MORNINGS_SEED?.split(',').map(Number) ?? [1, 2]
 setDefaultTimeout(60_000 + MORNINGS * 20_000)
 
 /** What was written by people and must be found again: a line of its own each. */
-type Known = { fork: string[]; upstream: string[]; onBranches: Map<string, string> }
+type Known = { fork: string[]; upstream: string[]; onBranches: Map<string, string>; dropped: string[] }
 type Life = { world: World; random: Random; known: Known; story: string[]; line: number }
 
 test.concurrent.each(SEEDS)(`${MORNINGS} mornings of a fork, the story of seed %d`, async seed => {
   await using world = await makeWorld({ files: { base: { 'list.txt': 'first\nlast\n' } } })
-  const life = { world, random: randomFrom(seed), known: { fork: [], upstream: [], onBranches: new Map() }, line: 0 }
+  const life = {
+    world,
+    random: randomFrom(seed),
+    known: { fork: [], upstream: [], onBranches: new Map(), dropped: [] },
+    line: 0,
+  }
   const story: string[] = []
+  // Every other person has told git no name.
+  if (seed % 2 === 0) await world.git('config', '--global', '--remove-section', 'user')
   try {
     for (let day = 1; day <= MORNINGS; day++) {
       story.push(`day ${day}`)
@@ -95,6 +102,8 @@ async function somebodyWorks(life: Life): Promise<void> {
     await work('origin', line)
     known.fork.push(line)
   }
+  if (random.chance(0.03))
+    story.push(`  origin: ${(await rebaseTheFork(world)) ? 'rebased onto upstream' : 'no rebase'}`)
   const pull = await theOpenPull(life)
   if (pull && random.chance(0.1)) {
     const line = token('person')
@@ -114,7 +123,7 @@ async function theOpenPull({ world }: Life): Promise<Pull | undefined> {
   return world.github.pulls.findLast(pull => pull.state === 'open')
 }
 
-async function somebodyReviews({ world, random, story }: Life, pull: Pull): Promise<void> {
+async function somebodyReviews({ world, random, story, known }: Life, pull: Pull): Promise<void> {
   const { github } = world
   const { number } = pull
   const said = (what: string) => story.push(`  #${number}: ${what}`)
@@ -141,6 +150,7 @@ async function somebodyReviews({ world, random, story }: Life, pull: Pull): Prom
     () => github.review(number, 'CHANGES_REQUESTED', 'Not yet').then(() => said('changes requested')),
     () => said(`a comment${github.comment(number, 'Looks fine') ?? ''}`),
     () => updateBranch(world, pull).then(() => said('branch updated')),
+    () => dropNewest(world, known, pull).then(() => said('newest commit dropped')),
   ]
   if (random.chance(0.4)) await random.pick(acts)()
 }
@@ -153,6 +163,30 @@ async function updateBranch({ origin }: World, { head, base }: Pull): Promise<vo
   const person = ['-c', 'user.name=Rita', '-c', 'user.email=rita@fork.example']
   const tip = await git(origin, ...person, 'commit-tree', tree, '-p', head, '-p', base, '-m', `Merge ${base}`)
   await git(origin, 'update-ref', `refs/heads/${head}`, tip)
+}
+
+/** A person throws away the newest commit of a pull request, whosever it is. */
+async function dropNewest({ origin }: World, known: Known, { head, base }: Pull): Promise<void> {
+  const tip = await git(origin, 'rev-parse', head)
+  if (await contains(origin, `${tip}^1`, base)) return
+  known.dropped.push(tip)
+  await git(origin, 'update-ref', `refs/heads/${head}`, `${tip}^1`)
+  for (const [line, branch] of known.onBranches)
+    if (branch === head && (await tryGit(origin, ['grep', '-qwF', line, head])).code !== 0)
+      known.onBranches.delete(line)
+}
+
+/** What many maintainers do instead of merging: the fork's own commits, on top of upstream, pushed by force. */
+async function rebaseTheFork(world: World): Promise<boolean> {
+  const { origin, upstream } = world
+  const place = world.path('rebase')
+  await git('/', 'clone', '--quiet', '--no-local', '--branch', 'main', origin, place)
+  await git(place, 'fetch', '--quiet', upstream, 'main')
+  const person = ['-c', 'user.name=Fay', '-c', 'user.email=fay@fork.example']
+  const { code } = await tryGit(place, [...person, 'rebase', '--quiet', 'FETCH_HEAD'])
+  if (code === 0) await git(place, 'push', '--quiet', '--force', 'origin', 'HEAD:refs/heads/main')
+  await rm(place, { recursive: true })
+  return code === 0
 }
 
 /** All that Forklift kept is a day older now. */
@@ -214,6 +248,10 @@ async function everythingIsInOrder({ world, known }: Life): Promise<void> {
   await github.settle()
   const inMain = (await git(origin, 'grep', '-h', '', 'main')).split('\n')
   expect(known.fork.filter(line => !inMain.includes(line))).toEqual([])
+  const branches = ['main', ...(await branchesOf(origin, 'forklift/'))]
+  for (const tip of known.dropped)
+    for (const branch of branches)
+      if (await contains(origin, tip, branch)) throw new Error(`${tip} is back on ${branch}`)
   // What git says is merged is there.
   const base = (await tryGit(origin, ['merge-base', 'main', (await tipOf(upstream, 'main')) ?? ''])).stdout.trim()
   if (base) {
