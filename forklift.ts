@@ -29,7 +29,7 @@ Run it in a checkout of a fork with the remotes origin (the fork) and upstream (
 
   --model M, --variant V, --agent A   instead of what opencode.env says
   --check      look whether everything is ready, a line a check; changes nothing
-  --retry      ask the agent again although it got stuck here before, took too long or was refused
+  --retry      ask the agent again although it got stuck here before, took too long, was refused or thrown away
   --version, --help
 
 Exit codes
@@ -59,14 +59,16 @@ async function main(options: Options): Promise<string> {
     const plan = await decideWhereToStart(fork, room)
     if (plan.kind === 'nothing') return nothingToDo(plan.because)
     if (plan.kind === 'propose') return await publishWithoutAgent(fork, room, plan, plan.head.tip)
-    await theRulesAgree(fork.github, fork.origin, text => report.step(`Note: ${text}`))
-    await wire.theTokenMayPushWorkflows(fork, base)
-    await wire.largeFilesCanBeCarried(fork)
-    const isForward = await isAncestor(room, plan.start, fork.upstream.tip)
+    const [isForward] = await Promise.all([
+      isAncestor(room, plan.start, fork.upstream.tip),
+      theRulesAgree(fork.github, fork.origin, note),
+      wire.theTokenMayPushWorkflows(fork, base),
+      wire.largeFilesCanBeCarried(fork),
+    ])
     if (isForward)
       report.step('The fork has nothing of its own to merge: upstream is taken as it is, without the agent.')
     if (isForward) return await publishWithoutAgent(fork, room, plan, fork.upstream.tip)
-    const forkMd = await readForkMd(fork.top, room, plan.start, text => report.step(`Note: ${text}`))
+    const forkMd = await readForkMd(fork.top, room, plan.start, note)
     const metadata = await describeTheRun(fork, room, plan, forkMd)
     const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
     const dropped = runs.thrownAway(earlier, metadata, fork.origin.heads, fork.github !== undefined)
@@ -86,6 +88,7 @@ function nothingToDo(because: string): string {
 }
 
 const nameOf = (remote: Remote): string => `${remote.name}/${remote.branch}`
+const note = (text: string): void => report.step(`Note: ${text}`)
 const now = (): string => new Date().toISOString()
 
 async function tidyUp(fork: Fork): Promise<void> {
@@ -103,7 +106,7 @@ async function fetchBothBranches(fork: Fork): Promise<void> {
   const both = [fork.origin, fork.upstream]
   await Promise.all(both.map(remote => wire.fetchDefaultBranch(fork, remote)))
   for (const remote of both) {
-    if (remote.branch !== 'main') report.step(`Note: the default branch of ${remote.name} is ${remote.branch}.`)
+    if (remote.branch !== 'main') note(`the default branch of ${remote.name} is ${remote.branch}.`)
   }
 }
 
@@ -118,7 +121,7 @@ async function mergeBase({ sh, origin, upstream }: Fork): Promise<Oid> {
 async function sayWhatIsUnpushed({ sh, origin: { branch } }: Fork): Promise<void> {
   const local = `refs/remotes/origin/${branch}..refs/heads/${branch}`
   const ahead = (await sh({ nothrow: true })`git rev-list --count ${local}`).stdout.trim()
-  if (ahead > '0') report.step(`Note: ${ahead} unpushed commits on ${branch} are not part of this run.`)
+  if (ahead > '0') note(`${ahead} unpushed commits on ${branch} are not part of this run.`)
 }
 
 // --- Where to start, and whether ------------------------------------------------------------------------------------

@@ -146,8 +146,13 @@ export async function carryLargeFiles({ sh, origin, upstream, report }: Fork): P
   )
 }
 
-/** Named after the newest commit in it, so that two runs at once choose the same name and the lease lets one have it. */
-export async function newBranch({ sh, origin, upstream }: Fork): Promise<string> {
+/**
+ * A name that no branch of origin's has, nor one that a pull request came from: after the newest commit in it, so that
+ * two runs at once choose the same and the lease lets one have it.
+ */
+export async function newBranch({ sh, origin, upstream, pulls }: Fork): Promise<string> {
+  const { open, closed } = await pulls
+  const taken = new Set([...origin.heads.keys(), ...[...open, ...closed].map(({ head }) => head.ref)])
   const { stdout } = await sh`git show --no-patch --format=%ct ${origin.tip} ${upstream.tip}`
   const dates = stdout
     .split('\n')
@@ -155,7 +160,7 @@ export async function newBranch({ sh, origin, upstream }: Fork): Promise<string>
     .filter(date => date < Date.now() / 1000)
   for (let date = Math.max(...dates, 0); ; date++) {
     const ref = `forklift/${origin.branch}-${runs.stamp(new Date(date * 1000))}`
-    if (!origin.heads.has(ref)) return ref
+    if (!taken.has(ref)) return ref
   }
 }
 

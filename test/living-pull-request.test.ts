@@ -332,6 +332,18 @@ test('all that an update brought is dropped by a person: the pull request is sti
   expect(await world.branches()).toContain(head)
 })
 
+test('a new pull request never has the name of a branch that was deleted', async () => {
+  await using world = await makeWorld()
+  // The newest commit, after which it is named, is the same both times.
+  await world.push('origin', { 'own.txt': 'own\n' })
+  await day(world)
+  await world.github.close(1)
+  await world.github.deleteBranch(1)
+  await world.push('upstream', { 'more.txt': 'more\n' }, { when: Date.UTC(2020, 0) / 1000 })
+  await day(world)
+  expect(world.github.pull(2).head).not.toBe(world.github.pull(1).head)
+})
+
 test('the default branch is renamed: its open pull request is carried on', async () => {
   await using world = await makeWorld()
   expectExit(await world.run(), 0)

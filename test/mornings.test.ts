@@ -246,6 +246,8 @@ async function aBadMorning(life: Life): Promise<Ended> {
 async function everythingIsInOrder({ world, known }: Life): Promise<void> {
   const { origin, upstream, checkout, github } = world
   await github.settle()
+  const names = github.pulls.map(({ head }) => head)
+  expect(new Set(names).size).toBe(names.length)
   const inMain = (await git(origin, 'grep', '-h', '', 'main')).split('\n')
   expect(known.fork.filter(line => !inMain.includes(line))).toEqual([])
   const branches = ['main', ...(await branchesOf(origin, 'forklift/'))]
