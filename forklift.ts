@@ -17,7 +17,7 @@ import { type Fork, IMAGE, lookAround, type Remote, theRulesAgree } from './host
 import { type Review, review } from './host/review.ts'
 import * as runs from './host/runs.ts'
 import { type Options, parseOptions } from './host/settings.ts'
-import { type Head, headAsItIsNow, isAncestor, type Plan, whereToStart } from './host/start.ts'
+import { type Head, isAncestor, type Plan, whereToStart } from './host/start.ts'
 import { clockFace, firstLine, Report } from './host/terminal.ts'
 import * as wire from './host/wire.ts'
 import { fill, namesStayApart, takeUntidyFilesAsTheyAre } from './host/workspace.ts'
@@ -72,7 +72,8 @@ async function main(options: Options): Promise<string> {
     const metadata = await describeTheRun(fork, room, plan, forkMd)
     const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
     const dropped = runs.thrownAway(earlier, metadata, fork.origin.heads, fork.github !== undefined)
-    if (dropped && !options.retry) return nothingToDo(`${dropped}: forklift --retry makes it again`)
+    if (dropped && !options.retry)
+      return nothingToDo(`a person dropped what was made for this upstream commit (${dropped}): --retry makes it again`)
     report.begin()
     const unpublished = options.retry ? undefined : await whatIsPaidForAlready(earlier, metadata)
     if (unpublished) return await publishEarlier(fork, room, plan, unpublished)
@@ -130,7 +131,10 @@ async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
   const { origin, upstream, github } = fork
   const pulls = await fork.pulls
   const heads = await wire.fetchOurHeads(fork, pulls)
-  const closed = pulls.closed.filter(pull => wire.isOurs(pull.head.ref)).slice(0, 20)
+  // Among very many, those into other branches can hide ours.
+  const all =
+    github && pulls.mayBeMore ? github.own(await github.pulls('closed', { base: origin.branch })) : pulls.closed
+  const closed = all.filter(pull => wire.isOurs(pull.head.ref)).slice(0, 20)
   const fetchCommit = (oid: Oid) => wire.commitIsHere(fork, oid)
   return await whereToStart({ room, github, origin: origin.tip, upstream: upstream.tip, heads, closed, fetchCommit })
 }
@@ -153,7 +157,7 @@ async function mergeWithTheAgent(fork: Fork, room: Room, plan: Merge, described:
 
 async function publishEarlier(fork: Fork, room: Room, plan: Merge, run: runs.Finished): Promise<string> {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
-  // A disk that was full may have left half of one.
+  // One that a power cut left half written can't be read, and is there.
   const file = (await runs.exists(join(run.path, 'outcome.json'))) ? 'published' : 'outcome'
   return await recordTheEnd(run, file, outcome => judgeAndPublish(fork, room, plan, run, outcome))
 }
@@ -245,6 +249,7 @@ async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run, forkMd?: 
 
 /** Runs the container until it ends, its time is over or Forklift is interrupted; it is gone when this returns. */
 async function runTheAgent(fork: Fork, run: runs.Run): Promise<runs.Agent> {
+  interruption.signal.throwIfAborted()
   const { container: name, timeLimitSeconds: limit } = run.metadata
   const log = containerLogOf(run)
   // The value of --mount is a line of CSV: a comma in a path needs quotes.
@@ -396,22 +401,25 @@ function storyOf({ origin, upstream, github, repository }: Fork, plan: Publishab
 }
 
 /** The branch to push to; undefined where a new one is due. A person may have merged or closed it meanwhile. */
-async function theHeadNow(fork: Fork, { head: before }: Publishable): Promise<Head | undefined> {
+async function theHeadNow(fork: Fork, head: Head | undefined): Promise<Head | undefined> {
   const { github, origin } = fork
-  const head = github ? await headAsItIsNow(github, origin.branch, before) : before
-  const address = before?.pull?.html_url
-  if (head === 'closed')
+  if (!github || !head?.pull) return head
+  const { number, html_url: address } = head.pull
+  const pulls = await github.pullsFrom(head.ref, origin.branch, 'all')
+  const pull = pulls.find(it => it.number === number) ?? head.pull
+  if (pull.state === 'open') return { ...head, pull }
+  if (!pull.merged_at)
     throw new Failure(
       `A person closed ${address} while the agent worked: nothing was pushed. Run forklift for a new one.`,
     )
-  if (head || !before || (await wire.hasNow(fork, origin, before.tip))) return head
+  if (await wire.hasNow(fork, origin, head.tip)) return undefined
   throw new Failure(`${address} was squashed while the agent worked, so this no longer fits it: run forklift again.`)
 }
 
 async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, told: Told): Promise<string> {
   const { origin, github } = fork
   report.begin()
-  const head = await theHeadNow(fork, plan)
+  const head = await theHeadNow(fork, plan.head)
   const ref = head?.ref ?? (await wire.newBranch(fork))
   told.outcome.branch = ref
   if (plan.kind === 'merge') {

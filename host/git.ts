@@ -159,7 +159,7 @@ export async function useAttributesOf(room: Room, commit: Oid, paths: Path[]): P
   const list = room.sh(listed(files))
   const present =
     files.length > 0 ? fields(await bytesOf(sh => sh`xargs -0 git ls-tree -z --name-only ${commit} --`, list)) : []
-  if (room.hasAttributes) await room.sh`git ls-files -z | xargs -0 rm -f; git read-tree --empty`
+  if (room.hasAttributes) await room.sh`git ls-files -z | xargs -0 rm -f --; git read-tree --empty`
   room.hasAttributes = present.length > 0
   if (!room.hasAttributes) return false
   await room.sh(listed(present))`
@@ -169,7 +169,7 @@ export async function useAttributesOf(room: Room, commit: Oid, paths: Path[]): P
 
 async function mergeAsItIs(room: Room, ours: Oid, theirs: Oid): Promise<Merge & { met: Path[] }> {
   const output = await bytesOf(async sh => {
-    const merge = await sh({ nothrow: true })`git merge-tree --write-tree -z ${ours} ${theirs}`
+    const merge = await sh({ nothrow: true })`git merge-tree --write-tree --messages -z ${ours} ${theirs}`
     // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.
     if (merge.exitCode === 0 || (merge.exitCode === 1 && merge.stdout)) return merge
     throw merge

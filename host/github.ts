@@ -177,7 +177,7 @@ export class GitHub {
     return await answer.then(({ data }) => data.map(({ type }) => type)).catch(() => [])
   }
 
-  /** Pull requests, the most recently updated first, from branches of this repository alone. */
+  /** Pull requests, the most recently updated first, from anywhere: open ones up to 1,000, of others the newest 200. */
   async pulls(state: 'open' | 'closed' | 'all', filter: { base?: string; head?: string } = {}): Promise<Pull[]> {
     const found: Pull[] = []
     for (let page = 1; page <= (state === 'open' ? 10 : 2); page++) {
@@ -186,14 +186,19 @@ export class GitHub {
       found.push(...data)
       if (data.length < 100) break
     }
-    const ours = this.#fullName.toLowerCase()
-    return found.filter(pull => pull.head.repo?.full_name.toLowerCase() === ours)
+    return found
+  }
+
+  /** Those from branches of this repository, by the name that {@link repository} has learnt. */
+  own(pulls: Pull[]): Pull[] {
+    const name = this.#fullName.toLowerCase()
+    return pulls.filter(pull => pull.head.repo?.full_name.toLowerCase() === name)
   }
 
   /** Every pull request there ever was from a branch, or the open one. */
   async pullsFrom(branch: string, base: string, state: 'open' | 'all'): Promise<Pull[]> {
     const found = await this.pulls(state, { base, head: `${this.#fullName.split('/')[0]}:${branch}` })
-    return found.filter(({ head }) => head.ref === branch)
+    return this.own(found).filter(({ head }) => head.ref === branch)
   }
 
   /** Whether a pull request is approved by someone who may, and when a person last said anything on it (ISO time, or ''). */

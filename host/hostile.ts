@@ -73,7 +73,7 @@ export async function takeBranch(
     workspace,
     {},
     { nothrow: true },
-  )`find ${objects} ! -type f ! -type d -o -path '*/info/*alternates'`
+  )`find ${objects} ! -type f ! -type d -o -ipath '*/info/*alternates'`
   if (odd.stdall) throw refused(`.git/objects has what git does not put there (${visible(firstLine(odd.stdall))})`)
   const carrier = await openRoom(join(room.path, '.git'), [objects], format, options)
   // Caches that git believes without looking at the objects, in a folder that the agent could write.

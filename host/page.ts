@@ -30,6 +30,8 @@ export type Story = {
 
 const BEGIN = '<!-- forklift:begin -->'
 const END = '<!-- forklift:end -->'
+/** Whether a pull request's text has a section of ours. */
+export const isOurPage = (body: string): boolean => body.includes(BEGIN)
 /** What GitHub takes in a body, and how much of it is ours: the rest is for a person's words. */
 const LIMIT = 65_535
 const OURS = 60_000

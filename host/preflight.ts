@@ -50,20 +50,24 @@ export async function lookAround(options: Options, report: Report, signal: Abort
     asked.then(() => theEngine(signal)),
     () => 'answers',
   )
-  const image = check('image', theImage(engine, asked, signal, note), id => `${IMAGE} is ${id.slice(0, 19)}`)
+  const image = check(
+    'image',
+    asked.then(() => theImage(engine, signal, note)),
+    id => `${IMAGE} is ${id.slice(0, 19)}`,
+  )
   const file = openCodeFile(process.env)
   const openCode = check('OpenCode', readOpenCode(file, options, note), it => `${it.OPENCODE_MODEL}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('token', github, hub => (hub ? `for ${hub.place.host}, from ${hub.token.source}` : 'none needed'))
   const tracked = sh.then(trackedRefs)
   const identity = asked.then(() => theIdentity(signal))
+  const agreed = gitHubAgrees(checkout, github)
   const pulls = github.then(async hub => {
-    const [open = [], closed = []] = await Promise.all([hub?.pulls('open'), hub?.pulls('closed')])
-    return { open, closed }
+    const [open = [], closed = []] = await Promise.all([hub?.pulls('open'), hub?.pulls('closed'), agreed])
+    return { open: hub?.own(open) ?? [], closed: hub?.own(closed) ?? [], mayBeMore: closed.length >= 200 }
   })
   // Whether they could be had matters only where they are looked at.
   pulls.catch(() => undefined)
-  const agreed = gitHubAgrees(checkout, github)
   const repository = check('GitHub', agreed, it =>
     it ? `${it.full_name} takes pull requests` : 'none: a branch is pushed, without a pull request',
   )
@@ -198,13 +202,7 @@ async function theEngine(signal: AbortSignal): Promise<void> {
 }
 
 /** The image's id. A harness that is not the checkout's is worth a note: the container runs the image's. */
-async function theImage(
-  engine: Promise<void>,
-  asked: Promise<unknown>,
-  signal: AbortSignal,
-  note: (text: string) => void,
-): Promise<string> {
-  await asked
+async function theImage(engine: Promise<void>, signal: AbortSignal, note: (text: string) => void): Promise<string> {
   const sh = shellIn('/', {}, { signal, nothrow: true, timeout: '30s' })
   const format = '{{.Id}} {{with .Config.Labels}}{{index . "forklift.harness"}}{{end}}'
   const image = await sh`docker image inspect --format ${format} ${IMAGE}`

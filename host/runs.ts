@@ -1,6 +1,6 @@
 /** The run directories: what a run was told, how it ended, and so what was paid for already. */
 import { createHash } from 'node:crypto'
-import { access, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, copyFile, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -102,7 +102,12 @@ export async function record(path: string, file: keyof typeof files, value: obje
   const draft = join(path, `.${file}.${process.pid}`)
   try {
     await writeFile(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o444 })
-    await link(draft, join(path, `${file}.json`))
+    const target = join(path, `${file}.json`)
+    await link(draft, target).catch(error => {
+      if (error.code === 'EEXIST' || error.code === 'ENOSPC') throw error
+      // A disk that knows no hard links.
+      return copyFile(draft, target, constants.COPYFILE_EXCL)
+    })
   } finally {
     await rm(draft, { force: true })
   }
@@ -168,8 +173,8 @@ export function answerBefore(earlier: Run[], metadata: Metadata): { code: number
 }
 
 /**
- * What a person threw away: a merge of the same two commits that an earlier run published, or, where no pull request
- * tells, the branch that one pushed for this upstream commit. In words.
+ * The branch of what a person threw away: a merge of the same two commits that an earlier run published, or, where no
+ * pull request tells, all that was pushed for this upstream commit.
  */
 export function thrownAway(
   earlier: Run[],
@@ -177,14 +182,13 @@ export function thrownAway(
   heads: Map<string, Oid>,
   pullsTell: boolean,
 ): string | undefined {
-  const published = earlier.filter(run => run.outcome?.exitCode === EXIT.done && run.outcome.branch)
-  const same = published.find(run => samePair(run, metadata))
-  if (same) return `a person dropped what was pushed for this upstream commit (${same.outcome?.branch})`
-  const branches = published
-    .filter(run => run.metadata.upstreamCommit === metadata.upstreamCommit)
-    .flatMap(({ outcome }) => outcome?.branch ?? [])
-  if (pullsTell || branches.length === 0 || branches.some(branch => heads.has(branch))) return undefined
-  return `a person deleted ${branches[0]}, made for this upstream commit`
+  const published = earlier.filter(({ outcome, metadata: { branch, upstreamCommit } }) => {
+    const isSame = branch === metadata.branch && upstreamCommit === metadata.upstreamCommit
+    return isSame && outcome?.exitCode === EXIT.done && outcome.branch
+  })
+  const isGone = !pullsTell && !published.some(({ outcome }) => heads.has(outcome?.branch ?? ''))
+  const run = published.find(it => samePair(it, metadata)) ?? (isGone ? published[0] : undefined)
+  return run?.outcome?.branch
 }
 
 /** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */

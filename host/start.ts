@@ -2,6 +2,7 @@
 
 import { mergeTree, type Oid, type Room } from './git.ts'
 import { type GitHub, GitHubError, type Pull } from './github.ts'
+import { isOurPage } from './page.ts'
 
 /** A branch `forklift/<branch>-<stamp>` on origin at the commit it was first read at, and its open pull request. */
 export type Head = { ref: string; tip: Oid; pull?: Pull }
@@ -33,12 +34,13 @@ export async function whereToStart(now: Situation): Promise<Plan> {
   if (refused) return nothing(`a person closed #${refused.number} for this upstream commit: it is not opened again`)
   const leftBehind: Head[] = []
   for (const head of now.heads) {
-    const [updates, join, isCurrent] = await Promise.all([
-      updatesOn(now, head.tip),
+    const updates = await updatesOn(now, head.tip)
+    const isOurs = updates || isOurPage(head.pull?.body ?? '')
+    if (!isOurs && !(await isAncestor(now.room, head.tip, now.upstream))) continue
+    const [join, isCurrent] = await Promise.all([
       joinOf(now.room, head.tip, now.origin),
       isAncestor(now.room, now.upstream, head.tip),
     ])
-    if (!updates && !(await isAncestor(now.room, head.tip, now.upstream))) continue
     if (!join) {
       leftBehind.push(head)
       continue
@@ -52,7 +54,7 @@ export async function whereToStart(now: Situation): Promise<Plan> {
     }
     const attention = head.pull && now.github ? await now.github.attention(head.pull) : undefined
     if (attention?.approved) return nothing(`${name} is approved and waits to be merged`)
-    const seen = (updates ?? []).map(({ ours, date }) => !ours || date <= (attention?.lastSign ?? ''))
+    const seen = (updates ?? []).map(({ ours, date }) => !ours || date <= Date.parse(attention?.lastSign || '1970'))
     if (attention && [...seen, true].indexOf(true) >= UPDATES_UNSEEN) {
       return nothing(
         `${name} was updated ${UPDATES_UNSEEN} times without a word from anyone: comment, review or close it`,
@@ -93,14 +95,14 @@ async function commitTree({ sh }: Room, tree: Oid, parents: Oid[], message: stri
  * without its joins and repairs. Undefined where none is Forklift's: then the branch is a person's.
  */
 async function updatesOn({ room, origin }: Situation, tip: Oid) {
-  const format = '%(trailers:key=Forklift-Upstream,valueonly,separator=%x2C)%x09%cI%x09%ae'
+  const format = '%(trailers:key=Forklift-Upstream,valueonly,separator=%x2C)%x09%ct%x09%ae'
   const log = await room.sh`git log --first-parent --format=${format} ${`${origin}..${tip}`}`
   const commits = log.stdout.trimEnd().split('\n').filter(Boolean)
   const read = commits.map(line => {
     const [upstream = '', date = '', author] = line.split('\t')
     const ours = /^[0-9a-f]{40,64}$/.test(upstream)
     // A user without an identity has the same one, but a trailer.
-    return { upstream, ours, isAid: !ours && author === NOBODY.email, date: new Date(date).toISOString() }
+    return { upstream, ours, isAid: !ours && author === NOBODY.email, date: Number(date) * 1000 }
   })
   return read.some(({ ours, isAid }) => ours || isAid) ? read.filter(({ isAid }) => !isAid) : undefined
 }
@@ -149,13 +151,4 @@ async function repairAfterSquash(now: Situation): Promise<{ start: Oid; upstream
     return { start, upstream, pull }
   }
   return undefined
-}
-
-/** While the agent worked, a person may have merged, closed or reworded the pull request. Undefined: a new one is due. */
-export async function headAsItIsNow(github: GitHub, base: string, head?: Head): Promise<Head | 'closed' | undefined> {
-  if (!head?.pull) return head
-  const { number } = head.pull
-  const pull = (await github.pullsFrom(head.ref, base, 'all')).find(it => it.number === number)
-  if (pull?.merged_at) return undefined
-  return pull?.state === 'closed' ? 'closed' : { ...head, pull: pull ?? head.pull }
 }

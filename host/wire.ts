@@ -204,7 +204,7 @@ export async function push(fork: Fork, room: Room, ref: string, commit: Oid, exp
 async function thePullOfAnotherRun(fork: Fork): Promise<Pull | undefined> {
   for (let attempt = 0; attempt < 8; attempt++) {
     const open = (await fork.github?.pulls('open', { base: fork.origin.branch })) ?? []
-    for (const pull of open.filter(it => it.head.ref.startsWith(`forklift/${fork.origin.branch}-`))) {
+    for (const pull of fork.github?.own(open).filter(it => isOurs(it.head.ref)) ?? []) {
       if (!(await commitIsHere(fork, pull.head.sha))) continue
       const holds = await fork.sh({ nothrow: true })`git merge-base --is-ancestor ${fork.upstream.tip} ${pull.head.sha}`
       if (holds.exitCode === 0) return pull

@@ -26,12 +26,21 @@ export async function fill(workspace: string, wanted: string, room: Room, report
  * would refuse to merge, or rewrite it unasked. Such files are taken as they are.
  */
 export async function takeUntidyFilesAsTheyAre(workspace: string, sh: Shell): Promise<void> {
-  const attributes = await sh`git ls-files -- ${':(glob)**/.gitattributes'}`
-  const untidy = attributes.stdout ? fields(await bytesOf(git => git`git diff --name-only -z`, sh)) : []
+  const telling = '[[:space:]](text|crlf|ident)([[:space:]]|$)|eol=|encoding=|^\\[attr\\]'
+  const mayBeUntidy = await sh({ nothrow: true })`git grep --quiet -E ${telling} -- ${':(glob)**/.gitattributes'}`
+  if (mayBeUntidy.exitCode !== 0) return
+  // By another index, so that every file is read: this one believes what it saw when it wrote the file, and a container
+  // sees other owners and times.
+  const look = (git: Shell) => git`
+    export GIT_INDEX_FILE=.git/every-file
+    git read-tree HEAD; git diff --name-only -z; rm "$GIT_INDEX_FILE"`
+  const untidy = fields(await bytesOf(look, sh))
   if (untidy.length === 0) return
-  const lines = untidy.map(path => `${quoteInC(`/${path.replace(/[\\*?[]/g, '\\$&')}`)} -text\n`)
+  const asItIs = '-text -ident !working-tree-encoding'
+  const lines = untidy.map(path => `${quoteInC(`/${path.replace(/[\\*?[]/g, '\\$&')}`)} ${asItIs}\n`)
   await appendFile(join(workspace, '.git/info/attributes'), lines.join(''), 'latin1')
-  await sh`git checkout --quiet --force`
+  const list = Buffer.from(untidy.join('\0'), 'latin1')
+  await sh({ input: list, stdio: 'pipe' })`xargs -0 rm -f --; git checkout --quiet --force`
 }
 
 /** On a disk that takes A and a for the same name, a commit that has both can't be checked out whole. */

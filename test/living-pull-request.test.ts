@@ -332,6 +332,67 @@ test('all that an update brought is dropped by a person: the pull request is sti
   expect(await world.branches()).toContain(head)
 })
 
+test('a person’s branch with a name like ours, and nothing in common, is in nobody’s way', async () => {
+  await using world = await makeWorld()
+  const tree = await git(world.origin, 'rev-parse', 'main^{tree}')
+  const person = ['-c', 'user.name=Fay', '-c', 'user.email=fay@fork.example']
+  const orphan = await git(world.origin, ...person, 'commit-tree', tree, '-m', 'Something else')
+  await git(world.origin, 'update-ref', 'refs/heads/forklift/main-20990101_000000', orphan)
+  await day(world)
+  expect(world.pull.head).not.toContain('2099')
+})
+
+test('a renamed repository: what a person closed is known by its new name, too', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  await world.github.close(1)
+  await world.github.deleteBranch(1)
+  world.repository.name = 'me/renamed'
+  world.github.repositories.set('me/renamed', world.repository)
+  await world.push('origin', { 'own.txt': 'own\n' })
+  expect((await day(world)).stdout).toBe('')
+  expect(world.github.pulls).toHaveLength(1)
+})
+
+test('among hundreds of closed pull requests into other branches, ours is found', async () => {
+  await using world = await makeWorld()
+  await day(world)
+  await world.github.close(1)
+  const ours = world.pull
+  ours.updatedAt = '2026-01-01T00:00:00Z'
+  for (let number = 2; number <= 205; number++)
+    world.github.pulls.push({
+      ...ours,
+      number,
+      head: `topic-${number}`,
+      base: 'release',
+      updatedAt: '2026-02-01T00:00:00Z',
+    })
+  await world.push('origin', { 'own.txt': 'own\n' })
+  expect((await day(world)).stdout).toBe('')
+  expect(await world.agentRuns()).toBe(1)
+})
+
+test('a person’s commit on the pull request of a fork without commits of its own: it is carried on', async () => {
+  await using world = await makeWorld({ story: 'pristine' })
+  await day(world)
+  const { head } = world.pull
+  await world.push('origin', { 'fix.txt': 'fixed\n' }, { branch: head })
+  await news(world, 2)
+  await day(world)
+  expect(world.pull.head).toBe(head)
+  expect(await show(world.origin, head, 'fix.txt')).toBe('fixed')
+  expect(await contains(world.origin, (await world.tip('upstream')) ?? '', head)).toBe(true)
+})
+
+test('a commit from the year 10000 stops nobody', async () => {
+  await using world = await makeWorld({ story: 'pristine' })
+  await world.push('upstream', { 'late.txt': 'late\n' }, { when: 253402300810 })
+  await day(world)
+  expect((await day(world)).stdout).toBe('')
+  expect(world.pull.state).toBe('open')
+})
+
 test('a new pull request never has the name of a branch that was deleted', async () => {
   await using world = await makeWorld()
   // The newest commit, after which it is named, is the same both times.

@@ -4,9 +4,12 @@
  * files (faults), Git LFS that is missing or fails (large-files), and how submodules are judged (review).
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { cp, mkdir, readdir, readFile, rename, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bare, type Files, git, gitWith, parentsOf, show, tryGit } from './git.ts'
+import { OWN_CONFIG, shellIn } from '../host/git.ts'
+import { takeUntidyFilesAsTheyAre } from '../host/workspace.ts'
+import { bare, commit, type Files, git, gitWith, parentsOf, show, tryGit } from './git.ts'
 import {
   type Ended,
   exists,
@@ -682,4 +685,31 @@ test.concurrent('20,000 branches and tags on both sides and here: nobody waits f
   expect(await theTree(world.origin, world.pull.headSha)).toBe(await theMerge(world))
   const pushed = new RegExp(`^.*\\trefs/remotes/origin/${world.pull.head}\n`, 'm')
   expect((await world.git('for-each-ref')).replace(pushed, '')).toBe(before)
+})
+
+test('files that contradict their attributes are found, whatever the index believes of them', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'forklift-untidy-'))
+  try {
+    await git(folder, 'init', '--quiet', '--initial-branch=main')
+    await commit(join(folder, '.git'), 'main', {
+      '.gitattributes': '*.crlf text\n*.c ident\n',
+      'a [1].crlf': 'one\r\ntwo\n',
+      'b.c': '/* $Id: b.c,v 1.1 $ */\n',
+      'tidy.crlf': 'one\n',
+    })
+    await git(folder, 'checkout', '--quiet', '--force', 'main')
+    // As in a checkout that took a while: the index is younger than the files, and does not look at them again.
+    const later = Date.now() / 1000 + 60
+    await utimes(join(folder, '.git/index'), later, later)
+    await mkdir(join(folder, '.git/info'), { recursive: true })
+    await takeUntidyFilesAsTheyAre(folder, shellIn(folder, OWN_CONFIG))
+    // Another owner and other times, as a container may see them.
+    await git(folder, 'read-tree', 'HEAD')
+    expect(await git(folder, 'status', '--porcelain')).toBe('')
+    expect(await readFile(join(folder, 'a [1].crlf'), 'utf8')).toBe('one\r\ntwo\n')
+    expect(await readFile(join(folder, 'b.c'), 'utf8')).toContain('b.c,v 1.1')
+    expect(await readFile(join(folder, '.git/info/attributes'), 'utf8')).not.toContain('tidy')
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 })

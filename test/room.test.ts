@@ -23,3 +23,25 @@ test('the attributes of one commit do not count for the next one', async () => {
     await rm(folder, { recursive: true, force: true })
   }
 })
+
+test('a merge that is clean as text is a conflict where an attribute says so', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'forklift-room-'))
+  await git(folder, 'init', '--quiet', '--bare', '--initial-branch=main')
+  const lines = (first: string, last: string) => [first, ...'abcdefgh', last].join('\n')
+  // A folder whose name looks like an option is in nobody's way.
+  const attributes = { '.gitattributes': 'lock -merge\n', '-x/.gitattributes': '*.txt -merge\n' }
+  const files = (text: string) => ({ lock: text, '-x/a.txt': text })
+  const root = await commit(folder, 'main', { ...files(lines('1', '9')), ...attributes })
+  await git(folder, 'branch', 'other', root)
+  const theirs = await commit(folder, 'other', files(lines('1', 'theirs')))
+  const ours = await commit(folder, 'main', files(lines('ours', '9')))
+  const room = await openRoom(join(folder, 'state'), [join(folder, 'objects')], 'sha1')
+  try {
+    const { conflicts } = await mergeTree(room, ours, theirs)
+    expect(new Set(conflicts.flatMap(({ paths }) => paths))).toEqual(new Set(['lock', '-x/a.txt']))
+    expect((await mergeTree(room, theirs, ours)).stages).toHaveLength(6)
+  } finally {
+    await room.close()
+    await rm(folder, { recursive: true, force: true })
+  }
+})
