@@ -8,6 +8,7 @@ import { createServer, connect as open } from 'node:net'
 import { dirname, join } from 'node:path'
 import { serveGit } from './doubles/git-http.ts'
 import { commit, contains, git, tryGit } from './git.ts'
+import { DOCKER, hurry, processes } from './injector.ts'
 import { exists, expectExit, makeWorld, PROJECT, until, type World } from './world.ts'
 
 setDefaultTimeout(60_000)
@@ -21,17 +22,6 @@ async function belongings(world: World): Promise<string[]> {
     await git(world.checkout, 'symbolic-ref', 'HEAD'),
     await readFile(join(world.checkout, '.git/config'), 'utf8'),
   ].map(text => text.replace(/ \[.*\]$/m, ''))
-}
-
-/** The processes that a world's Forklift started, and that still run. */
-async function processes({ root }: World): Promise<string[]> {
-  const mine = `FORKLIFT_TEST_DOCKER=${root}/`
-  const look = async (pid: string) => {
-    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-    return environment.includes(mine) ? [await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')] : []
-  }
-  const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
-  return (await Promise.all(pids.map(look))).flat().filter(Boolean)
 }
 
 /** Waits until whatever was under way has ended, and looks at what is left. */
@@ -63,14 +53,9 @@ async function thenThereIsNothingToDo(world: World): Promise<void> {
   expect([quiet.code, quiet.stdout + quiet.stderr]).toEqual([0, ''])
 }
 
-/** The watchdog's seconds pass ten times as fast. */
-const hurry = (world: World) => world.tool('sleep', '[ "$1" = 1 ] && set -- 0.1; exec /bin/sleep "$@"')
-
-const STAND_IN = join(PROJECT, 'test/stand-ins/docker')
-
 /** Kills Forklift outright when it starts a command that fits, which goes on without it, or never begins. */
 async function killAt(world: World, tool: 'git' | 'docker', fits: string, then: 'goes on' | 'stops'): Promise<void> {
-  const real = tool === 'git' ? Bun.which('git') : STAND_IN
+  const real = tool === 'git' ? Bun.which('git') : DOCKER
   await world.tool(
     tool,
     `case " $* " in ${fits})
@@ -116,7 +101,7 @@ test.concurrent.each([
   expect(await exists(world.path('killed'))).toBe(true)
   await nothingIsLeft(world, before)
   await rm(world.path('bin', tool))
-  await world.tool(tool, `exec ${tool === 'git' ? Bun.which('git') : STAND_IN} "$@"`)
+  await world.tool(tool, `exec ${tool === 'git' ? Bun.which('git') : DOCKER} "$@"`)
   const finished = (await world.runs()).some(run => Bun.file(join(run.path, 'agent.json')).size > 0)
   const paid = await world.agentRuns()
   await theNextRunWorks(world, before)
@@ -353,12 +338,12 @@ test('an engine that goes between the look around and the container is named, an
   await using world = await makeWorld()
   const before = await belongings(world)
   const words = 'docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock.'
-  await world.tool('docker', `case $1 in run|rm|stop) echo "${words}" >&2; exit 125 ;; esac; exec '${STAND_IN}' "$@"`)
+  await world.tool('docker', `case $1 in run|rm|stop) echo "${words}" >&2; exit 125 ;; esac; exec '${DOCKER}' "$@"`)
   const failed = await world.run()
   expectExit(failed, 1)
   expect(failed.last).toContain('Cannot connect to the Docker daemon')
   await nothingIsLeft(world, before)
-  await world.tool('docker', `exec '${STAND_IN}' "$@"`)
+  await world.tool('docker', `exec '${DOCKER}' "$@"`)
   await theNextRunWorks(world, before)
 })
 

@@ -83,7 +83,7 @@ const TRACKED = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 export const belongings = (world: World): Promise<string> => snapshot(world.checkout, TRACKED)
 
 /** The processes that a world's Forklift started, and that still run. */
-async function processes({ root }: World): Promise<string[]> {
+export async function processes({ root }: World): Promise<string[]> {
   const mine = `FORKLIFT_TEST_DOCKER=${root}/`
   const look = async (pid: string) => {
     const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
