@@ -8,7 +8,7 @@ import { appendFile, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProcessOutput, type ProcessPromise } from 'zx/core'
-import { type Oid, OWN_CONFIG, openRoom, type Room, shellIn } from './host/git.ts'
+import { allOf, type Oid, OWN_CONFIG, openRoom, type Room, shellIn } from './host/git.ts'
 import { newStuckFile, preview, readForkMd, takeBranch } from './host/hostile.ts'
 import { containerLogOf, harnessSays, lastWords, usage } from './host/logs.ts'
 import { EXIT, type ExitCode, Failure } from './host/outcome.ts'
@@ -51,7 +51,7 @@ async function main(options: Options): Promise<string> {
   if (options.check) report.begin()
   const fork = await lookAround(options, report, interruption.signal)
   if (options.check) return 'Everything is ready.'
-  await Promise.all([tidyUp(fork), wire.forgetWhatIsGone(fork), fetchBothBranches(fork)])
+  await allOf([tidyUp(fork), wire.forgetWhatIsGone(fork), fetchBothBranches(fork)])
   const [base] = await Promise.all([mergeBase(fork), sayWhatIsUnpushed(fork)])
   if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`)
   const room = await openRoom(fork.state, [fork.objects], fork.format, { signal: interruption.signal })
@@ -105,7 +105,7 @@ async function tidyUp(fork: Fork): Promise<void> {
 /** Brings the remote-tracking refs of both default branches up to date. */
 async function fetchBothBranches(fork: Fork): Promise<void> {
   const both = [fork.origin, fork.upstream]
-  await Promise.all(both.map(remote => wire.fetchDefaultBranch(fork, remote)))
+  await allOf(both.map(remote => wire.fetchDefaultBranch(fork, remote)))
   for (const remote of both) {
     if (remote.branch !== 'main') note(`the default branch of ${remote.name} is ${remote.branch}.`)
   }

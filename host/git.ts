@@ -80,6 +80,11 @@ export function shellIn(
   }) as Shell
 }
 
+/** Waits for all, so that nothing goes on behind an error, and throws the first. */
+export async function allOf(work: Promise<unknown>[]): Promise<void> {
+  for (const end of await Promise.allSettled(work)) if (end.status === 'rejected') throw end.reason
+}
+
 /** Runs a command for its exact bytes, one character each: zx itself decodes, which spoils file names that are no UTF-8. */
 export async function bytesOf(run: (shell: Shell) => PromiseLike<ProcessOutput>, shell: Shell): Promise<string> {
   const store = { stdin: [], stdout: [] as Uint8Array[], stderr: [], stdall: [] }

@@ -2,7 +2,7 @@
 import { appendFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Shell } from 'zx/core'
-import { bytesOf, fields, mergeTree, type Oid, OWN_CONFIG, quoteInC, type Room, shellIn } from './git.ts'
+import { allOf, bytesOf, fields, mergeTree, type Oid, OWN_CONFIG, quoteInC, type Room, shellIn } from './git.ts'
 import { Failure } from './outcome.ts'
 import { type Report, visiblePath } from './terminal.ts'
 
@@ -17,8 +17,7 @@ export async function fill(workspace: string, wanted: string, room: Room, report
     git pack-objects --revs ${report.counting} --delta-base-offset ${`${objects}/pack/pack`}`
   const settings = ['-c', 'core.logAllRefUpdates=false', '-c', 'checkout.workers=0']
   const checkedOut = sh`git ${settings} checkout ${report.counting} --force`
-  const ends = await Promise.allSettled([report.follow(copied), report.follow(checkedOut)])
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  await allOf([report.follow(copied), report.follow(checkedOut)])
 }
 
 /**
