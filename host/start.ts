@@ -1,5 +1,6 @@
 /** Where a run starts, and whether there is anything to do: the state of the one living pull request, read from git. */
 
+import type { Shell } from 'zx/core'
 import { mergeTree, type Oid, type Room } from './git.ts'
 import { type GitHub, GitHubError, type Pull } from './github.ts'
 import { isOurPage } from './page.ts'
@@ -69,8 +70,8 @@ export async function whereToStart(now: Situation): Promise<Plan> {
 
 const nothing = (because: string): Plan => ({ kind: 'nothing', because })
 
-export async function isAncestor(room: Room, ancestor: Oid, of: Oid): Promise<boolean> {
-  const answer = await room.sh({ nothrow: true })`git merge-base --is-ancestor ${ancestor} ${of}`
+export async function isAncestor({ sh }: { sh: Shell }, ancestor: Oid, of: Oid): Promise<boolean> {
+  const answer = await sh({ nothrow: true })`git merge-base --is-ancestor ${ancestor} ${of}`
   if (answer.exitCode === 0 || answer.exitCode === 1) return answer.exitCode === 0
   throw answer
 }

@@ -7,14 +7,13 @@ import { type Pull, parseRemote } from './github.ts'
 import { Failure } from './outcome.ts'
 import type { Fork, Remote } from './preflight.ts'
 import * as runs from './runs.ts'
-import type { Head } from './start.ts'
+import { type Head, isAncestor } from './start.ts'
 import { firstLine } from './terminal.ts'
 
 /** Brings the remote-tracking ref of a remote's default branch up to date; what was fetched counts, not what was listed. */
 export async function fetchDefaultBranch(fork: Fork, remote: Remote): Promise<void> {
   const name = `${remote.name}/${remote.branch}`
-  const tracking = `refs/remotes/${name}`
-  if (fork.tracked.get(tracking) === remote.tip) return
+  if (fork.tracked.get(`refs/remotes/${name}`) === remote.tip) return
   fork.report.step(`Fetching ${name}`)
   await refresh(fork, remote)
 }
@@ -22,14 +21,13 @@ export async function fetchDefaultBranch(fork: Fork, remote: Remote): Promise<vo
 /** Whether a remote's default branch, as it is now, has a commit in it. */
 export async function hasNow(fork: Fork, remote: Remote, oid: Oid): Promise<boolean> {
   await refresh(fork, remote)
-  return (await fork.sh({ nothrow: true })`git merge-base --is-ancestor ${oid} ${remote.tip}`).exitCode === 0
+  return await isAncestor(fork, oid, remote.tip)
 }
 
 async function refresh(fork: Fork, remote: Remote): Promise<void> {
-  const tracking = `refs/remotes/${remote.name}/${remote.branch}`
-  const fetched = await fetch(fork, remote.name, [`+refs/heads/${remote.branch}:${tracking}`])
+  const { fetched, tip } = await fetchBranch(fork, remote.name, remote.branch)
   if (fetched.exitCode === 0) {
-    remote.tip = await tipOf(fork, tracking)
+    remote.tip = tip
     return
   }
   const reason = firstLine(fetched.stderr)
@@ -39,7 +37,13 @@ async function refresh(fork: Fork, remote: Remote): Promise<void> {
   throw new Failure(`${remote.name} could not be fetched (${reason}): check the network and try again.`)
 }
 
-const tipOf = async ({ sh }: Fork, ref: string): Promise<Oid> => (await sh`git rev-parse --verify ${ref}`).stdout.trim()
+/** Fetches a branch into its remote-tracking ref; the tip is where that is then, where the fetch ended well. */
+async function fetchBranch(fork: Fork, from: string, branch: string): Promise<{ fetched: ProcessOutput; tip: Oid }> {
+  const tracking = `refs/remotes/${from}/${branch}`
+  const fetched = await fetch(fork, from, [`+refs/heads/${branch}:${tracking}`])
+  const isThere = fetched.exitCode === 0
+  return { fetched, tip: isThere ? (await fork.sh`git rev-parse --verify ${tracking}`).stdout.trim() : '' }
+}
 
 /** Whether a branch has a name that Forklift gives. */
 export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.test(branch)
@@ -69,13 +73,12 @@ export async function fetchOurHeads(fork: Fork, { open, closed }: { open: Pull[]
 
 /** Fetches a branch of ours; where it is now, or undefined where it is gone meanwhile. */
 async function fetchHead(fork: Fork, ref: string): Promise<Oid | undefined> {
-  const tracking = `refs/remotes/origin/${ref}`
-  const tip = fork.origin.heads.get(ref)
-  if (fork.tracked.get(tracking) === tip) return tip
-  const fetched = await fetch(fork, 'origin', [`+refs/heads/${ref}:${tracking}`])
+  const listed = fork.origin.heads.get(ref)
+  if (fork.tracked.get(`refs/remotes/origin/${ref}`) === listed) return listed
+  const { fetched, tip } = await fetchBranch(fork, 'origin', ref)
   if (/find remote ref/.test(fetched.stderr)) return undefined
   if (fetched.exitCode !== 0) throw fetched
-  return await tipOf(fork, tracking)
+  return tip
 }
 
 /** A branch of ours that is gone from origin leaves a remote-tracking ref here, which nobody else would remove. */
@@ -206,8 +209,7 @@ async function thePullOfAnotherRun(fork: Fork): Promise<Pull | undefined> {
     const open = (await fork.github?.pulls('open', { base: fork.origin.branch })) ?? []
     for (const pull of fork.github?.own(open).filter(it => isOurs(it.head.ref)) ?? []) {
       if (!(await commitIsHere(fork, pull.head.sha))) continue
-      const holds = await fork.sh({ nothrow: true })`git merge-base --is-ancestor ${fork.upstream.tip} ${pull.head.sha}`
-      if (holds.exitCode === 0) return pull
+      if (await isAncestor(fork, fork.upstream.tip, pull.head.sha)) return pull
     }
     await sleep(1000, undefined, { signal: fork.signal })
   }
