@@ -1,7 +1,7 @@
 /** A fork and its upstream of any size, made by `git fast-import`: the same on every machine, and in seconds. */
 import { rm } from 'node:fs/promises'
-import { bare, git, PLAIN } from '../test/git.ts'
-import { ORIGIN_URL, UPSTREAM_URL, type World } from '../test/world.ts'
+import { bare, git, PLAIN } from '../test/support/git.ts'
+import { ORIGIN_URL, UPSTREAM_URL, type World } from '../test/support/world.ts'
 
 export type Size = { name: string; files: number; commits: number; bytesPerFile: number }
 

@@ -6,8 +6,8 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { serveGit } from '../test/doubles/git-http.ts'
-import { git } from '../test/git.ts'
-import { FORKLIFT, makeWorld, PROJECT, type World } from '../test/world.ts'
+import { git } from '../test/support/git.ts'
+import { FORKLIFT, makeWorld, PROJECT, type World } from '../test/support/world.ts'
 import { type Cost, inTurns, type Memory, time, watchMemory } from './measure.ts'
 import { fill, type Size } from './repositories.ts'
 
@@ -205,7 +205,7 @@ async function betweenSteps(world: World, from: string, to: string, env = world.
   return { wall: ended - begun }
 }
 
-/** A result as an agent makes it, in the checkout's repository, judged by host/review.ts. */
+/** A result as an agent makes it, in the checkout's repository, judged by forklift/judge.ts. */
 async function judgement(world: World, { name }: Size) {
   const [start, upstream] = ['origin/main', 'upstream/main']
   const work = world.path('tmp/merge')
@@ -227,7 +227,7 @@ async function judgement(world: World, { name }: Size) {
     }).stdout.text()
   ).split('\n')[0]
   const at = { cwd: world.checkout, env: world.env, codes: [0, 1] }
-  const program = join(PROJECT, 'host/review.ts')
+  const program = join(PROJECT, 'forklift/judge.ts')
   const script = `git merge-tree --write-tree -z ${start} ${upstream} >${work}.out
     for to in ${start} ${upstream} ${result}; do git diff-tree -r -z --no-renames ${tree} $to >${work}.$$.out & done
     wait; git show --remerge-diff --no-textconv --no-ext-diff --format= ${result} >${work}.out`

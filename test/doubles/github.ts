@@ -14,7 +14,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { contains, git, gitWith, tipOf, tryGit } from '../git.ts'
+import { contains, git, gitWith, tipOf, tryGit } from '../support/git.ts'
 import { Description, type Json, type JsonObject, type Operation } from './openapi.ts'
 
 export type RepositorySettings = {

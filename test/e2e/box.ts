@@ -2,7 +2,7 @@
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isMerged, type Scene, setScene } from '../harness-scene.ts'
+import { isMerged, type Scene, setScene } from '../harness/scene.ts'
 import { type Script, startModel } from './model.ts'
 
 export const IMAGE = 'forklift/kitchen-sink:latest'

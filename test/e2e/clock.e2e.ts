@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { clean, conflict } from '../harness-scene.ts'
+import { clean, conflict } from '../harness/scene.ts'
 import { appears, box, docker, expectCode, removeBoxes } from './box.ts'
 import { bash } from './model.ts'
 

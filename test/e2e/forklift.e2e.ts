@@ -4,8 +4,17 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { chownSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { serveGit } from '../doubles/git-http.ts'
-import { parentsOf, show } from '../git.ts'
-import { expectExit, FORKLIFT, KEY, makeWorld, snapshot, until, type World, type WorldOptions } from '../world.ts'
+import { parentsOf, show } from '../support/git.ts'
+import {
+  expectExit,
+  FORKLIFT,
+  KEY,
+  makeWorld,
+  snapshot,
+  until,
+  type World,
+  type WorldOptions,
+} from '../support/world.ts'
 import { docker, gateway } from './box.ts'
 import { bash, edit, read, type Script, startModel, write } from './model.ts'
 

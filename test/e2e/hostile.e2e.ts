@@ -1,7 +1,7 @@
 // An agent that tries everything. Each attempt is first made in a container of the same image without the lock, where
 // it must succeed: so it is known to be a real one. Then OpenCode makes it inside the lock, where it must fail.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { clean } from '../harness-scene.ts'
+import { clean } from '../harness/scene.ts'
 import { addressOfOurs, box, docker, expectCode, gateway, IMAGE, KEY, removeBoxes } from './box.ts'
 import { bash } from './model.ts'
 

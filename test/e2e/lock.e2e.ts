@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { clean } from '../harness-scene.ts'
+import { clean } from '../harness/scene.ts'
 import { addressOfOurs, box, CAPABILITIES, expectCode, IMAGE, removeBoxes } from './box.ts'
 import { bash } from './model.ts'
 

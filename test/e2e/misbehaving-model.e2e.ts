@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { conflict } from '../harness-scene.ts'
+import { conflict } from '../harness/scene.ts'
 import { type Boxed, box, expectCode, KEY, removeBoxes } from './box.ts'
 import { bash, type Misbehaviour } from './model.ts'
 

@@ -1,0 +1,31 @@
+/** The environment in which git never asks, never pages, and never looks where somebody else points it. */
+
+/** Variables that would point git at another repository (`git rev-parse --local-env-vars`), name another author, or change what its words mean. */
+export const MISLEADING =
+  /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|INTERNAL_SUPER_PREFIX|\w+_PATHSPECS|EXTERNAL_DIFF|ALLOW_PROTOCOL|DEFAULT_REF_FORMAT|DEFAULT_HASH|TRACE\w*)$/
+export const NEVER_ASK = {
+  LC_ALL: 'C',
+  GIT_TERMINAL_PROMPT: '0',
+  GIT_ASKPASS: '',
+  SSH_ASKPASS_REQUIRE: 'never',
+  GCM_INTERACTIVE: 'never',
+  GIT_NO_REPLACE_OBJECTS: '1',
+  GIT_NO_LAZY_FETCH: '1',
+  // No file: an existing one, even empty, gets advice.
+  GIT_GRAFT_FILE: '/dev/null/none',
+  GIT_OPTIONAL_LOCKS: '0',
+  // A server that says nothing for a minute has stalled.
+  GIT_HTTP_LOW_SPEED_LIMIT: '1',
+  GIT_HTTP_LOW_SPEED_TIME: '60',
+}
+/** The user's and the system's configuration switched off: for the workspace and for verdicts. */
+export const OWN_CONFIG = {
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_SYSTEM: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+  GIT_CONFIG_COUNT: '0',
+  GIT_CONFIG_PARAMETERS: '',
+  GIT_ATTR_NOSYSTEM: '1',
+  // The workspace's list of refs is written by hand.
+  GIT_DEFAULT_REF_FORMAT: 'files',
+}

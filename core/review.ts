@@ -1,0 +1,357 @@
+/**
+ * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
+ * by itself.
+ */
+import type { CommitList, Entry, Oid, Path, Room, Stage } from './git/plumbing.ts'
+import * as git from './git/plumbing.ts'
+import { visiblePath } from './text.ts'
+
+/** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
+export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
+export type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
+/** A path that git could not settle, git's word for why, and what the result has there. */
+export type Conflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
+/** A file that nobody had to touch; `to` is where its content went. */
+export type Edit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
+/** How many lines of upstream's the fork adds and deletes in a file: as they met, and in the result. */
+export type Shrunk = { path: Path; before: number; after: number }
+
+/** What the result means for origin's branch, read off git's own merge of origin's branch and upstream. */
+type Ledger = {
+  conflicts: Conflict[]
+  edits: Edit[]
+  /** Changes of upstream's, and of the fork's, that are not in the result though nothing was in their way. */
+  dropped: Path[]
+  vanished: Path[]
+  /** Files changed by upstream that steer CI, and those that agents obey or hooks run. */
+  ci: Path[]
+  steering: Path[]
+  /** How many files git merges without a conflict: with upstream's changes, and with the fork's. */
+  files: { upstream: number; fork: number }
+}
+export type Review = Ledger & {
+  commits: Commits
+  /** Why the result may not be published, a sentence each. */
+  refusals: string[]
+  /** What a person has to decide, a sentence each: with any, the pull request is a draft. */
+  partial: string[]
+  /** The blob of a STUCK.md in the result that neither side has. */
+  stuck: Oid | undefined
+  /** The result has upstream's history but not the start's: the trees alone were judged. */
+  rebased: boolean
+  /** Whose tree the result is, unchanged, because there was nothing but conflicts and all went one way. */
+  settledOn: Comparison['whole']
+  shrunk: Shrunk[]
+  /** How the result differs from git's own merge, by path, as `git show --remerge-diff` has it. Bounded. */
+  diffs: ReadonlyMap<Path, string>
+  upstreamCommits: CommitList
+}
+
+/** A path where the result differs from git's own merge, or which git could not settle: then it has a `kind`. */
+type Spot = { path: Path; kind: string | undefined; stages: Stage[] } & Record<Version, Entry>
+type Version = 'automatic' | 'ours' | 'theirs' | 'result'
+type Comparison = {
+  ledger: Ledger
+  spots: Map<Path, Spot>
+  /** Of the files that git merges without a conflict, those in which a side's change is lost. */
+  lost: { upstream: Path[]; fork: Path[] }
+  /** Whose tree the result is, unchanged. */
+  whole: 'the fork' | 'upstream' | undefined
+}
+
+/** What a push makes a CI system run. */
+const CI = [
+  /^\.(github|gitea|forgejo)\/(workflows|actions)\//i,
+  /^\.(circleci|buildkite|woodpecker|semaphore|tekton|teamcity|builds|azure-pipelines|gitlab\/ci)\//i,
+  /(^|\/)(\.gitlab-ci\.ya?ml|Jenkinsfile(\.[^/]*)?)$/i,
+  /^\.?(travis|appveyor|cirrus|drone|woodpecker|build|wercker|codefresh)\.(ya?ml|star|jsonnet)$/i,
+  /^\.?(azure-pipelines|bitbucket-pipelines|cloudbuild|buildspec)[^/]*\.ya?ml$/i,
+]
+/** What agents obey, and what runs when a person opens, enters or commits to a checkout. */
+const STEERING = [
+  /(^|\/)(AGENTS?|CLAUDE|GEMINI|FORK)(\.local)?\.md$/i,
+  /(^|\/)(opencode\.jsonc?|\.mcp\.json|\.(cursor|windsurf|cline)rules|\.envrc)$/i,
+  /(^|\/)\.(opencode|agents|claude|codex|cursor|gemini|windsurf|vscode|devcontainer|husky|git-?hooks)\//i,
+  /^\.github\/(copilot-instructions\.md$|(instructions|prompts|agents|hooks)\/)/i,
+  /^githooks\/|^\.?(lefthook|pre-commit-config|overcommit)\.(ya?ml|toml|json)$/i,
+]
+const among = (patterns: RegExp[], path: Path): boolean => patterns.some(pattern => pattern.test(path))
+
+/** What is read is bounded, because a hostile result is not. */
+const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
+const READ_BYTES = 8 << 20
+
+/** Judges the result from the start, and shows what it means for origin. The room reads all four commits. */
+export async function review(room: Room, commits: Commits): Promise<Review> {
+  const { origin, start, upstream } = commits
+  const [judged, missing, upstreamCommits] = await Promise.all([
+    compare(room, start, commits),
+    unreachable(room, commits),
+    git.commitsBetween(room, origin, upstream, SHOWN.commits),
+  ])
+  const shown = origin === start ? judged : await compare(room, origin, commits)
+  const [diffs, shrunk, markers, ci, losses] = await Promise.all([
+    diffsOf(room, shown, commits),
+    shrunkIn(room, shown),
+    withMarkers(room, judged),
+    slippedIntoCi(room, judged),
+    lossesOf(room, judged),
+  ])
+  const { conflicts, edits, dropped, vanished } = shown.ledger
+  const stuck = judged.spots.get('STUCK.md')
+  const isStuck = stuck?.result && ![stuck.automatic, stuck.ours, stuck.theirs].some(known => same(known, stuck.result))
+  const lacks = (oid: Oid) => `The history of the result lacks ${oid === start ? 'the start' : 'upstream'}, ${oid}.`
+  const rebased = missing.length === 1 && missing[0] === start
+  const refusals = [
+    ...(rebased ? [] : missing.map(lacks)),
+    ...losses,
+    ...naming('Conflict markers were left in', markers),
+    ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
+    ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
+    ...naming('The agent says that it is stuck, in', isStuck ? ['STUCK.md'] : []),
+  ]
+  const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
+  const partial = [
+    ...naming(
+      `The result is the tree of ${settledOn}, because all conflicts went its way:`,
+      settledOn ? conflicts.map(pathOf) : [],
+    ),
+    ...naming("Upstream's changes were not taken, though nothing was in their way:", dropped),
+    ...naming("The fork's changes were undone, though nothing was in their way:", vanished),
+    ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
+  ]
+  const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
+  return { commits, refusals, partial, stuck: isStuck ? stuck.result?.oid : undefined, rebased, settledOn, ...seen }
+}
+
+const pathOf = ({ path }: { path: Path }): Path => path
+const same = (a: Entry, b: Entry): boolean => a?.oid === b?.oid && a?.mode === b?.mode
+const isFile = (entry: Entry): boolean => entry?.mode.startsWith('100') ?? false
+const stageOf = (stages: Stage[], number: number): Entry => stages.find(({ stage }) => stage === number)
+
+/** Files that are as neither side has them. */
+const written = ({ spots }: Comparison): Spot[] =>
+  [...spots.values()].filter(
+    ({ ours, theirs, result }) => isFile(result) && ![ours, theirs].some(side => same(side, result)),
+  )
+
+/** A sentence that ends in the names of files; none where there are none. */
+function naming(words: string, paths: Path[]): string[] {
+  if (paths.length === 0) return []
+  const names = paths.slice(0, 10).map(path => (/[\s,"]/.test(path) ? `"${visiblePath(path)}"` : visiblePath(path)))
+  return [`${words} ${names.join(', ')}${paths.length > 10 ? ` and ${paths.length - 10} more` : ''}.`]
+}
+
+/** Compares the result with git's own merge of one commit and upstream. */
+async function compare(room: Room, ours: Oid, { upstream, result }: Commits): Promise<Comparison> {
+  const merge = await git.mergeTree(room, ours, upstream)
+  const [toResult = '', toOurs = '', toTheirs = ''] = await Promise.all(
+    [result, ours, upstream].map(oid => git.diffTrees(room, merge.tree, oid)),
+  )
+  const stages = Map.groupBy(merge.stages, pathOf)
+  const kinds = new Map(merge.stages.map(({ path }) => [path, 'contents']))
+  for (const { kind, paths } of merge.conflicts) for (const path of paths) kinds.set(path, kind)
+
+  const spots = new Map<Path, Spot>()
+  // A commit that a diff leaves out at a path has there what git's own merge has: only differences are kept.
+  const note = (path: Path, automatic: Entry, version: Partial<Spot>) => {
+    const unchanged = { automatic, ours: automatic, theirs: automatic, result: automatic }
+    const spot = spots.get(path) ?? { path, kind: kinds.get(path), stages: stages.get(path) ?? [], ...unchanged }
+    spots.set(path, Object.assign(spot, version))
+  }
+  const [ci, steering, files]: [Path[], Path[], Ledger['files']] = [[], [], { upstream: 0, fork: 0 }]
+  for (const [path, automatic, there] of git.changesIn(toResult)) note(path, automatic, { result: there })
+  for (const [path, automatic, there] of git.changesIn(toOurs)) {
+    if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
+    if (!kinds.has(path)) files.upstream++
+    if (among(CI, path)) ci.push(path)
+    else if (among(STEERING, path)) steering.push(path)
+  }
+  for (const [path, automatic, there] of git.changesIn(toTheirs)) {
+    if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
+    if (!kinds.has(path)) files.fork++
+  }
+  const whole = toResult === toOurs ? 'the fork' : toResult === toTheirs ? 'upstream' : undefined
+  const conflicts = conflictsIn(spots)
+  const { lost, ...changes } = changesBeyond(conflicts, spots)
+  return { ledger: { conflicts, ...changes, ci, steering, files }, spots, lost, whole }
+}
+
+function conflictsIn(spots: Map<Path, Spot>): Conflict[] {
+  return [...spots.values()].flatMap(spot => {
+    const { path, kind, stages, automatic, result } = spot
+    // Without stages it is a former name, or a folder in the way: worth a word only where it was touched.
+    const isNamed = kind && (stages.length > 0 || !same(result, automatic))
+    return isNamed ? [{ path, kind, stages, resolution: resolutionOf(spot) }] : []
+  })
+}
+
+function resolutionOf({ stages, ours, theirs, result }: Spot): Resolution {
+  if (!result) return 'deleted'
+  if (same(result, stages.length > 0 ? stageOf(stages, 3) : theirs)) return "upstream's version"
+  return same(result, stages.length > 0 ? stageOf(stages, 2) : ours) ? "the fork's version" : 'a mixture of both'
+}
+
+/** Sorts by what it means all that differs from git's own merge though there was no conflict. */
+function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
+  const found = { edits: [] as Edit[], dropped: [] as Path[], vanished: [] as Path[] }
+  const lost: Comparison['lost'] = { upstream: [], fork: [] }
+  const clean = [...spots.values()].filter(({ kind }) => !kind)
+  const isNew = ({ automatic, ours, theirs, result }: Spot) => result && !automatic && !ours && !theirs
+  const arrivals = new Map(clean.filter(isNew).map(({ result, path }) => [result?.oid, path]))
+  const movedTo = ({ automatic, result }: Spot) => (automatic && !result ? arrivals.get(automatic.oid) : undefined)
+  const targets = new Set(clean.map(movedTo))
+  const givenUp = conflicts
+    .filter(({ kind, resolution, path }) => kind === 'modify/delete' && resolution === 'deleted' && path.includes('/'))
+    .map(({ path }) => path.slice(0, path.lastIndexOf('/') + 1))
+  for (const spot of clean) {
+    const { path, automatic, ours, theirs, result } = spot
+    const to = movedTo(spot)
+    if (to) found.edits.push({ path, change: 'moved', to })
+    else if (targets.has(path)) continue
+    else if (same(result, ours)) found.dropped.push(path)
+    else if (same(result, theirs)) found.vanished.push(path)
+    else found.edits.push({ path, change: !automatic ? 'added' : result ? 'changed' : 'deleted' })
+    // A file in a folder whose other files were given up in conflicts is no sign of a lost merge.
+    if (to || (!result && givenUp.some(folder => path.startsWith(folder)))) continue
+    if (!same(automatic, ours) && (!result || same(result, ours))) lost.upstream.push(path)
+    if (!same(automatic, theirs) && (!result || same(result, theirs))) lost.fork.push(path)
+  }
+  return { ...found, lost }
+}
+
+/** Which of upstream and the start the result does not descend from. */
+async function unreachable(room: Room, { start, upstream, result }: Commits): Promise<Oid[]> {
+  const lacks = async (oids: Oid[]) => (await room.sh`git rev-list -n 1 ${oids} ${`^${result}`} --`).stdout !== ''
+  if (!(await lacks([start, upstream]))) return []
+  return (await Promise.all([upstream, start].map(async oid => ((await lacks([oid])) ? [oid] : [])))).flat()
+}
+
+const differing = ['-c', `core.bigFileThreshold=${SHOWN.biggestFile}`, 'diff-tree', '--no-renames', '--no-ext-diff']
+const patchOf = (room: Room, trees: Oid[], context: string): Promise<string> =>
+  git.firstBytes(room, [...differing, '--no-textconv', context, ...trees], SHOWN.bytes)
+
+/** The difference to git's own merge as text, by path, the conflicts first. */
+async function diffsOf(room: Room, { spots }: Comparison, commits: Commits): Promise<Review['diffs']> {
+  const shown = [...spots.values()].sort((a, b) => Number(!a.kind) - Number(!b.kind)).slice(0, SHOWN.files)
+  const diffs = new Map<Path, string>()
+  if (shown.length === 0) return diffs
+  const trees = await git.makeTrees(room, [shown.map(({ automatic }) => automatic), shown.map(({ result }) => result)])
+  const [, ...sections] = (await patchOf(room, trees, '-U3')).split(/^diff --git a\/(\d+) b\/\d+\n/m)
+  for (let at = 0; at < sections.length; at += 2) {
+    const path = shown[Number(sections[at])]?.path ?? ''
+    // A file that became a symlink, or the reverse, has two sections.
+    diffs.set(path, (diffs.get(path) ?? '') + readable(sections[at + 1] ?? '', commits))
+  }
+  return diffs
+}
+
+/** Files in which the fork changes fewer lines of upstream's than when they met. */
+async function shrunkIn(room: Room, comparison: Comparison): Promise<Shrunk[]> {
+  const pairs = written(comparison).flatMap(({ path, kind, stages, automatic, theirs, result }) => {
+    const base = kind ? stageOf(stages, 1) : theirs
+    const versions = kind ? [base, stageOf(stages, 2), stageOf(stages, 3), result] : [base, automatic, theirs, result]
+    return versions.every(isFile) ? [{ path, versions }] : []
+  })
+  if (pairs.length === 0) return []
+  const column = (number: number) => pairs.map(({ versions }) => versions[number])
+  const trees = await git.makeTrees(room, [column(0).concat(column(2)), column(1).concat(column(3))])
+  const { stdout } = await room.sh`git ${differing} --numstat ${trees}`
+  const sizes = new Map<number, number>()
+  for (const [, added, deleted, at] of stdout.matchAll(/^(\d+)\t(\d+)\t(\d+)$/gm))
+    sizes.set(Number(at), Number(added) + Number(deleted))
+  return pairs.flatMap(({ path }, at) => {
+    const [before = 0, after = 0] = [sizes.get(at), sizes.get(at + pairs.length)]
+    return after > 0 && after < before ? [{ path, before, after }] : []
+  })
+}
+
+/** A section of a patch without the names that we made up, the sides called what they are. */
+function readable(section: string, { origin, upstream }: Commits): string {
+  const [head = '', ...hunks] = section.split(/^(?=@@ )/m)
+  const named = head.replace(/^(index|---|\+\+\+) .*\n/gm, '').replace(/^Binary files .*$/m, 'Binary file')
+  return Buffer.from(named + hunks.join(''), 'latin1')
+    .toString()
+    .replaceAll(`<<<<<<< ${origin}`, '<<<<<<< the fork')
+    .replaceAll(`>>>>>>> ${upstream}`, '>>>>>>> upstream')
+}
+
+/** Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading. */
+async function withMarkers(room: Room, comparison: Comparison): Promise<Path[]> {
+  const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
+    stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
+  // What a side has somewhere else was moved, not written.
+  const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
+  const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
+  if (files.length === 0) return []
+  const versions = files.flatMap(spot =>
+    [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
+  )
+  const [tree = ''] = await git.makeTrees(room, [versions])
+  const search = ['grep', '-c', '-I', '-E', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
+  const counts = new Map<number, number>()
+  for (const [, at, count] of (await git.firstBytes(room, search, READ_BYTES)).matchAll(/:(\d+):(\d+)$/gm))
+    counts.set(Number(at), Number(count))
+  const left = files.filter((_, at) => {
+    const [result = 0, ours = 0, theirs = 0, base = 0] = [0, 1, 2, 3].map(who => counts.get(at * 4 + who) ?? 0)
+    return result > Math.max(ours, theirs, base, ours + theirs - base)
+  })
+  return left.map(pathOf)
+}
+
+/** FORK.md as neither the start nor git's own merge has it: the agent was told in private what may now be in it. */
+function guidance({ spots }: Comparison): Path[] {
+  const spot = spots.get('FORK.md')
+  if (!spot || same(spot.result, spot.automatic) || same(spot.result, spot.ours)) return []
+  return spot.kind && resolutionOf(spot) !== 'a mixture of both' ? [] : [spot.path]
+}
+
+/**
+ * CI files in which something would run for the first time. What the start has runs already; a conflict may be
+ * resolved with the words of both sides, and with none of the agent's own.
+ */
+async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]> {
+  const wordsOf = async (entry: Entry) =>
+    (await git.firstBytes(room, ['cat-file', 'blob', entry?.oid ?? ''], READ_BYTES)).match(/[^\s"'`,;()[\]{}]+/g) ?? []
+  const isNew = async (spot: Spot): Promise<boolean> => {
+    if (!spot.kind) return !same(spot.result, spot.automatic)
+    if (resolutionOf(spot) !== 'a mixture of both') return false
+    if (!isFile(spot.result)) return true
+    const known = new Set((await Promise.all(spot.stages.map(wordsOf))).flat())
+    return !(await wordsOf(spot.result)).every(word => known.has(word))
+  }
+  const changed = [...spots.values()].filter(({ path, ours, result }) => among(CI, path) && !same(result, ours))
+  return (await Promise.all(changed.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
+}
+
+/** What a side lost though nothing was in its way, where that is all or most of what it had changed. */
+async function lossesOf(room: Room, comparison: Comparison): Promise<string[]> {
+  const { ledger, lost, whole } = comparison
+  const side = whole === 'the fork' ? 'upstream' : 'fork'
+  if (whole && (ledger.files[side] > 0 || (await losesHunks(room, comparison)))) {
+    const tree = whole === 'the fork' ? "the fork's tree as it was; upstream's" : "upstream's tree; the fork's"
+    const gone = lost[side].length > 0 ? lost[side] : ledger.conflicts.map(pathOf)
+    return naming(`The result is ${tree} changes are gone from`, gone)
+  }
+  const most = (whose: string, files: number, gone: Path[]) =>
+    naming(`${whose} changes to ${gone.length} of ${files} files are gone, though nothing was in their way:`, gone)
+  return [
+    ...(lost.upstream.length * 2 > ledger.files.upstream
+      ? most("Upstream's", ledger.files.upstream, lost.upstream)
+      : []),
+    ...(lost.fork.length * 2 > ledger.files.fork ? most("The fork's", ledger.files.fork, lost.fork) : []),
+  ]
+}
+
+/** Whether the side that every conflict went against also lost changes that were in no conflict, in the same files. */
+async function losesHunks(room: Room, { spots, whole }: Comparison): Promise<boolean> {
+  const sides = ({ stages }: Spot) => [stageOf(stages, 2), stageOf(stages, 3)]
+  const merged = [...spots.values()].filter(spot => isFile(spot.automatic) && sides(spot).every(isFile))
+  if (merged.length === 0) return false
+  const trees = await git.makeTrees(room, [
+    merged.map(spot => sides(spot)[whole === 'the fork' ? 0 : 1]),
+    merged.map(spot => spot.automatic),
+  ])
+  const [, ...hunks] = (await patchOf(room, trees, '-U0')).split(/^@@ .*$/m)
+  return hunks.some(hunk => !/^\+(<{7}|={7}|>{7})/m.test(hunk))
+}

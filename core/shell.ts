@@ -1,0 +1,38 @@
+/** zx as the commands use it for git and docker: unattended, one process group a command, no word taken for an option. */
+import { type SpawnOptions, spawn } from 'node:child_process'
+import { $, type Options, type Shell } from 'zx/core'
+import { MISLEADING, NEVER_ASK } from './git/environment.ts'
+
+/**
+ * After an interruption nothing more is begun: node would start the command and end it a moment later, or too late. And
+ * a command that ends before it has read its input tells why by its exit code, not by a broken pipe.
+ */
+const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOptions) => {
+  const child = spawn(options.signal?.aborted ? 'kill $$' : command, args, options)
+  child.stdin?.on('error', () => undefined)
+  return child
+}) as typeof spawn
+
+/** zx for one folder, with the environment that git needs to run unattended. */
+export function shellIn(
+  cwd: string,
+  env: Record<string, string | undefined> = {},
+  options: Partial<Options> = {},
+): Shell {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !MISLEADING.test(name)))
+  return $({
+    cwd,
+    quiet: true,
+    // A process group of its own, so that an interruption ends what git started, too, and nothing can ask on the terminal.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    spawn: spawnUnlessAborted,
+    ...options,
+    env: { ...inherited, ...NEVER_ASK, ...env },
+  }) as Shell
+}
+
+/** Waits for all, so that nothing goes on behind an error, and throws the first. */
+export async function allOf(work: Promise<unknown>[]): Promise<void> {
+  for (const end of await Promise.allSettled(work)) if (end.status === 'rejected') throw end.reason
+}

@@ -1,0 +1,63 @@
+/** Text of strangers made harmless for whoever reads it, and the few forms in which numbers and names are shown. */
+import type { Path } from './git/plumbing.ts'
+
+/** Controls, invisible separators and the marks that turn the direction of text: nothing a name or message needs. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
+
+/** Text on one line with every control character spelled out, so that none reaches a terminal. */
+export const visible = (text: string): string =>
+  text.replace(UNSEEN, char => {
+    const code = char.charCodeAt(0)
+    return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
+  })
+
+/** The same over several lines: line ends and tabs stay. */
+export const visibleLines = (text: string): string =>
+  text
+    .split(/\r?\n/)
+    .map(line => line.split('\t').map(visible).join('\t'))
+    .join('\n')
+
+/** A file's name for a person: UTF-8 where it is UTF-8, its bytes spelled out where it is not. */
+export function visiblePath(path: Path): string {
+  const bytes = Buffer.from(path, 'latin1')
+  const text = bytes.toString('utf8')
+  if (Buffer.from(text).equals(bytes)) return visible(text)
+  return path.replace(/[^\x20-\x7e]/g, byte => `\\x${byte.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}
+
+/** Keeps both ends of a long text: names differ there. */
+export const short = (text: string, length: number): string =>
+  text.length <= length ? text : `${text.slice(0, length / 2)}…${text.slice(1 - length / 2)}`.toWellFormed()
+
+/** Seconds as minutes and seconds, 8:00. */
+export const clockFace = (seconds: number): string =>
+  `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+
+/** Text of others in lines of at most so many characters. */
+export const wrap = (text: string, width: number): string[] =>
+  visibleLines(text.trim())
+    .split('\n')
+    .flatMap(line => line.match(new RegExp(`.{1,${width}}(?:\\s|$)|.{1,${width}}`, 'gu')) ?? [''])
+    .map(line => line.trimEnd())
+
+/** Text of others where nothing can quote it, as in a commit message: no mention, reference, link or order to a CI. */
+export const harmless = (text: string): string =>
+  text
+    .replace(/[@#!](?=\w)|\bGH-(?=\d)|:(?=\/\/)/gi, '$& ')
+    .replaceAll('[', '(')
+    .replaceAll(']', ')')
+    .replace(/\*{3,}/g, '**')
+    .replace(/skip-checks/gi, 'skip checks')
+
+/** The line of git's or docker's words that says what went wrong, without user and password in its URLs. */
+export function firstLine(words: string): string {
+  const lines = words.split('\n').filter(Boolean)
+  const at = lines.findIndex(line => /^(remote|fatal|error|ERROR|docker):/.test(line))
+  const [telling = 'no reason given', next = ''] = lines.slice(Math.max(at, 0))
+  // A line that ends in a colon says nothing yet.
+  const whole = telling.endsWith(':') ? `${telling} ${next.trim()}` : telling
+  const bare = whole.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').replace(/^remote: */, '')
+  return bare.trim().slice(0, 300)
+}

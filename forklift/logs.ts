@@ -1,0 +1,38 @@
+/** What a run's logs say: the container's, which the agent can't write, and the harness's, which it can. */
+import { join } from 'node:path'
+import { readUntrusted } from '../core/untrusted.ts'
+import { harnessStateOf } from './runs.ts'
+
+type Place = { path: string }
+export const containerLogOf = (run: Place): string => join(run.path, 'container.log')
+
+/** What the container printed, after the command that started it. */
+async function printed(run: Place): Promise<string[]> {
+  const end = await Bun.file(containerLogOf(run))
+    .slice(-(4 << 20))
+    .text()
+  return end.split('\n').filter(line => line && !line.startsWith('docker run '))
+}
+
+/** What the model was asked for and gave, as the proxy in the container counted it: one line of JSON a request. */
+export async function usage(run: Place): Promise<{ requests?: number; tokens?: number }> {
+  const requests = (await printed(run)).filter(line => line.startsWith('{"forklift":"request"'))
+  const counts = requests.flatMap(line =>
+    [...line.matchAll(/"(?:input|output)":(\d+)/g)].map(([, count]) => Number(count)),
+  )
+  return requests.length > 0 ? { requests: requests.length, tokens: counts.reduce((sum, count) => sum + count, 0) } : {}
+}
+
+/** Why it ended: what docker, the lock or the proxy said, else the harness's own word. */
+export async function lastWords(run: Place): Promise<string> {
+  const usual = /^WARNING: |^entry: (closed|the agent starts|told to stop)|^{"forklift"/
+  const trusted = (await printed(run)).findLast(line => !usual.test(line))
+  return trusted?.slice(0, 300) ?? ((await harnessSays(run)) || 'it said nothing')
+}
+
+/** The harness's last sentence; the agent can forge it. */
+export async function harnessSays(run: Place): Promise<string> {
+  const log = await readUntrusted(join(harnessStateOf(run), 'logs/harness.log'), 1 << 20)
+  const lines = log?.kind === 'file' ? log.bytes.toString().split('\n') : []
+  return lines.findLast(line => line.startsWith('harness: '))?.slice(9, 309) ?? ''
+}

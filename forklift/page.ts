@@ -1,0 +1,278 @@
+/** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
+import type { Path } from '../core/git/plumbing.ts'
+import type { Conflict, Edit, Review } from '../core/review.ts'
+import { harmless, short, visible, visibleLines, visiblePath, wrap } from '../core/text.ts'
+
+/** What the page tells besides the review; undefined is what is not known. */
+export type Story = {
+  originBranch: string
+  upstreamBranch: string
+  /** Web addresses of the two repositories, such as https://github.com/me/project. */
+  origin?: string | undefined
+  upstream?: string | undefined
+  model?: string | undefined
+  variant?: string | undefined
+  agent?: string | undefined
+  seconds?: number | undefined
+  requests?: number | undefined
+  tokens?: number | undefined
+  /** What the agent said at the end: untrusted. */
+  words?: string | undefined
+  /** The merge buttons that the repository allows. */
+  buttons?: { merge: boolean; squash: boolean; rebase: boolean } | undefined
+  /** The fork has no commits of its own: the result is upstream's commit itself. */
+  fastForward?: boolean | undefined
+  /** Web addresses of older pull requests of Forklift's that this one takes the place of. */
+  leftBehind?: string[] | undefined
+  /** Sentences of the host's own. */
+  notes?: string[] | undefined
+}
+
+const BEGIN = '<!-- forklift:begin -->'
+const END = '<!-- forklift:end -->'
+/** Whether a pull request's text has a section of ours. */
+export const isOurPage = (body: string): boolean => body.includes(BEGIN)
+/** What GitHub takes in a body, and how much of it is ours: the rest is for a person's words. */
+const LIMIT = 65_535
+const OURS = 60_000
+/** How much is shown of each part: the first size that fits is taken, so that the least important goes first. */
+const SIZES = [
+  { commits: 50, diff: 12_000, words: 6_000, names: 200 },
+  { commits: 10, diff: 12_000, words: 6_000, names: 200 },
+  { commits: 10, diff: 4_000, words: 4_000, names: 200 },
+  { commits: 10, diff: 1_000, words: 2_000, names: 100 },
+  { commits: 5, diff: 0, words: 1_000, names: 100 },
+  { commits: 0, diff: 0, words: 300, names: 10 },
+]
+type Size = (typeof SIZES)[number]
+
+/** A file on the page, with a word about it; a moved one with its new name. */
+type Item = { path: Path; note?: string; to?: Path | undefined }
+type Group = [heading: string, items: Item[], diffs?: Review['diffs']]
+
+export function page(review: Review, story: Story): { title: string; body: string; draft: boolean } {
+  let body = ''
+  for (const size of SIZES) {
+    body = bodyOf(review, story, size)
+    if (body.length <= OURS) break
+  }
+  return { title: subjectOf(review, story), body, draft: review.partial.length > 0 }
+}
+
+function bodyOf(review: Review, story: Story, size: Size): string {
+  const parts = [
+    verdict(review, story),
+    ...partsOf(review).map(([heading, groups]) => part(heading, groups, size)),
+    review.upstreamCommits.count > 0 && commitList(review, story, size),
+    howMade(review, story, size),
+    howToMerge(story),
+  ]
+  // Nothing between the markers may look like one of them.
+  const text = parts.filter(Boolean).join('\n\n').replaceAll('<!-- forklift:', '<!-- forklift ')
+  return `${BEGIN}\n${text}\n${END}`
+}
+
+/** All that is told by file, most pressing first. */
+function partsOf(review: Review): [heading: string, groups: Group[]][] {
+  const steered: Group[] = [
+    ['**CI**, which may run with the secrets of this repository:', review.ci.map(itemOf)],
+    ['**Agents and hooks**, which run where people work on this:', review.steering.map(itemOf)],
+  ]
+  return [
+    ['Look at this first', worthALook(review)],
+    ['Upstream changed what steers CI and agents', steered],
+    ['Conflicts', [['', review.conflicts.map(describeConflict), review.diffs]]],
+  ]
+}
+
+function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, diffs }: Review, story: Story): string {
+  const found = [
+    conflicts.length > 0 ? many(conflicts.length, 'conflict') : 'no conflicts',
+    dropped.length > 0 && `${many(dropped.length, 'file')} without upstream's change`,
+    vanished.length > 0 && `${many(vanished.length, 'file')} without the fork's change`,
+    edits.length > 0 && `${many(edits.length, 'file')} edited beyond the conflicts`,
+  ].filter(Boolean)
+  const what = `${many(upstreamCommits.count, 'commit')} of ${code(story.upstreamBranch)} into ${code(story.originBranch)}`
+  const rest = `Git itself merged the other files: ${files.upstream} that upstream changed, ${files.fork} that the fork changed.`
+  const legend = diffs.size > 0 ? ' In the diffs, `-` is what git itself would have, and `+` what is here.' : ''
+  return `**Merges ${what}: ${found.join(', ')}.** ${rest}${legend}`
+}
+
+/** What a person has to judge: nothing at all where the result is what git makes by itself. */
+function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settledOn }: Review): Group[] {
+  const all = conflicts.map(({ path }) => ({ path }))
+  const isGone = ({ resolution, stages }: Conflict) =>
+    resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
+  const gone = conflicts.filter(isGone).map(({ path }) => ({ path }))
+  const smaller = shrunk.map(({ path, before, after }) => ({ path, note: `from ${before} lines to ${after}` }))
+  return [
+    [`**The result is the tree of ${settledOn}**, because all conflicts went its way:`, settledOn ? all : []],
+    ["**Upstream's change was not taken**, though nothing was in the way:", dropped.map(itemOf), diffs],
+    ["**The fork's change was undone**, though nothing was in the way:", vanished.map(itemOf), diffs],
+    ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
+    ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],
+    ["**The fork's change is smaller** than it was:", smaller],
+  ]
+}
+
+/** Groups of files below a heading. */
+function part(heading: string, groups: Group[], size: Size): string {
+  const texts = groups.flatMap(([words, items, diffs]) => {
+    const lines = items.slice(0, size.names).map(item => fileLine(item, diffs?.get(item.path), size.diff))
+    if (items.length > lines.length) lines.push(`- and ${many(items.length - lines.length, 'other file')}`)
+    return lines.length > 0 ? [words, lines.join('\n').trimEnd()] : []
+  })
+  return texts.length > 0 ? [`### ${heading}`, ...texts].filter(Boolean).join('\n\n') : ''
+}
+
+/** A file, and its diff folded below it. A summary is HTML, where backticks quote nothing. */
+function fileLine({ path, note, to }: Item, diff: string | undefined, length: number): string {
+  const isFolded = diff && length > 0
+  const name = (of: Path) => (isFolded ? `<code>${html(short(visiblePath(of), 200))}</code>` : code(visiblePath(of)))
+  const line = `${name(path)}${note ? `: ${note}` : ''}${to === undefined ? '' : ` ${name(to)}`}`
+  if (!isFolded) return `- ${line}`
+  return `<details><summary>${line}</summary>\n\n${fence('diff', diff, length)}\n\n</details>\n`
+}
+
+const itemOf = (path: Path): Item => ({ path })
+const describeEdit = ({ path, change, to }: Edit): Item => ({ path, note: to === undefined ? change : 'moved to', to })
+
+function describeConflict({ path, kind, stages, resolution }: Conflict): Item {
+  const has = (number: number) => stages.some(({ stage }) => stage === number)
+  const known: Record<string, string> = {
+    contents: has(1) ? 'both sides changed the same lines' : 'both sides added it',
+    binary: 'both sides changed a binary file',
+    'modify/delete': has(2) ? 'upstream deleted it, the fork changed it' : 'the fork deleted it, upstream changed it',
+  }
+  return { path, note: `${known[kind] ?? `${kind} conflict`}. Now: ${resolution}.` }
+}
+
+function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size): string {
+  const web = webAddress(upstream)?.replace('https://github.com/', 'https://redirect.github.com/')
+  const lines = upstreamCommits.newest.slice(0, size.commits).map(({ oid, date, subject }) => {
+    const id = code(oid.slice(0, 10))
+    // GitHub tells the other side of a link to it, but not of one through its own redirect.
+    return `- ${web ? `[${id}](${web}/commit/${oid})` : id} ${date} ${code(short(subject, 120))}`
+  })
+  const more = upstreamCommits.count - lines.length
+  return ["### Upstream's commits\n", ...lines, ...(more > 0 ? [`- and ${many(more, 'older commit')}`] : [])].join('\n')
+}
+
+function howMade({ rebased }: Review, story: Story, size: Size): string {
+  const { model, variant, agent, seconds, requests, tokens, words, notes = [], leftBehind = [] } = story
+  const facts = [
+    model && `model ${code(model)}${variant ? ` (${code(variant)})` : ''}`,
+    agent && `agent ${code(agent)}`,
+    seconds !== undefined && duration(seconds),
+    requests !== undefined && many(requests, 'request'),
+    tokens !== undefined && many(tokens, 'token'),
+  ].filter(Boolean)
+  const left = leftBehind.flatMap(address => webAddress(address) ?? [])
+  const said = words?.trim() && fence('text', wrap(words, 100).join('\n'), size.words)
+  return [
+    '### How this was made',
+    story.fastForward
+      ? "No agent was needed: this is upstream's own commit."
+      : `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. \`git show --remerge-diff\` of its commit shows all that git itself would not have.`,
+    rebased && 'The agent rebased the fork; its files are here, its commits are not.',
+    ...notes.map(escapeMarkdown),
+    left.length > 0 && `This takes the place of ${left.join(', ')}.`,
+    said && `The agent's own words, which nobody has checked:\n\n${said}`,
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+function howToMerge({ buttons, fastForward, originBranch }: Story): string {
+  const why = "Squashed or rebased, upstream's commits stay unknown to git, and the same conflicts come back."
+  const merge = fastForward
+    ? "- The fork has no commits of its own: **Sync fork** on the fork's page does the same without a merge commit."
+    : buttons?.merge === false
+      ? `> [!WARNING]\n> Merge commits are not allowed here. ${why} Allow them first: Settings, General, **Allow merge commits**.\n`
+      : `- To merge, choose **Create a merge commit**. ${why}`
+  return [
+    '### Merge it, or not\n',
+    merge,
+    '- To reject it, close it. Forklift comes back when upstream has moved on.',
+    `- To get a better one, say in \`FORK.md\` on ${code(originBranch)} what the fork changes, why, and how to test it.`,
+  ].join('\n')
+}
+
+/** The same ledger for a terminal. */
+export function ledgerText(review: Review): string {
+  const groups = partsOf(review).flatMap(([heading, groups]) =>
+    groups.map(([words, items]): [string, string[]] => [
+      words.replaceAll('**', '') || `${heading}:`,
+      items.map(plainLine),
+    ]),
+  )
+  return [
+    ...review.refusals.map(refusal => `Refused: ${refusal}`),
+    ...groups.flatMap(([words, lines]) => {
+      const more = lines.length > 50 ? [`  and ${many(lines.length - 50, 'other file')}`] : []
+      return lines.length > 0 ? [words, ...lines.slice(0, 50), ...more] : []
+    }),
+  ].join('\n')
+}
+
+function plainLine({ path, note, to }: Item): string {
+  return `  ${visiblePath(path)}${note ? `: ${note}` : ''}${to === undefined ? '' : ` ${visiblePath(to)}`}`
+}
+
+const SECTION = new RegExp(`${BEGIN}(?:(?!${BEGIN})[\\s\\S])*?${END}`, 'g')
+
+/** Puts our section in the place of the one that is there, and leaves all else as a person wrote it. */
+export function mergeBody(existing: string, ours: string): string {
+  // Several sections become one, and a marker without its other half is no section.
+  const [before = '', ...after] = existing.split(SECTION).map(text => text.replaceAll(BEGIN, '').replaceAll(END, ''))
+  const brief = `${BEGIN}\nForklift's page does not fit beside what is written here: see the newest commit.\n${END}`
+  const bodies = [ours, brief].map(section =>
+    after.length > 0 ? before + section + after.join('') : [before.trimEnd(), section].filter(Boolean).join('\n\n'),
+  )
+  return bodies.find(body => body.length <= LIMIT) ?? existing
+}
+
+/** The message of the one commit that is published: the agent's words do nothing in it, and the trailer is ours. */
+export function commitMessage(review: Review, story: Story): string {
+  const words = story.words?.trim() ? wrap(story.words, 70).slice(0, 40) : []
+  const quoted = words.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
+  const said = quoted && `The agent says:\n\n${quoted}`
+  return [subjectOf(review, story), said, `Forklift-Upstream: ${review.commits.upstream}\n`]
+    .filter(Boolean)
+    .join('\n\n')
+}
+
+const subjectOf = ({ upstreamCommits }: Review, { upstreamBranch }: Story): string =>
+  `Merge ${harmless(short(visible(upstreamBranch), 60))} (${many(upstreamCommits.count, 'commit')})`
+
+const many = (count: number, word: string): string => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`
+const duration = (seconds: number): string =>
+  seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
+const html = (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`)
+const webAddress = (text: string | undefined): string | undefined => /^https?:\/\/[\w.:/~%+-]+$/.exec(text ?? '')?.[0]
+/** A sentence of ours that may hold names of others. */
+const escapeMarkdown = (text: string): string => harmless(visible(text)).replace(/[\\`*_~<>|&#]/g, '\\$&')
+const ticksAround = (text: string, least: number): string =>
+  '`'.repeat(Math.max(least, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
+
+/** Text of others in a line: GitHub finds no mention, reference, link or HTML in code. */
+function code(text: string): string {
+  const shown = short(visible(text), 200) || ' '
+  const ticks = ticksAround(shown, 1)
+  return [ticks, shown, ticks].join(/^[` ]|[` ]$/.test(shown) ? ' ' : '')
+}
+
+/** Text of others in a block, shortened by whole lines. */
+function fence(language: string, text: string, length: number): string {
+  const lines = visibleLines(text.trimEnd()).split('\n')
+  const kept: string[] = []
+  for (let left = length; kept.length < lines.length; ) {
+    const line = short(lines[kept.length] ?? '', 400)
+    left -= line.length + 1
+    if (left < 0) break
+    kept.push(line)
+  }
+  const ticks = ticksAround(kept.join('\n'), 3)
+  const more = lines.length - kept.length
+  return [ticks + language, ...kept, ticks, ...(more > 0 ? [`\n…and ${many(more, 'line')} more`] : [])].join('\n')
+}

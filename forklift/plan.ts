@@ -1,0 +1,155 @@
+/** Where a run starts, and whether there is anything to do: the state of the one living pull request, read from git. */
+
+import type { Shell } from 'zx/core'
+import { mergeTree, type Oid, type Room } from '../core/git/plumbing.ts'
+import { type GitHub, GitHubError, type Pull } from './github.ts'
+import { isOurPage } from './page.ts'
+
+/** A branch `forklift/<branch>-<stamp>` on origin at the commit it was first read at, and its open pull request. */
+export type Head = { ref: string; tip: Oid; pull?: Pull }
+export type Plan =
+  | { kind: 'nothing'; because: string }
+  /** The branch is on origin already, its pull request is not. */
+  | { kind: 'propose'; head: Head; leftBehind: Head[] }
+  /** Merge upstream into `start`; `head` is the branch to carry on. */
+  | { kind: 'merge'; start: Oid; head?: Head; leftBehind: Head[] }
+
+/** What the decision is made from. `heads` are newest first; `closed` are those that people ended, merged or not. */
+export type Situation = {
+  room: Room
+  origin: Oid
+  upstream: Oid
+  heads: Head[]
+  closed: Pull[]
+  github: GitHub | undefined
+  fetchCommit: (oid: Oid) => Promise<boolean>
+}
+
+/** After this many updates in a row without any sign of a person, a pull request is left alone. */
+const UPDATES_UNSEEN = 7
+/** Who makes the commits that must come out the same on every try: nobody, at no particular time. */
+const NOBODY = { name: 'Forklift', email: 'forklift@forklift.invalid', date: '2000-01-01T00:00:00Z' }
+
+export async function whereToStart(now: Situation): Promise<Plan> {
+  const refused = await closedForThisUpstream(now)
+  if (refused) return nothing(`a person closed #${refused.number} for this upstream commit: it is not opened again`)
+  const leftBehind: Head[] = []
+  for (const head of now.heads) {
+    const updates = await updatesOn(now, head.tip)
+    const isOurs = updates || isOurPage(head.pull?.body ?? '')
+    if (!isOurs && !(await isAncestor(now.room, head.tip, now.upstream))) continue
+    const [join, isCurrent] = await Promise.all([
+      joinOf(now.room, head.tip, now.origin),
+      isAncestor(now.room, now.upstream, head.tip),
+    ])
+    if (!join) {
+      leftBehind.push(head)
+      continue
+    }
+    const name = head.pull
+      ? `pull request #${head.pull.number} (${head.pull.html_url})`
+      : `branch ${head.ref} on origin`
+    if (isCurrent) {
+      if (now.github && !head.pull) return { kind: 'propose', head, leftBehind }
+      return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
+    }
+    const attention = head.pull && now.github ? await now.github.attention(head.pull) : undefined
+    if (attention?.approved) return nothing(`${name} is approved and waits to be merged`)
+    const seen = (updates ?? []).map(({ ours, date }) => !ours || date <= Date.parse(attention?.lastSign || '1970'))
+    if (attention && [...seen, true].indexOf(true) >= UPDATES_UNSEEN) {
+      return nothing(
+        `${name} was updated ${UPDATES_UNSEEN} times without a word from anyone: comment, review or close it`,
+      )
+    }
+    return { kind: 'merge', start: join, head, leftBehind }
+  }
+  const repair = await repairAfterSquash(now)
+  if (repair?.upstream === now.upstream) return nothing(`#${repair.pull.number} brought it, squashed or rebased`)
+  return { kind: 'merge', start: repair?.start ?? now.origin, leftBehind }
+}
+
+const nothing = (because: string): Plan => ({ kind: 'nothing', because })
+
+export async function isAncestor({ sh }: { sh: Shell }, ancestor: Oid, of: Oid): Promise<boolean> {
+  const answer = await sh({ nothrow: true })`git merge-base --is-ancestor ${ancestor} ${of}`
+  if (answer.exitCode === 0 || answer.exitCode === 1) return answer.exitCode === 0
+  throw answer
+}
+
+/** A branch with origin's branch in it: itself where it holds it, a clean merge of both, or undefined. */
+async function joinOf(room: Room, tip: Oid, origin: Oid): Promise<Oid | undefined> {
+  if (await isAncestor(room, origin, tip)) return tip
+  const merge = await mergeTree(room, tip, origin)
+  return merge.stages.length > 0 ? undefined : commitTree(room, merge.tree, [tip, origin], 'Join the fork as it is now')
+}
+
+async function commitTree({ sh }: Room, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+  const { name, email, date } = NOBODY
+  const flags = parents.flatMap(parent => ['-p', parent])
+  const git = ['git', '-c', `user.name=${name}`, '-c', `user.email=${email}`]
+  const dated = sh`GIT_AUTHOR_DATE=${date} GIT_COMMITTER_DATE=${date} ${git} commit-tree ${tree} ${flags} -m ${message}`
+  return (await dated).stdout.trim()
+}
+
+/**
+ * The first-parent commits of a branch beyond origin's, newest first, those of Forklift's told apart by their trailer,
+ * without its joins and repairs. Undefined where none is Forklift's: then the branch is a person's.
+ */
+async function updatesOn({ room, origin }: Situation, tip: Oid) {
+  const format = '%(trailers:key=Forklift-Upstream,valueonly,separator=%x2C)%x09%ct%x09%ae'
+  const log = await room.sh`git log --first-parent --format=${format} ${`${origin}..${tip}`}`
+  const commits = log.stdout.trimEnd().split('\n').filter(Boolean)
+  const read = commits.map(line => {
+    const [upstream = '', date = '', author] = line.split('\t')
+    const ours = /^[0-9a-f]{40,64}$/.test(upstream)
+    // A user without an identity has the same one, but a trailer.
+    return { upstream, ours, isAid: !ours && author === NOBODY.email, date: Number(date) * 1000 }
+  })
+  return read.some(({ ours, isAid }) => ours || isAid) ? read.filter(({ isAid }) => !isAid) : undefined
+}
+
+/** The upstream commit that a pull request brought: by its head, which may be gone from origin. */
+async function upstreamOf(now: Situation, pull: Pull): Promise<Oid | undefined> {
+  if (pull.head.sha === now.upstream) return now.upstream
+  if (await now.fetchCommit(pull.head.sha)) {
+    const newest = (await updatesOn(now, pull.head.sha))?.find(commit => commit.ours)
+    return newest?.upstream
+  }
+  const message = await now.github?.commitMessage(pull.head.sha).catch(error => {
+    if (error instanceof GitHubError && error.status === 404) return ''
+    throw error
+  })
+  return /^Forklift-Upstream: ([0-9a-f]{40,64})$/m.exec(message ?? '')?.[1]
+}
+
+async function closedForThisUpstream(now: Situation): Promise<Pull | undefined> {
+  for (const pull of now.closed) {
+    if (!pull.merged_at && (await upstreamOf(now, pull)) === now.upstream) return pull
+  }
+  return undefined
+}
+
+/**
+ * A pull request that was squashed or rebased when it was merged left upstream's commits outside of origin's history, so
+ * that their conflicts would come back every day. Where merging its head into what it became changes nothing, the start
+ * is a merge that says so: origin's tree, with the upstream commit as its second parent.
+ */
+async function repairAfterSquash(now: Situation): Promise<{ start: Oid; upstream: Oid; pull: Pull } | undefined> {
+  for (const pull of now.closed) {
+    const landed = pull.merge_commit_sha
+    if (!pull.merged_at || !landed || !(await now.fetchCommit(landed)) || !(await now.fetchCommit(pull.head.sha)))
+      continue
+    // What was merged as it should be had all of the earlier ones in it.
+    if (await isAncestor(now.room, pull.head.sha, now.origin)) return undefined
+    if (!(await isAncestor(now.room, landed, now.origin))) continue
+    const upstream = await upstreamOf(now, pull)
+    if (!upstream || (await isAncestor(now.room, upstream, now.origin))) continue
+    const merge = await mergeTree(now.room, landed, pull.head.sha)
+    const tree = (await now.room.sh`git rev-parse ${`${landed}^{tree}`} ${`${now.origin}^{tree}`}`).stdout.split('\n')
+    if (merge.stages.length > 0 || merge.tree !== tree[0]) continue
+    const message = `Record that #${pull.number} brought upstream's commits`
+    const start = await commitTree(now.room, tree[1] ?? '', [now.origin, upstream], message)
+    return { start, upstream, pull }
+  }
+  return undefined
+}

@@ -1,0 +1,252 @@
+/** The run directories: what a run was told, how it ended, and so what was paid for already. */
+import { createHash } from 'node:crypto'
+import { access, constants, copyFile, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { hostname, networkInterfaces } from 'node:os'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as v from 'valibot'
+import { $ } from 'zx/core'
+import { EXIT, Failure } from '../core/failure.ts'
+import { mergeTree, type Oid, type Room } from '../core/git/plumbing.ts'
+import { visible, visiblePath } from '../core/text.ts'
+import { sameRepository } from './github.ts'
+
+const text = v.string()
+const Conflict = v.object({ path: text, base: text, ours: text, theirs: text })
+/** metadata.json: complete before the container starts, never touched again. Commits and blobs are full ids. */
+const Metadata = v.object({
+  version: text,
+  origin: text,
+  upstream: text,
+  branch: text,
+  upstreamBranch: text,
+  originCommit: text,
+  startCommit: text,
+  upstreamCommit: text,
+  conflicts: v.array(Conflict),
+  forkMd: v.nullable(text),
+  image: text,
+  container: text,
+  model: text,
+  variant: text,
+  agent: text,
+  timeLimitSeconds: v.number(),
+  startedAt: text,
+})
+/** agent.json: how the container ended, in Forklift's own exit codes. Written before anything is judged. */
+const Agent = v.object({
+  exitCode: v.number(),
+  seconds: v.number(),
+  requests: v.optional(v.number()),
+  tokens: v.optional(v.number()),
+})
+/** outcome.json: written once, at the end. `result` is the tip of the agent's branch, `commit` what was published. */
+const Outcome = v.object({
+  exitCode: v.number(),
+  outcome: text,
+  startedAt: text,
+  endedAt: text,
+  agentSeconds: v.optional(v.number()),
+  result: v.optional(text),
+  commit: v.optional(text),
+  branch: v.optional(text),
+  pullRequest: v.optional(text),
+})
+/** published.json has the same form: a later run published this one's result. */
+const files = { metadata: Metadata, agent: Agent, outcome: Outcome, published: Outcome }
+
+export type Metadata = v.InferOutput<typeof Metadata>
+export type Agent = v.InferOutput<typeof Agent>
+export type Outcome = v.InferOutput<typeof Outcome>
+/** One run directory. A run whose host was killed has no outcome, and maybe no agent. */
+export type Run = { path: string; metadata: Metadata; agent?: Agent | undefined; outcome?: Outcome | undefined }
+
+export const workspaceOf = (run: { path: string }): string => join(run.path, 'workspace')
+export const harnessStateOf = (run: { path: string }): string => join(run.path, 'harness-state')
+export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
+
+/** YYYYMMDD_HHMMSS in local time. */
+export function stamp(date: Date): string {
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString()
+  return local.slice(0, 19).replace(/[-:]/g, '').replace('T', '_')
+}
+
+/** What git can't settle between two commits: each path with the blobs of both sides and of their base. */
+export async function conflictsBetween(room: Room, ours: Oid, theirs: Oid): Promise<Metadata['conflicts']> {
+  const stages = Map.groupBy((await mergeTree(room, ours, theirs)).stages, ({ path }) => path)
+  return [...stages].map(([path, entries]) => {
+    const blob = (stage: number) => entries.find(entry => entry.stage === stage)?.oid ?? ''
+    return { path: visiblePath(path), base: blob(1), ours: blob(2), theirs: blob(3) }
+  })
+}
+
+/** Makes `<project>_<YYYYMMDD_HHMMSS>`. A second that is taken belongs to another run: then the next one. */
+export async function claimRunDirectory(runs: string, project: string): Promise<string> {
+  try {
+    await mkdir(runs, { recursive: true, mode: 0o700 })
+    for (;;) {
+      const path = join(runs, `${project}_${stamp(new Date())}`)
+      const taken = await mkdir(path, { mode: 0o700 }).catch(error => error)
+      if (!taken) return path
+      if (taken.code !== 'EEXIST') throw taken
+      await sleep(1000 - (Date.now() % 1000))
+    }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Failure(`${visible(runs)} can't be written (${code}): check its disk and its owner.`)
+  }
+}
+
+/** Writes one of a run's files, whole or not at all. None is ever written twice. */
+export async function record(path: string, file: keyof typeof files, value: object): Promise<void> {
+  const draft = join(path, `.${file}.${process.pid}`)
+  try {
+    await writeFile(draft, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o444 })
+    const target = join(path, `${file}.json`)
+    await link(draft, target).catch(error => {
+      if (error.code === 'EEXIST' || error.code === 'ENOSPC') throw error
+      // A disk that knows no hard links.
+      return copyFile(draft, target, constants.COPYFILE_EXCL)
+    })
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/** The runs of one fork, newest first. What is not Forklift's is passed over. */
+export async function earlierRuns(runs: string, project: string, origin: string): Promise<Run[]> {
+  const names = (await readdir(runs).catch(() => [])).filter(name => /_\d{8}_\d{6}$/.test(name))
+  const ours = names
+    .filter(name => name.slice(0, -16) === project)
+    .sort()
+    .reverse()
+  const found = await Promise.all(ours.map(name => readRun(join(runs, name))))
+  return found.filter(run => run !== undefined && sameRepository(run.metadata.origin, origin)) as Run[]
+}
+
+async function readRun(path: string): Promise<Run | undefined> {
+  const read = async <F extends keyof typeof files>(file: F) => {
+    const json = await Bun.file(join(path, `${file}.json`))
+      .json()
+      .catch(() => undefined)
+    const parsed = v.safeParse(files[file], json)
+    return parsed.success ? (parsed.output as v.InferOutput<(typeof files)[F]>) : undefined
+  }
+  const metadata = await read('metadata')
+  const outcome = (await read('published')) ?? (await read('outcome'))
+  return metadata && { path, metadata, agent: await read('agent'), outcome }
+}
+
+/** What the harness must know of the run (run.txt): a line `key=value` each, and the host's own addresses to reject. */
+export function factsOf({ branch, upstreamBranch, startCommit, upstreamCommit, timeLimitSeconds }: Metadata): string {
+  const names = { branch, upstream_branch: upstreamBranch, start: startCommit, upstream: upstreamCommit }
+  const facts = Object.entries({ ...names, seconds: timeLimitSeconds }).map(([key, value]) => `${key}=${value}`)
+  // They may be public ones, which the container's firewall can't know.
+  const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
+  const rejects = own.filter(({ internal }) => !internal).map(({ address }) => `reject=${address}`)
+  return [...facts, ...rejects, ''].join('\n')
+}
+
+/** A run whose agent has ended. */
+export type Finished = Run & { agent: Agent }
+
+const samePair = (run: Run, { startCommit, upstreamCommit }: Metadata): boolean =>
+  run.metadata.startCommit === startCommit && run.metadata.upstreamCommit === upstreamCommit
+
+/** An earlier run of the same two commits whose agent ended well, and whose result was kept from being published. */
+export async function unpublished(earlier: Run[], metadata: Metadata): Promise<Finished | undefined> {
+  const kept: unknown[] = [undefined, EXIT.error, EXIT.interrupted, EXIT.terminated]
+  for (const { agent, ...run } of earlier) {
+    if (!agent || agent.exitCode !== EXIT.done || !samePair(run, metadata)) continue
+    if (kept.includes(run.outcome?.exitCode) && (await exists(workspaceOf(run)))) return { ...run, agent }
+  }
+  return undefined
+}
+
+/** How the newest earlier run ended that answers the same question, or that had the same commits and was refused. */
+export function answerBefore(earlier: Run[], metadata: Metadata): { code: number; path: string } | undefined {
+  const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck, EXIT.agentFailed]
+  const codeOf = (run: Run) => (run.outcome ?? run.agent)?.exitCode ?? -1
+  const run = earlier.find(it => question(it.metadata) === question(metadata) && answers.includes(codeOf(it)))
+  if (!run || (codeOf(run) === EXIT.refused && !samePair(run, metadata))) return undefined
+  return { code: codeOf(run), path: run.path }
+}
+
+/**
+ * The branch of what a person threw away: a merge of the same two commits that an earlier run published, or, where no
+ * pull request tells, all that was pushed for this upstream commit.
+ */
+export function thrownAway(
+  earlier: Run[],
+  metadata: Metadata,
+  heads: Map<string, Oid>,
+  pullsTell: boolean,
+): string | undefined {
+  const published = earlier.filter(({ outcome, metadata: { branch, upstreamCommit } }) => {
+    const isSame = branch === metadata.branch && upstreamCommit === metadata.upstreamCommit
+    return isSame && outcome?.exitCode === EXIT.done && outcome.branch
+  })
+  const isGone = !pullsTell && !published.some(({ outcome }) => heads.has(outcome?.branch ?? ''))
+  const run = published.find(it => samePair(it, metadata)) ?? (isGone ? published[0] : undefined)
+  return run?.outcome?.branch
+}
+
+/** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */
+export function question({ conflicts, startCommit, upstreamCommit, branch, forkMd, model, variant }: Metadata): string {
+  const matter = conflicts.length > 0 ? conflicts : [startCommit, upstreamCommit]
+  return sha256(JSON.stringify([matter, branch, forkMd, model, variant]))
+}
+
+const DAY = 24 * 60 * 60 * 1000
+const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
+
+/**
+ * House-keeping: the workspace of a published run goes after 7 days, a run directory after 30, and the scratch folder of
+ * a run that was killed at once. `living` names the containers that run; what belongs to them stays. Gives what went.
+ */
+export async function tidy(state: string, living: () => Promise<string[]>): Promise<string[]> {
+  const old = (name: string, age: number) =>
+    /_\d{8}_\d{6}$/.test(name) && name.slice(-15) < stamp(new Date(Date.now() - age))
+  const names = await readdir(join(state, 'runs')).catch(() => [])
+  const candidates = names.filter(name => old(name, KEEP.workspace)).map(name => join(state, 'runs', name))
+  const gone: string[] = []
+  const remove = async (path: string) => {
+    if (!(await exists(path))) return
+    // The agent may have left folders that even their owner can't look into.
+    await $({ nothrow: true, quiet: true })`chmod -R u+rwX ${path}; rm -rf ${path}`
+    gone.push(path)
+  }
+  const alive = candidates.length > 0 ? await living() : []
+  for (const path of candidates) {
+    const run = await readRun(path)
+    if (run && alive.includes(run.metadata.container)) continue
+    if (old(path, KEEP.directory)) await remove(path)
+    else if (run?.outcome?.exitCode === EXIT.done) await remove(workspaceOf(run))
+  }
+  for (const name of await readdir(state).catch(() => []))
+    if (await isAbandoned(join(state, name))) await rm(join(state, name), { recursive: true, force: true })
+  return gone
+}
+
+/** A scratch folder whose process has ended. Another machine may share the state, or this one has a new name: a day. */
+async function isAbandoned(path: string): Promise<boolean> {
+  const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(basename(path)) ?? []
+  if (!pid) return false
+  if (host === hostname()) return !isRunning(Number(pid))
+  const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
+  return Date.now() - mtimeMs > DAY
+}
+
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

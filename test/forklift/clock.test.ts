@@ -1,0 +1,151 @@
+/** Time, signals, and a host that is killed outright: the container always ends. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readFile, readlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { exists, expectExit, makeWorld, until, type World } from '../support/world.ts'
+
+setDefaultTimeout(60_000)
+
+const limit = (seconds: number) => ({ FORKLIFT_TIMEOUT_SECONDS: String(seconds) })
+
+/** An agent that says that it is there, and then works until it is asked to stop, or does not even listen. */
+const BUSY = 'trap \'exit 2\' TERM; touch "$state/busy"; sleep 300 & wait'
+const DEAF = 'touch "$state/busy"; sleep 300'
+const busy = (world: World) =>
+  until('the agent works', async () => {
+    const run = (await world.runs()).at(-1)
+    return run !== undefined && (await exists(join(run.state, 'busy')))
+  })
+
+test('an agent that does not end is ended: exit 2, no pull request, no container', async () => {
+  await using world = await makeWorld()
+  await world.agent(BUSY)
+  const begun = Date.now()
+  const run = await world.run([], { env: limit(2) })
+  expectExit(run, 2)
+  expect(Date.now() - begun).toBeGreaterThan(2000)
+  expect(await world.containers()).toEqual([])
+  expect(world.github.pulls).toEqual([])
+  const last = await world.lastRun()
+  expect(run.last).toContain(last.path)
+  expect(last.outcome).toMatchObject({ exitCode: 2 })
+  expect(last.metadata).toMatchObject({ timeLimitSeconds: 2 })
+})
+
+test('an agent that is asked to stop has a moment to write STUCK.md', async () => {
+  await using world = await makeWorld()
+  await world.agent('trap \'echo "Half done" >STUCK.md; exit 2\' TERM; touch "$state/busy"; sleep 300 & wait')
+  const run = await world.run([], { env: limit(2) })
+  expectExit(run, 2)
+  const last = await world.lastRun()
+  expect(run.stdout + run.stderr).toContain('Half done')
+  expect(await readlink(join(last.path, 'STUCK.md'))).toBe('workspace/STUCK.md')
+})
+
+test('a harness that ends by its own clock says so with 2', async () => {
+  await using world = await makeWorld()
+  await world.agent('echo "Half done" >STUCK.md; exit 2')
+  expectExit(await world.run(), 2)
+})
+
+test('a good result that was there when time ran out counts', async () => {
+  await using world = await makeWorld()
+  await world.agent("good; trap 'exit 0' TERM; sleep 300 & wait")
+  const run = await world.run([], { env: limit(2) })
+  // The harness ends well before the host's deadline; a container that the host had to stop has run out of time.
+  expectExit(run, 2)
+})
+
+test.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const)('%s ends the container first, then forklift with %i', async (signal, code) => {
+  await using world = await makeWorld()
+  await world.agent(BUSY)
+  const started = world.start()
+  await busy(world)
+  started.child.kill(signal)
+  const run = await started.ended
+  expectExit(run, code)
+  expect(await world.containers()).toEqual([])
+  expect((await world.lastRun()).outcome).toMatchObject({ exitCode: code })
+  expect(world.github.pulls).toEqual([])
+  expect(run.last).not.toBe('')
+})
+
+test('what was interrupted is tried again', async () => {
+  await using world = await makeWorld()
+  await world.agent(BUSY)
+  const started = world.start()
+  await busy(world)
+  started.child.kill('SIGINT')
+  expectExit(await started.ended, 130)
+  await world.agent('good')
+  expectExit(await world.run(), 0)
+})
+
+test('Ctrl-C on a terminal ends the container, too', async () => {
+  await using world = await makeWorld()
+  await world.agent(BUSY)
+  const started = world.start([], { terminal: 80 })
+  await busy(world)
+  started.child.terminal?.write('\u0003')
+  expectExit(await started.ended, 130)
+  expect(await world.containers()).toEqual([])
+})
+
+test('SIGTERM while git waits for a server ends forklift at once', async () => {
+  await using world = await makeWorld()
+  const real = Bun.which('git')
+  await world.tool(
+    'git',
+    `case "$*" in *ls-remote*) touch ${world.path('waiting')}; exec sleep 300 ;; esac; exec ${real} "$@"`,
+  )
+  const started = world.start()
+  await until('git waits', () => exists(world.path('waiting')))
+  started.child.kill('SIGTERM')
+  expectExit(await started.ended, 143)
+  expect(await exists(world.runsFolder)).toBe(false)
+})
+
+test('a host that is killed outright leaves no container behind for long', async () => {
+  await using world = await makeWorld()
+  await world.agent(DEAF)
+  const started = world.start([], { env: limit(1) })
+  await busy(world)
+  started.child.kill('SIGKILL')
+  await started.ended
+  await until('the container is gone', async () => (await world.containers()).length === 0, 90)
+})
+
+test('after a host that was killed outright, the next run starts afresh', async () => {
+  await using world = await makeWorld()
+  await world.agent(BUSY)
+  const started = world.start([], { env: limit(1) })
+  await busy(world)
+  started.child.kill('SIGKILL')
+  await started.ended
+  for (const name of await world.containers()) {
+    await Bun.spawn([world.path('bin/docker'), 'rm', '-f', name], {
+      env: world.env,
+      stdio: ['ignore', 'ignore', 'ignore'],
+    }).exited
+  }
+  expect((await world.lastRun()).outcome).toBeUndefined()
+  await world.agent('good')
+  expectExit(await world.run(), 0)
+})
+
+test('an agent that does not listen is ended all the same', async () => {
+  await using world = await makeWorld()
+  await world.agent(DEAF)
+  expectExit(await world.run([], { env: limit(1) }), 2)
+  expect(await world.containers()).toEqual([])
+})
+
+test('STUCK.md of an earlier run is not this one’s', async () => {
+  await using world = await makeWorld()
+  await writeFile(join(world.checkout, 'STUCK.md'), 'Notes of the person.\n')
+  expectExit(await world.run(), 0)
+  expect(await readFile(join(world.checkout, 'STUCK.md'), 'utf8')).toBe('Notes of the person.\n')
+})

@@ -1,0 +1,263 @@
+/** Everything that can be wrong before a run: told in a sentence with its remedy, before anything is written or paid for. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { git, tryGit } from '../support/git.ts'
+import { type Ended, exists, expectExit, makeWorld, type RunOptions, snapshot, type World } from '../support/world.ts'
+
+setDefaultTimeout(60_000)
+
+/** The last line of a run that preflight stopped. */
+async function stopped(world: World, options: RunOptions = {}): Promise<string> {
+  const run = await world.run([], options)
+  expectExit(run, 1)
+  expect(run.stderr).not.toMatch(/^\s+at /m)
+  expect(await world.agentRuns()).toBe(0)
+  expect(await exists(world.runsFolder)).toBe(false)
+  expect(await world.branches()).toEqual([])
+  expect(world.github.requests('POST')).toEqual([])
+  return run.last
+}
+
+test('outside a git repository', async () => {
+  await using world = await makeWorld()
+  await mkdir(world.path('elsewhere'))
+  expect(await stopped(world, { cwd: world.path('elsewhere') })).toMatch(/not .*git repository/i)
+})
+
+test('a shallow clone', async () => {
+  await using world = await makeWorld()
+  const shallow = world.path('home/shallow')
+  await git(world.root, 'clone', '--quiet', '--depth=1', `file://${world.origin}`, shallow)
+  await git(shallow, 'remote', 'set-url', 'origin', 'https://github.com/me/fork.git')
+  await git(shallow, 'remote', 'add', 'upstream', 'https://github.com/them/project.git')
+  expect(await stopped(world, { cwd: shallow })).toContain('git fetch --unshallow')
+})
+
+test('a git that is too old', async () => {
+  await using world = await makeWorld()
+  const real = Bun.which('git')
+  await world.tool('git', `case "$*" in *version*) echo git version 2.37.1 ;; *) exec ${real} "$@" ;; esac`)
+  expect(await stopped(world)).toContain('2.38')
+})
+
+test.each(['origin', 'upstream'])('no remote %s', async name => {
+  await using world = await makeWorld()
+  await world.git('remote', 'remove', name)
+  expect(await stopped(world)).toContain(`git remote add ${name}`)
+})
+
+test('origin and upstream are the same', async () => {
+  await using world = await makeWorld()
+  await world.reachable({ 'https://github.com/': world.path('servers/'), 'git@github.com:': world.path('servers/') })
+  await world.git('remote', 'set-url', 'upstream', 'git@github.com:me/fork')
+  expect(await stopped(world)).toMatch(/origin and upstream|the same/i)
+})
+
+test('origin pushes to two places', async () => {
+  await using world = await makeWorld()
+  await world.git('remote', 'set-url', '--push', 'origin', 'https://github.com/me/fork.git')
+  await world.git('remote', 'set-url', '--push', '--add', 'origin', 'https://github.com/me/mirror.git')
+  expect(await stopped(world)).toMatch(/push/i)
+})
+
+test('origin pushes elsewhere', async () => {
+  await using world = await makeWorld()
+  await world.git('remote', 'set-url', '--push', 'origin', 'https://github.com/me/mirror.git')
+  expect(await stopped(world)).toMatch(/push/i)
+})
+
+/** PATH without one program, whatever folders it is in. */
+async function pathWithout(world: World, program: string): Promise<string> {
+  const folders: string[] = []
+  for (const [at, folder] of (world.env.PATH ?? '').split(':').entries()) {
+    const names = await readdir(folder).catch(() => [] as string[])
+    if (!names.includes(program)) {
+      folders.push(folder)
+      continue
+    }
+    const shadow = world.path(`shadow-${at}`)
+    await mkdir(shadow)
+    await Promise.all(
+      names.filter(name => name !== program).map(name => symlink(join(folder, name), join(shadow, name))),
+    )
+    folders.push(shadow)
+  }
+  return folders.join(':')
+}
+
+test('docker is not installed', async () => {
+  await using world = await makeWorld()
+  expect(await stopped(world, { env: { PATH: await pathWithout(world, 'docker') } })).toMatch(
+    /install.*docker|docker.*install/i,
+  )
+})
+
+test.each([
+  ['the docker engine does not answer', 'down', /docker.*(start|running)/i],
+  ['the docker engine is not ours to use', 'denied', /docker.*(group|permission|may)/i],
+  ['a rootless docker engine', 'rootless', /rootless/i],
+  ['a docker engine that maps users', 'userns', /userns|uid|users/i],
+  ['the image is missing', 'no-image', /make image/],
+])('%s', async (_, fault, sentence) => {
+  await using world = await makeWorld()
+  expect(await stopped(world, { env: { FORKLIFT_TEST_FAULT: fault } })).toMatch(sentence)
+  expect((await world.calls()).some(call => call.includes('pull'))).toBe(false)
+})
+
+test('no token for GitHub', async () => {
+  await using world = await makeWorld()
+  const told = await stopped(world, { env: { GH_TOKEN: undefined } })
+  expect(told).toContain('GH_TOKEN')
+  expect(told).toContain('gh auth login')
+})
+
+test('an empty password of a credential helper is no token', async () => {
+  await using world = await makeWorld()
+  await world.git('config', '--global', 'credential.helper', '!printf "username=me\\npassword=\\n"; :', {
+    cwd: world.home,
+  })
+  expect(await stopped(world, { env: { GH_TOKEN: undefined } })).toContain('GH_TOKEN')
+})
+
+test.each([
+  [401, 'Bad credentials', /401|expired/i],
+  [403, 'Resource protected by organization SAML enforcement', /403/],
+  [404, 'Not Found', /404/],
+])('GitHub answers %i', async (status, message, sentence) => {
+  await using world = await makeWorld()
+  world.github.fail({ path: /^\/repos\/me\/fork$/, status, message, times: 9 })
+  const told = await stopped(world)
+  expect(told).toMatch(sentence)
+  expect(told).toMatch(/GH_TOKEN|token/)
+})
+
+test('the rate limit is used up', async () => {
+  await using world = await makeWorld()
+  const reset = String(Math.floor(Date.now() / 1000) + 1800)
+  world.github.fail({
+    status: 403,
+    message: 'API rate limit exceeded',
+    times: 9,
+    headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset },
+  })
+  const told = await stopped(world)
+  expect(told).toMatch(/rate limit/i)
+  expect(told).toMatch(/30|31/)
+})
+
+test('GitHub is broken for longer than a moment', async () => {
+  await using world = await makeWorld()
+  world.github.fail({ path: /^\/repos\/me\/fork$/, status: 502, message: 'Bad Gateway', times: 99 })
+  expect(await stopped(world)).toMatch(/502|later/)
+})
+
+test('GitHub is broken for a moment only: the run goes on', async () => {
+  await using world = await makeWorld({ story: 'clean' })
+  world.github.fail({ path: /^\/repos\/me\/fork$/, status: 503, message: 'Unavailable', times: 1 })
+  world.github.fail({ method: 'GET', path: /pulls$/, cut: true, times: 1 })
+  expectExit(await world.run(), 0)
+  expect(world.pull.state).toBe('open')
+})
+
+test('an archived repository', async () => {
+  await using world = await makeWorld({ github: { archived: true } })
+  expect(await stopped(world)).toMatch(/archived/i)
+})
+
+test('a token that may not push', async () => {
+  await using world = await makeWorld({ github: { push: false } })
+  expect(await stopped(world)).toMatch(/push|write/i)
+})
+
+test('origin and upstream have each other’s names', async () => {
+  await using world = await makeWorld()
+  await world.git('remote', 'set-url', 'origin', 'https://github.com/them/project.git')
+  await world.git('remote', 'set-url', 'upstream', 'https://github.com/me/fork.git')
+  Object.assign(world.github.repositories.get('them/project') ?? {}, { push: true })
+  expect(await stopped(world)).toMatch(/swap|rename|other way/i)
+})
+
+test('a fork that GitHub does not know as one is fine', async () => {
+  await using world = await makeWorld({ story: 'clean' })
+  delete world.repository.parent
+  expectExit(await world.run(), 0)
+})
+
+test('rules that want signed commits are told before the agent is paid for', async () => {
+  await using world = await makeWorld({ github: { rules: [{ branch: /./, type: 'required_signatures' }] } })
+  expect(await stopped(world)).toMatch(/sign/i)
+})
+
+test('rules that let nobody create branches are told before the agent is paid for', async () => {
+  await using world = await makeWorld({ github: { rules: [{ branch: /^forklift\//, type: 'creation' }] } })
+  expect(await stopped(world)).toMatch(/rule|create/i)
+})
+
+test('a branch named forklift is in the way', async () => {
+  await using world = await makeWorld()
+  await git(world.origin, 'branch', 'forklift', 'main')
+  expect(await stopped(world)).toMatch(/branch.*forklift|forklift.*branch/i)
+})
+
+test('no common ancestor', async () => {
+  await using world = await makeWorld({ story: 'unrelated' })
+  expect(await stopped(world)).toMatch(/common/i)
+})
+
+test.each(['me', 'them'])('the server of %s can’t be reached', async owner => {
+  await using world = await makeWorld()
+  const [lost, there] = [`https://github.com/${owner}/`, 'https://github.com/']
+  await world.reachable({ [there]: world.path('servers/'), [lost]: world.path('nowhere/') })
+  expect(await stopped(world)).toContain(owner === 'me' ? 'origin' : 'upstream')
+})
+
+const seen = (run: Ended) => run.stdout + run.stderr
+
+test('unpushed commits on the local branch are mentioned', async () => {
+  await using world = await makeWorld({ story: 'clean' })
+  await writeFile(join(world.checkout, 'local.txt'), 'mine\n')
+  await world.git('add', 'local.txt')
+  await world.git('commit', '--quiet', '--message', 'Not pushed yet')
+  const run = await world.run()
+  expectExit(run, 0)
+  expect(seen(run)).toMatch(/unpushed|not pushed|not on origin/i)
+  expect((await tryGit(world.origin, ['cat-file', '-e', `${world.pull.headSha}:local.txt`])).code).not.toBe(0)
+})
+
+test('--check prints a line a check, and changes nothing at all', async () => {
+  await using world = await makeWorld()
+  const before = await snapshot(world.checkout)
+  const run = await world.run(['--check'])
+  expectExit(run, 0)
+  for (const word of [/git/i, /origin/i, /upstream/i, /docker|engine/i, /image/i, /opencode/i, /token|GH_TOKEN/i]) {
+    expect(run.stdout).toMatch(word)
+  }
+  expect(run.lines.length).toBeGreaterThan(4)
+  expect(await world.agentRuns()).toBe(0)
+  expect(await exists(world.path('home/.local/state/forklift'))).toBe(false)
+  expect(await snapshot(world.checkout)).toBe(before)
+  expect(world.github.asked.every(one => one.method === 'GET')).toBe(true)
+})
+
+test("--check says that a push runs the fork's CI, and how to stop that", async () => {
+  await using world = await makeWorld()
+  const run = await world.run(['--check'])
+  expectExit(run, 0)
+  expect(run.stdout).toMatch(/\bCI\b|Actions|workflow/)
+})
+
+test('--check stops where a run would stop', async () => {
+  await using world = await makeWorld()
+  const run = await world.run(['--check'], { env: { FORKLIFT_TEST_FAULT: 'no-image' } })
+  expectExit(run, 1)
+  expect(seen(run)).toContain('make image')
+})
+
+test('an image with another harness is worth a note, and the run goes on', async () => {
+  await using world = await makeWorld({ story: 'clean' })
+  const run = await world.run([], { env: { FORKLIFT_TEST_FAULT: 'old-image' } })
+  expectExit(run, 0)
+  expect(seen(run)).toContain('make image')
+  expect(seen(await world.run(['--check']))).not.toContain('make image')
+})

@@ -1,0 +1,193 @@
+/** An agent that asks: STUCK.md, the memory of it, and what hostile hands may put in its place. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { readFile, readlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { git, show } from '../support/git.ts'
+import { expectExit, makeWorld, type World } from '../support/world.ts'
+
+setDefaultTimeout(60_000)
+
+const STUCK = 'merge || true\nprintf "Which greeting do you want?\\n\\nI tried both.\\n" >STUCK.md\nexit 4'
+
+/** Ends with 4, publishes nothing, and keeps the link. */
+async function stuck(world: World, args: string[] = [], terminal?: number) {
+  const run = await world.run(args, { env: { FORKLIFT_TIMEOUT_SECONDS: '60' }, ...(terminal ? { terminal } : {}) })
+  expectExit(run, 4)
+  expect(await world.branches()).toEqual([])
+  expect(world.github.pulls).toEqual([])
+  return run
+}
+
+test('STUCK.md: exit 4, a preview, the file left as it is, a link to it, and no pull request', async () => {
+  await using world = await makeWorld()
+  await world.agent(STUCK)
+  const run = await stuck(world)
+  const last = await world.lastRun()
+  expect(run.stdout + run.stderr).toContain('Which greeting do you want?')
+  expect(run.last).toContain('STUCK.md')
+  expect(run.last).toContain(last.path)
+  expect(await readFile(join(last.workspace, 'STUCK.md'), 'utf8')).toBe(
+    'Which greeting do you want?\n\nI tried both.\n',
+  )
+  expect(await readlink(join(last.path, 'STUCK.md'))).toBe('workspace/STUCK.md')
+  expect(last.outcome).toMatchObject({ exitCode: 4 })
+})
+
+test('a committed STUCK.md is one, too', async () => {
+  await using world = await makeWorld()
+  await world.agent('good; echo "Please help" >STUCK.md; git add --force STUCK.md; git commit --quiet -m "I am stuck"')
+  await stuck(world)
+})
+
+test('a committed STUCK.md that is gone from the tree is one all the same', async () => {
+  await using world = await makeWorld()
+  await world.agent(
+    'good; echo "Please help" >STUCK.md; git add --force STUCK.md; git commit --quiet -m stuck; rm STUCK.md',
+  )
+  await stuck(world)
+})
+
+test('stuck goes before failed', async () => {
+  await using world = await makeWorld()
+  await world.agent('echo "Please help" >STUCK.md; exit 5')
+  await stuck(world)
+})
+
+test('time goes before stuck', async () => {
+  await using world = await makeWorld()
+  await world.agent('echo "Please help" >STUCK.md; exit 2')
+  expectExit(await world.run(), 2)
+})
+
+test('a STUCK.md of upstream’s own is a file like any other', async () => {
+  await using world = await makeWorld({ files: { upstream: { 'STUCK.md': '# What to do when the truck is stuck\n' } } })
+  expectExit(await world.run(), 0)
+  expect(await show(world.origin, world.pull.headSha, 'STUCK.md')).toContain('truck')
+})
+
+test('a STUCK.md of the fork’s own is a file like any other', async () => {
+  await using world = await makeWorld({ files: { fork: { 'STUCK.md': '# Our own\n' } } })
+  expectExit(await world.run(), 0)
+})
+
+test('the same conflicts are not paid for twice', async () => {
+  await using world = await makeWorld()
+  await world.agent(STUCK)
+  await stuck(world)
+  const first = await world.lastRun()
+  const again = await stuck(world)
+  expect(again.last).toContain(join(first.path, 'STUCK.md'))
+  expect(await world.agentRuns()).toBe(1)
+  expect(await world.runs()).toHaveLength(1)
+})
+
+test('commits that leave the conflicts as they were change nothing', async () => {
+  await using world = await makeWorld()
+  await world.agent(STUCK)
+  await stuck(world)
+  await world.push('upstream', { 'unrelated.txt': 'unrelated\n' })
+  await stuck(world)
+  expect(await world.agentRuns()).toBe(1)
+})
+
+test.each<[string, (world: World) => Promise<unknown>, string[]]>([
+  ['--retry', async () => {}, ['--retry']],
+  ['another model', async () => {}, ['--model', 'better-model']],
+  ['new words in FORK.md', world => writeFile(join(world.checkout, 'FORK.md'), 'Take both.\n'), []],
+  ['other conflicts', world => world.push('upstream', { 'greeting.txt': 'hello again\n' }), []],
+])('%s asks the agent again', async (_, change, args) => {
+  await using world = await makeWorld()
+  await world.agent(STUCK)
+  await stuck(world)
+  await change(world)
+  await world.agent('good')
+  expectExit(await world.run(args), 0)
+  expect(world.pull.state).toBe('open')
+})
+
+test('what ran out of time is not paid for twice, and answers with the same code', async () => {
+  await using world = await makeWorld()
+  await world.agent('echo "What is left" >STUCK.md; exit 2')
+  expectExit(await world.run(), 2)
+  const again = await world.run()
+  expectExit(again, 2)
+  expect(again.last).toContain((await world.lastRun()).path)
+  expect(await world.agentRuns()).toBe(1)
+})
+
+test('a refused result is not paid for twice, until upstream or the fork moves', async () => {
+  await using world = await makeWorld()
+  await world.agent('git reset --quiet --hard "$upstream"')
+  expectExit(await world.run(), 3)
+  expectExit(await world.run(), 3)
+  expect(await world.agentRuns()).toBe(1)
+  await world.push('upstream', { 'more.txt': 'more\n' })
+  await world.agent('good')
+  expectExit(await world.run(), 0)
+})
+
+test('a refused result is asked for again with --retry', async () => {
+  await using world = await makeWorld()
+  await world.agent('git reset --quiet --hard "$upstream"')
+  expectExit(await world.run(), 3)
+  await world.agent('good')
+  expectExit(await world.run(['--retry']), 0)
+})
+
+test('another fork of the same name has a memory of its own', async () => {
+  await using world = await makeWorld()
+  await world.agent(STUCK)
+  await stuck(world)
+  await world.git('remote', 'set-url', 'origin', 'https://github.com/me/second.git')
+  await git(world.root, 'clone', '--quiet', '--bare', world.origin, 'servers/me/second.git')
+  world.github.add('me/second', world.path('servers/me/second.git'))
+  await world.agent('good')
+  expectExit(await world.run(), 0)
+})
+
+test('a STUCK.md that is a symbolic link is not followed', async () => {
+  await using world = await makeWorld()
+  await writeFile(world.path('private.txt'), 'the private words of the host\n')
+  await world.agent(`ln -s ${world.root}/private.txt STUCK.md`)
+  const run = await stuck(world)
+  expect(run.stdout + run.stderr).not.toContain('the private words of the host')
+})
+
+test('a STUCK.md that is a pipe hangs nobody', async () => {
+  await using world = await makeWorld()
+  await world.agent('mkfifo STUCK.md')
+  await stuck(world)
+})
+
+test('a STUCK.md that is a folder is no secret', async () => {
+  await using world = await makeWorld()
+  await world.agent('mkdir STUCK.md')
+  await stuck(world)
+})
+
+test('a STUCK.md of gigabytes is previewed in a few lines', async () => {
+  await using world = await makeWorld()
+  await world.agent('yes "Please help me with this." 2>/dev/null | head -c 30000000 >STUCK.md; truncate -s 8G STUCK.md')
+  const run = await stuck(world)
+  expect(run.stdout.length + run.stderr.length).toBeLessThan(8000)
+})
+
+test('a STUCK.md of one endless line is previewed, not poured out', async () => {
+  await using world = await makeWorld()
+  await world.agent('head -c 3000000 /dev/zero | tr "\\0" x >STUCK.md')
+  const run = await stuck(world)
+  expect(run.stdout.length + run.stderr.length).toBeLessThan(20_000)
+})
+
+test('escape sequences in STUCK.md are made visible', async () => {
+  await using world = await makeWorld()
+  await world.agent(
+    `printf 'Look: \\033]0;owned\\007 \\033[31mred \\302\\233 and \\342\\200\\256reversed\\n' >STUCK.md`,
+  )
+  const run = await stuck(world, [], 100)
+  expect(run.stdout).toContain('Look:')
+  expect(run.stdout).not.toContain('\u001b]0;')
+  expect(run.stdout).not.toContain('\u001b[31mred')
+  expect(run.stdout).not.toContain('\u009b')
+  expect(run.stdout).not.toContain('\u202e')
+})

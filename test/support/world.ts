@@ -1,0 +1,485 @@
+/**
+ * A world of its own for every test: a home, an upstream, a fork on a GitHub, a checkout, an engine that only seems to
+ * be docker, and an agent that does what a script says. Forklift itself is the real one, started as people start it.
+ */
+
+import {
+  chmod,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { GitHub, type Repository, type RepositorySettings } from '../doubles/github.ts'
+import { bare, branchesOf, type CommitOptions, commit, type Files, git, gitWith, tipOf } from './git.ts'
+
+export const PROJECT = dirname(dirname(import.meta.dir))
+export const FORKLIFT = join(PROJECT, 'forklift.ts')
+export const KEY = 'sk-live-0000-THE-KEY-1111'
+
+/** How upstream and the fork stand when the story begins. */
+export type Story =
+  /** Both changed the same line, and each something else. */
+  | 'conflict'
+  /** Both went on, in different files. */
+  | 'clean'
+  /** Upstream has nothing new. */
+  | 'current'
+  /** The fork has no commits of its own. */
+  | 'pristine'
+  /** The two have no common ancestor. */
+  | 'unrelated'
+
+export type WorldOptions = {
+  story?: Story
+  /** Origin's default branch, and upstream's. */
+  branch?: string
+  upstreamBranch?: string
+  /** The checkout's folder below the user's home. */
+  folder?: string
+  /** FORK.md in the fork's own commit. */
+  forkMd?: string
+  /** Further files of the common ancestor, the fork and upstream. */
+  files?: { base?: Files; fork?: Files; upstream?: Files }
+  /** False: origin is a bare repository on this machine. */
+  github?: false | RepositorySettings
+  format?: 'sha1' | 'sha256'
+  /** A name for the world's folder, e.g. with spaces. */
+  named?: string
+}
+
+export type RunOptions = {
+  cwd?: string
+  env?: Record<string, string | undefined>
+  /** Seen on a terminal of this many columns. */
+  terminal?: number
+  /** Called through another name than the script's own. */
+  as?: string
+}
+
+export type Ended = { code: number; stdout: string; stderr: string; lines: string[]; last: string }
+
+export type Run = {
+  path: string
+  workspace: string
+  state: string
+  metadata: Record<string, unknown>
+  outcome: Record<string, unknown> | undefined
+}
+
+/** One call of the docker stand-in. */
+export type Call = string[]
+
+export const ORIGIN_URL = 'https://github.com/me/fork.git'
+export const UPSTREAM_URL = 'https://github.com/them/project.git'
+
+const numbered = (count: number, change: Record<number, string> = {}): string =>
+  Array.from({ length: count }, (_, at) => change[at + 1] ?? `line ${at + 1}`)
+    .join('\n')
+    .concat('\n')
+
+/** What the agent's script may use: the run's facts as variables, an identity, and a good merge in one word. */
+const PRELUDE = `#!/usr/bin/env bash
+set -eu
+workspace=$1 state=$2
+export GIT_AUTHOR_NAME=Agent GIT_AUTHOR_EMAIL=agent@nowhere.example GIT_COMMITTER_NAME=Agent
+export GIT_COMMITTER_EMAIL=agent@nowhere.example GIT_EDITOR=true
+branch='' upstream_branch='' start='' upstream='' seconds=''
+while IFS='=' read -r name value; do
+  case $name in branch|upstream_branch|start|upstream|seconds) printf -v "$name" %s "$value" ;; esac
+done <"$state/run.txt"
+cd "$workspace"
+merge() { git merge --quiet --no-edit "refs/remotes/upstream/$upstream_branch" >/dev/null 2>&1; }
+# Keeps both sides of every conflict.
+resolve() {
+  git diff -z --name-only --diff-filter=U | while IFS= read -r -d '' file; do
+    sed -i -E '/^(<<<<<<<|=======|>>>>>>>|\\|\\|\\|\\|\\|\\|\\|)/d' "$file"
+  done
+  git add --all && git commit --quiet -m "\${1:-Keep both greetings}"
+}
+good() { merge || resolve "$@"; }
+`
+
+export class World implements AsyncDisposable {
+  env: Record<string, string | undefined> = {}
+  private readonly undone: (() => Promise<unknown>)[] = []
+
+  private constructor(
+    readonly root: string,
+    readonly home: string,
+    /** The checkout of the fork. */
+    readonly checkout: string,
+    /** The bare repositories. */
+    readonly origin: string,
+    readonly upstream: string,
+    readonly branch: string,
+    readonly upstreamBranch: string,
+    readonly github: GitHub,
+    readonly repository: Repository,
+  ) {}
+
+  static async make(options: WorldOptions = {}): Promise<World> {
+    const root = await realpath(await mkdtemp(join(tmpdir(), options.named ?? 'forklift-world-')))
+    return World.build(root, options).catch(async error => {
+      await rm(root, { recursive: true, force: true })
+      throw error
+    })
+  }
+
+  private static async build(root: string, options: WorldOptions): Promise<World> {
+    const {
+      story = 'conflict',
+      branch = 'main',
+      upstreamBranch = branch,
+      folder = 'fork',
+      format = 'sha1',
+      files = {},
+    } = options
+    const place = (path: string) => join(root, path)
+    for (const name of ['home/.config/forklift', 'bin', 'tmp', 'docker', 'servers'])
+      await mkdir(place(name), { recursive: true })
+
+    const upstream = await bare(place('servers/them/project.git'), upstreamBranch, format)
+    const origin = await bare(place('servers/me/fork.git'), branch, format)
+    const base = { 'README.md': '# Project\n', 'greeting.txt': 'hello\n', 'long.txt': numbered(40), ...files.base }
+    await commit(upstream, upstreamBranch, base, { message: 'Begin the project' })
+    const forker = { author: 'Fay Forker <fay@fork.example>' }
+    if (story === 'unrelated') {
+      await commit(origin, branch, { 'else.txt': 'something else\n' }, { ...forker, message: 'Begin something else' })
+    } else {
+      await git(origin, 'fetch', '--quiet', upstream, `refs/heads/${upstreamBranch}:refs/heads/${branch}`)
+      if (story !== 'pristine') {
+        const own = { 'fork.txt': 'ours\n', 'long.txt': numbered(40, { 3: 'line 3 of the fork' }), ...files.fork }
+        const greeting = story === 'conflict' ? { 'greeting.txt': 'hello from the fork\n' } : {}
+        const forkMd = options.forkMd === undefined ? {} : { 'FORK.md': options.forkMd }
+        await commit(origin, branch, { ...own, ...greeting, ...forkMd }, { ...forker, message: 'Make it ours' })
+      }
+    }
+    if (story !== 'current') {
+      const theirs = {
+        'news.txt': 'news\n',
+        'long.txt': numbered(40, { 38: 'line 38 of upstream' }),
+        ...files.upstream,
+      }
+      const greeting = story === 'conflict' ? { 'greeting.txt': 'hello from upstream\n' } : {}
+      await commit(upstream, upstreamBranch, { ...theirs, ...greeting }, { message: 'Bring news' })
+    }
+
+    const github = await GitHub.start()
+    github.add('them/project', upstream, { push: false })
+    const repository = github.add('me/fork', origin, { parent: 'them/project', ...(options.github || {}) })
+    const home = place('home')
+    const world = new World(
+      root,
+      home,
+      join(home, folder),
+      origin,
+      upstream,
+      branch,
+      upstreamBranch,
+      github,
+      repository,
+    )
+    world.undone.push(() => github[Symbol.asyncDispose]())
+    await world.settleIn(options.github !== false)
+    return world
+  }
+
+  private async settleIn(onGitHub: boolean): Promise<void> {
+    const { root, home, checkout } = this
+    const config = ['[user]\n\tname = Max Maintainer\n\temail = max@fork.example\n', '[init]\n\tdefaultBranch = main\n']
+    await writeFile(join(home, '.gitconfig'), config.join(''))
+    await this.settings({})
+    await symlink(join(PROJECT, 'test/stand-ins/docker'), join(root, 'bin/docker'))
+    await this.tool('gh', 'echo "You are not logged into any GitHub hosts." >&2; exit 1')
+    this.env = {
+      PATH: `${join(root, 'bin')}:${process.env.PATH}`,
+      HOME: home,
+      LANG: 'C.UTF-8',
+      TZ: 'UTC',
+      TMPDIR: join(root, 'tmp'),
+      FORKLIFT_TEST_DOCKER: join(root, 'docker'),
+      FORKLIFT_TEST_AGENT: join(root, 'agent'),
+      ...(onGitHub ? { GITHUB_API_URL: this.github.url, GH_TOKEN: this.github.token } : {}),
+    }
+    if (onGitHub) await this.reachable({ 'https://github.com/': `${root}/servers/` })
+    await this.agent('good')
+    await mkdir(dirname(checkout), { recursive: true })
+    await this.git('clone', '--quiet', onGitHub ? ORIGIN_URL : this.origin, checkout, { cwd: home })
+    await this.git('remote', 'add', 'upstream', onGitHub ? UPSTREAM_URL : this.upstream)
+  }
+
+  /** Git as the person at this machine runs it, in the checkout. */
+  async git(...args: (string | { cwd: string })[]): Promise<string> {
+    const words = args.filter(arg => typeof arg === 'string')
+    const where = args.find(arg => typeof arg === 'object')
+    const { HOME = '', PATH = '' } = this.env
+    return gitWith(where?.cwd ?? this.checkout, words, undefined, {
+      HOME: HOME || this.home,
+      PATH: PATH || '',
+      GIT_CONFIG_GLOBAL: join(this.home, '.gitconfig'),
+    })
+  }
+
+  /** Where addresses lead, by git's own insteadOf; what was said before is forgotten. */
+  async reachable(addresses: Record<string, string>): Promise<void> {
+    const file = join(this.home, '.gitconfig')
+    const text = (await readFile(file, 'utf8')).replace(/\n\[url "(.*)"\]\n.*/g, '')
+    const urls = Object.entries(addresses).map(
+      ([prefix, target]) => `\n[url "${target.replace(/["\\]/g, '\\$&')}"]\n\tinsteadOf = ${prefix}`,
+    )
+    await writeFile(file, `${text}${urls.join('')}\n`)
+  }
+
+  /** What people push: a commit on a branch of a server's repository. */
+  push(where: 'origin' | 'upstream', files: Files, options: CommitOptions & { branch?: string } = {}): Promise<string> {
+    const branch = options.branch ?? (where === 'origin' ? this.branch : this.upstreamBranch)
+    const author = where === 'origin' ? 'Fay Forker <fay@fork.example>' : 'Una Upstream <una@upstream.example>'
+    return commit(this[where], branch, files, { author, ...options })
+  }
+
+  tip(where: 'origin' | 'upstream', branch?: string): Promise<string | undefined> {
+    return tipOf(this[where], branch ?? (where === 'origin' ? this.branch : this.upstreamBranch))
+  }
+
+  /** The branches that Forklift pushed. */
+  branches(): Promise<string[]> {
+    return branchesOf(this.origin, 'forklift/')
+  }
+
+  /** The one pull request there is expected to be. */
+  get pull() {
+    const [pull, ...others] = this.github.pulls
+    if (!pull || others.length > 0)
+      throw new Error(`one pull request was expected, there are ${this.github.pulls.length}`)
+    return pull
+  }
+
+  /** Writes opencode.env; undefined leaves a setting out. */
+  async settings(change: Record<string, string | undefined>, mode = 0o600): Promise<string> {
+    const all: Record<string, string | undefined> = {
+      OPENCODE_API_KEY: KEY,
+      OPENCODE_MODEL: 'claude-sonnet-5',
+      OPENCODE_VARIANT: 'high',
+      OPENCODE_AGENT: 'build',
+      ...change,
+    }
+    const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}\n`]))
+    const file = join(this.home, '.config/forklift/opencode.env')
+    await writeFile(file, lines.join(''))
+    await chmod(file, mode)
+    return file
+  }
+
+  /** What runs in place of the container: bash, in the workspace, with the words of {@link PRELUDE}. */
+  async agent(script: string): Promise<void> {
+    await this.program(join(this.root, 'agent'), `${PRELUDE}${script}\n`)
+  }
+
+  /** Puts a program first on PATH. */
+  async tool(name: string, script: string): Promise<void> {
+    await this.program(join(this.root, 'bin', name), `#!/usr/bin/env bash\n${script}\n`)
+  }
+
+  private async program(path: string, text: string): Promise<void> {
+    await rm(path, { force: true })
+    await writeFile(path, text, { mode: 0o755 })
+  }
+
+  /** Runs forklift to its end. */
+  async run(args: string[] = [], options: RunOptions = {}): Promise<Ended> {
+    return this.start(args, options).ended
+  }
+
+  /** Starts forklift. */
+  start(args: string[] = [], options: RunOptions = {}): Started {
+    const env = { ...this.env, ...options.env }
+    const command = [options.as ?? FORKLIFT, ...args]
+    const cwd = options.cwd ?? this.checkout
+    let seen = ''
+    if (options.terminal !== undefined) {
+      const decoder = new TextDecoder()
+      const child = Bun.spawn(command, {
+        cwd,
+        env: { ...env, TERM: 'xterm-256color' },
+        terminal: {
+          cols: options.terminal,
+          rows: 40,
+          data: (_, bytes) => {
+            seen += decoder.decode(bytes, { stream: true })
+          },
+        },
+      })
+      const ended = child.exited.then(code => finished(code, seen, ''))
+      return { child, ended, output: () => seen }
+    }
+    const child = Bun.spawn(command, { cwd, env, stdin: 'ignore', stdout: 'pipe', stderr: 'pipe' })
+    const collect = async (stream: ReadableStream<Uint8Array>) => {
+      let text = ''
+      const decoder = new TextDecoder()
+      for await (const bytes of stream) {
+        const chunk = decoder.decode(bytes, { stream: true })
+        text += chunk
+        seen += chunk
+      }
+      return text
+    }
+    const ended = Promise.all([collect(child.stdout), collect(child.stderr), child.exited]).then(
+      ([stdout, stderr, code]) => finished(code, stdout, stderr),
+    )
+    return { child, ended, output: () => seen }
+  }
+
+  get runsFolder(): string {
+    return join(this.home, '.local/state/forklift/runs')
+  }
+
+  /** The run directories, oldest first. */
+  async runs(folder = this.runsFolder): Promise<Run[]> {
+    const names = (await readdir(folder).catch(() => [] as string[])).filter(name => /_\d{8}_\d{6}$/.test(name)).sort()
+    const json = async (path: string) => {
+      const text = await readFile(path, 'utf8').catch(() => undefined)
+      return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>)
+    }
+    return Promise.all(
+      names.map(async name => {
+        const path = join(folder, name)
+        const metadata = (await json(join(path, 'metadata.json'))) ?? {}
+        const outcome = await json(join(path, 'outcome.json'))
+        return { path, workspace: join(path, 'workspace'), state: join(path, 'harness-state'), metadata, outcome }
+      }),
+    )
+  }
+
+  /** The newest run. */
+  async lastRun(): Promise<Run> {
+    const run = (await this.runs()).at(-1)
+    if (!run) throw new Error('there is no run directory')
+    return run
+  }
+
+  /** What docker was called with. */
+  async calls(command?: string): Promise<Call[]> {
+    const folder = join(this.root, 'docker/calls')
+    const names = await readdir(folder).catch(() => [] as string[])
+    const stamped = await Promise.all(names.map(async name => ({ name, at: (await stat(join(folder, name))).mtimeMs })))
+    const ordered = stamped.sort((a, b) => a.at - b.at)
+    const calls = await Promise.all(
+      ordered.map(async ({ name }) => (await readFile(join(folder, name), 'utf8')).split('\0').slice(0, -1)),
+    )
+    return command === undefined ? calls : calls.filter(call => call[0] === command)
+  }
+
+  /** How often an agent was paid for. */
+  async agentRuns(): Promise<number> {
+    return (await this.calls('run')).length
+  }
+
+  /** The containers that still run. */
+  containers(): Promise<string[]> {
+    return readdir(join(this.root, 'docker/containers')).catch(() => [])
+  }
+
+  path(...parts: string[]): string {
+    return join(this.root, ...parts)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const left = await this.containers()
+    for (const name of left) {
+      const child = Bun.spawn([join(PROJECT, 'test/stand-ins/docker'), 'rm', '-f', name], {
+        env: { ...this.env, FORKLIFT_TEST_FAULT: undefined },
+        stdio: ['ignore', 'ignore', 'ignore'],
+      })
+      await child.exited
+    }
+    for (const undo of this.undone) await undo()
+    await rm(this.root, { recursive: true, force: true })
+    if (left.length > 0) throw new Error(`containers were left behind: ${left.join(', ')}`)
+    const { violations } = this.github
+    if (violations.length > 0) throw new Error(`GitHub's description was broken:\n${violations.join('\n')}`)
+  }
+}
+
+export type Started = { child: Bun.Subprocess; ended: Promise<Ended>; output: () => string }
+
+const finished = (code: number, stdout: string, stderr: string): Ended => {
+  const lines = `${stdout}${stderr}`.split(/\r?\n/).filter(line => line.trim() !== '')
+  return { code, stdout, stderr, lines, last: (stderr || stdout).trimEnd().split('\n').at(-1) ?? '' }
+}
+
+export const makeWorld = (options?: WorldOptions): Promise<World> => World.make(options)
+
+/** Waits for something that another process does. */
+export async function until<T>(what: string, look: () => T | Promise<T>, seconds = 20): Promise<NonNullable<T>> {
+  const end = Date.now() + seconds * 1000
+  for (;;) {
+    const found = await look()
+    if (found) return found
+    if (Date.now() > end) throw new Error(`waited ${seconds} s in vain: ${what}`)
+    await Bun.sleep(20)
+  }
+}
+
+export const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )
+
+/** Says what forklift said, where it ended otherwise than expected. */
+export function expectExit(run: Ended, code: number): void {
+  if (run.code !== code) throw new Error(`exit ${run.code} instead of ${code}:\n${run.stdout}${run.stderr}`)
+}
+
+/** All of a folder as one text: names, kinds, modes and contents. */
+export async function snapshot(folder: string, except?: RegExp): Promise<string> {
+  const lines: string[] = []
+  for (const entry of (await readdir(folder, { recursive: true, withFileTypes: true })).sort((a, b) =>
+    join(a.parentPath, a.name).localeCompare(join(b.parentPath, b.name)),
+  )) {
+    const path = join(entry.parentPath, entry.name)
+    const name = path.slice(folder.length)
+    if (except?.test(name)) continue
+    const { mode, uid, ino } = await lstat(path)
+    const content = entry.isFile() ? Bun.hash(await readFile(path)).toString(16) : ''
+    lines.push(`${name} ${mode.toString(8)} ${uid} ${ino} ${entry.isSymbolicLink() ? await readlink(path) : content}`)
+  }
+  return lines.join('\n')
+}
+
+/** The files below a folder, links not followed. */
+export async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter(entry => entry.isFile()).map(entry => join(entry.parentPath, entry.name))
+}
+
+/** What cron gives a command, and what a test must add for its world. */
+export const cronEnvironment = (env: Record<string, string | undefined>) => ({
+  HOME: env.HOME,
+  LOGNAME: 'me',
+  SHELL: '/bin/sh',
+  PATH: '/usr/bin:/bin',
+  TMPDIR: env.TMPDIR,
+  FORKLIFT_TEST_DOCKER: env.FORKLIFT_TEST_DOCKER,
+  FORKLIFT_TEST_AGENT: env.FORKLIFT_TEST_AGENT,
+  GITHUB_API_URL: env.GITHUB_API_URL,
+  GH_TOKEN: env.GH_TOKEN,
+})
+
+/** A target of the Makefile, started in a folder. */
+export const make = (cwd: string, env: Record<string, string | undefined>, ...args: string[]) =>
+  Bun.spawn(['make', '--no-print-directory', '--file', join(PROJECT, 'Makefile'), ...args], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
