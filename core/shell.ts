@@ -1,7 +1,7 @@
 /** zx as the commands use it for git and docker: unattended, one process group a command, no word taken for an option. */
 import { type SpawnOptions, spawn } from 'node:child_process'
 import { $, type Options, type Shell } from 'zx/core'
-import { MISLEADING, NEVER_ASK } from './git/environment.ts'
+import { unattended, type Variables } from './git/environment.ts'
 
 /**
  * After an interruption nothing more is begun: node would start the command and end it a moment later, or too late. And
@@ -14,12 +14,7 @@ const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOpti
 }) as typeof spawn
 
 /** zx for one folder, with the environment that git needs to run unattended. */
-export function shellIn(
-  cwd: string,
-  env: Record<string, string | undefined> = {},
-  options: Partial<Options> = {},
-): Shell {
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !MISLEADING.test(name)))
+export function shellIn(cwd: string, env: Variables = {}, options: Partial<Options> = {}): Shell {
   return $({
     cwd,
     quiet: true,
@@ -28,7 +23,7 @@ export function shellIn(
     stdio: ['ignore', 'pipe', 'pipe'],
     spawn: spawnUnlessAborted,
     ...options,
-    env: { ...inherited, ...NEVER_ASK, ...env },
+    env: unattended(env),
   }) as Shell
 }
 

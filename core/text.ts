@@ -1,5 +1,4 @@
 /** Text of strangers made harmless for whoever reads it, and the few forms in which numbers and names are shown. */
-import type { Path } from './git/plumbing.ts'
 
 /** Controls, invisible separators and the marks that turn the direction of text: nothing a name or message needs. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
@@ -19,8 +18,8 @@ export const visibleLines = (text: string): string =>
     .map(line => line.split('\t').map(visible).join('\t'))
     .join('\n')
 
-/** A file's name for a person: UTF-8 where it is UTF-8, its bytes spelled out where it is not. */
-export function visiblePath(path: Path): string {
+/** A file's name for a person, from one character per byte: UTF-8 where it is UTF-8, else its bytes spelled out. */
+export function visiblePath(path: string): string {
   const bytes = Buffer.from(path, 'latin1')
   const text = bytes.toString('utf8')
   if (Buffer.from(text).equals(bytes)) return visible(text)

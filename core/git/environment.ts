@@ -1,9 +1,14 @@
 /** The environment in which git never asks, never pages, and never looks where somebody else points it. */
 
-/** Variables that would point git at another repository (`git rev-parse --local-env-vars`), name another author, or change what its words mean. */
-export const MISLEADING =
+export type Variables = Record<string, string | undefined>
+
+/**
+ * Variables that would point git at another repository (`git rev-parse --local-env-vars`), name another author, or
+ * change what its words mean.
+ */
+const MISLEADING =
   /^GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|PREFIX|NAMESPACE|OBJECT_DIRECTORY|ALTERNATE_OBJECT_DIRECTORIES|GRAFT_FILE|SHALLOW_FILE|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REPLACE_REF_BASE|IMPLICIT_WORK_TREE|INTERNAL_SUPER_PREFIX|\w+_PATHSPECS|EXTERNAL_DIFF|ALLOW_PROTOCOL|DEFAULT_REF_FORMAT|DEFAULT_HASH|TRACE\w*)$/
-export const NEVER_ASK = {
+const NEVER_ASK = {
   LC_ALL: 'C',
   GIT_TERMINAL_PROMPT: '0',
   GIT_ASKPASS: '',
@@ -28,4 +33,10 @@ export const OWN_CONFIG = {
   GIT_ATTR_NOSYSTEM: '1',
   // The workspace's list of refs is written by hand.
   GIT_DEFAULT_REF_FORMAT: 'files',
+}
+
+/** This process's environment as git gets it: unattended, and with `more` on top; undefined takes a variable away. */
+export function unattended(more: Variables = {}): Variables {
+  const inherited = Object.entries(process.env).filter(([name]) => !MISLEADING.test(name))
+  return { ...Object.fromEntries(inherited), ...NEVER_ASK, ...more }
 }
