@@ -33,6 +33,8 @@ export type Review = Ledger & {
   commits: Commits
   /** Why the result may not be published, a sentence each. */
   refusals: string[]
+  /** Those of them that nobody can lift: upstream's commits are missing, or conflict markers were left. */
+  unliftable: string[]
   /** What a person has to decide, a sentence each: with any, the pull request is a draft. */
   partial: string[]
   /** The blob of a STUCK.md in the result that neither side has. */
@@ -102,10 +104,12 @@ export async function review(room: Room, commits: Commits): Promise<Review> {
   const isStuck = stuck?.result && ![stuck.automatic, stuck.ours, stuck.theirs].some(known => same(known, stuck.result))
   const lacks = (oid: Oid) => `The history of the result lacks ${oid === start ? 'the start' : 'upstream'}, ${oid}.`
   const rebased = missing.length === 1 && missing[0] === start
+  const history = rebased ? [] : missing.map(lacks)
+  const unresolved = naming('Conflict markers were left in', markers)
   const refusals = [
-    ...(rebased ? [] : missing.map(lacks)),
+    ...history,
     ...losses,
-    ...naming('Conflict markers were left in', markers),
+    ...unresolved,
     ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
     ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
     ...naming('The agent says that it is stuck, in', isStuck ? ['STUCK.md'] : []),
@@ -121,7 +125,16 @@ export async function review(room: Room, commits: Commits): Promise<Review> {
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
   ]
   const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
-  return { commits, refusals, partial, stuck: isStuck ? stuck.result?.oid : undefined, rebased, settledOn, ...seen }
+  return {
+    commits,
+    refusals,
+    unliftable: [...history, ...unresolved],
+    partial,
+    stuck: isStuck ? stuck.result?.oid : undefined,
+    rebased,
+    settledOn,
+    ...seen,
+  }
 }
 
 const pathOf = ({ path }: { path: Path }): Path => path

@@ -1,7 +1,8 @@
 /** zx as the commands use it for git and docker: unattended, one process group a command, no word taken for an option. */
 import { type SpawnOptions, spawn } from 'node:child_process'
 import { $, type Options, type Shell } from 'zx/core'
-import { unattended, type Variables } from './git/environment.ts'
+import { unattended } from './git/environment.ts'
+import type { Where } from './git/run.ts'
 
 /**
  * After an interruption nothing more is begun: node would start the command and end it a moment later, or too late. And
@@ -13,8 +14,8 @@ const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOpti
   return child
 }) as typeof spawn
 
-/** zx for one folder, with the environment that git needs to run unattended. */
-export function shellIn(cwd: string, env: Variables = {}, options: Partial<Options> = {}): Shell {
+/** zx for one place, such as a repository, with the environment that git needs to run unattended. */
+export function shellIn({ cwd, env, signal }: Where, options: Partial<Options> = {}): Shell {
   return $({
     cwd,
     quiet: true,
@@ -22,12 +23,15 @@ export function shellIn(cwd: string, env: Variables = {}, options: Partial<Optio
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     spawn: spawnUnlessAborted,
+    ...(signal && { signal }),
     ...options,
     env: unattended(env),
   }) as Shell
 }
 
-/** Waits for all, so that nothing goes on behind an error, and throws the first. */
-export async function allOf(work: Promise<unknown>[]): Promise<void> {
-  for (const end of await Promise.allSettled(work)) if (end.status === 'rejected') throw end.reason
+/** Waits for all, so that nothing goes on behind an error; then throws the first, or gives what they gave. */
+export async function allOf<T extends readonly unknown[]>(work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
+  const ends = await Promise.allSettled(work)
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+  return ends.map(end => (end as PromiseFulfilledResult<unknown>).value) as unknown as T
 }

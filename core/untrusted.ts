@@ -5,7 +5,6 @@
 import { constants } from 'node:fs'
 import { lstat, open, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Options } from 'zx/core'
 import { EXIT, Failure } from './failure.ts'
 import { type Oid, openRoom, type Room } from './git/plumbing.ts'
 import { shellIn } from './shell.ts'
@@ -35,8 +34,7 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
  */
 export async function takeBranch(
   room: Room,
-  { workspace, branch, format, known }: { workspace: string; branch: string; format: string; known: Oid[] },
-  options: Partial<Options>,
+  { workspace, branch, known }: { workspace: string; branch: string; known: Oid[] },
 ): Promise<Oid> {
   const refused = (what: string) => new Failure(`Refused: in the workspace, ${what}.`, EXIT.refused)
   const ref = `refs/heads/${branch}`
@@ -47,15 +45,19 @@ export async function takeBranch(
     if (!stats?.isDirectory() && (stats || !mayBeGone)) throw refused(`${join('.git', folder)} is no folder`)
   }
   const tip = await readTip(join(workspace, '.git'), ref)
-  if (!tip || tip.length !== (format === 'sha1' ? 40 : 64)) throw refused(`branch ${branch} is no commit's id`)
+  if (!tip || tip.length !== (room.format === 'sha1' ? 40 : 64)) throw refused(`branch ${branch} is no commit's id`)
   const objects = join(workspace, '.git/objects')
   const odd = await shellIn(
-    workspace,
-    {},
+    { cwd: workspace },
     { nothrow: true },
   )`find ${objects} ! -type f ! -type d -o -ipath '*/info/*alternates'`
   if (odd.stdall) throw refused(`.git/objects has what git does not put there (${visible(firstLine(odd.stdall))})`)
-  const carrier = await openRoom(join(room.path, '.git'), [objects], format, options)
+  const carrier = await openRoom(
+    join(room.path, '.git'),
+    [objects],
+    room.format,
+    room.signal ? { signal: room.signal } : {},
+  )
   // Caches that git believes without looking at the objects, in a folder that the agent could write.
   await carrier.sh`git config core.commitGraph false; git config core.multiPackIndex false; git config pack.useBitmaps false
     echo ${tip} > .git/refs/heads/result`

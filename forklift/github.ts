@@ -147,7 +147,7 @@ const Comments = v.array(v.object({ ...Author, created_at: v.string() }))
 
 export type Pull = v.InferOutput<typeof PullSchema>
 /** What GitHub says of a repository. `scopes` are those of a classic token; undefined where the token has none to read. */
-export type Repository = v.InferOutput<typeof RepositorySchema> & { scopes: string[] | undefined }
+export type RepositoryOnGitHub = v.InferOutput<typeof RepositorySchema> & { scopes: string[] | undefined }
 
 /** One repository on GitHub, seen with one token. `signal` ends what is under way. */
 export class GitHub {
@@ -164,7 +164,7 @@ export class GitHub {
     this.#octokit = new Octokit({ auth: token.value, baseUrl: place.api, userAgent: 'forklift', log })
   }
 
-  async repository({ owner, name }: { owner: string; name: string } = this.place): Promise<Repository> {
+  async repository({ owner, name }: { owner: string; name: string } = this.place): Promise<RepositoryOnGitHub> {
     const { data, headers } = await this.#ask(RepositorySchema, 'GET', '', { owner, repo: name })
     if (owner === this.place.owner && name === this.place.name) this.#fullName = data.full_name
     return { ...data, scopes: headers['x-oauth-scopes'] ? headers['x-oauth-scopes'].split(/, */) : undefined }

@@ -20,7 +20,7 @@ async function main([startRef, upstreamRef, resultRef, ...more]: string[]): Prom
   try {
     const facts = ['--path-format=absolute', '--git-path', 'objects', '--show-object-format', '--end-of-options']
     const commits = [startRef, upstreamRef, resultRef].map(ref => `${ref}^{commit}`)
-    const { stdout } = await shellIn(process.cwd())`git rev-parse ${facts} ${commits}`
+    const { stdout } = await shellIn({ cwd: process.cwd() })`git rev-parse ${facts} ${commits}`
     // Some versions of git print the mark of the end of options, too.
     const lines = stdout.trimEnd().replace('\n--end-of-options\n', '\n').split('\n').reverse()
     const [result = '', upstream = '', start = '', format = '', ...path] = lines

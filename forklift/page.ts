@@ -16,8 +16,10 @@ export type Story = {
   seconds?: number | undefined
   requests?: number | undefined
   tokens?: number | undefined
-  /** What the agent said at the end: untrusted. */
+  /** What the agent said at the end, or the messages of the person's commits: untrusted. */
   words?: string | undefined
+  /** The branch on which a person merged; undefined where an agent did. */
+  byHand?: string | undefined
   /** The merge buttons that the repository allows. */
   buttons?: { merge: boolean; squash: boolean; rebase: boolean } | undefined
   /** The fork has no commits of its own: the result is upstream's commit itself. */
@@ -50,17 +52,19 @@ type Size = (typeof SIZES)[number]
 type Item = { path: Path; note?: string; to?: Path | undefined }
 type Group = [heading: string, items: Item[], diffs?: Review['diffs']]
 
+/** The page of a result that may be published; what was refused and is published anyway stands on top of it. */
 export function page(review: Review, story: Story): { title: string; body: string; draft: boolean } {
   let body = ''
   for (const size of SIZES) {
     body = bodyOf(review, story, size)
     if (body.length <= OURS) break
   }
-  return { title: subjectOf(review, story), body, draft: review.partial.length > 0 }
+  return { title: subjectOf(review, story), body, draft: review.partial.length + review.refusals.length > 0 }
 }
 
 function bodyOf(review: Review, story: Story, size: Size): string {
   const parts = [
+    lifted(review),
     verdict(review, story),
     ...partsOf(review).map(([heading, groups]) => part(heading, groups, size)),
     review.upstreamCommits.count > 0 && commitList(review, story, size),
@@ -70,6 +74,13 @@ function bodyOf(review: Review, story: Story, size: Size): string {
   // Nothing between the markers may look like one of them.
   const text = parts.filter(Boolean).join('\n\n').replaceAll('<!-- forklift:', '<!-- forklift ')
   return `${BEGIN}\n${text}\n${END}`
+}
+
+/** What a person lifted to publish this all the same. */
+function lifted({ refusals }: Review): string {
+  if (refusals.length === 0) return ''
+  const sentences = refusals.map(refusal => `> - ${escapeMarkdown(refusal)}`)
+  return ['> [!WARNING]', '> Forklift refuses this, and a person published it anyway:', ...sentences].join('\n')
 }
 
 /** All that is told by file, most pressing first. */
@@ -159,7 +170,7 @@ function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size
 }
 
 function howMade({ rebased }: Review, story: Story, size: Size): string {
-  const { model, variant, agent, seconds, requests, tokens, words, notes = [], leftBehind = [] } = story
+  const { model, variant, agent, seconds, requests, tokens, words, byHand, notes = [], leftBehind = [] } = story
   const facts = [
     model && `model ${code(model)}${variant ? ` (${code(variant)})` : ''}`,
     agent && `agent ${code(agent)}`,
@@ -167,17 +178,21 @@ function howMade({ rebased }: Review, story: Story, size: Size): string {
     requests !== undefined && many(requests, 'request'),
     tokens !== undefined && many(tokens, 'token'),
   ].filter(Boolean)
+  const byForklift = `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}`
+  const maker = byHand === undefined ? byForklift : `Merged by hand, on ${code(byHand)}, and judged by Forklift`
+  const whose = byHand === undefined ? "The agent's own words, which nobody has checked" : 'What its commits say'
   const left = leftBehind.flatMap(address => webAddress(address) ?? [])
   const said = words?.trim() && fence('text', wrap(words, 100).join('\n'), size.words)
   return [
     '### How this was made',
     story.fastForward
       ? "No agent was needed: this is upstream's own commit."
-      : `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}. \`git show --remerge-diff\` of its commit shows all that git itself would not have.`,
-    rebased && 'The agent rebased the fork; its files are here, its commits are not.',
+      : `${maker}. \`git show --remerge-diff\` of its commit shows all that git itself would not have.`,
+    rebased &&
+      `${byHand === undefined ? 'The agent' : 'The branch'} rebased the fork; its files are here, its commits are not.`,
     ...notes.map(escapeMarkdown),
     left.length > 0 && `This takes the place of ${left.join(', ')}.`,
-    said && `The agent's own words, which nobody has checked:\n\n${said}`,
+    said && `${whose}:\n\n${said}`,
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -236,7 +251,7 @@ export function mergeBody(existing: string, ours: string): string {
 export function commitMessage(review: Review, story: Story): string {
   const words = story.words?.trim() ? wrap(story.words, 70).slice(0, 40) : []
   const quoted = words.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
-  const said = quoted && `The agent says:\n\n${quoted}`
+  const said = quoted && `${story.byHand === undefined ? 'The agent says' : 'Its commits say'}:\n\n${quoted}`
   return [subjectOf(review, story), said, `Forklift-Upstream: ${review.commits.upstream}\n`]
     .filter(Boolean)
     .join('\n\n')

@@ -1,18 +1,23 @@
 /** Where a run starts, and whether there is anything to do: the state of the one living pull request, read from git. */
 
-import type { Shell } from 'zx/core'
-import { mergeTree, type Oid, type Room } from '../core/git/plumbing.ts'
+import { isAncestor } from '../core/git/commits.ts'
+import { mergeTree, type Room } from '../core/git/plumbing.ts'
+import type { Oid } from '../core/git/repository.ts'
+import type { Fork, Head } from './fork.ts'
 import { type GitHub, GitHubError, type Pull } from './github.ts'
 import { isOurPage } from './page.ts'
+import * as remotes from './remotes.ts'
+import type { Report } from './report.ts'
 
-/** A branch `forklift/<branch>-<stamp>` on origin at the commit it was first read at, and its open pull request. */
-export type Head = { ref: string; tip: Oid; pull?: Pull }
 export type Plan =
   | { kind: 'nothing'; because: string }
   /** The branch is on origin already, its pull request is not. */
   | { kind: 'propose'; head: Head; leftBehind: Head[] }
   /** Merge upstream into `start`; `head` is the branch to carry on. */
   | { kind: 'merge'; start: Oid; head?: Head; leftBehind: Head[] }
+
+/** A plan that has something to merge. */
+export type Merge = Extract<Plan, { kind: 'merge' }>
 
 /** What the decision is made from. `heads` are newest first; `closed` are those that people ended, merged or not. */
 export type Situation = {
@@ -22,6 +27,8 @@ export type Situation = {
   heads: Head[]
   closed: Pull[]
   github: GitHub | undefined
+  /** A person has merged and says so: what would keep Forklift from beginning by itself does not keep them. */
+  isByHand: boolean
   fetchCommit: (oid: Oid) => Promise<boolean>
 }
 
@@ -30,8 +37,22 @@ const UPDATES_UNSEEN = 7
 /** Who makes the commits that must come out the same on every try: nobody, at no particular time. */
 const NOBODY = { name: 'Forklift', email: 'forklift@forklift.invalid', date: '2000-01-01T00:00:00Z' }
 
-export async function whereToStart(now: Situation): Promise<Plan> {
-  const refused = await closedForThisUpstream(now)
+/** Asks for what the decision is made from, and decides. */
+export async function decideWhereToStart(fork: Fork, scratch: Room, isByHand: boolean, report: Report): Promise<Plan> {
+  const { origin, upstream, github } = fork
+  const pulls = await fork.pulls
+  const heads = await remotes.fetchOurHeads(fork, pulls, report)
+  // Among very many, those into other branches can hide ours.
+  const all =
+    github && pulls.mayBeMore ? github.own(await github.pulls('closed', { base: origin.branch })) : pulls.closed
+  const closed = all.filter(pull => remotes.isOurs(pull.head.ref)).slice(0, 20)
+  const fetchCommit = (oid: Oid) => remotes.commitIsHere(fork, oid, report)
+  const commits = { origin: origin.tip, upstream: upstream.tip }
+  return await whereToStart({ room: scratch, github, ...commits, heads, closed, isByHand, fetchCommit })
+}
+
+async function whereToStart(now: Situation): Promise<Plan> {
+  const refused = now.isByHand ? undefined : await closedForThisUpstream(now)
   if (refused) return nothing(`a person closed #${refused.number} for this upstream commit: it is not opened again`)
   const leftBehind: Head[] = []
   for (const head of now.heads) {
@@ -53,7 +74,7 @@ export async function whereToStart(now: Situation): Promise<Plan> {
       if (now.github && !head.pull) return { kind: 'propose', head, leftBehind }
       return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
     }
-    const attention = head.pull && now.github ? await now.github.attention(head.pull) : undefined
+    const attention = head.pull && now.github && !now.isByHand ? await now.github.attention(head.pull) : undefined
     if (attention?.approved) return nothing(`${name} is approved and waits to be merged`)
     const seen = (updates ?? []).map(({ ours, date }) => !ours || date <= Date.parse(attention?.lastSign || '1970'))
     if (attention && [...seen, true].indexOf(true) >= UPDATES_UNSEEN) {
@@ -70,14 +91,8 @@ export async function whereToStart(now: Situation): Promise<Plan> {
 
 const nothing = (because: string): Plan => ({ kind: 'nothing', because })
 
-export async function isAncestor({ sh }: { sh: Shell }, ancestor: Oid, of: Oid): Promise<boolean> {
-  const answer = await sh({ nothrow: true })`git merge-base --is-ancestor ${ancestor} ${of}`
-  if (answer.exitCode === 0 || answer.exitCode === 1) return answer.exitCode === 0
-  throw answer
-}
-
 /** A branch with origin's branch in it: itself where it holds it, a clean merge of both, or undefined. */
-async function joinOf(room: Room, tip: Oid, origin: Oid): Promise<Oid | undefined> {
+export async function joinOf(room: Room, tip: Oid, origin: Oid): Promise<Oid | undefined> {
   if (await isAncestor(room, origin, tip)) return tip
   const merge = await mergeTree(room, tip, origin)
   return merge.stages.length > 0 ? undefined : commitTree(room, merge.tree, [tip, origin], 'Join the fork as it is now')

@@ -1,48 +1,65 @@
-/** What goes over the wire with git: exactly the refs that are needed, and pushes that can lose nobody's commits. */
-import { join } from 'node:path'
+/** The two remotes: what is fetched from them, exactly, and what is pushed, so that nobody's commits can be lost. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ProcessOutput } from 'zx/core'
 import { Failure } from '../core/failure.ts'
-import type { Oid, Room } from '../core/git/plumbing.ts'
+import { isAncestor } from '../core/git/commits.ts'
+import type { Oid, Repository } from '../core/git/repository.ts'
+import { type Answer, GitError, holds, read, run } from '../core/git/run.ts'
+import { allOf, shellIn } from '../core/shell.ts'
 import { firstLine } from '../core/text.ts'
+import { type Fork, type Head, nameOf, type Pulls, type Remote } from './fork.ts'
 import { type Pull, parseRemote } from './github.ts'
-import { type Head, isAncestor } from './plan.ts'
-import type { Fork, Remote } from './preflight.ts'
-import * as runs from './runs.ts'
+import type { Report } from './report.ts'
+import { stamp } from './runs.ts'
 
-/** Brings the remote-tracking ref of a remote's default branch up to date; what was fetched counts, not what was listed. */
-export async function fetchDefaultBranch(fork: Fork, remote: Remote): Promise<void> {
-  const name = `${remote.name}/${remote.branch}`
-  if (fork.tracked.get(`refs/remotes/${name}`) === remote.tip) return
-  fork.report.step(`Fetching ${name}`)
-  await refresh(fork, remote)
+/** How long a fetch or a push may take, in milliseconds: one that stalls is ended by git itself after a minute. */
+const LONGEST = 3_600_000
+
+/** Brings the remote-tracking refs of both default branches up to date. Gives the fork with its remotes as fetched. */
+export async function fetchBothBranches(fork: Fork, report: Report): Promise<Fork> {
+  const [origin, upstream] = await allOf<[Remote, Remote]>([
+    fetchDefaultBranch(fork, fork.origin, report),
+    fetchDefaultBranch(fork, fork.upstream, report),
+  ])
+  for (const { name, branch } of [origin, upstream]) {
+    if (branch !== 'main') report.note(`the default branch of ${name} is ${branch}.`)
+  }
+  return { ...fork, origin, upstream }
+}
+
+/** Gives the remote as it is then: what was fetched counts, not what was listed. */
+async function fetchDefaultBranch(fork: Fork, remote: Remote, report: Report): Promise<Remote> {
+  if (fork.tracked.get(`refs/remotes/${nameOf(remote)}`) === remote.tip) return remote
+  report.step(`Fetching ${nameOf(remote)}`)
+  return { ...remote, tip: await fetchTip(fork, remote, report) }
 }
 
 /** Whether a remote's default branch, as it is now, has a commit in it. */
-export async function hasNow(fork: Fork, remote: Remote, oid: Oid): Promise<boolean> {
-  await refresh(fork, remote)
-  return await isAncestor(fork, oid, remote.tip)
+export async function hasNow(fork: Fork, remote: Remote, oid: Oid, report: Report): Promise<boolean> {
+  return await isAncestor(fork.repository, oid, await fetchTip(fork, remote, report))
 }
 
-async function refresh(fork: Fork, remote: Remote): Promise<void> {
-  const { fetched, tip } = await fetchBranch(fork, remote.name, remote.branch)
-  if (fetched.exitCode === 0) {
-    remote.tip = tip
-    return
-  }
+/** Fetches a remote's default branch, and gives where it is now. */
+async function fetchTip(fork: Fork, remote: Remote, report: Report): Promise<Oid> {
+  const { fetched, tip } = await fetchBranch(fork, remote.name, remote.branch, report)
+  if (tip) return tip
   const reason = firstLine(fetched.stderr)
-  if (/\.lock': File exists|cannot lock ref/.test(fetched.stderr)) {
+  if (isLocked(fetched.stderr)) {
     throw new Failure(`A lock file of git is in the way (${reason}): remove it if no git is running.`)
   }
   throw new Failure(`${remote.name} could not be fetched (${reason}): check the network and try again.`)
 }
 
 /** Fetches a branch into its remote-tracking ref; the tip is where that is then, where the fetch ended well. */
-async function fetchBranch(fork: Fork, from: string, branch: string): Promise<{ fetched: ProcessOutput; tip: Oid }> {
+async function fetchBranch(
+  { repository }: Fork,
+  from: string,
+  branch: string,
+  report: Report,
+): Promise<{ fetched: Answer; tip: Oid | undefined }> {
   const tracking = `refs/remotes/${from}/${branch}`
-  const fetched = await fetch(fork, from, [`+refs/heads/${branch}:${tracking}`])
-  const isThere = fetched.exitCode === 0
-  return { fetched, tip: isThere ? (await fork.sh`git rev-parse --verify ${tracking}`).stdout.trim() : '' }
+  const fetched = await fetch(repository, from, [`+refs/heads/${branch}:${tracking}`], report)
+  if (fetched.code !== 0) return { fetched, tip: undefined }
+  return { fetched, tip: await read(repository, ['rev-parse', '--verify', tracking]) }
 }
 
 /** Whether a branch has a name that Forklift gives. */
@@ -52,7 +69,7 @@ export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.
  * The branches of ours on origin that can be carried on, newest first, fetched: those whose pull request is open, or
  * that have none. One for a branch that was renamed since is known by its pull request.
  */
-export async function fetchOurHeads(fork: Fork, { open, closed }: { open: Pull[]; closed: Pull[] }): Promise<Head[]> {
+export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report: Report): Promise<Head[]> {
   const { origin, github } = fork
   const from = (pulls: Pull[], ref: string) =>
     pulls.find(({ head, base }) => head.ref === ref && base.ref === origin.branch)
@@ -65,81 +82,86 @@ export async function fetchOurHeads(fork: Fork, { open, closed }: { open: Pull[]
   for (const ref of candidates.slice(0, 20)) {
     const pulls = [from(open, ref) ?? (await github?.pullsFrom(ref, origin.branch, 'all')) ?? []].flat()
     const pull = pulls.find(({ state }) => state === 'open')
-    const tip = pull || pulls.length === 0 ? await fetchHead(fork, ref) : undefined
+    const tip = pull || pulls.length === 0 ? await fetchHead(fork, ref, report) : undefined
     if (tip) heads.push({ ref, tip, ...(pull && { pull }) })
   }
   return heads
 }
 
 /** Fetches a branch of ours; where it is now, or undefined where it is gone meanwhile. */
-async function fetchHead(fork: Fork, ref: string): Promise<Oid | undefined> {
+async function fetchHead(fork: Fork, ref: string, report: Report): Promise<Oid | undefined> {
   const listed = fork.origin.heads.get(ref)
   if (fork.tracked.get(`refs/remotes/origin/${ref}`) === listed) return listed
-  const { fetched, tip } = await fetchBranch(fork, 'origin', ref)
-  if (/find remote ref/.test(fetched.stderr)) return undefined
-  if (fetched.exitCode !== 0) throw fetched
-  return tip
+  const { fetched, tip } = await fetchBranch(fork, 'origin', ref, report)
+  if (tip || /find remote ref/.test(fetched.stderr)) return tip
+  throw new GitError('fetch', fetched.code, fetched.stderr, '')
 }
 
 /** A branch of ours that is gone from origin leaves a remote-tracking ref here, which nobody else would remove. */
-export async function forgetWhatIsGone({ sh, origin, tracked }: Fork): Promise<void> {
+export async function forgetWhatIsGone({ repository, origin, tracked }: Fork): Promise<void> {
   const gone = [...tracked].flatMap(([ref, oid]) => {
     const branch = ref.replace('refs/remotes/origin/', '')
     return isOurs(branch) && !origin.heads.has(branch) ? [`delete ${ref} ${oid}\n`] : []
   })
-  if (gone.length > 0) await sh({ nothrow: true, input: gone.join(''), stdio: 'pipe' })`git update-ref --stdin`
+  if (gone.length > 0) await run(repository, ['update-ref', '--stdin'], { input: gone.join(''), ok: 'any' })
 }
 
 const EXACTLY =
   '--no-tags --no-prune --no-write-fetch-head --no-auto-maintenance --no-recurse-submodules --refmap='.split(' ')
 
+/** Another git holds a ref, or left its lock behind. */
+const isLocked = (words: string): boolean => /cannot lock ref|\.lock': File exists/.test(words)
+
 /** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
-async function fetch({ sh, signal, report }: Fork, from: string, refspecs: string[]): Promise<ProcessOutput> {
+async function fetch(repository: Repository, from: string, refspecs: string[], report: Report): Promise<Answer> {
+  const command = ['-c', 'protocol.file.allow=always', 'fetch', report.counting, ...EXACTLY, from, ...refspecs]
   for (let attempt = 1; ; attempt++) {
-    const patient = sh({ nothrow: true, timeout: '3600s' })
-    const fetched = await report.follow(
-      patient`git -c protocol.file.allow=always fetch ${report.counting} ${EXACTLY} ${from} ${refspecs}`,
-    )
+    const fetched = await report.follow(onWords => run(repository, command, { ok: 'any', timeout: LONGEST, onWords }))
     // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
-    if (!/cannot lock ref|\.lock': File exists/.test(fetched.stderr) || attempt === 5) return fetched
-    await sleep(300 * attempt, undefined, { signal })
+    if (!isLocked(fetched.stderr) || attempt === 5) return fetched
+    await sleep(300 * attempt, undefined, { signal: repository.signal })
   }
 }
 
 /** Whether a commit is in the user's repository, or can be had from origin without a ref of ours. */
-export async function commitIsHere(fork: Fork, oid: Oid): Promise<boolean> {
-  const local = await fork.sh({ nothrow: true })`git cat-file -e ${`${oid}^{commit}`}`
-  return local.exitCode === 0 || (await fetch(fork, 'origin', [oid])).exitCode === 0
+export async function commitIsHere({ repository }: Fork, oid: Oid, report: Report): Promise<boolean> {
+  const local = await run(repository, ['cat-file', '-e', `${oid}^{commit}`], { ok: 'any' })
+  return local.code === 0 || (await fetch(repository, 'origin', [oid], report)).code === 0
 }
 
 /** A classic token tells its scopes: without `workflow` GitHub would refuse the push, after the agent was paid. */
-export async function theTokenMayPushWorkflows({ repository, sh, upstream, urls }: Fork, base: Oid): Promise<void> {
-  const overSsh = parseRemote(urls.origin.push) && !/^https?:/.test(urls.origin.push)
-  if (overSsh || !repository?.scopes || repository.scopes.includes('workflow')) return
-  const touched = await sh({ nothrow: true })`git diff --quiet ${base} ${upstream.tip} -- .github/workflows`
-  if (touched.exitCode === 0) return
+export async function verifyTheTokenMayPushWorkflows(fork: Fork, base: Oid): Promise<void> {
+  const { repository, onGitHub, origin, upstream } = fork
+  const overSsh = parseRemote(origin.pushUrl) && !/^https?:/.test(origin.pushUrl)
+  if (overSsh || !onGitHub?.scopes || onGitHub.scopes.includes('workflow')) return
+  const compare = ['diff', '--quiet', base, upstream.tip, '--', '.github/workflows']
+  if (await holds(repository, compare)) return
   throw new Failure(
     'Upstream changed .github/workflows and the token lacks the workflow scope: gh auth refresh -s workflow.',
   )
 }
 
 /** Whether upstream keeps files in Git LFS. What its commits point to must be on origin before the branch is. */
-export async function largeFilesCanBeCarried({ sh, upstream }: Fork): Promise<boolean> {
-  const attributes = ':(glob)**/.gitattributes'
-  const marked = await sh({ nothrow: true })`git grep --quiet filter=lfs ${upstream.tip} -- ${attributes}`
-  if (marked.exitCode !== 0) return false
-  const lfs = await sh({ nothrow: true })`git lfs version`
-  if (lfs.exitCode === 0) return true
+export async function hasLargeFiles({ repository, upstream }: Fork): Promise<boolean> {
+  const search = ['grep', '--quiet', 'filter=lfs', upstream.tip, '--', ':(glob)**/.gitattributes']
+  return (await run(repository, search, { ok: 'any' })).code === 0
+}
+
+/** Large files are carried by the user's own git-lfs. */
+export async function verifyLargeFilesCanBeCarried(fork: Fork): Promise<void> {
+  if (!(await hasLargeFiles(fork))) return
+  if ((await run(fork.repository, ['lfs', 'version'], { ok: 'any' })).code === 0) return
   throw new Failure('Upstream keeps files in Git LFS, and git-lfs is missing: install it.')
 }
 
 /** Brings the large files of upstream's new commits to origin, through the user's own git-lfs. */
-export async function carryLargeFiles({ sh, origin, upstream, report }: Fork): Promise<void> {
+export async function carryLargeFiles({ repository, origin, upstream }: Fork, report: Report): Promise<void> {
+  const sh = shellIn(repository, { nothrow: true })
   report.step('Carrying the large files of upstream to origin')
   // Pointers that any new commit brought, also where an attribute says that they are binary, also in a merge itself.
   const everyDiff = ['--no-patch', '--text', '--no-textconv', '--no-ext-diff', '--diff-merges=first-parent']
   const all = ['-c', 'lfs.fetchInclude=', '-c', 'lfs.fetchExclude=']
-  const carried = await sh({ nothrow: true })`
+  const carried = await sh`
     { echo ${upstream.tip}; git log --format=%H ${everyDiff} -G${'^oid sha256:'} ${`${origin.tip}..${upstream.tip}`}; } |
       xargs git ${all} lfs fetch upstream
     git -c lfs.allowIncompletePush=true lfs push origin ${upstream.tip}`
@@ -153,65 +175,62 @@ export async function carryLargeFiles({ sh, origin, upstream, report }: Fork): P
  * A name that no branch of origin's has, nor one that a pull request came from: after the newest commit in it, so that
  * two runs at once choose the same and the lease lets one have it.
  */
-export async function newBranch({ sh, origin, upstream, pulls }: Fork): Promise<string> {
+export async function newBranch({ repository, origin, upstream, pulls }: Fork): Promise<string> {
   const { open, closed } = await pulls
   const taken = new Set([...origin.heads.keys(), ...[...open, ...closed].map(({ head }) => head.ref)])
-  const { stdout } = await sh`git show --no-patch --format=%ct ${origin.tip} ${upstream.tip}`
-  const dates = stdout
+  const listing = await read(repository, ['show', '--no-patch', '--format=%ct', origin.tip, upstream.tip])
+  const dates = listing
     .split('\n')
     .map(Number)
     .filter(date => date < Date.now() / 1000)
   for (let date = Math.max(...dates, 0); ; date++) {
-    const ref = `forklift/${origin.branch}-${runs.stamp(new Date(date * 1000))}`
+    const ref = `forklift/${origin.branch}-${stamp(new Date(date * 1000))}`
     if (!taken.has(ref)) return ref
   }
 }
 
-/** Pushes with a lease on what was first read. Gives the pull request of another run that was faster. */
-export async function push(fork: Fork, room: Room, ref: string, commit: Oid, expected: Oid): Promise<Pull | undefined> {
-  await room.sh`git update-ref refs/heads/publish ${commit}`
-  const brought = await fetch(fork, join(room.path, '.git'), ['refs/heads/publish'])
-  if (brought.exitCode !== 0) throw brought
+/** A commit to push: from where it is to the branch, which must still be at `expected` (empty: not there). */
+export type Push = { from: Repository; commit: Oid; ref: string; expected: Oid | '' }
+
+/**
+ * Pushes with a lease on what was first read. Gives the pull request of another run that was faster. `again` is the
+ * command that tries once more without losing what was made.
+ */
+export async function push(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
+  await run(from, ['update-ref', 'refs/heads/publish', commit])
+  const brought = await fetch(fork.repository, from.gitDir, ['refs/heads/publish'], report)
+  if (brought.code !== 0) throw new GitError('fetch', brought.code, brought.stderr, '')
+  const flags = ['--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--recurse-submodules=no']
   const lease = `--force-with-lease=refs/heads/${ref}:${expected}`
-  const flags = [
-    fork.report.counting,
-    '--porcelain',
-    '--no-verify',
-    '--no-signed',
-    '--no-follow-tags',
-    '--recurse-submodules=no',
-    lease,
-  ]
-  const pushed = await fork.report.follow(
-    fork.sh({
-      nothrow: true,
-      timeout: '3600s',
-    })`git -c remote.origin.mirror=false push ${flags} origin ${`${commit}:refs/heads/${ref}`}`,
-  )
-  if (pushed.exitCode === 0) return undefined
-  const kept = 'The result is kept: run forklift again.'
-  if (/stale info|fetch first|already exists|cannot lock ref/.test(pushed.stdall)) {
-    const pull = await thePullOfAnotherRun(fork)
+  const where = ['origin', `${commit}:refs/heads/${ref}`]
+  const command = ['-c', 'remote.origin.mirror=false', 'push', report.counting, ...flags, lease, ...where]
+  const pushed = await report.follow(onWords => run(fork.repository, command, { ok: 'any', timeout: LONGEST, onWords }))
+  if (pushed.code === 0) return undefined
+  const [told, words] = [pushed.stdout.toString(), `${pushed.stdout}${pushed.stderr}`]
+  const kept = `The result is kept: run ${again} again.`
+  if (/stale info|fetch first|already exists|cannot lock ref/.test(words)) {
+    const pull = await pullOfAnotherRun(fork, report)
     if (pull) return pull
     throw new Failure(`${ref} changed on origin meanwhile. ${kept}`)
   }
-  if (/refusing to allow .* workflow|without `workflow` scope/.test(pushed.stdall)) {
+  if (/refusing to allow .* workflow|without `workflow` scope/.test(words)) {
     throw new Failure(`The token lacks the workflow scope that this push needs: gh auth refresh -s workflow. ${kept}`)
   }
-  const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(pushed.stdout)?.[1]
+  const rejected = /^!.*\[(?:remote )?rejected\] \((.*)\)/m.exec(told)?.[1]
   const reason = [firstLine(pushed.stderr), rejected].filter(Boolean).join('; ')
   throw new Failure(`origin did not take ${ref} (${reason}): check your right to push. ${kept}`)
 }
 
 /** The run that was faster has pushed, and may be about to open its pull request. */
-async function thePullOfAnotherRun(fork: Fork): Promise<Pull | undefined> {
+async function pullOfAnotherRun(fork: Fork, report: Report): Promise<Pull | undefined> {
+  const { github, repository, origin, upstream } = fork
   for (let attempt = 0; attempt < 8; attempt++) {
-    const open = (await fork.github?.pulls('open', { base: fork.origin.branch })) ?? []
-    for (const pull of fork.github?.own(open).filter(it => isOurs(it.head.ref)) ?? []) {
-      if (!(await commitIsHere(fork, pull.head.sha))) continue
-      if (await isAncestor(fork, fork.upstream.tip, pull.head.sha)) return pull
+    const open = (await github?.pulls('open', { base: origin.branch })) ?? []
+    for (const pull of github?.own(open).filter(it => isOurs(it.head.ref)) ?? []) {
+      if (!(await commitIsHere(fork, pull.head.sha, report))) continue
+      if (await isAncestor(repository, upstream.tip, pull.head.sha)) return pull
     }
-    await sleep(1000, undefined, { signal: fork.signal })
+    await sleep(1000, undefined, { signal: repository.signal })
   }
   return undefined
 }

@@ -16,24 +16,28 @@ export class Report {
     for (const line of lines) this.#print(this.#line(line, 0))
   }
 
+  /** Something worth knowing that changes nothing. */
+  note(text: string): void {
+    this.step(`Note: ${text}`)
+  }
+
   /** The option that makes git count aloud, where somebody sees it. */
   get counting(): string {
     return this.#terminal ? '--progress' : '--quiet'
   }
 
-  /** Shows git's own counts while it works, beside those of what else works. */
-  follow<P extends Promise<unknown> & { stderr: NodeJS.ReadableStream }>(git: P): P {
-    if (!this.#terminal) return git
-    git.stderr.on('data', text => {
-      const counts = String(text)
-        .split(/[\r\n]/)
-        .filter(Boolean)
-      this.#counts.set(git, counts.at(-1) ?? '')
+  /** Shows git's own counts while it works, beside those of what else works. `work` gets where to send its words. */
+  async follow<T>(work: (onWords: (text: string) => void) => Promise<T>): Promise<T> {
+    const one = Symbol('one of those that work')
+    const onWords = (text: string) => {
+      this.#counts.set(one, text.split(/[\r\n]/).findLast(Boolean) ?? '')
       this.live([...this.#counts.values()].join('  '))
-    })
-    const forget = () => void this.#counts.delete(git)
-    git.then(forget, forget)
-    return git
+    }
+    try {
+      return await work(onWords)
+    } finally {
+      this.#counts.delete(one)
+    }
   }
 
   /** What is going on right now: on a terminal only, and replaced by what comes next. */

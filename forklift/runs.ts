@@ -9,12 +9,15 @@ import { $ } from 'zx/core'
 import { EXIT, Failure } from '../core/failure.ts'
 import { mergeTree, type Oid, type Room } from '../core/git/plumbing.ts'
 import { visible, visiblePath } from '../core/text.ts'
+import { version } from '../package.json'
+import type { Fork } from './fork.ts'
 import { sameRepository } from './github.ts'
+import type { AgentSetup } from './settings.ts'
 
 const text = v.string()
 const Conflict = v.object({ path: text, base: text, ours: text, theirs: text })
-/** metadata.json: complete before the container starts, never touched again. Commits and blobs are full ids. */
-const Metadata = v.object({
+/** What every run is about. Commits and blobs are full ids. */
+const Task = {
   version: text,
   origin: text,
   upstream: text,
@@ -24,6 +27,11 @@ const Metadata = v.object({
   startCommit: text,
   upstreamCommit: text,
   conflicts: v.array(Conflict),
+  startedAt: text,
+}
+/** metadata.json of a run in which an agent merges: complete before the container starts, never touched again. */
+const AgentTask = v.object({
+  ...Task,
   forkMd: v.nullable(text),
   image: text,
   container: text,
@@ -31,8 +39,10 @@ const Metadata = v.object({
   variant: text,
   agent: text,
   timeLimitSeconds: v.number(),
-  startedAt: text,
 })
+/** metadata.json of a run that publishes what a person merged: on which branch, and whether they lifted refusals. */
+const HandTask = v.object({ ...Task, byHand: text, anyway: v.boolean() })
+const Metadata = v.union([AgentTask, HandTask])
 /** agent.json: how the container ended, in Forklift's own exit codes. Written before anything is judged. */
 const Agent = v.object({
   exitCode: v.number(),
@@ -55,11 +65,21 @@ const Outcome = v.object({
 /** published.json has the same form: a later run published this one's result. */
 const files = { metadata: Metadata, agent: Agent, outcome: Outcome, published: Outcome }
 
+export type Task = { [Fact in keyof typeof Task]: v.InferOutput<(typeof Task)[Fact]> }
+export type AgentTask = v.InferOutput<typeof AgentTask>
+export type HandTask = v.InferOutput<typeof HandTask>
 export type Metadata = v.InferOutput<typeof Metadata>
 export type Agent = v.InferOutput<typeof Agent>
 export type Outcome = v.InferOutput<typeof Outcome>
 /** One run directory. A run whose host was killed has no outcome, and maybe no agent. */
 export type Run = { path: string; metadata: Metadata; agent?: Agent | undefined; outcome?: Outcome | undefined }
+/** A run in which an agent merges; and one whose agent has ended. */
+export type AgentRun = Run & { metadata: AgentTask }
+export type Finished = AgentRun & { agent: Agent }
+/** What a run found on its way, and how far it came. */
+export type Found = Partial<Omit<Outcome, 'exitCode' | 'outcome' | 'startedAt' | 'endedAt'>>
+
+const isByAgent = (run: Run): run is AgentRun => 'model' in run.metadata
 
 export const workspaceOf = (run: { path: string }): string => join(run.path, 'workspace')
 export const harnessStateOf = (run: { path: string }): string => join(run.path, 'harness-state')
@@ -138,7 +158,7 @@ async function readRun(path: string): Promise<Run | undefined> {
 }
 
 /** What the harness must know of the run (run.txt): a line `key=value` each, and the host's own addresses to reject. */
-export function factsOf({ branch, upstreamBranch, startCommit, upstreamCommit, timeLimitSeconds }: Metadata): string {
+export function factsOf({ branch, upstreamBranch, startCommit, upstreamCommit, timeLimitSeconds }: AgentTask): string {
   const names = { branch, upstream_branch: upstreamBranch, start: startCommit, upstream: upstreamCommit }
   const facts = Object.entries({ ...names, seconds: timeLimitSeconds }).map(([key, value]) => `${key}=${value}`)
   // They may be public ones, which the container's firewall can't know.
@@ -147,16 +167,13 @@ export function factsOf({ branch, upstreamBranch, startCommit, upstreamCommit, t
   return [...facts, ...rejects, ''].join('\n')
 }
 
-/** A run whose agent has ended. */
-export type Finished = Run & { agent: Agent }
-
-const samePair = (run: Run, { startCommit, upstreamCommit }: Metadata): boolean =>
+const samePair = (run: Run, { startCommit, upstreamCommit }: Task): boolean =>
   run.metadata.startCommit === startCommit && run.metadata.upstreamCommit === upstreamCommit
 
 /** An earlier run of the same two commits whose agent ended well, and whose result was kept from being published. */
-export async function unpublished(earlier: Run[], metadata: Metadata): Promise<Finished | undefined> {
+async function unpublished(earlier: Run[], metadata: Task): Promise<Finished | undefined> {
   const kept: unknown[] = [undefined, EXIT.error, EXIT.interrupted, EXIT.terminated]
-  for (const { agent, ...run } of earlier) {
+  for (const { agent, ...run } of earlier.filter(isByAgent)) {
     if (!agent || agent.exitCode !== EXIT.done || !samePair(run, metadata)) continue
     if (kept.includes(run.outcome?.exitCode) && (await exists(workspaceOf(run)))) return { ...run, agent }
   }
@@ -164,10 +181,11 @@ export async function unpublished(earlier: Run[], metadata: Metadata): Promise<F
 }
 
 /** How the newest earlier run ended that answers the same question, or that had the same commits and was refused. */
-export function answerBefore(earlier: Run[], metadata: Metadata): { code: number; path: string } | undefined {
+function answerBefore(earlier: Run[], metadata: AgentTask): { code: number; path: string } | undefined {
   const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck, EXIT.agentFailed]
   const codeOf = (run: Run) => (run.outcome ?? run.agent)?.exitCode ?? -1
-  const run = earlier.find(it => question(it.metadata) === question(metadata) && answers.includes(codeOf(it)))
+  const asked = earlier.filter(isByAgent)
+  const run = asked.find(it => question(it.metadata) === question(metadata) && answers.includes(codeOf(it)))
   if (!run || (codeOf(run) === EXIT.refused && !samePair(run, metadata))) return undefined
   return { code: codeOf(run), path: run.path }
 }
@@ -178,8 +196,8 @@ export function answerBefore(earlier: Run[], metadata: Metadata): { code: number
  */
 export function thrownAway(
   earlier: Run[],
-  metadata: Metadata,
-  heads: Map<string, Oid>,
+  metadata: Task,
+  heads: ReadonlyMap<string, Oid>,
   pullsTell: boolean,
 ): string | undefined {
   const published = earlier.filter(({ outcome, metadata: { branch, upstreamCommit } }) => {
@@ -192,7 +210,15 @@ export function thrownAway(
 }
 
 /** What an agent would be paid for: the conflicts where there are any, else the pair of commits; FORK.md; the model. */
-export function question({ conflicts, startCommit, upstreamCommit, branch, forkMd, model, variant }: Metadata): string {
+export function question({
+  conflicts,
+  startCommit,
+  upstreamCommit,
+  branch,
+  forkMd,
+  model,
+  variant,
+}: AgentTask): string {
   const matter = conflicts.length > 0 ? conflicts : [startCommit, upstreamCommit]
   return sha256(JSON.stringify([matter, branch, forkMd, model, variant]))
 }
@@ -219,7 +245,7 @@ export async function tidy(state: string, living: () => Promise<string[]>): Prom
   const alive = candidates.length > 0 ? await living() : []
   for (const path of candidates) {
     const run = await readRun(path)
-    if (run && alive.includes(run.metadata.container)) continue
+    if (run && isByAgent(run) && alive.includes(run.metadata.container)) continue
     if (old(path, KEEP.directory)) await remove(path)
     else if (run?.outcome?.exitCode === EXIT.done) await remove(workspaceOf(run))
   }
@@ -249,4 +275,52 @@ function isRunning(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
+}
+
+/** What a run is about, with its conflicts. */
+export async function describeMerge({ origin, upstream }: Fork, scratch: Room, start: Oid): Promise<Task> {
+  return {
+    version,
+    origin: origin.url,
+    upstream: upstream.url,
+    branch: origin.branch,
+    upstreamBranch: upstream.branch,
+    originCommit: origin.tip,
+    startCommit: start,
+    upstreamCommit: upstream.tip,
+    conflicts: await conflictsBetween(scratch, start, upstream.tip),
+    startedAt: new Date().toISOString(),
+  }
+}
+
+/** The same for a run in which an agent merges; its container has no name yet. */
+export async function describeRun(
+  fork: Fork,
+  { openCode, image, seconds }: AgentSetup,
+  scratch: Room,
+  start: Oid,
+  forkMd: Buffer | undefined,
+): Promise<AgentTask> {
+  return {
+    ...(await describeMerge(fork, scratch, start)),
+    forkMd: forkMd ? sha256(forkMd) : null,
+    image,
+    container: '',
+    model: openCode.OPENCODE_MODEL,
+    variant: openCode.OPENCODE_VARIANT,
+    agent: openCode.OPENCODE_AGENT,
+    timeLimitSeconds: seconds,
+  }
+}
+
+/** An earlier run whose result was never published. Where one ended without a result, it is not paid for again. */
+export async function whatIsPaidForAlready(earlier: Run[], task: AgentTask): Promise<Finished | undefined> {
+  const waiting = await unpublished(earlier, task)
+  if (waiting) return waiting
+  const { code, path } = answerBefore(earlier, task) ?? {}
+  const remedy = 'Change FORK.md or the model, or run forklift --retry.'
+  if (code === EXIT.stuck) throw new Failure(`Still stuck: see ${path}/STUCK.md. ${remedy}`, code)
+  if (code === EXIT.timedOut) throw new Failure(`Time ran out on this before: see ${path}. ${remedy}`, code)
+  if (code !== EXIT.refused) return undefined
+  throw new Failure(`This result was refused before: see ${path}. Run forklift --retry to ask again.`, code)
 }

@@ -26,12 +26,20 @@ const Endpoint = v.pipe(
 )
 
 const flag = v.optional(v.boolean(), false)
+/** What git may take for a branch or a commit, and never for an option. */
+const Revision = v.pipe(
+  v.string(),
+  v.nonEmpty('needs the name of a branch'),
+  v.check(name => !name.startsWith('-'), 'needs the name of a branch'),
+)
 const OptionsSchema = v.object({
   model: v.optional(Word),
   variant: v.optional(Word),
   agent: v.optional(Word),
   check: flag,
   retry: flag,
+  publish: v.optional(Revision),
+  anyway: flag,
   help: flag,
   version: flag,
 })
@@ -41,16 +49,24 @@ export type Options = v.InferOutput<typeof OptionsSchema>
 /** The only variables that enter the container. */
 export type OpenCode = v.InferOutput<typeof OpenCodeSchema>
 
+/** What a run with an agent needs besides the fork: the model's settings, the image's id, and the agent's seconds. */
+export type AgentSetup = { openCode: OpenCode; image: string; seconds: number }
+
 /** The command line. Anything unknown or unsafe is wrong usage. */
 export function parseOptions(argv: string[]): Options {
   const [word, given] = [{ type: 'string' }, { type: 'boolean' }] as const
   const help = { type: 'boolean', short: 'h' } as const
-  const options = { model: word, variant: word, agent: word, check: given, retry: given, help, version: given }
+  const agent = { model: word, variant: word, agent: word, retry: given }
+  const options = { ...agent, check: given, publish: word, anyway: given, help, version: given }
   try {
     const { values } = parseArgs({ args: argv, options })
     const parsed = v.safeParse(OptionsSchema, values)
-    if (parsed.success) return parsed.output
-    throw new Error(`--${v.getDotPath(parsed.issues[0])} ${parsed.issues[0].message}`)
+    if (!parsed.success) throw new Error(`--${v.getDotPath(parsed.issues[0])} ${parsed.issues[0].message}`)
+    const pointless = Object.keys(agent).find(name => name in values)
+    if (parsed.output.publish && pointless)
+      throw new Error(`--publish asks no agent, so it does not go with --${pointless}`)
+    if (parsed.output.anyway && !parsed.output.publish) throw new Error('--anyway goes with --publish BRANCH')
+    return parsed.output
   } catch (error) {
     const reason = visible((error as Error).message.split(/\n|\. /)[0] ?? '')
     throw new Failure(`${reason}. See forklift --help.`, EXIT.usage)

@@ -5,7 +5,8 @@ import type { Shell } from 'zx/core'
 import { Failure } from '../core/failure.ts'
 import { OWN_CONFIG } from '../core/git/environment.ts'
 import { bytesOf, fields, mergeTree, type Oid, quoteInC, type Room } from '../core/git/plumbing.ts'
-import { allOf, shellIn } from '../core/shell.ts'
+import { run } from '../core/git/run.ts'
+import { allOf } from '../core/shell.ts'
 import { visiblePath } from '../core/text.ts'
 import type { Report } from './report.ts'
 
@@ -13,14 +14,17 @@ import type { Report } from './report.ts'
  * Makes one pack of all that is wanted (ids, a line each). The files of HEAD are checked out meanwhile, read from where
  * the pack is made of.
  */
-export async function fill(workspace: string, wanted: string, room: Room, report: Report, signal: AbortSignal) {
+export async function fill(workspace: string, wanted: string, room: Room, report: Report): Promise<void> {
   const objects = join(workspace, '.git/objects')
-  const sh = shellIn(workspace, { ...OWN_CONFIG, GIT_ALTERNATE_OBJECT_DIRECTORIES: quoteInC(room.objects) }, { signal })
-  const copied = sh({ input: wanted, stdio: 'pipe' })`
-    git pack-objects --revs ${report.counting} --delta-base-offset ${`${objects}/pack/pack`}`
+  const env = { ...OWN_CONFIG, GIT_ALTERNATE_OBJECT_DIRECTORIES: quoteInC(room.objects) }
+  const where = { cwd: workspace, env, ...(room.signal && { signal: room.signal }) }
+  const pack = ['pack-objects', '--revs', report.counting, '--delta-base-offset', `${objects}/pack/pack`]
   const settings = ['-c', 'core.logAllRefUpdates=false', '-c', 'checkout.workers=0']
-  const checkedOut = sh`git ${settings} checkout ${report.counting} --force`
-  await allOf([report.follow(copied), report.follow(checkedOut)])
+  const checkOut = [...settings, 'checkout', report.counting, '--force']
+  await allOf([
+    report.follow(onWords => run(where, pack, { input: wanted, onWords })),
+    report.follow(onWords => run(where, checkOut, { onWords })),
+  ])
 }
 
 /**

@@ -8,13 +8,10 @@ import { join } from 'node:path'
 import type { Options, ProcessOutput, Shell } from 'zx/core'
 import { shellIn } from '../shell.ts'
 import { OWN_CONFIG } from './environment.ts'
+import type { Entry, Format, Oid, Path, Repository } from './repository.ts'
 
-/** A full object id, 40 or 64 hex digits. */
-export type Oid = string
-/** A path inside a repository, one character per byte (latin1), so that any file name survives. See {@link visible}. */
-export type Path = string
-/** What stands at a path; undefined where nothing does. */
-export type Entry = { mode: string; oid: Oid } | undefined
+export type { Entry, Oid, Path } from './repository.ts'
+
 /** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
 /** What git calls a conflict (`contents`, `modify/delete`, …), and every path that it concerns. */
@@ -33,7 +30,7 @@ export async function bytesOf(run: (shell: Shell) => PromiseLike<ProcessOutput>,
 export const fields = (output: string): string[] => output.split('\0').slice(0, -1)
 
 /** A repository of our own to judge in: {@link openRoom}. */
-export type Room = { path: string; objects: string; sh: Shell; close: () => Promise<void>; hasAttributes?: boolean }
+export type Room = Repository & { path: string; sh: Shell; close: () => Promise<void>; hasAttributes?: boolean }
 
 /**
  * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
@@ -48,8 +45,12 @@ export async function openRoom(
   await mkdir(parent, { recursive: true })
   const path = await mkdtemp(join(parent, `scratch-${hostname()}-${process.pid}-`))
   const objects = join(path, '.git/objects')
-  const sh = shellIn(path, { ...OWN_CONFIG, GIT_DIR: join(path, '.git'), GIT_WORK_TREE: path }, options)
-  const room = { path, objects, sh, close: () => rm(path, { recursive: true, force: true }) }
+  const gitDir = join(path, '.git')
+  const env = { ...OWN_CONFIG, GIT_DIR: gitDir, GIT_WORK_TREE: path }
+  const where = { cwd: path, env, ...(options.signal && { signal: options.signal }) }
+  const sh = shellIn(where, options)
+  const close = () => rm(path, { recursive: true, force: true })
+  const room = { ...where, path, gitDir, objects, format: format as Format, sh, close }
   try {
     // As gitrepository-layout(5) has it: `git init` takes longer, and asks the user's and the system's wishes.
     await mkdir(join(objects, 'info'), { recursive: true })

@@ -17,8 +17,8 @@ export type Where = {
 
 export type RunOptions = {
   input?: string | Uint8Array
-  /** The exit codes that are an answer; any other is thrown. */
-  ok?: readonly number[]
+  /** The exit codes that are an answer; any other is thrown. A command that was killed has none. */
+  ok?: readonly number[] | 'any'
   env?: Variables
   /** At most so many bytes are read; git is ended then, and the answer is `cut`. */
   limit?: number
@@ -105,7 +105,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
     const stdout = Buffer.concat(pieces)
     if (cut) return { code: code ?? 0, stdout, stderr, cut }
     if (timedOut) throw new GitError(commandOf(args), undefined, `git took longer than ${timeout} ms`, '')
-    if (code === undefined || !ok.includes(code))
+    if (code === undefined || (ok !== 'any' && !ok.includes(code)))
       throw new GitError(commandOf(args), code, stderr, stdout.toString().slice(0, 65_536))
     return { code, stdout, stderr, cut }
   } finally {

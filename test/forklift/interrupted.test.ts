@@ -193,7 +193,7 @@ test.concurrent.each(['SIGINT', 'SIGTERM'] as const)(
 
 test('nothing more is begun once a run is interrupted', async () => {
   await using world = await makeWorld({ story: 'current' })
-  const sh = shellIn(world.root, {}, { signal: AbortSignal.abort(), nothrow: true })
+  const sh = shellIn({ cwd: world.root, signal: AbortSignal.abort() }, { nothrow: true })
   const codes: unknown[] = []
   for (let attempt = 0; attempt < 30; attempt++) codes.push((await sh`echo begun >>begun`).exitCode)
   expect(new Set(codes)).toEqual(new Set([null]))
@@ -203,7 +203,7 @@ test('nothing more is begun once a run is interrupted', async () => {
 test('a command that ends before it has read what it is told is no crash', async () => {
   const program = `
     import { shellIn } from ${JSON.stringify(join(PROJECT, 'core/shell.ts'))}
-    const told = shellIn('/', {}, { nothrow: true })({ input: 'commit '.repeat(100_000), stdio: 'pipe' })
+    const told = shellIn({ cwd: '/' }, { nothrow: true })({ input: 'commit '.repeat(100_000), stdio: 'pipe' })
     console.log((await told\`exit 3\`).exitCode)`
   const child = Bun.spawn([process.execPath, '-e', program], { stdio: ['ignore', 'pipe', 'pipe'] })
   expect([await child.stdout.text(), await child.stderr.text(), await child.exited]).toEqual(['3\n', '', 0])

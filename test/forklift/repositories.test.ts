@@ -703,7 +703,7 @@ test('files that contradict their attributes are found, whatever the index belie
     const later = Date.now() / 1000 + 60
     await utimes(join(folder, '.git/index'), later, later)
     await mkdir(join(folder, '.git/info'), { recursive: true })
-    await takeUntidyFilesAsTheyAre(folder, shellIn(folder, OWN_CONFIG))
+    await takeUntidyFilesAsTheyAre(folder, shellIn({ cwd: folder, env: OWN_CONFIG }))
     // Another owner and other times, as a container may see them.
     await git(folder, 'read-tree', 'HEAD')
     expect(await git(folder, 'status', '--porcelain')).toBe('')

@@ -78,7 +78,8 @@ test('a credential helper of the user’s own that knows the password is enough 
 const PLACE = placeOf(['https://github.com/me/fork.git'], {})
 const TOKEN = { value: 'ghp_0123456789SECRET', source: 'GH_TOKEN' }
 /** A person without a configuration, so without helpers. */
-const nobody = () => shellIn('/', { HOME: '/nonexistent', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' })
+const NOBODY = { HOME: '/nonexistent', GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' }
+const nobody = () => shellIn({ cwd: '/', env: NOBODY })
 function helperFor(url: string): Promise<Record<string, string>> {
   if (!PLACE) throw new Error('github.com was not known')
   return credentialHelper(url, new GitHub(PLACE, TOKEN, new AbortController().signal), nobody())

@@ -1,0 +1,103 @@
+/** `forklift --publish`: a merge of upstream that a person made gets what an agent's gets. */
+import { join } from 'node:path'
+import { Failure } from '../core/failure.ts'
+import { isAncestor } from '../core/git/commits.ts'
+import type { Room } from '../core/git/plumbing.ts'
+import type { Oid } from '../core/git/repository.ts'
+import { read, run } from '../core/git/run.ts'
+import type { Review } from '../core/review.ts'
+import { visible } from '../core/text.ts'
+import { type Fork, nameOf } from './fork.ts'
+import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './judgement.ts'
+import { nothingToDo, recordTheEnd, type Steps } from './outcome.ts'
+import { decideWhereToStart, joinOf, type Merge } from './plan.ts'
+import { verifyItCanBePublished } from './preflight.ts'
+import type { Report } from './report.ts'
+import * as runs from './runs.ts'
+import type { Options } from './settings.ts'
+
+/**
+ * Judges and publishes the merge on the branch that the options name: from origin's branch, or from the living pull
+ * request's. The run is recorded. `base` is what origin and upstream have in common.
+ */
+export async function publishByHand(
+  fetched: Fork,
+  scratch: Room,
+  { publish: branch = '', anyway }: Options,
+  base: Oid,
+  report: Report,
+): Promise<string> {
+  const tip = await commitOf(fetched, branch)
+  const fork = await asMerged(fetched, branch, tip)
+  const newer = await countBetween(fork, fork.upstream.tip, fetched.upstream.tip)
+  if (newer > 0) report.note(`upstream has ${newer} newer commits than ${branch}: they are for another run.`)
+  const plan = await decideWhereToStart(fork, scratch, true, report)
+  if (plan.kind === 'nothing') return nothingToDo(plan.because, fork.repository.signal)
+  if (plan.kind === 'propose') return await publishAsItIs(fork, scratch, plan, plan.head.tip, report)
+  await verifyItCanBePublished(fork, base, report)
+  const isForward = tip === fork.upstream.tip && (await isAncestor(scratch, plan.start, tip))
+  if (isForward) return await publishAsItIs(fork, scratch, plan, tip, report)
+  const result = await resultOf(fork, scratch, branch, tip, plan)
+  report.begin()
+  const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
+  const metadata = { ...(await runs.describeMerge(fork, scratch, plan.start)), byHand: branch, anyway }
+  const again = `forklift --publish ${branch}`
+  const steps = async function* (): Steps {
+    await runs.record(path, 'metadata', metadata)
+    yield { result }
+    report.step(`Judging ${branch}`)
+    const commits = { origin: fork.origin.tip, start: plan.start, upstream: fork.upstream.tip, result }
+    const verify = (judged: Review) => {
+      const isFinal = judged.unliftable.length > 0
+      if (anyway && !isFinal) return
+      verifyItIsAccepted(judged, isFinal ? `mend it, then ${again}` : `mend it, or ${again} --anyway`, report)
+    }
+    return yield* judgeAndPublish(fork, scratch, plan, { commits, maker: { byHand: branch }, again, verify }, report)
+  }
+  return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
+}
+
+/** The commit of a branch, or of whatever else git knows by that name. */
+async function commitOf({ repository }: Fork, branch: string): Promise<Oid> {
+  for (const name of [`refs/heads/${branch}`, branch]) {
+    const found = await run(repository, ['rev-parse', '--verify', '--quiet', `${name}^{commit}`], { ok: 'any' })
+    if (found.code === 0) return found.stdout.toString().trim()
+  }
+  throw new Failure(`There is no branch ${visible(branch)} here: see git branch.`)
+}
+
+/**
+ * The fork, with upstream as the person merged it: upstream may have gone on since, and what it has brought since is for
+ * another run.
+ */
+async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
+  const { repository, origin, upstream } = fork
+  const bases = await run(repository, ['merge-base', tip, upstream.tip], { ok: [0, 1] })
+  const merged = bases.stdout.toString().trim()
+  if (merged && !(await isAncestor(repository, merged, origin.tip)))
+    return { ...fork, upstream: { ...upstream, tip: merged } }
+  throw new Failure(
+    `${visible(branch)} has none of upstream's new commits in it: git merge ${nameOf(upstream)} there, commit, and publish it again.`,
+  )
+}
+
+/** How many commits `tip` has and `old` lacks. */
+async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<number> {
+  return Number(await read(repository, ['rev-list', '--count', `${old}..${tip}`]))
+}
+
+/**
+ * What is judged: the branch itself where it holds the start; with the start merged in where git does that alone; and as
+ * it is where the person rebased the fork, so that its old commits are not in the branch.
+ */
+async function resultOf(fork: Fork, scratch: Room, branch: string, tip: Oid, plan: Merge): Promise<Oid> {
+  const { start, head } = plan
+  const join = await joinOf(scratch, tip, start)
+  if (join) return join
+  const common = await read(scratch, ['merge-base', tip, start])
+  if (await isAncestor(scratch, common, fork.upstream.tip)) return tip
+  const missing = head ? `origin/${head.ref}` : nameOf(fork.origin)
+  throw new Failure(
+    `${visible(branch)} lacks what is new in ${missing}, and the two conflict: git merge ${missing} there, and publish it again.`,
+  )
+}

@@ -1,0 +1,102 @@
+/** What a verdict means for a run: a sentence where it can't be published, and the way to a pull request where it can. */
+import { symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { EXIT, Failure } from '../core/failure.ts'
+import type { Room } from '../core/git/plumbing.ts'
+import type { Oid } from '../core/git/repository.ts'
+import { run } from '../core/git/run.ts'
+import { type Commits, type Review, review } from '../core/review.ts'
+import { clockFace } from '../core/text.ts'
+import type { Fork } from './fork.ts'
+import { lastWords } from './logs.ts'
+import { lastLineOf, type Steps } from './outcome.ts'
+import { commitMessage, ledgerText, type Story } from './page.ts'
+import { mergeCommit, type Publishable, publish, storyOf } from './publication.ts'
+import type { Report } from './report.ts'
+import * as runs from './runs.ts'
+import { newStuckFile, preview } from './stuck.ts'
+
+/** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
+export async function verifyTheAgentEndedWell(scratch: Room, run: runs.Finished, report: Report): Promise<void> {
+  const { exitCode } = run.agent
+  const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
+  const stuck = await newStuckFile(scratch, runs.workspaceOf(run), [startCommit, upstreamCommit])
+  const place = stuck === undefined ? run.path : join(run.path, 'STUCK.md')
+  if (stuck !== undefined) {
+    await symlink('workspace/STUCK.md', place).catch(() => undefined)
+    report.step(stuck.replace(/^/gm, '  | '))
+  }
+  if (exitCode === EXIT.timedOut)
+    throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
+  if (stuck !== undefined)
+    throw new Failure(`The agent is stuck: answer ${place} in FORK.md and run forklift again.`, EXIT.stuck)
+  if (exitCode === 0) return
+  throw new Failure(`The agent or its harness failed (${await lastWords(run)}): see ${place}.`, EXIT.agentFailed)
+}
+
+/** What is judged, who publishes it, and what makes it unacceptable (thrown as a {@link Failure}). */
+export type Candidate = {
+  commits: Commits
+  /** What the page tells of who made it, besides their words. */
+  maker: Partial<Story>
+  /** The command that publishes it again, where that fails. */
+  again: string
+  verify: (judged: Review) => Promise<void> | void
+}
+
+/** Judges a result, makes the one commit of it, and publishes that. */
+export async function* judgeAndPublish(
+  fork: Fork,
+  scratch: Room,
+  plan: Publishable,
+  { commits, maker, again, verify }: Candidate,
+  report: Report,
+): Steps {
+  const judged = await review(scratch, commits)
+  await verify(judged)
+  const story = { ...storyOf(fork, plan), ...maker, words: await wordsOf(scratch, commits) }
+  const commit = await mergeCommit(scratch, commits, fork.identity, commitMessage(judged, story))
+  yield { commit }
+  return yield* publish(fork, plan, { from: scratch, commit, judged, story, again }, report)
+}
+
+/** Publishes a commit that needs no merge of ours: upstream's own, or one of ours that is on origin already. */
+export async function publishAsItIs(
+  fork: Fork,
+  scratch: Room,
+  plan: Publishable,
+  commit: Oid,
+  report: Report,
+): Promise<string> {
+  const [origin, upstream] = [fork.origin.tip, fork.upstream.tip]
+  const judged = await review(scratch, { origin, start: origin, upstream, result: commit })
+  const story = { ...storyOf(fork, plan), fastForward: commit === upstream }
+  return await lastLineOf(publish(fork, plan, { from: scratch, commit, judged, story, again: 'forklift' }, report))
+}
+
+/** Throws where the agent committed a STUCK.md that neither side has; what it says is shown and kept. */
+export async function verifyItIsNotStuck(
+  scratch: Room,
+  { path }: { path: string },
+  { stuck }: Review,
+  report: Report,
+): Promise<void> {
+  if (!stuck) return
+  const committed = await run(scratch, ['cat-file', 'blob', stuck], { limit: 65_536 })
+  await writeFile(join(path, 'STUCK.md'), committed.stdout, { flag: 'wx' }).catch(() => undefined)
+  report.step(preview(committed.stdout.toString()).replace(/^/gm, '  | '))
+  throw new Failure(`The agent is stuck: answer ${path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
+}
+
+/** Throws where the result was refused, after what was found has been told. `remedy` ends the sentence. */
+export function verifyItIsAccepted(judged: Review, remedy: string, report: Report): void {
+  if (judged.refusals.length === 0) return
+  report.step(ledgerText(judged))
+  throw new Failure(`Refused: ${judged.refusals.join(' ')} Nothing was pushed: ${remedy}.`, EXIT.refused)
+}
+
+/** The messages of the commits that led to the result: at most 20 of them, and 20,000 bytes. */
+async function wordsOf(scratch: Room, { result, start, upstream }: Commits): Promise<string> {
+  const log = ['log', '--format=%B', '-n', '20', result, '--not', start, upstream]
+  return (await run(scratch, log, { limit: 20_000 })).stdout.toString()
+}

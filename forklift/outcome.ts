@@ -1,0 +1,64 @@
+/** How a run ends: what its steps found, recorded whatever happens, and any error as a sentence with an exit code. */
+import { ProcessOutput } from 'zx/core'
+import { EXIT, type ExitCode, Failure } from '../core/failure.ts'
+import { GitError } from '../core/git/run.ts'
+import { firstLine } from '../core/text.ts'
+import { type Found, type Run, record } from './runs.ts'
+
+/** The steps to an end: they yield what they found as soon as it is true, and return the last line of a good end. */
+export type Steps = AsyncGenerator<Found, string>
+
+/** The last line of a run that has nothing to do; one that was interrupted is not told to be fine. */
+export function nothingToDo(because: string, signal: AbortSignal): string {
+  signal.throwIfAborted()
+  return `Nothing to do: ${because}.`
+}
+
+/** Takes the steps, and gives their last line. `onFound` is told what they yield. */
+export async function lastLineOf(steps: Steps, onFound: (found: Found) => void = () => undefined): Promise<string> {
+  for (;;) {
+    const step = await steps.next()
+    if (step.done) return step.value
+    onFound(step.value)
+  }
+}
+
+/** Takes the steps and writes how they ended. A second try that could not publish either leaves room for a third. */
+export async function recordTheEnd(
+  { path, metadata: { startedAt } }: Run,
+  file: 'outcome' | 'published',
+  steps: Steps,
+  signal: AbortSignal,
+): Promise<string> {
+  let found: Found = {}
+  const end = (exitCode: ExitCode, outcome: string) =>
+    record(path, file, { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found })
+  try {
+    const line = await lastLineOf(steps, more => {
+      found = { ...found, ...more }
+    })
+    await end(EXIT.done, line)
+    return line
+  } catch (error) {
+    const failure = inWords(error, signal)
+    if (file === 'outcome' || failure.code === EXIT.refused) await end(failure.code, failure.message)
+    throw failure
+  }
+}
+
+/** The one place where an error becomes a sentence and an exit code. */
+export function inWords(error: unknown, signal: AbortSignal): Failure {
+  if (signal.aborted) return signal.reason as Failure
+  if (error instanceof Failure) return error
+  const full = new Failure('The disk is full: free some space and run forklift again.')
+  if (error instanceof ProcessOutput || error instanceof GitError) {
+    if (/No space left|Out of diskspace|quota exceeded/i.test(error.stderr)) return full
+    const ended = error instanceof ProcessOutput ? (error.signal ?? error.exitCode) : (error.code ?? 'a signal')
+    const reason = error.stderr ? firstLine(error.stderr) : `ended by ${ended}`
+    return new Failure(`git or docker failed: ${reason}.`)
+  }
+  const { code, path, message } = error as NodeJS.ErrnoException
+  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(code ?? '')) return full
+  if (code && path) return new Failure(`${path} can't be used (${code}): check its owner and its disk.`)
+  return new Failure(`${message}: this was not expected, please report it.`)
+}

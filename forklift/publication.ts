@@ -1,0 +1,101 @@
+/** From a good result to a pull request: one commit of our own, one push, one page. */
+import { Failure } from '../core/failure.ts'
+import type { Oid, Repository } from '../core/git/repository.ts'
+import { read } from '../core/git/run.ts'
+import type { Review } from '../core/review.ts'
+import type { Fork, Head } from './fork.ts'
+import type { Steps } from './outcome.ts'
+import { ledgerText, mergeBody, page, type Story } from './page.ts'
+import type { Plan } from './plan.ts'
+import * as remotes from './remotes.ts'
+import type { Report } from './report.ts'
+
+export type Publishable = Extract<Plan, { leftBehind: Head[] }>
+
+/** What is published: a commit, how it was judged, and what the page tells besides. */
+export type Publication = {
+  /** The repository that has the commit. */
+  from: Repository
+  commit: Oid
+  judged: Review
+  story: Story
+  /** The command that publishes it again, where that fails. */
+  again: string
+}
+
+/** What the page tells of the repositories and of older pull requests. */
+export function storyOf({ origin, upstream, github, onGitHub }: Fork, plan: Publishable): Story {
+  const leftBehind = plan.leftBehind.flatMap(({ pull }) => (pull ? [pull.html_url] : []))
+  const branches = { originBranch: origin.branch, upstreamBranch: upstream.branch }
+  const { allow_merge_commit: merge, allow_squash_merge: squash, allow_rebase_merge: rebase } = onGitHub ?? {}
+  const buttons = merge === undefined ? undefined : { merge, squash: squash ?? true, rebase: rebase ?? true }
+  return { ...branches, origin: github?.place.web, upstream: upstream.web, buttons, leftBehind }
+}
+
+/**
+ * Pushes the commit where the plan says and opens or updates the pull request. Yields what it found as soon as it is
+ * true, also where what follows fails, and returns the last line of a good end.
+ */
+export async function* publish(
+  fork: Fork,
+  plan: Publishable,
+  { from, commit, judged, story, again }: Publication,
+  report: Report,
+): Steps {
+  const { origin, github } = fork
+  report.begin()
+  const head = await headNow(fork, plan.head, story, report)
+  const ref = head?.ref ?? (await remotes.newBranch(fork))
+  yield { branch: ref }
+  if (plan.kind === 'merge') {
+    if (await remotes.hasLargeFiles(fork)) await remotes.carryLargeFiles(fork, report)
+    report.step(`Pushing ${ref}`)
+    const faster = await remotes.push(fork, { from, commit, ref, expected: head?.tip ?? '' }, again, report)
+    if (faster) return `Pull request of another run: ${faster.html_url}`
+  }
+  const ledger = github ? '' : ledgerText(judged)
+  if (ledger) report.step(ledger)
+  if (!github) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
+  const { title, body, draft } = page(judged, story)
+  const pull = head?.pull
+  try {
+    const text = { title, body: mergeBody(pull?.body ?? '', body) }
+    const made = pull
+      ? await github.update(pull, text)
+      : await github.open({ ...text, head: ref, base: origin.branch, draft })
+    yield { pullRequest: made.html_url }
+    return `Pull request ${pull ? 'updated' : 'opened'}: ${made.html_url}`
+  } catch (error) {
+    fork.repository.signal.throwIfAborted()
+    if (!(error instanceof Failure)) throw error
+    const link = `${github.place.web}/compare/${origin.branch}...${ref}?expand=1`
+    throw new Failure(`${ref} is pushed, its pull request is not made. ${error.message} By hand: ${link}`)
+  }
+}
+
+/** The branch to push to; undefined where a new one is due. A person may have merged or closed it meanwhile. */
+async function headNow(fork: Fork, head: Head | undefined, story: Story, report: Report): Promise<Head | undefined> {
+  const { github, origin } = fork
+  if (!github || !head?.pull) return head
+  const meanwhile = story.byHand === undefined ? 'while the agent worked' : 'meanwhile'
+  const { number, html_url: address } = head.pull
+  const pulls = await github.pullsFrom(head.ref, origin.branch, 'all')
+  const pull = pulls.find(it => it.number === number) ?? head.pull
+  if (pull.state === 'open') return { ...head, pull }
+  if (!pull.merged_at)
+    throw new Failure(`A person closed ${address} ${meanwhile}: nothing was pushed. Run forklift for a new one.`)
+  if (await remotes.hasNow(fork, origin, head.tip, report)) return undefined
+  throw new Failure(`${address} was squashed ${meanwhile}, so this no longer fits it: run forklift again.`)
+}
+
+/** The one commit that is published: the result's tree, the start and upstream as parents, whatever led there. */
+export async function mergeCommit(
+  from: Repository,
+  { result, start, upstream }: { result: Oid; start: Oid; upstream: Oid },
+  { name, email }: Fork['identity'],
+  message: string,
+): Promise<Oid> {
+  const env = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email }
+  const command = ['commit-tree', `${result}^{tree}`, '-p', start, '-p', upstream, '-F', '-']
+  return await read(from, command, { env, input: message })
+}
