@@ -60,7 +60,8 @@ Exit codes
 
 /** Gives the last line of a good end; every other end is thrown. */
 async function main(options: Options, report: Report, signal: AbortSignal): Promise<string> {
-  if (options.check) report.begin()
+  // Who asks for something special waits for the answer.
+  if (options.check || options.publish !== undefined) report.begin()
   const { fork: listed, setup } = await lookAround(options, report, signal)
   if (options.check) return 'Everything is ready.'
   const [fork] = await allOf<[Fork, unknown, unknown]>([
@@ -68,7 +69,7 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
     remotes.forgetWhatIsGone(listed),
     tidyUp(listed, report),
   ])
-  const [base] = await Promise.all([mergeBase(fork), sayWhatIsUnpushed(fork, report)])
+  const [base] = await Promise.all([mergeBase(fork), setup && sayWhatIsUnpushed(fork, report)])
   if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
   const scratch = await openRoom(fork.state, [fork.repository.objects], fork.repository.format, { signal })
   try {
@@ -109,7 +110,7 @@ async function tidyUp(fork: Fork, report: Report): Promise<void> {
   if (gone.length > 0) report.step(`Removed what is old: ${gone.join(', ')}`)
 }
 
-// --- Whether there is anything to do ------------------------------------------------------------------------------------
+// --- Whether there is anything to do --------------------------------------------------------------------------------
 
 async function mergeBase({ repository, origin, upstream }: Fork): Promise<Oid> {
   const base = await shellIn(repository, { nothrow: true })`git merge-base ${origin.tip} ${upstream.tip}`
@@ -243,7 +244,7 @@ async function* takeAndPublish(fork: Fork, scratch: Room, plan: Merge, run: runs
     await verifyItIsNotStuck(scratch, run, judged, report)
     verifyItIsAccepted(judged, `see ${run.path}`, report)
   }
-  return yield* judgeAndPublish(fork, scratch, plan, { commits, maker, again: 'forklift', verify }, report)
+  return yield* judgeAndPublish(fork, scratch, plan, { commits, tip: result, maker, again: 'forklift', verify }, report)
 }
 
 // --- Ends -----------------------------------------------------------------------------------------------------------

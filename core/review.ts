@@ -112,7 +112,7 @@ export async function review(room: Room, commits: Commits): Promise<Review> {
     ...unresolved,
     ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
     ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
-    ...naming('The agent says that it is stuck, in', isStuck ? ['STUCK.md'] : []),
+    ...naming('The result says itself that it is stuck, in', isStuck ? ['STUCK.md'] : []),
   ]
   const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
   const partial = [

@@ -34,6 +34,10 @@ export const short = (text: string, length: number): string =>
 export const clockFace = (seconds: number): string =>
   `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
 
+/** 1 commit, 2,000 commits. */
+export const many = (count: number, word: string): string =>
+  `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`
+
 /** Text of others in lines of at most so many characters. */
 export const wrap = (text: string, width: number): string[] =>
   visibleLines(text.trim())

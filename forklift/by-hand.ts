@@ -6,12 +6,13 @@ import type { Room } from '../core/git/plumbing.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { read, run } from '../core/git/run.ts'
 import type { Review } from '../core/review.ts'
-import { visible } from '../core/text.ts'
-import { type Fork, nameOf } from './fork.ts'
+import { many, visible } from '../core/text.ts'
+import { type Fork, type Head, nameOf } from './fork.ts'
 import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './judgement.ts'
 import { nothingToDo, recordTheEnd, type Steps } from './outcome.ts'
-import { decideWhereToStart, joinOf, type Merge } from './plan.ts'
+import { decideWhereToStart, joinOf } from './plan.ts'
 import { verifyItCanBePublished } from './preflight.ts'
+import type { Publishable } from './publication.ts'
 import type { Report } from './report.ts'
 import * as runs from './runs.ts'
 import type { Options } from './settings.ts'
@@ -30,29 +31,36 @@ export async function publishByHand(
   const tip = await commitOf(fetched, branch)
   const fork = await asMerged(fetched, branch, tip)
   const newer = await countBetween(fork, fork.upstream.tip, fetched.upstream.tip)
-  if (newer > 0) report.note(`upstream has ${newer} newer commits than ${branch}: they are for another run.`)
-  const plan = await decideWhereToStart(fork, scratch, true, report)
-  if (plan.kind === 'nothing') return nothingToDo(plan.because, fork.repository.signal)
-  if (plan.kind === 'propose') return await publishAsItIs(fork, scratch, plan, plan.head.tip, report)
+  if (newer > 0) report.note(`upstream has ${many(newer, 'newer commit')} than ${branch}, left for another run.`)
+  const decided = await decideWhereToStart(fork, scratch, true, report)
+  if (decided.kind === 'nothing') return nothingToDo(decided.because, fork.repository.signal)
+  const start = decided.kind === 'merge' ? decided.start : fork.origin.tip
   await verifyItCanBePublished(fork, base, report)
-  const isForward = tip === fork.upstream.tip && (await isAncestor(scratch, plan.start, tip))
-  if (isForward) return await publishAsItIs(fork, scratch, plan, tip, report)
-  const result = await resultOf(fork, scratch, branch, tip, plan)
-  report.begin()
+  const isForward = tip === fork.upstream.tip && (await isAncestor(scratch, start, tip))
+  if (isForward) return await publishAsItIs(fork, scratch, decided, tip, report)
+  const result = await resultOf(fork, scratch, { branch, tip, start, head: decided.head })
+  if (result !== tip) report.note(`what is new in ${startOf(fork, decided.head)} since then was merged in.`)
+  const plan = await planFor(scratch, decided, start, result)
   const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
-  const metadata = { ...(await runs.describeMerge(fork, scratch, plan.start)), byHand: branch, anyway }
+  const metadata = { ...(await runs.describeMerge(fork, scratch, start)), byHand: branch, anyway }
   const again = `forklift --publish ${branch}`
   const steps = async function* (): Steps {
     await runs.record(path, 'metadata', metadata)
     yield { result }
     report.step(`Judging ${branch}`)
-    const commits = { origin: fork.origin.tip, start: plan.start, upstream: fork.upstream.tip, result }
+    const commits = { origin: fork.origin.tip, start, upstream: fork.upstream.tip, result }
     const verify = (judged: Review) => {
       const isFinal = judged.unliftable.length > 0
       if (anyway && !isFinal) return
       verifyItIsAccepted(judged, isFinal ? `mend it, then ${again}` : `mend it, or ${again} --anyway`, report)
     }
-    return yield* judgeAndPublish(fork, scratch, plan, { commits, maker: { byHand: branch }, again, verify }, report)
+    return yield* judgeAndPublish(
+      fork,
+      scratch,
+      plan,
+      { commits, tip, maker: { byHand: branch }, again, verify },
+      report,
+    )
   }
   return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
 }
@@ -81,6 +89,9 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   )
 }
 
+/** What the person should have begun from, as git calls it in the clone. */
+const startOf = (fork: Fork, head: Head | undefined): string => (head ? `origin/${head.ref}` : nameOf(fork.origin))
+
 /** How many commits `tip` has and `old` lacks. */
 async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<number> {
   return Number(await read(repository, ['rev-list', '--count', `${old}..${tip}`]))
@@ -90,14 +101,25 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
  * What is judged: the branch itself where it holds the start; with the start merged in where git does that alone; and as
  * it is where the person rebased the fork, so that its old commits are not in the branch.
  */
-async function resultOf(fork: Fork, scratch: Room, branch: string, tip: Oid, plan: Merge): Promise<Oid> {
-  const { start, head } = plan
+async function resultOf(
+  fork: Fork,
+  scratch: Room,
+  { branch, tip, start, head }: { branch: string; tip: Oid; start: Oid; head: Head | undefined },
+): Promise<Oid> {
   const join = await joinOf(scratch, tip, start)
   if (join) return join
   const common = await read(scratch, ['merge-base', tip, start])
   if (await isAncestor(scratch, common, fork.upstream.tip)) return tip
-  const missing = head ? `origin/${head.ref}` : nameOf(fork.origin)
+  const missing = startOf(fork, head)
   throw new Failure(
     `${visible(branch)} lacks what is new in ${missing}, and the two conflict: git merge ${missing} there, and publish it again.`,
   )
+}
+
+/** A branch of ours that never got its pull request is this one's where it holds the same, and somebody else's if not. */
+async function planFor(scratch: Room, decided: Publishable, start: Oid, result: Oid): Promise<Publishable> {
+  if (decided.kind === 'merge') return decided
+  const trees = await read(scratch, ['rev-parse', `${decided.head.tip}^{tree}`, `${result}^{tree}`])
+  const [there, here] = trees.split('\n')
+  return there === here ? decided : { kind: 'merge', start, leftBehind: decided.leftBehind }
 }

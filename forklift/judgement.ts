@@ -37,6 +37,8 @@ export async function verifyTheAgentEndedWell(scratch: Room, run: runs.Finished,
 /** What is judged, who publishes it, and what makes it unacceptable (thrown as a {@link Failure}). */
 export type Candidate = {
   commits: Commits
+  /** The newest commit of whoever made it: its messages are told. */
+  tip: Oid
   /** What the page tells of who made it, besides their words. */
   maker: Partial<Story>
   /** The command that publishes it again, where that fails. */
@@ -49,13 +51,16 @@ export async function* judgeAndPublish(
   fork: Fork,
   scratch: Room,
   plan: Publishable,
-  { commits, maker, again, verify }: Candidate,
+  { commits, tip, maker, again, verify }: Candidate,
   report: Report,
 ): Steps {
   const judged = await review(scratch, commits)
   await verify(judged)
-  const story = { ...storyOf(fork, plan), ...maker, words: await wordsOf(scratch, commits) }
-  const commit = await mergeCommit(scratch, commits, fork.identity, commitMessage(judged, story))
+  const story = { ...storyOf(fork, plan), ...maker, words: await wordsOf(scratch, tip, commits) }
+  const isThere = plan.kind === 'propose'
+  const commit = isThere
+    ? plan.head.tip
+    : await mergeCommit(scratch, commits, fork.identity, commitMessage(judged, story))
   yield { commit }
   return yield* publish(fork, plan, { from: scratch, commit, judged, story, again }, report)
 }
@@ -96,7 +101,7 @@ export function verifyItIsAccepted(judged: Review, remedy: string, report: Repor
 }
 
 /** The messages of the commits that led to the result: at most 20 of them, and 20,000 bytes. */
-async function wordsOf(scratch: Room, { result, start, upstream }: Commits): Promise<string> {
-  const log = ['log', '--format=%B', '-n', '20', result, '--not', start, upstream]
+async function wordsOf(scratch: Room, tip: Oid, { start, upstream }: Commits): Promise<string> {
+  const log = ['log', '--format=%B', '-n', '20', tip, '--not', start, upstream]
   return (await run(scratch, log, { limit: 20_000 })).stdout.toString()
 }

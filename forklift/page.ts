@@ -1,7 +1,7 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
 import type { Path } from '../core/git/plumbing.ts'
 import type { Conflict, Edit, Review } from '../core/review.ts'
-import { harmless, short, visible, visibleLines, visiblePath, wrap } from '../core/text.ts'
+import { harmless, many, short, visible, visibleLines, visiblePath, wrap } from '../core/text.ts'
 
 /** What the page tells besides the review; undefined is what is not known. */
 export type Story = {
@@ -260,7 +260,6 @@ export function commitMessage(review: Review, story: Story): string {
 const subjectOf = ({ upstreamCommits }: Review, { upstreamBranch }: Story): string =>
   `Merge ${harmless(short(visible(upstreamBranch), 60))} (${many(upstreamCommits.count, 'commit')})`
 
-const many = (count: number, word: string): string => `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`
 const duration = (seconds: number): string =>
   seconds < 60 ? `${Math.round(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
 const html = (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`)

@@ -72,6 +72,7 @@ async function whereToStart(now: Situation): Promise<Plan> {
       : `branch ${head.ref} on origin`
     if (isCurrent) {
       if (now.github && !head.pull) return { kind: 'propose', head, leftBehind }
+      if (now.isByHand) return nothing(`${name} already brings this: push to that branch what you would add`)
       return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
     }
     const attention = head.pull && now.github && !now.isByHand ? await now.github.attention(head.pull) : undefined

@@ -1,0 +1,315 @@
+/** `forklift --publish BRANCH`: a merge that a person made, in the agent's place. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { contains, git, parentsOf, show } from '../support/git.ts'
+import { type Ended, expectExit, makeWorld, type World, type WorldOptions } from '../support/world.ts'
+
+setDefaultTimeout(60_000)
+
+/** A world without docker, without a key and without settings of OpenCode: a person needs none of it. */
+async function withoutAnAgent(options?: WorldOptions): Promise<World> {
+  const world = await makeWorld(options)
+  await rm(join(world.home, '.config/forklift'), { recursive: true })
+  await world.tool('docker', 'echo "there is no docker here" >&2; exit 127')
+  return world
+}
+
+type Hands = { from?: string; into?: string; greeting?: string; message?: string }
+
+/** Merges upstream as a person does: fetch, branch, merge, edit what conflicts, commit. */
+async function mergeByHand(world: World, hands: Hands = {}): Promise<string> {
+  const { from = 'origin/main', into = 'mine', greeting = 'hello from us both', message = 'Say hello together' } = hands
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', into, '--no-track', from)
+  await world.git('merge', '--quiet', '--no-edit', 'upstream/main').catch(() => undefined)
+  await writeFile(join(world.checkout, 'greeting.txt'), `${greeting}\n`)
+  await world.git('commit', '--quiet', '--all', '--message', message)
+  return await world.git('rev-parse', 'HEAD')
+}
+
+/** Commits one more change on the branch that is checked out. */
+async function change(world: World, path: string, content: string): Promise<void> {
+  await mkdir(dirname(join(world.checkout, path)), { recursive: true })
+  await writeFile(join(world.checkout, path), content)
+  await world.git('add', '--all', '--force')
+  await world.git('commit', '--quiet', '--message', `Change ${path}`)
+}
+
+/** Nothing of the run reached origin. */
+async function nothingIsPublished(world: World, run: Ended, code: number): Promise<void> {
+  expectExit(run, code)
+  expect(run.stdout + run.stderr).not.toMatch(/^\s+at /m)
+  expect(await world.branches()).toEqual([])
+  expect(world.github.pulls).toEqual([])
+}
+
+test('a merge by hand becomes one commit and a pull request, without docker, model or key', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.last).toContain('Pull request opened: https://github.com/me/fork/pull/1')
+  const { headSha, body, draft } = world.pull
+  expect(await parentsOf(world.origin, headSha)).toEqual([
+    (await world.tip('origin')) ?? '',
+    (await world.tip('upstream')) ?? '',
+  ])
+  expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both')
+  expect(await git(world.origin, 'log', '-1', '--format=%B', headSha)).toMatch(
+    /Its commits say:[\s\S]*Say hello together[\s\S]*Forklift-Upstream: [0-9a-f]{40}/,
+  )
+  expect(body).toContain('Merged by hand, on `mine`')
+  expect(body).toContain('Say hello together')
+  expect(body).not.toMatch(/agent/i)
+  expect(draft).toBe(false)
+})
+
+test('the run is recorded: what was judged, from where, and how it ended', async () => {
+  await using world = await withoutAnAgent()
+  const result = await mergeByHand(world)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { metadata, outcome } = await world.lastRun()
+  expect(metadata).toMatchObject({
+    byHand: 'mine',
+    anyway: false,
+    startCommit: await world.tip('origin'),
+    upstreamCommit: await world.tip('upstream'),
+    conflicts: [{ path: 'greeting.txt' }],
+  })
+  const { head, headSha } = world.pull
+  expect(outcome).toMatchObject({ exitCode: 0, result, commit: headSha, branch: head })
+  expect(outcome?.pullRequest).toContain('/pull/1')
+})
+
+test('after a STUCK.md: the answer by hand is published, and the next run has nothing to do', async () => {
+  await using world = await makeWorld()
+  await world.agent('merge || true; echo "Which greeting?" >STUCK.md; exit 4')
+  expectExit(await world.run(), 4)
+  await mergeByHand(world)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(world.pull.state).toBe('open')
+  const next = await world.run([], { terminal: 200 })
+  expectExit(next, 0)
+  expect(next.stdout).toContain('waits to be merged')
+  expect(await world.agentRuns()).toBe(1)
+})
+
+test('the checkout, its branches and its index are as they were', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await world.git('checkout', '--quiet', 'main')
+  await writeFile(join(world.checkout, 'fork.txt'), 'not saved yet\n')
+  const state = async () =>
+    [
+      await world.git('status', '--porcelain'),
+      await world.git('for-each-ref', 'refs/heads'),
+      await world.git('symbolic-ref', 'HEAD'),
+    ].join('\n')
+  const before = await state()
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(await state()).toBe(before)
+})
+
+test('a branch that does not exist: one sentence', async () => {
+  await using world = await withoutAnAgent()
+  const run = await world.run(['--publish', 'nosuch'])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain('There is no branch nosuch here')
+})
+
+test('a branch that has nothing of upstream in it: a sentence with the command that brings it', async () => {
+  await using world = await withoutAnAgent()
+  await world.git('checkout', '--quiet', '-b', 'mine')
+  await change(world, 'more.txt', 'more of ours\n')
+  const run = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain("mine has none of upstream's new commits in it: git merge upstream/main")
+})
+
+test('a branch that has nothing of upstream in it is not published with --anyway either', async () => {
+  await using world = await withoutAnAgent()
+  await world.git('checkout', '--quiet', '-b', 'mine')
+  await change(world, 'more.txt', 'more of ours\n')
+  await nothingIsPublished(world, await world.run(['--publish', 'mine', '--anyway']), 1)
+})
+
+test('upstream went on after the merge: what was merged is published, and it is said what is left', async () => {
+  await using world = await withoutAnAgent()
+  const merged = await world.tip('upstream')
+  await mergeByHand(world)
+  await world.push('upstream', { 'later.txt': 'later\n' })
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.stdout).toContain('upstream has 1 newer commit than mine')
+  expect((await parentsOf(world.origin, world.pull.headSha))[1]).toBe(merged ?? '')
+})
+
+test('origin went on after the merge: what is new there is merged in', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await world.push('origin', { 'newer.txt': 'newer\n' })
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.stdout).toContain('what is new in origin/main since then was merged in')
+  const { headSha, draft, body } = world.pull
+  expect(await show(world.origin, headSha, 'newer.txt')).toBe('newer')
+  expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both')
+  expect((await parentsOf(world.origin, headSha))[0]).toBe((await world.tip('origin')) ?? '')
+  expect(draft).toBe(false)
+  expect(body).not.toContain('Join the fork as it is now')
+})
+
+test('origin went on and conflicts with the merge: a sentence with the command that mends it', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await world.push('origin', { 'greeting.txt': 'hello, meanwhile\n' })
+  const run = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain('mine lacks what is new in origin/main, and the two conflict: git merge origin/main')
+})
+
+test('a fork that was rebased onto upstream by hand is published as a merge', async () => {
+  await using world = await withoutAnAgent()
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', 'mine', '--no-track', 'origin/main')
+  await world.git('rebase', '--quiet', 'upstream/main').catch(() => undefined)
+  await writeFile(join(world.checkout, 'greeting.txt'), 'hello from us both\n')
+  await world.git('add', '--all')
+  await world.git('-c', 'core.editor=true', 'rebase', '--continue')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { headSha } = world.pull
+  expect(await parentsOf(world.origin, headSha)).toEqual([
+    (await world.tip('origin')) ?? '',
+    (await world.tip('upstream')) ?? '',
+  ])
+  expect(await show(world.origin, headSha, 'fork.txt')).toBe('ours')
+  expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both')
+})
+
+test('the living pull request is carried on, as a fast-forward', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { head, headSha: before } = world.pull
+  await world.push('upstream', { 'greeting.txt': 'hello once more\n' })
+  await world.git('fetch', '--quiet', '--all')
+  await mergeByHand(world, { from: `origin/${head}`, greeting: 'hello once more, from us both' })
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.last).toContain('Pull request updated')
+  expect(await world.branches()).toEqual([head])
+  expect(await contains(world.origin, before, world.pull.headSha)).toBe(true)
+  expect(await show(world.origin, world.pull.headSha, 'greeting.txt')).toBe('hello once more, from us both')
+})
+
+test('a pull request that brings the same already: nothing is pushed, and it is said where to push', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { headSha } = world.pull
+  await mergeByHand(world)
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.last).toMatch(/pull request #1 .* already brings this: push to that branch/)
+  expect(world.pull.headSha).toBe(headSha)
+})
+
+test('a pull request that a person closed for this upstream commit does not keep them from their own', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  await world.github.close(1)
+  await mergeByHand(world)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(world.github.pull(2)).toMatchObject({ state: 'open' })
+})
+
+test('what would refuse an agent’s result refuses a person’s: exit 3, with what lifts it', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await change(world, '.github/workflows/new.yml', 'on: push\n')
+  const run = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, run, 3)
+  expect(run.last).toMatch(/steer CI.*forklift --publish mine --anyway/)
+  expect((await world.lastRun()).outcome).toMatchObject({ exitCode: 3 })
+})
+
+test('--anyway publishes what was refused as a draft, the refusals on top of the page', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await change(world, '.github/workflows/new.yml', 'on: push\n')
+  expectExit(await world.run(['--publish', 'mine', '--anyway']), 0)
+  const { draft, body, headSha } = world.pull
+  expect(draft).toBe(true)
+  expect(body.indexOf('Files that steer CI differ')).toBeGreaterThan(0)
+  expect(body.indexOf('Files that steer CI differ')).toBeLessThan(body.indexOf('**Merges '))
+  expect(await show(world.origin, headSha, '.github/workflows/new.yml')).toBe('on: push')
+  expect((await world.lastRun()).metadata).toMatchObject({ anyway: true })
+})
+
+test('--anyway lifts no conflict markers', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world, { greeting: '<<<<<<< ours\nhello\n=======\nhi\n>>>>>>> theirs' })
+  const run = await world.run(['--publish', 'mine', '--anyway'])
+  await nothingIsPublished(world, run, 3)
+  expect(run.last).toContain('Conflict markers were left in greeting.txt')
+  expect(run.last).not.toContain('--anyway')
+})
+
+test('a pull request that GitHub did not make is made by the same command, for the branch that is there', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  world.github.fail({ method: 'POST', status: 503, times: 4 })
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 1)
+  expect(run.last).toContain('is pushed, its pull request is not made')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(await world.branches()).toEqual([world.pull.head])
+  expect(world.pull.body).toContain('Merged by hand, on `mine`')
+})
+
+test('where there is no GitHub the branch is pushed', async () => {
+  await using world = await withoutAnAgent({ github: false })
+  await mergeByHand(world)
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.last).toMatch(/Pushed forklift\/main-\d{8}_\d{6} to origin/)
+  expect(await world.branches()).toHaveLength(1)
+})
+
+test('a fork without commits of its own: upstream’s commit is published as it is', async () => {
+  await using world = await withoutAnAgent({ story: 'pristine' })
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('branch', '--quiet', 'mine', 'upstream/main')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(world.pull.headSha).toBe((await world.tip('upstream')) ?? '')
+})
+
+test('any commit can be named, not only a branch', async () => {
+  await using world = await withoutAnAgent()
+  const tip = await mergeByHand(world)
+  await world.git('checkout', '--quiet', '--detach')
+  await world.git('branch', '--quiet', '-D', 'mine')
+  expectExit(await world.run(['--publish', tip]), 0)
+  expect(world.pull.state).toBe('open')
+})
+
+test('--publish --check looks at what a person needs, and at nothing of the agent’s', async () => {
+  await using world = await withoutAnAgent()
+  const run = await world.run(['--publish', 'mine', '--check'])
+  expectExit(run, 0)
+  expect(run.last).toContain('Everything is ready.')
+  expect(run.stdout).not.toMatch(/docker|OpenCode|time limit/)
+})
+
+test.each([
+  [['--publish'], /publish/],
+  [['--publish', ''], /needs the name of a branch/],
+  [['--publish=--all'], /needs the name of a branch/],
+  [['--anyway'], /--anyway goes with --publish BRANCH/],
+  [['--publish', 'mine', '--retry'], /does not go with --retry/],
+  [['--publish', 'mine', '--model', 'm'], /does not go with --model/],
+])('wrong usage: forklift %j', async (args, sentence) => {
+  await using world = await withoutAnAgent()
+  const run = await world.run(args)
+  expectExit(run, 64)
+  expect(run.last).toMatch(sentence)
+})
