@@ -61,19 +61,36 @@ type Comparison = {
   whole: 'the fork' | 'upstream' | undefined
 }
 
-/** What a push makes a CI system run. */
+/**
+ * What a push makes somebody's machine run: the files that CI systems, builders of previews and the services behind
+ * GitHub's checks read from the pushed commit, by their own documentation.
+ */
 const CI = [
+  // Folders of workflows, and actions that a workflow may call from anywhere.
   /^\.(github|gitea|forgejo)\/(workflows|actions)\//i,
-  /^\.(circleci|buildkite|woodpecker|semaphore|tekton|teamcity|builds|azure-pipelines|gitlab\/ci)\//i,
-  /(^|\/)(\.gitlab-ci\.ya?ml|Jenkinsfile(\.[^/]*)?)$/i,
-  /^\.?(travis|appveyor|cirrus|drone|woodpecker|build|wercker|codefresh)\.(ya?ml|star|jsonnet)$/i,
-  /^\.?(azure-pipelines|bitbucket-pipelines|cloudbuild|buildspec)[^/]*\.ya?ml$/i,
+  /^\.(circleci|buildkite|woodpecker|semaphore|tekton|teamcity|builds|zuul\.d|dagger|harness|jenkins)\//i,
+  /^\.(azure-?pipelines|azuredevops|pipelines|gitlab\/ci|codesandbox|do|platform|upsun|openshift-ci|ci-operator)\//i,
+  /^(zuul\.d|dagger|ci_scripts)\//i,
+  /(^|\/)action\.ya?ml$/i,
+  // CI systems whose file may lie in a folder.
+  /(^|\/)(\.gitlab-ci|\.?azure-pipelines[^/]*|\.?bitbucket-pipelines|\.?cloudbuild[^/]*|\.?buildspec[^/]*)\.(ya?ml|json)$/i,
+  /(^|\/)(Jenkinsfile(\.[^/]*)?|Earthfile|dagger\.json|Procfile)$/i,
+  // CI systems with a file in the root.
+  /^\.?(travis|appveyor|cirrus|drone|woodpecker|build|wercker|codefresh|zuul|screwdriver)\.(ya?ml|star|jsonnet)$/i,
+  /^\.?(taskcluster|packit|ci-operator|evergreen|shippable|buildkite|vsts-ci|scrutinizer)\.ya?ml$/i,
+  /^(bitrise|codemagic|codeship-services|codeship-steps|gocd)\.ya?ml$/i,
+  // Builders of previews and documentation: they run the build of what was pushed.
+  /(^|\/)(netlify\.toml|vercel\.json|now\.json|wrangler\.(toml|jsonc?)|fly\.toml|railway\.(toml|json)|nixpacks\.toml)$/i,
+  /(^|\/)(amplify|render|apprunner|heroku|\.platform\.app)\.ya?ml$|(^|\/)app\.(ya?ml|json)$/i,
+  /^\.?readthedocs\.ya?ml$/i,
 ]
 /** What agents obey, and what runs when a person opens, enters or commits to a checkout. */
 const STEERING = [
-  /(^|\/)(AGENTS?|CLAUDE|GEMINI|FORK)(\.local)?\.md$/i,
-  /(^|\/)(opencode\.jsonc?|\.mcp\.json|\.(cursor|windsurf|cline)rules|\.envrc)$/i,
-  /(^|\/)\.(opencode|agents|claude|codex|cursor|gemini|windsurf|vscode|devcontainer|husky|git-?hooks)\//i,
+  /(^|\/)(AGENTS?|CLAUDE|GEMINI|QWEN|WARP|FORK)(\.local)?\.md$/i,
+  /(^|\/)(opencode\.jsonc?|\.mcp\.json|\.(cursor|windsurf|cline|roo)rules|\.aider\.conf\.ya?ml|\.envrc)$/i,
+  /(^|\/)\.(opencode|agents|claude|codex|cursor|gemini|windsurf|clinerules|roo|continue|kiro|junie|amazonq)\//i,
+  /(^|\/)\.(vscode|idea|zed|run|devcontainer|husky|git-?hooks)\//i,
+  /^(\.gitpod\.yml|\.?devfile\.ya?ml|\.replit|\.mergify\.yml|renovate\.json5?|\.renovaterc(\.json5?)?)$/i,
   /^\.github\/(copilot-instructions\.md$|(instructions|prompts|agents|hooks)\/)/i,
   /^githooks\/|^\.?(lefthook|pre-commit-config|overcommit)\.(ya?ml|toml|json)$/i,
 ]

@@ -1,14 +1,20 @@
 /** Text of strangers made harmless for whoever reads it, and the few forms in which numbers and names are shown. */
 
-/** Controls, invisible separators and the marks that turn the direction of text: nothing a name or message needs. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g
+/**
+ * What people do not see, and terminals or models obey: controls, separators of lines, all that Unicode has a reader
+ * ignore (marks that turn the direction of text, fillers, tags, variation selectors but for the one that makes an emoji
+ * of a sign), interlinear marks, private characters, and code points that are no characters.
+ */
+const UNSEEN =
+  /(?!(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\ufff9-\ufffb\ufdd0-\ufdef]/gu
 
 /** Text on one line with every control character spelled out, so that none reaches a terminal. */
 export const visible = (text: string): string =>
   text.replace(UNSEEN, char => {
-    const code = char.charCodeAt(0)
-    return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`
+    const code = char.codePointAt(0) ?? 0
+    const hex = code.toString(16)
+    if (code < 0x100) return `\\x${hex.padStart(2, '0')}`
+    return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`
   })
 
 /** The same over several lines: line ends and tabs stay. */

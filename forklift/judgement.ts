@@ -1,5 +1,5 @@
 /** What a verdict means for a run: a sentence where it can't be published, and the way to a pull request where it can. */
-import { symlink, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Room } from '../core/git/plumbing.ts'
@@ -14,7 +14,7 @@ import { commitMessage, ledgerText, type Story } from './page.ts'
 import { mergeCommit, type Publishable, publish, storyOf } from './publication.ts'
 import type { Report } from './report.ts'
 import * as runs from './runs.ts'
-import { newStuckFile, preview } from './stuck.ts'
+import { harmlessCopy, newStuckFile, preview } from './stuck.ts'
 
 /** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
 export async function verifyTheAgentEndedWell(scratch: Room, run: runs.Finished, report: Report): Promise<void> {
@@ -22,10 +22,7 @@ export async function verifyTheAgentEndedWell(scratch: Room, run: runs.Finished,
   const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
   const stuck = await newStuckFile(scratch, runs.workspaceOf(run), [startCommit, upstreamCommit])
   const place = stuck === undefined ? run.path : join(run.path, 'STUCK.md')
-  if (stuck !== undefined) {
-    await symlink('workspace/STUCK.md', place).catch(() => undefined)
-    report.step(stuck.replace(/^/gm, '  | '))
-  }
+  if (stuck !== undefined) await show(stuck, place, report)
   if (exitCode === EXIT.timedOut)
     throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
   if (stuck !== undefined)
@@ -87,10 +84,16 @@ export async function verifyItIsNotStuck(
   report: Report,
 ): Promise<void> {
   if (!stuck) return
-  const committed = await run(scratch, ['cat-file', 'blob', stuck], { limit: 65_536 })
-  await writeFile(join(path, 'STUCK.md'), committed.stdout, { flag: 'wx' }).catch(() => undefined)
-  report.step(preview(committed.stdout.toString()).replace(/^/gm, '  | '))
+  const committed = await run(scratch, ['cat-file', 'blob', stuck], { limit: 1 << 20 })
+  await show(harmlessCopy(committed.stdout), join(path, 'STUCK.md'), report)
   throw new Failure(`The agent is stuck: answer ${path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
+}
+
+/** Shows how a STUCK.md begins and keeps it in the run directory, beside the agent's own, which may be anything. */
+async function show(stuck: string, place: string, report: Report): Promise<void> {
+  // A run whose result is looked at once more has it already.
+  await writeFile(place, stuck, { flag: 'wx' }).catch(() => undefined)
+  report.step(preview(stuck))
 }
 
 /** Throws where the result was refused, after what was found has been told. `remedy` ends the sentence. */

@@ -1,11 +1,10 @@
 /** STUCK.md: what the agent asks, where it does not know what the fork wants. */
 import { join } from 'node:path'
 import { bytesOf, type Oid, type Room, useAttributesOf } from '../core/git/plumbing.ts'
+import { visibleLines } from '../core/text.ts'
 import { readUntrusted } from '../core/untrusted.ts'
 
-/**
- * What STUCK.md begins with, made harmless, where the workspace has one that neither of the commits has.
- */
+/** What STUCK.md says, made harmless and not too long, where the workspace has one that neither of the commits has. */
 export async function newStuckFile(room: Room, workspace: string, known: Oid[]): Promise<string | undefined> {
   const file = await readUntrusted(join(workspace, 'STUCK.md'), 1 << 20)
   if (!file) return undefined
@@ -17,10 +16,16 @@ export async function newStuckFile(room: Room, workspace: string, known: Oid[]):
     if (theirs && unix(theirs) === unix(file.bytes.toString('latin1'))) return undefined
   }
   if (file.kind === 'link') return '(STUCK.md is a link: it is not followed)'
-  return preview(file.bytes.toString('utf8'))
+  return harmlessCopy(file.bytes)
 }
 
 const unix = (text: string): string => text.replaceAll('\r\n', '\n')
 
-/** The first lines of a STUCK.md. */
-export const preview = (text: string): string => text.slice(0, 2000).trimEnd().split(/\r?\n/).slice(0, 20).join('\n')
+const LONGEST_COPY = 65_536
+
+/** A STUCK.md for whoever prints it: nothing in it reaches a terminal but text. */
+export const harmlessCopy = (bytes: Buffer): string => visibleLines(bytes.toString('utf8').slice(0, LONGEST_COPY))
+
+/** The first lines of a STUCK.md, to be shown with the end of a run. */
+export const preview = (text: string): string =>
+  text.slice(0, 2000).trimEnd().split('\n').slice(0, 20).join('\n').replace(/^/gm, '  | ')

@@ -326,6 +326,38 @@ test('a CI file that git would not have merged so is refused', async () => {
   expect([kept.refusals, kept.dropped]).toEqual([[], [ci]])
 })
 
+test.each([
+  ...[
+    'netlify.toml',
+    'site/netlify.toml',
+    'vercel.json',
+    'render.yaml',
+    'fly.toml',
+    'app.yaml',
+    'app.json',
+    'Procfile',
+  ],
+  ...['amplify.yml', '.readthedocs.yaml', 'readthedocs.yml', 'heroku.yml', 'wrangler.toml', 'railway.json'],
+  ...['.zuul.yaml', 'zuul.yaml', '.zuul.d/jobs.yaml', 'zuul.d/jobs.yaml', 'bitrise.yml', 'codemagic.yaml'],
+  ...['deploy/cloudbuild.yaml', 'deploy/cloudbuild.prod.json', 'ci/buildspec.yml', '.semaphore/semaphore.yml'],
+  ...['dagger.json', 'dagger/main.go', '.dagger/src/index.ts', 'Earthfile', 'services/api/Earthfile'],
+  ...['.taskcluster.yml', '.packit.yaml', 'screwdriver.yaml', '.builds/alpine.yml', 'ci_scripts/ci_post_clone.sh'],
+  ...['action.yml', 'tools/setup/action.yaml', '.codesandbox/tasks.json', '.do/app.yaml', '.Travis.YML'],
+])('%s, which the agent brought, is refused as CI', async path => {
+  await using history = await makeHistory()
+  const { reviewOf } = await fork(history)
+  expect((await reviewOf({ ...RESOLVED, [path]: 'x' })).refusals.join()).toContain('Files that steer CI')
+})
+
+test.each(['docs/workflows.md', 'src/action.ts', 'app.py', 'render.ts', 'my.app.yaml.md', 'github/workflows/a.yml'])(
+  '%s is no CI',
+  async path => {
+    await using history = await makeHistory()
+    const { reviewOf } = await fork(history)
+    expect((await reviewOf({ ...RESOLVED, [path]: 'x' })).refusals).toEqual([])
+  },
+)
+
 test('a CI file moved into its place by the agent is refused', async () => {
   await using history = await makeHistory()
   const { reviewOf } = await fork(history)

@@ -1,6 +1,6 @@
 /** Time, signals, and a host that is killed outright: the container always ends. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { readFile, readlink, writeFile } from 'node:fs/promises'
+import { lstat, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { exists, expectExit, makeWorld, until, type World } from '../support/world.ts'
 
@@ -39,7 +39,7 @@ test('an agent that is asked to stop has a moment to write STUCK.md', async () =
   expectExit(run, 2)
   const last = await world.lastRun()
   expect(run.stdout + run.stderr).toContain('Half done')
-  expect(await readlink(join(last.path, 'STUCK.md'))).toBe('workspace/STUCK.md')
+  expect((await lstat(join(last.path, 'STUCK.md'))).isFile()).toBe(true)
 })
 
 test('a harness that ends by its own clock says so with 2', async () => {

@@ -1,6 +1,6 @@
 /** An agent that asks: STUCK.md, the memory of it, and what hostile hands may put in its place. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { readFile, readlink, writeFile } from 'node:fs/promises'
+import { lstat, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git, show } from '../support/git.ts'
 import { expectExit, makeWorld, type World } from '../support/world.ts'
@@ -9,7 +9,7 @@ setDefaultTimeout(60_000)
 
 const STUCK = 'merge || true\nprintf "Which greeting do you want?\\n\\nI tried both.\\n" >STUCK.md\nexit 4'
 
-/** Ends with 4, publishes nothing, and keeps the link. */
+/** Ends with 4, and publishes nothing. */
 async function stuck(world: World, args: string[] = [], terminal?: number) {
   const run = await world.run(args, { env: { FORKLIFT_TIMEOUT_SECONDS: '60' }, ...(terminal ? { terminal } : {}) })
   expectExit(run, 4)
@@ -18,7 +18,7 @@ async function stuck(world: World, args: string[] = [], terminal?: number) {
   return run
 }
 
-test('STUCK.md: exit 4, a preview, the file left as it is, a link to it, and no pull request', async () => {
+test('STUCK.md: exit 4, a preview, the file left as it is, a copy of it, and no pull request', async () => {
   await using world = await makeWorld()
   await world.agent(STUCK)
   const run = await stuck(world)
@@ -29,7 +29,8 @@ test('STUCK.md: exit 4, a preview, the file left as it is, a link to it, and no 
   expect(await readFile(join(last.workspace, 'STUCK.md'), 'utf8')).toBe(
     'Which greeting do you want?\n\nI tried both.\n',
   )
-  expect(await readlink(join(last.path, 'STUCK.md'))).toBe('workspace/STUCK.md')
+  expect((await lstat(join(last.path, 'STUCK.md'))).isFile()).toBe(true)
+  expect(await readFile(join(last.path, 'STUCK.md'), 'utf8')).toBe('Which greeting do you want?\n\nI tried both.\n')
   expect(last.outcome).toMatchObject({ exitCode: 4 })
 })
 
@@ -190,4 +191,18 @@ test('escape sequences in STUCK.md are made visible', async () => {
   expect(run.stdout).not.toContain('\u001b[31mred')
   expect(run.stdout).not.toContain('\u009b')
   expect(run.stdout).not.toContain('\u202e')
+  // Who prints the copy in the run directory sees the same.
+  const copy = await readFile(join((await world.lastRun()).path, 'STUCK.md'), 'utf8')
+  expect(copy).toContain('Look: \\x1b]0;owned\\x07')
+  for (const unseen of ['\u001b', '\u009b', '\u202e']) expect(copy).not.toContain(unseen)
+})
+
+test('a STUCK.md that is a link leads nobody to a file of the host', async () => {
+  await using world = await makeWorld()
+  await writeFile(world.path('private.txt'), 'the private words of the host\n')
+  await world.agent(`ln -s ${world.path('private.txt')} STUCK.md`)
+  await stuck(world)
+  const copy = join((await world.lastRun()).path, 'STUCK.md')
+  expect((await lstat(copy)).isFile()).toBe(true)
+  expect(await readFile(copy, 'utf8')).toBe('(STUCK.md is a link: it is not followed)')
 })
