@@ -9,8 +9,12 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ProcessOutput, type ProcessPromise } from 'zx/core'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
+import { commit, isAncestor } from './core/git/commits.ts'
 import { OWN_CONFIG } from './core/git/environment.ts'
-import { type Oid, openRoom, type Room } from './core/git/plumbing.ts'
+import { readStart } from './core/git/objects.ts'
+import type { Oid } from './core/git/repository.ts'
+import { GitError, read, run as runGit, type Where } from './core/git/run.ts'
+import { openScratch, type Scratch } from './core/git/scratch.ts'
 import { type Review, review } from './core/review.ts'
 import { allOf, shellIn } from './core/shell.ts'
 import { clockFace, firstLine } from './core/text.ts'
@@ -18,7 +22,7 @@ import { takeBranch } from './core/untrusted.ts'
 import { readForkMd } from './forklift/fork-md.ts'
 import { containerLogOf, harnessSays, lastWords, usage } from './forklift/logs.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from './forklift/page.ts'
-import { type Head, isAncestor, type Plan, whereToStart } from './forklift/plan.ts'
+import { type Head, type Plan, whereToStart } from './forklift/plan.ts'
 import { type Fork, IMAGE, lookAround, type Remote, theRulesAgree } from './forklift/preflight.ts'
 import * as wire from './forklift/remotes.ts'
 import { Report } from './forklift/report.ts'
@@ -59,7 +63,8 @@ async function main(options: Options): Promise<string> {
   await allOf([tidyUp(fork), wire.forgetWhatIsGone(fork), fetchBothBranches(fork)])
   const [base] = await Promise.all([mergeBase(fork), sayWhatIsUnpushed(fork)])
   if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`)
-  const room = await openRoom(fork.state, [fork.objects], fork.format, { signal: interruption.signal })
+  const { state, objects, format } = fork
+  const room = await openScratch({ parent: state, borrowed: [objects], format, signal: interruption.signal })
   try {
     const plan = await decideWhereToStart(fork, room)
     if (plan.kind === 'nothing') return nothingToDo(plan.because)
@@ -84,7 +89,7 @@ async function main(options: Options): Promise<string> {
     if (unpublished) return await publishEarlier(fork, room, plan, unpublished)
     return await mergeWithTheAgent(fork, room, plan, metadata, forkMd)
   } finally {
-    await room.close()
+    await room[Symbol.asyncDispose]()
   }
 }
 
@@ -132,7 +137,7 @@ async function sayWhatIsUnpushed({ sh, origin: { branch } }: Fork): Promise<void
 
 // --- Where to start, and whether ------------------------------------------------------------------------------------
 
-async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
+async function decideWhereToStart(fork: Fork, room: Scratch): Promise<Plan> {
   const { origin, upstream, github } = fork
   const pulls = await fork.pulls
   const heads = await wire.fetchOurHeads(fork, pulls)
@@ -141,14 +146,22 @@ async function decideWhereToStart(fork: Fork, room: Room): Promise<Plan> {
     github && pulls.mayBeMore ? github.own(await github.pulls('closed', { base: origin.branch })) : pulls.closed
   const closed = all.filter(pull => wire.isOurs(pull.head.ref)).slice(0, 20)
   const fetchCommit = (oid: Oid) => wire.commitIsHere(fork, oid)
-  return await whereToStart({ room, github, origin: origin.tip, upstream: upstream.tip, heads, closed, fetchCommit })
+  return await whereToStart({
+    scratch: room,
+    github,
+    origin: origin.tip,
+    upstream: upstream.tip,
+    heads,
+    closed,
+    fetchCommit,
+  })
 }
 
 // --- Run directory --------------------------------------------------------------------------------------------------
 
 type Merge = Extract<Plan, { kind: 'merge' }>
 
-async function mergeWithTheAgent(fork: Fork, room: Room, plan: Merge, described: runs.Metadata, forkMd?: Buffer) {
+async function mergeWithTheAgent(fork: Fork, room: Scratch, plan: Merge, described: runs.Metadata, forkMd?: Buffer) {
   const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
   const metadata = { ...described, container: `forklift-${fork.project}-${path.slice(-15)}-${process.pid}` }
   return await recordTheEnd({ path, metadata }, 'outcome', async outcome => {
@@ -160,7 +173,7 @@ async function mergeWithTheAgent(fork: Fork, room: Room, plan: Merge, described:
   })
 }
 
-async function publishEarlier(fork: Fork, room: Room, plan: Merge, run: runs.Finished): Promise<string> {
+async function publishEarlier(fork: Fork, room: Scratch, plan: Merge, run: runs.Finished): Promise<string> {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
   // One that a power cut left half written can't be read, and is there.
   const file = (await runs.exists(join(run.path, 'outcome.json'))) ? 'published' : 'outcome'
@@ -187,7 +200,7 @@ async function recordTheEnd(
   }
 }
 
-async function describeTheRun(fork: Fork, room: Room, { start }: Merge, forkMd?: Buffer): Promise<runs.Metadata> {
+async function describeTheRun(fork: Fork, room: Scratch, { start }: Merge, forkMd?: Buffer): Promise<runs.Metadata> {
   const { origin, upstream, openCode } = fork
   return {
     version,
@@ -225,24 +238,25 @@ async function whatIsPaidForAlready(earlier: runs.Run[], metadata: runs.Metadata
 // --- Workspace ------------------------------------------------------------------------------------------------------
 
 /** A repository born without remotes, with only what the start and upstream's branch reach. */
-async function prepareWorkspace(fork: Fork, room: Room, run: runs.Run, forkMd?: Buffer): Promise<void> {
+async function prepareWorkspace(fork: Fork, room: Scratch, run: runs.Run, forkMd?: Buffer): Promise<void> {
   report.step(`Preparing the workspace in ${run.path}`)
   const [workspace, state] = [runs.workspaceOf(run), runs.harnessStateOf(run)]
   await mkdir(workspace)
   await mkdir(state)
   const { branch, upstreamBranch, startCommit: start, upstreamCommit: upstream } = run.metadata
+  const here: Where = { cwd: workspace, env: OWN_CONFIG, signal: interruption.signal }
   const sh = shellIn(workspace, OWN_CONFIG, { signal: interruption.signal })
   await sh`git init --quiet --template= --object-format=${fork.format} --initial-branch=${branch}`
-  await namesStayApart(sh, room, start, upstream)
+  await namesStayApart(here, room, start, upstream)
   const onHistory = [`--merged=${fork.origin.tip}`, `--merged=${upstream}`, '--format=%(objectname) %(refname)']
   const { stdout: tags } = await fork.sh`git for-each-ref ${onHistory} refs/tags`
   const refs = `${start} refs/heads/${branch}\n${upstream} refs/remotes/upstream/${upstreamBranch}\n`
   await writeFile(join(workspace, '.git/packed-refs'), refs + tags)
   await mkdir(join(workspace, '.git/info'))
   const wanted = `${start}\n${upstream}\n${tags.replace(/ .*/g, '')}`
-  await fill(workspace, wanted, room, report, interruption.signal)
-  await takeUntidyFilesAsTheyAre(workspace, sh)
-  const inStart = (await room.sh({ nothrow: true })`git cat-file -e ${`${start}:FORK.md`}`).exitCode === 0
+  await fill(here, wanted, room, report)
+  await takeUntidyFilesAsTheyAre(here)
+  const inStart = (await runGit(room, ['cat-file', '-e', `${start}:FORK.md`], { ok: [0, 1, 128] })).code === 0
   await writeFile(join(workspace, '.git/info/exclude'), inStart ? '/STUCK.md\n' : '/STUCK.md\n/FORK.md\n')
   if (forkMd) await writeFile(join(state, 'fork-context.md'), forkMd)
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
@@ -321,7 +335,7 @@ async function endTheContainer(name: string, client: ProcessPromise, ended: Prom
 }
 
 /** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
-async function theAgentEndedWell(room: Room, run: runs.Finished): Promise<void> {
+async function theAgentEndedWell(room: Scratch, run: runs.Finished): Promise<void> {
   const { exitCode } = run.agent
   const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
   const stuck = await newStuckFile(room, runs.workspaceOf(run), [startCommit, upstreamCommit])
@@ -342,7 +356,7 @@ async function theAgentEndedWell(room: Room, run: runs.Finished): Promise<void> 
 
 async function judgeAndPublish(
   fork: Fork,
-  room: Room,
+  room: Scratch,
   plan: Merge,
   run: runs.Finished,
   outcome: Partial<runs.Outcome>,
@@ -350,39 +364,40 @@ async function judgeAndPublish(
   await theAgentEndedWell(room, run)
   report.step('Judging the result')
   const { branch, startCommit: start, upstreamCommit: upstream } = run.metadata
-  const left = { workspace: runs.workspaceOf(run), branch, format: fork.format, known: [start, upstream] }
-  const result = await takeBranch(room, left, { signal: interruption.signal })
+  const left = { workspace: runs.workspaceOf(run), branch, known: [start, upstream] }
+  const result = await takeBranch(room, left)
   outcome.result = result
   const judged = await review(room, { origin: fork.origin.tip, start, upstream, result })
   if (judged.stuck) {
-    const committed = await room.sh({ nothrow: true })`git cat-file blob ${judged.stuck} | head -c 65536`
-    await writeFile(join(run.path, 'STUCK.md'), committed.stdout, { flag: 'wx' }).catch(() => undefined)
-    report.step(preview(committed.stdout).replace(/^/gm, '  | '))
+    const committed = (await readStart(room, judged.stuck, 65_536)).toString()
+    await writeFile(join(run.path, 'STUCK.md'), committed, { flag: 'wx' }).catch(() => undefined)
+    report.step(preview(committed).replace(/^/gm, '  | '))
     throw new Failure(`The agent is stuck: answer ${run.path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
   }
   if (judged.refusals.length > 0) {
     report.step(ledgerText(judged))
     throw new Failure(`Refused: ${judged.refusals.join(' ')} Nothing was pushed: see ${run.path}.`, EXIT.refused)
   }
-  const log = room.sh({ nothrow: true })`git log --format=%B -n 20 ${result} --not ${start} ${upstream} | head -c 20000`
+  const range = ['--format=%B', '-n', '20', result, '--not', start, upstream]
+  const log = runGit(room, ['log', ...range], { limit: 20_000 })
   const { model, variant, agent } = run.metadata
   const { seconds, requests, tokens } = run.agent
   const isCutShort = /The tests did not finish\.$/.test(await harnessSays(run))
   const notes = isCutShort ? ['The tests did not finish in time.'] : []
-  const words = (await log).stdout
+  const words = (await log).stdout.toString()
   const story = { ...storyOf(fork, plan), model, variant, agent, seconds, requests, tokens, words, notes }
   outcome.commit = await makeTheCommit(fork, room, run, commitMessage(judged, story))
   return await publish(fork, room, plan, outcome.commit, { judged, story, outcome })
 }
 
 /** The one commit that is published: the result's tree, the start and upstream as parents, whatever the agent chose. */
-async function makeTheCommit(fork: Fork, room: Room, run: runs.Run, message: string): Promise<Oid> {
+async function makeTheCommit(fork: Fork, room: Scratch, run: runs.Run, message: string): Promise<Oid> {
   const { name, email } = fork.identity
   const { startCommit: start, upstreamCommit: upstream } = run.metadata
-  const commit = await room.sh({ input: message, stdio: 'pipe' })`
-    export GIT_AUTHOR_NAME=${name} GIT_AUTHOR_EMAIL=${email} GIT_COMMITTER_NAME=${name} GIT_COMMITTER_EMAIL=${email}
-    git commit-tree ${'refs/heads/result^{tree}'} -p ${start} -p ${upstream} -F -`
-  return commit.stdout.trim()
+  const author = { name, email }
+  const tree = await read(room, ['rev-parse', 'refs/heads/result^{tree}'])
+  const parents = [start, upstream]
+  return await commit(room, { tree, parents, message: `${message.trimEnd()}\n`, author, committer: author })
 }
 
 // --- Publication ----------------------------------------------------------------------------------------------------
@@ -390,7 +405,7 @@ async function makeTheCommit(fork: Fork, room: Room, run: runs.Run, message: str
 type Publishable = Extract<Plan, { leftBehind: Head[] }>
 type Told = { judged: Review; story: Story; outcome: Partial<runs.Outcome> }
 
-async function publishWithoutAgent(fork: Fork, room: Room, plan: Publishable, tip: Oid): Promise<string> {
+async function publishWithoutAgent(fork: Fork, room: Scratch, plan: Publishable, tip: Oid): Promise<string> {
   const [origin, upstream] = [fork.origin.tip, fork.upstream.tip]
   const judged = await review(room, { origin, start: origin, upstream, result: tip })
   const story = { ...storyOf(fork, plan), fastForward: tip === upstream }
@@ -421,7 +436,7 @@ async function theHeadNow(fork: Fork, head: Head | undefined): Promise<Head | un
   throw new Failure(`${address} was squashed while the agent worked, so this no longer fits it: run forklift again.`)
 }
 
-async function publish(fork: Fork, room: Room, plan: Publishable, commit: Oid, told: Told): Promise<string> {
+async function publish(fork: Fork, room: Scratch, plan: Publishable, commit: Oid, told: Told): Promise<string> {
   const { origin, github } = fork
   report.begin()
   const head = await theHeadNow(fork, plan.head)
@@ -458,8 +473,11 @@ function inWords(error: unknown): Failure {
   if (interruption.signal.aborted) return interruption.signal.reason as Failure
   if (error instanceof Failure) return error
   const full = new Failure('The disk is full: free some space and run forklift again.')
+  const isGit = error instanceof GitError
+  if ((isGit || error instanceof ProcessOutput) && /No space left|Out of diskspace|quota exceeded/i.test(error.stderr))
+    return full
+  if (isGit) return new Failure(`git or docker failed: ${error.message}.`)
   if (error instanceof ProcessOutput) {
-    if (/No space left|Out of diskspace|quota exceeded/i.test(error.stderr)) return full
     const reason = error.stderr ? firstLine(error.stderr) : `ended by ${error.signal ?? error.exitCode}`
     return new Failure(`git or docker failed: ${reason}.`)
   }

@@ -5,7 +5,8 @@ import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { Shell } from 'zx/core'
 import { Failure } from '../core/failure.ts'
-import { bytesOf, fields, type Oid } from '../core/git/plumbing.ts'
+import { type Format, fields, type Oid } from '../core/git/repository.ts'
+import { run, type Where } from '../core/git/run.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
 import { credentialHelper, findToken, GitHub, isHosted, parseRemote, placeOf, sameRepository } from './github.ts'
@@ -116,7 +117,7 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   const [version, layout, settings, remotes] = await Promise.all([
     here`git version`,
     here`git rev-parse ${facts} --absolute-git-dir --show-toplevel`,
-    bytesOf(sh => sh`git config -z --get-regexp ${keys}`, here),
+    run({ cwd: process.cwd(), signal }, ['config', '-z', '--get-regexp', keys], { ok: [0, 1, 128] }),
     here`git remote --verbose`,
   ])
   const [major = 0, minor = 0] = /\d+\.\d+/.exec(version.stdout)?.[0].split('.').map(Number) ?? []
@@ -124,7 +125,7 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   const reason = firstLine(layout.stderr)
   if (layout.exitCode !== 0)
     throw new Failure(`This is no checkout of a git repository (${reason}): run forklift in your fork.`)
-  const [shallow, format = '', objects = '', gitDir = '', ...rest] = layout.stdout.trimEnd().split('\n')
+  const [shallow, digest, objects = '', gitDir = '', ...rest] = layout.stdout.trimEnd().split('\n')
   const top = rest.join('\n')
   const project =
     basename(top)
@@ -133,7 +134,7 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   report.name = project
   if (shallow === 'true')
     throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')
-  const entries = fields(settings)
+  const entries = fields(settings.stdout)
   const config = new Map(entries.map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
   const filter = 'This is a partial clone, so its objects are not all here: run forklift in a full clone.'
   if ([...config.keys()].some(key => /partialclone|promisor/.test(key))) throw new Failure(filter)
@@ -151,7 +152,9 @@ async function theCheckout(report: Report, signal: AbortSignal) {
   const asFound = { GIT_DIR: gitDir, GIT_WORK_TREE: top }
   const shell = (env?: Record<string, string>) =>
     shellIn(top, { ...asFound, GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}`, ...env }, { signal })
-  return { top, project, objects, format, urls: { origin, upstream }, shell, state }
+  const where: Where = { cwd: top, env: asFound, signal }
+  const format: Format = digest === 'sha256' ? 'sha256' : 'sha1'
+  return { top, project, objects, format, where, urls: { origin, upstream }, shell, state }
 }
 
 /** Whose name the commit bears: the user's, by git's own rules, or else Forklift's. */

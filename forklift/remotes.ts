@@ -1,12 +1,14 @@
 /** What goes over the wire with git: exactly the refs that are needed, and pushes that can lose nobody's commits. */
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProcessOutput } from 'zx/core'
 import { Failure } from '../core/failure.ts'
-import type { Oid, Room } from '../core/git/plumbing.ts'
+import { isAncestor } from '../core/git/commits.ts'
+import type { Oid } from '../core/git/repository.ts'
+import { run } from '../core/git/run.ts'
+import type { Scratch } from '../core/git/scratch.ts'
 import { firstLine } from '../core/text.ts'
 import { type Pull, parseRemote } from './github.ts'
-import { type Head, isAncestor } from './plan.ts'
+import type { Head } from './plan.ts'
 import type { Fork, Remote } from './preflight.ts'
 import * as runs from './runs.ts'
 
@@ -21,7 +23,7 @@ export async function fetchDefaultBranch(fork: Fork, remote: Remote): Promise<vo
 /** Whether a remote's default branch, as it is now, has a commit in it. */
 export async function hasNow(fork: Fork, remote: Remote, oid: Oid): Promise<boolean> {
   await refresh(fork, remote)
-  return await isAncestor(fork, oid, remote.tip)
+  return await isAncestor(fork.where, oid, remote.tip)
 }
 
 async function refresh(fork: Fork, remote: Remote): Promise<void> {
@@ -168,9 +170,15 @@ export async function newBranch({ sh, origin, upstream, pulls }: Fork): Promise<
 }
 
 /** Pushes with a lease on what was first read. Gives the pull request of another run that was faster. */
-export async function push(fork: Fork, room: Room, ref: string, commit: Oid, expected: Oid): Promise<Pull | undefined> {
-  await room.sh`git update-ref refs/heads/publish ${commit}`
-  const brought = await fetch(fork, join(room.path, '.git'), ['refs/heads/publish'])
+export async function push(
+  fork: Fork,
+  room: Scratch,
+  ref: string,
+  commit: Oid,
+  expected: Oid,
+): Promise<Pull | undefined> {
+  await run(room, ['update-ref', 'refs/heads/publish', commit])
+  const brought = await fetch(fork, room.gitDir, ['refs/heads/publish'])
   if (brought.exitCode !== 0) throw brought
   const lease = `--force-with-lease=refs/heads/${ref}:${expected}`
   const flags = [
@@ -209,7 +217,7 @@ async function thePullOfAnotherRun(fork: Fork): Promise<Pull | undefined> {
     const open = (await fork.github?.pulls('open', { base: fork.origin.branch })) ?? []
     for (const pull of fork.github?.own(open).filter(it => isOurs(it.head.ref)) ?? []) {
       if (!(await commitIsHere(fork, pull.head.sha))) continue
-      if (await isAncestor(fork, fork.upstream.tip, pull.head.sha)) return pull
+      if (await isAncestor(fork.where, fork.upstream.tip, pull.head.sha)) return pull
     }
     await sleep(1000, undefined, { signal: fork.signal })
   }

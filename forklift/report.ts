@@ -24,16 +24,26 @@ export class Report {
   /** Shows git's own counts while it works, beside those of what else works. */
   follow<P extends Promise<unknown> & { stderr: NodeJS.ReadableStream }>(git: P): P {
     if (!this.#terminal) return git
-    git.stderr.on('data', text => {
-      const counts = String(text)
-        .split(/[\r\n]/)
-        .filter(Boolean)
-      this.#counts.set(git, counts.at(-1) ?? '')
-      this.live([...this.#counts.values()].join('  '))
-    })
+    git.stderr.on('data', text => this.#count(git, String(text)))
     const forget = () => void this.#counts.delete(git)
     git.then(forget, forget)
     return git
+  }
+
+  /** The same for work that hands over git's words as they come. */
+  async counts<T>(work: (onWords: (text: string) => void) => Promise<T>): Promise<T> {
+    const key = {}
+    try {
+      return await work(text => this.#count(key, text))
+    } finally {
+      this.#counts.delete(key)
+    }
+  }
+
+  #count(key: unknown, text: string): void {
+    const counts = text.split(/[\r\n]/).filter(Boolean)
+    this.#counts.set(key, counts.at(-1) ?? '')
+    this.live([...this.#counts.values()].join('  '))
   }
 
   /** What is going on right now: on a terminal only, and replaced by what comes next. */
