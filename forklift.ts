@@ -10,8 +10,8 @@ import { GRACE_SECONDS, LOCK, mountFlags, NOT_STARTED, runToItsEnd } from './cor
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
 import { isAncestor } from './core/git/commits.ts'
 import { OWN_CONFIG } from './core/git/environment.ts'
-import { openRoom, type Room } from './core/git/plumbing.ts'
 import type { Oid } from './core/git/repository.ts'
+import { openScratch, type Scratch } from './core/git/scratch.ts'
 import type { Review } from './core/review.ts'
 import { allOf, shellIn } from './core/shell.ts'
 import { clockFace } from './core/text.ts'
@@ -71,35 +71,31 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
   ])
   const [base] = await Promise.all([mergeBase(fork), setup && sayWhatIsUnpushed(fork, report)])
   if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
-  const scratch = await openRoom(fork.state, [fork.repository.objects], fork.repository.format, { signal })
-  try {
-    if (!setup) return await publishByHand(fork, scratch, options, base, report)
-    const plan = await decideWhereToStart(fork, scratch, false, report)
-    if (plan.kind === 'nothing') return nothingToDo(plan.because, signal)
-    if (plan.kind === 'propose') return await publishAsItIs(fork, scratch, plan, plan.head.tip, report)
-    const [isForward] = await Promise.all([
-      isAncestor(scratch, plan.start, fork.upstream.tip),
-      verifyItCanBePublished(fork, base, report),
-    ])
-    if (isForward)
-      report.step('The fork has nothing of its own to merge: upstream is taken as it is, without the agent.')
-    if (isForward) return await publishAsItIs(fork, scratch, plan, fork.upstream.tip, report)
-    const forkMd = await readForkMd(fork.top, scratch, plan.start, text => report.note(text))
-    const task = await runs.describeRun(fork, setup, scratch, plan.start, forkMd)
-    const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
-    const dropped = runs.thrownAway(earlier, task, fork.origin.heads, fork.github !== undefined)
-    if (dropped && !options.retry)
-      return nothingToDo(
-        `a person dropped what was made for this upstream commit (${dropped}): --retry makes it again`,
-        signal,
-      )
-    report.begin()
-    const unpublished = options.retry ? undefined : await runs.whatIsPaidForAlready(earlier, task)
-    if (unpublished) return await publishEarlier(fork, scratch, plan, unpublished, report)
-    return await mergeWithTheAgent(fork, setup, scratch, plan, task, forkMd, report)
-  } finally {
-    await scratch.close()
-  }
+  const { objects, format } = fork.repository
+  await using scratch = await openScratch({ parent: fork.state, borrowed: [objects], format, signal })
+  if (!setup) return await publishByHand(fork, scratch, options, base, report)
+  const plan = await decideWhereToStart(fork, scratch, false, report)
+  if (plan.kind === 'nothing') return nothingToDo(plan.because, signal)
+  if (plan.kind === 'propose') return await publishAsItIs(fork, scratch, plan, plan.head.tip, report)
+  const [isForward] = await Promise.all([
+    isAncestor(scratch, plan.start, fork.upstream.tip),
+    verifyItCanBePublished(fork, base, report),
+  ])
+  if (isForward) report.step('The fork has nothing of its own to merge: upstream is taken as it is, without the agent.')
+  if (isForward) return await publishAsItIs(fork, scratch, plan, fork.upstream.tip, report)
+  const forkMd = await readForkMd(fork.top, scratch, plan.start, text => report.note(text))
+  const task = await runs.describeRun(fork, setup, scratch, plan.start, forkMd)
+  const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
+  const dropped = runs.thrownAway(earlier, task, fork.origin.heads, fork.github !== undefined)
+  if (dropped && !options.retry)
+    return nothingToDo(
+      `a person dropped what was made for this upstream commit (${dropped}): --retry makes it again`,
+      signal,
+    )
+  report.begin()
+  const unpublished = options.retry ? undefined : await runs.whatIsPaidForAlready(earlier, task)
+  if (unpublished) return await publishEarlier(fork, scratch, plan, unpublished, report)
+  return await mergeWithTheAgent(fork, setup, scratch, plan, task, forkMd, report)
 }
 
 async function tidyUp(fork: Fork, report: Report): Promise<void> {
@@ -131,7 +127,7 @@ async function sayWhatIsUnpushed({ repository, origin: { branch } }: Fork, repor
 async function mergeWithTheAgent(
   fork: Fork,
   setup: AgentSetup,
-  scratch: Room,
+  scratch: Scratch,
   plan: Merge,
   described: runs.AgentTask,
   forkMd: Buffer | undefined,
@@ -149,7 +145,7 @@ async function mergeWithTheAgent(
   return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
 }
 
-async function publishEarlier(fork: Fork, scratch: Room, plan: Merge, run: runs.Finished, report: Report) {
+async function publishEarlier(fork: Fork, scratch: Scratch, plan: Merge, run: runs.Finished, report: Report) {
   report.step(`Publishing the result of an earlier run, ${run.path}`)
   // One that a power cut left half written can't be read, and is there.
   const file = (await runs.exists(join(run.path, 'outcome.json'))) ? 'published' : 'outcome'
@@ -161,7 +157,7 @@ async function publishEarlier(fork: Fork, scratch: Room, plan: Merge, run: runs.
 /** A repository born without remotes, with only what the start and upstream's branch reach. */
 async function prepareWorkspace(
   fork: Fork,
-  scratch: Room,
+  scratch: Scratch,
   run: runs.AgentRun,
   forkMd: Buffer | undefined,
   report: Report,
@@ -172,18 +168,18 @@ async function prepareWorkspace(
   await mkdir(workspace)
   await mkdir(state)
   const { branch, upstreamBranch, startCommit: start, upstreamCommit: upstream } = run.metadata
-  const sh = shellIn({ cwd: workspace, env: OWN_CONFIG, signal })
-  await sh`git init --quiet --template= --object-format=${format} --initial-branch=${branch}`
-  await namesStayApart(sh, scratch, start, upstream)
+  const inside = { cwd: workspace, env: OWN_CONFIG, signal }
+  await shellIn(inside)`git init --quiet --template= --object-format=${format} --initial-branch=${branch}`
+  await namesStayApart(inside, scratch, start, upstream)
   const onHistory = [`--merged=${fork.origin.tip}`, `--merged=${upstream}`, '--format=%(objectname) %(refname)']
   const { stdout: tags } = await shellIn(fork.repository)`git for-each-ref ${onHistory} refs/tags`
   const refs = `${start} refs/heads/${branch}\n${upstream} refs/remotes/upstream/${upstreamBranch}\n`
   await writeFile(join(workspace, '.git/packed-refs'), refs + tags)
   await mkdir(join(workspace, '.git/info'))
   const wanted = `${start}\n${upstream}\n${tags.replace(/ .*/g, '')}`
-  await fill(workspace, wanted, scratch, report)
-  await takeUntidyFilesAsTheyAre(workspace, sh)
-  const inStart = (await scratch.sh({ nothrow: true })`git cat-file -e ${`${start}:FORK.md`}`).exitCode === 0
+  await fill(inside, wanted, scratch, report)
+  await takeUntidyFilesAsTheyAre(inside)
+  const inStart = (await shellIn(scratch, { nothrow: true })`git cat-file -e ${`${start}:FORK.md`}`).exitCode === 0
   await writeFile(join(workspace, '.git/info/exclude'), inStart ? '/STUCK.md\n' : '/STUCK.md\n/FORK.md\n')
   if (forkMd) await writeFile(join(state, 'fork-context.md'), forkMd)
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
@@ -229,7 +225,7 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: runs.AgentRun, re
 // --- Judgement ------------------------------------------------------------------------------------------------------
 
 /** Takes what the agent committed, judges it, and publishes it. */
-async function* takeAndPublish(fork: Fork, scratch: Room, plan: Merge, run: runs.Finished, report: Report): Steps {
+async function* takeAndPublish(fork: Fork, scratch: Scratch, plan: Merge, run: runs.Finished, report: Report): Steps {
   await verifyTheAgentEndedWell(scratch, run, report)
   report.step('Judging the result')
   const { branch, startCommit: start, upstreamCommit: upstream, model, variant, agent } = run.metadata

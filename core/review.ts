@@ -2,8 +2,14 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
-import type { CommitList, Entry, Oid, Path, Room, Stage } from './git/plumbing.ts'
-import * as git from './git/plumbing.ts'
+import { type CommitList, commitsBetween } from './git/commits.ts'
+import { changesIn, diffTrees, patchOf, plainDiff } from './git/diffs.ts'
+import { mergeTrees, type Stage } from './git/merges.ts'
+import { openObjects, readStart, writeObjects } from './git/objects.ts'
+import type { Entry, Oid, Path } from './git/repository.ts'
+import { read, run } from './git/run.ts'
+import type { Scratch } from './git/scratch.ts'
+import { treeBytes } from './git/trees.ts'
 import { visiblePath } from './text.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
@@ -100,21 +106,21 @@ const among = (patterns: RegExp[], path: Path): boolean => patterns.some(pattern
 const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
 const READ_BYTES = 8 << 20
 
-/** Judges the result from the start, and shows what it means for origin. The room reads all four commits. */
-export async function review(room: Room, commits: Commits): Promise<Review> {
+/** Judges the result from the start, and shows what it means for origin. The scratch repository reads all four commits. */
+export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
   const [judged, missing, upstreamCommits] = await Promise.all([
-    compare(room, start, commits),
-    unreachable(room, commits),
-    git.commitsBetween(room, origin, upstream, SHOWN.commits),
+    compare(scratch, start, commits),
+    unreachable(scratch, commits),
+    commitsBetween(scratch, origin, upstream, SHOWN.commits),
   ])
-  const shown = origin === start ? judged : await compare(room, origin, commits)
+  const shown = origin === start ? judged : await compare(scratch, origin, commits)
   const [diffs, shrunk, markers, ci, losses] = await Promise.all([
-    diffsOf(room, shown, commits),
-    shrunkIn(room, shown),
-    withMarkers(room, judged),
-    slippedIntoCi(room, judged),
-    lossesOf(room, judged),
+    diffsOf(scratch, shown, commits),
+    shrunkIn(scratch, shown),
+    withMarkers(scratch, judged),
+    slippedIntoCi(scratch, judged),
+    lossesOf(scratch, judged),
   ])
   const { conflicts, edits, dropped, vanished } = shown.ledger
   const stuck = judged.spots.get('STUCK.md')
@@ -173,10 +179,10 @@ function naming(words: string, paths: Path[]): string[] {
 }
 
 /** Compares the result with git's own merge of one commit and upstream. */
-async function compare(room: Room, ours: Oid, { upstream, result }: Commits): Promise<Comparison> {
-  const merge = await git.mergeTree(room, ours, upstream)
+async function compare(scratch: Scratch, ours: Oid, { upstream, result }: Commits): Promise<Comparison> {
+  const merge = await mergeTrees(scratch, ours, upstream)
   const [toResult = '', toOurs = '', toTheirs = ''] = await Promise.all(
-    [result, ours, upstream].map(oid => git.diffTrees(room, merge.tree, oid)),
+    [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid)),
   )
   const stages = Map.groupBy(merge.stages, pathOf)
   const kinds = new Map(merge.stages.map(({ path }) => [path, 'contents']))
@@ -190,14 +196,14 @@ async function compare(room: Room, ours: Oid, { upstream, result }: Commits): Pr
     spots.set(path, Object.assign(spot, version))
   }
   const [ci, steering, files]: [Path[], Path[], Ledger['files']] = [[], [], { upstream: 0, fork: 0 }]
-  for (const [path, automatic, there] of git.changesIn(toResult)) note(path, automatic, { result: there })
-  for (const [path, automatic, there] of git.changesIn(toOurs)) {
+  for (const [path, automatic, there] of changesIn(toResult)) note(path, automatic, { result: there })
+  for (const [path, automatic, there] of changesIn(toOurs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
     if (among(CI, path)) ci.push(path)
     else if (among(STEERING, path)) steering.push(path)
   }
-  for (const [path, automatic, there] of git.changesIn(toTheirs)) {
+  for (const [path, automatic, there] of changesIn(toTheirs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
     if (!kinds.has(path)) files.fork++
   }
@@ -251,23 +257,35 @@ function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
 }
 
 /** Which of upstream and the start the result does not descend from. */
-async function unreachable(room: Room, { start, upstream, result }: Commits): Promise<Oid[]> {
-  const lacks = async (oids: Oid[]) => (await room.sh`git rev-list -n 1 ${oids} ${`^${result}`} --`).stdout !== ''
+async function unreachable(scratch: Scratch, { start, upstream, result }: Commits): Promise<Oid[]> {
+  const lacks = async (oids: Oid[]) =>
+    (await read(scratch, ['rev-list', '-n', '1', ...oids, `^${result}`, '--'])) !== ''
   if (!(await lacks([start, upstream]))) return []
   return (await Promise.all([upstream, start].map(async oid => ((await lacks([oid])) ? [oid] : [])))).flat()
 }
 
-const differing = ['-c', `core.bigFileThreshold=${SHOWN.biggestFile}`, 'diff-tree', '--no-renames', '--no-ext-diff']
-const patchOf = (room: Room, trees: Oid[], context: string): Promise<string> =>
-  git.firstBytes(room, [...differing, '--no-textconv', context, ...trees], SHOWN.bytes)
+/** Writes trees whose files are named by their place in the list, because a path does not survive in a patch. */
+function numberedTrees(scratch: Scratch, trees: Entry[][]): Promise<Oid[]> {
+  const numbered = (entry: Entry, at: number) => (entry ? [{ name: String(at).padStart(7, '0'), ...entry }] : [])
+  return writeObjects(
+    scratch,
+    trees.map(tree => ({ type: 'tree', bytes: treeBytes(tree.flatMap(numbered)) })),
+  )
+}
 
 /** The difference to git's own merge as text, by path, the conflicts first. */
-async function diffsOf(room: Room, { spots }: Comparison, commits: Commits): Promise<Review['diffs']> {
+async function diffsOf(scratch: Scratch, { spots }: Comparison, commits: Commits): Promise<Review['diffs']> {
   const shown = [...spots.values()].sort((a, b) => Number(!a.kind) - Number(!b.kind)).slice(0, SHOWN.files)
   const diffs = new Map<Path, string>()
   if (shown.length === 0) return diffs
-  const trees = await git.makeTrees(room, [shown.map(({ automatic }) => automatic), shown.map(({ result }) => result)])
-  const [, ...sections] = (await patchOf(room, trees, '-U3')).split(/^diff --git a\/(\d+) b\/\d+\n/m)
+  const sides = [shown.map(({ automatic }) => automatic), shown.map(({ result }) => result)]
+  const [automatic = '', result = ''] = await numberedTrees(scratch, sides)
+  const patch = await patchOf(scratch, automatic, result, {
+    context: 3,
+    limit: SHOWN.bytes,
+    biggestFile: SHOWN.biggestFile,
+  })
+  const [, ...sections] = patch.text.split(/^diff --git a\/(\d+) b\/\d+\n/m)
   for (let at = 0; at < sections.length; at += 2) {
     const path = shown[Number(sections[at])]?.path ?? ''
     // A file that became a symlink, or the reverse, has two sections.
@@ -277,7 +295,7 @@ async function diffsOf(room: Room, { spots }: Comparison, commits: Commits): Pro
 }
 
 /** Files in which the fork changes fewer lines of upstream's than when they met. */
-async function shrunkIn(room: Room, comparison: Comparison): Promise<Shrunk[]> {
+async function shrunkIn(scratch: Scratch, comparison: Comparison): Promise<Shrunk[]> {
   const pairs = written(comparison).flatMap(({ path, kind, stages, automatic, theirs, result }) => {
     const base = kind ? stageOf(stages, 1) : theirs
     const versions = kind ? [base, stageOf(stages, 2), stageOf(stages, 3), result] : [base, automatic, theirs, result]
@@ -285,8 +303,8 @@ async function shrunkIn(room: Room, comparison: Comparison): Promise<Shrunk[]> {
   })
   if (pairs.length === 0) return []
   const column = (number: number) => pairs.map(({ versions }) => versions[number])
-  const trees = await git.makeTrees(room, [column(0).concat(column(2)), column(1).concat(column(3))])
-  const { stdout } = await room.sh`git ${differing} --numstat ${trees}`
+  const trees = await numberedTrees(scratch, [column(0).concat(column(2)), column(1).concat(column(3))])
+  const stdout = await read(scratch, [...plainDiff(SHOWN.biggestFile), '--numstat', ...trees])
   const sizes = new Map<number, number>()
   for (const [, added, deleted, at] of stdout.matchAll(/^(\d+)\t(\d+)\t(\d+)$/gm))
     sizes.set(Number(at), Number(added) + Number(deleted))
@@ -307,7 +325,7 @@ function readable(section: string, { origin, upstream }: Commits): string {
 }
 
 /** Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading. */
-async function withMarkers(room: Room, comparison: Comparison): Promise<Path[]> {
+async function withMarkers(scratch: Scratch, comparison: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
     stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
   // What a side has somewhere else was moved, not written.
@@ -317,11 +335,12 @@ async function withMarkers(room: Room, comparison: Comparison): Promise<Path[]> 
   const versions = files.flatMap(spot =>
     [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
   )
-  const [tree = ''] = await git.makeTrees(room, [versions])
+  const [tree = ''] = await numberedTrees(scratch, [versions])
   const search = ['grep', '-c', '-I', '-E', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
   const counts = new Map<number, number>()
-  for (const [, at, count] of (await git.firstBytes(room, search, READ_BYTES)).matchAll(/:(\d+):(\d+)$/gm))
-    counts.set(Number(at), Number(count))
+  // 1 is a search that found nothing.
+  const found = (await run(scratch, search, { limit: READ_BYTES, ok: [0, 1] })).stdout.toString('latin1')
+  for (const [, at, count] of found.matchAll(/:(\d+):(\d+)$/gm)) counts.set(Number(at), Number(count))
   const left = files.filter((_, at) => {
     const [result = 0, ours = 0, theirs = 0, base = 0] = [0, 1, 2, 3].map(who => counts.get(at * 4 + who) ?? 0)
     return result > Math.max(ours, theirs, base, ours + theirs - base)
@@ -340,9 +359,13 @@ function guidance({ spots }: Comparison): Path[] {
  * CI files in which something would run for the first time. What the start has runs already; a conflict may be
  * resolved with the words of both sides, and with none of the agent's own.
  */
-async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]> {
-  const wordsOf = async (entry: Entry) =>
-    (await git.firstBytes(room, ['cat-file', 'blob', entry?.oid ?? ''], READ_BYTES)).match(/[^\s"'`,;()[\]{}]+/g) ?? []
+async function slippedIntoCi(scratch: Scratch, { spots }: Comparison): Promise<Path[]> {
+  await using objects = openObjects(scratch)
+  const wordsOf = async (entry: Entry): Promise<string[]> => {
+    const oid = entry?.oid ?? ''
+    const bytes = (await objects.read(oid, { limit: READ_BYTES }))?.bytes ?? (await readStart(scratch, oid, READ_BYTES))
+    return bytes.toString('latin1').match(/[^\s"'`,;()[\]{}]+/g) ?? []
+  }
   const isNew = async (spot: Spot): Promise<boolean> => {
     if (!spot.kind) return !same(spot.result, spot.automatic)
     if (resolutionOf(spot) !== 'a mixture of both') return false
@@ -355,10 +378,10 @@ async function slippedIntoCi(room: Room, { spots }: Comparison): Promise<Path[]>
 }
 
 /** What a side lost though nothing was in its way, where that is all or most of what it had changed. */
-async function lossesOf(room: Room, comparison: Comparison): Promise<string[]> {
+async function lossesOf(scratch: Scratch, comparison: Comparison): Promise<string[]> {
   const { ledger, lost, whole } = comparison
   const side = whole === 'the fork' ? 'upstream' : 'fork'
-  if (whole && (ledger.files[side] > 0 || (await losesHunks(room, comparison)))) {
+  if (whole && (ledger.files[side] > 0 || (await losesHunks(scratch, comparison)))) {
     const tree = whole === 'the fork' ? "the fork's tree as it was; upstream's" : "upstream's tree; the fork's"
     const gone = lost[side].length > 0 ? lost[side] : ledger.conflicts.map(pathOf)
     return naming(`The result is ${tree} changes are gone from`, gone)
@@ -374,14 +397,19 @@ async function lossesOf(room: Room, comparison: Comparison): Promise<string[]> {
 }
 
 /** Whether the side that every conflict went against also lost changes that were in no conflict, in the same files. */
-async function losesHunks(room: Room, { spots, whole }: Comparison): Promise<boolean> {
+async function losesHunks(scratch: Scratch, { spots, whole }: Comparison): Promise<boolean> {
   const sides = ({ stages }: Spot) => [stageOf(stages, 2), stageOf(stages, 3)]
   const merged = [...spots.values()].filter(spot => isFile(spot.automatic) && sides(spot).every(isFile))
   if (merged.length === 0) return false
-  const trees = await git.makeTrees(room, [
+  const [side = '', automatic = ''] = await numberedTrees(scratch, [
     merged.map(spot => sides(spot)[whole === 'the fork' ? 0 : 1]),
     merged.map(spot => spot.automatic),
   ])
-  const [, ...hunks] = (await patchOf(room, trees, '-U0')).split(/^@@ .*$/m)
+  const patch = await patchOf(scratch, side, automatic, {
+    context: 0,
+    limit: SHOWN.bytes,
+    biggestFile: SHOWN.biggestFile,
+  })
+  const [, ...hunks] = patch.text.split(/^@@ .*$/m)
   return hunks.some(hunk => !/^\+(<{7}|={7}|>{7})/m.test(hunk))
 }

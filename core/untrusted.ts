@@ -3,11 +3,12 @@
  * links are the agent's. Files are opened without following links, and objects come through a repository of our own.
  */
 import { constants } from 'node:fs'
-import { lstat, open, readlink } from 'node:fs/promises'
+import { lstat, open, readdir, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from './failure.ts'
-import { type Oid, openRoom, type Room } from './git/plumbing.ts'
-import { shellIn } from './shell.ts'
+import { isOid, type Oid } from './git/repository.ts'
+import { GitError, read, run } from './git/run.ts'
+import { openScratch, type Scratch } from './git/scratch.ts'
 import { firstLine, visible } from './text.ts'
 
 /** At most `limit` bytes of a regular file, the target of a link, or what else is there; undefined for nothing. */
@@ -28,12 +29,15 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
   }
 }
 
+/** Caches that git believes without looking at the objects, in a folder that the agent could write. */
+const NO_CACHES = '[core]\n\tcommitGraph = false\n\tmultiPackIndex = false\n[pack]\n\tuseBitmaps = false\n'
+
 /**
- * Brings the agent's branch into the room as refs/heads/result, objects checked: those that the known commits do not
- * have. A workspace with tricks is refused.
+ * Brings the agent's branch into the scratch repository as refs/heads/result, objects checked: those that the known
+ * commits do not have. A workspace with tricks is refused.
  */
 export async function takeBranch(
-  room: Room,
+  scratch: Scratch,
   { workspace, branch, known }: { workspace: string; branch: string; known: Oid[] },
 ): Promise<Oid> {
   const refused = (what: string) => new Failure(`Refused: in the workspace, ${what}.`, EXIT.refused)
@@ -44,37 +48,56 @@ export async function takeBranch(
     const mayBeGone = folder.startsWith('refs/heads/')
     if (!stats?.isDirectory() && (stats || !mayBeGone)) throw refused(`${join('.git', folder)} is no folder`)
   }
+  const { format, signal } = scratch
   const tip = await readTip(join(workspace, '.git'), ref)
-  if (!tip || tip.length !== (room.format === 'sha1' ? 40 : 64)) throw refused(`branch ${branch} is no commit's id`)
+  if (!tip || !isOid(format, tip)) throw refused(`branch ${branch} is no commit's id`)
   const objects = join(workspace, '.git/objects')
-  const odd = await shellIn(
-    { cwd: workspace },
-    { nothrow: true },
-  )`find ${objects} ! -type f ! -type d -o -ipath '*/info/*alternates'`
-  if (odd.stdall) throw refused(`.git/objects has what git does not put there (${visible(firstLine(odd.stdall))})`)
-  const carrier = await openRoom(
-    join(room.path, '.git'),
-    [objects],
-    room.format,
-    room.signal ? { signal: room.signal } : {},
-  )
-  // Caches that git believes without looking at the objects, in a folder that the agent could write.
-  await carrier.sh`git config core.commitGraph false; git config core.multiPackIndex false; git config pack.useBitmaps false
-    echo ${tip} > .git/refs/heads/result`
+  const odd = await findOdd(objects, '')
+  if (odd) throw refused(`.git/objects has what git does not put there (${visible(odd)})`)
+  await using carrier = await openScratch({
+    parent: scratch.gitDir,
+    borrowed: [objects],
+    format,
+    signal,
+    config: NO_CACHES,
+  })
+  await writeFile(join(carrier.gitDir, 'refs/heads/result'), `${tip}\n`)
+  const updates = known.map(oid => `update refs/heads/known-${oid} ${oid}\n`)
   const flags = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
-  const fetched = await room.sh({ nothrow: true, timeout: '10m' })`
-    for known in ${known}; do git update-ref refs/heads/known-$known $known; done
-    git -c fetch.fsckObjects=true fetch --quiet ${flags} ${join(carrier.path, '.git')} +refs/heads/result:refs/heads/result
-    git rev-parse --verify --quiet ${'refs/heads/result^{commit}'}`
-  if (fetched.stdout.trim() === tip) return tip
-  const reason = visible(firstLine(fetched.stderr))
-  // What is the host's own trouble is no verdict: the result can be judged another day.
-  const ours =
-    fetched.exitCode === null ||
-    /No space|quota|Read-only|not allowed|out of memory|Cannot allocate/.test(fetched.stderr)
-  if (ours)
-    throw new Failure(`The agent's branch could not be read (${reason}): the result is kept, run forklift again.`)
-  throw refused(`branch ${branch} can't be read (${reason})`)
+  const fetch = ['-c', 'fetch.fsckObjects=true', 'fetch', '--quiet', ...flags, carrier.gitDir]
+  try {
+    await run(scratch, ['update-ref', '--stdin'], { input: updates.join('') })
+    await run(scratch, [...fetch, '+refs/heads/result:refs/heads/result'], { timeout: 600_000 })
+    const taken = await read(scratch, ['rev-parse', '--verify', '--quiet', 'refs/heads/result^{commit}'])
+    if (taken === tip) return tip
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    const reason = visible(firstLine(error.stderr))
+    // What is the host's own trouble is no verdict: the result can be judged another day.
+    const ours =
+      error.code === undefined ||
+      /No space|quota|Read-only|not allowed|out of memory|Cannot allocate/.test(error.stderr)
+    if (ours)
+      throw new Failure(`The agent's branch could not be read (${reason}): the result is kept, run forklift again.`)
+    throw refused(`branch ${branch} can't be read (${reason})`)
+  }
+  throw refused(`branch ${branch} can't be read (no reason given)`)
+}
+
+/** What makes a folder of objects read other places than itself, or block who reads it: the first of it, or why it can't be told. */
+async function findOdd(folder: string, inside: string): Promise<string | undefined> {
+  try {
+    for (const entry of await readdir(folder, { withFileTypes: true })) {
+      const [path, name] = [join(folder, entry.name), `${inside}/${entry.name}`]
+      if (!entry.isFile() && !entry.isDirectory()) return path
+      if (/\/info\/.*alternates$/is.test(name)) return path
+      const odd = entry.isDirectory() ? await findOdd(path, name) : undefined
+      if (odd) return odd
+    }
+    return undefined
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 /** The id that a ref file holds, or else the list of packed refs. */

@@ -2,9 +2,9 @@
 import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'
 import { isAncestor } from '../core/git/commits.ts'
-import type { Room } from '../core/git/plumbing.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { read, run } from '../core/git/run.ts'
+import type { Scratch } from '../core/git/scratch.ts'
 import type { Review } from '../core/review.ts'
 import { many, visible } from '../core/text.ts'
 import { type Fork, type Head, nameOf } from './fork.ts'
@@ -23,7 +23,7 @@ import type { Options } from './settings.ts'
  */
 export async function publishByHand(
   fetched: Fork,
-  scratch: Room,
+  scratch: Scratch,
   { publish: branch = '', anyway }: Options,
   base: Oid,
   report: Report,
@@ -103,7 +103,7 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
  */
 async function resultOf(
   fork: Fork,
-  scratch: Room,
+  scratch: Scratch,
   { branch, tip, start, head }: { branch: string; tip: Oid; start: Oid; head: Head | undefined },
 ): Promise<Oid> {
   const join = await joinOf(scratch, tip, start)
@@ -117,7 +117,7 @@ async function resultOf(
 }
 
 /** A branch of ours that never got its pull request is this one's where it holds the same, and somebody else's if not. */
-async function planFor(scratch: Room, decided: Publishable, start: Oid, result: Oid): Promise<Publishable> {
+async function planFor(scratch: Scratch, decided: Publishable, start: Oid, result: Oid): Promise<Publishable> {
   if (decided.kind === 'merge') return decided
   const trees = await read(scratch, ['rev-parse', `${decided.head.tip}^{tree}`, `${result}^{tree}`])
   const [there, here] = trees.split('\n')

@@ -1,6 +1,9 @@
 /** FORK.md: what the maintainers of the fork tell the agent. */
 import { join } from 'node:path'
-import { firstBytes, type Oid, type Room } from '../core/git/plumbing.ts'
+import { readStart } from '../core/git/objects.ts'
+import type { Oid } from '../core/git/repository.ts'
+import { read } from '../core/git/run.ts'
+import type { Scratch } from '../core/git/scratch.ts'
 import { readUntrusted } from '../core/untrusted.ts'
 
 const LONGEST_GUIDE = 1 << 20
@@ -11,15 +14,15 @@ const LONGEST_GUIDE = 1 << 20
  */
 export async function readForkMd(
   checkout: string,
-  room: Room,
+  scratch: Scratch,
   start: Oid,
   note: (text: string) => void,
 ): Promise<Buffer | undefined> {
   const file = await readUntrusted(join(checkout, 'FORK.md'), LONGEST_GUIDE)
   if (file && file.kind !== 'file') note('FORK.md is no plain file, so the agent will not see it.')
   if (file) return file.kind === 'file' ? file.bytes : undefined
-  const entry = (await room.sh`git ls-tree ${start} -- FORK.md`).stdout
+  const entry = await read(scratch, ['ls-tree', start, '--', 'FORK.md'])
   const blob = /^100\d+ blob (\w+)/.exec(entry)?.[1]
   if (!blob) return undefined
-  return Buffer.from(await firstBytes(room, ['cat-file', 'blob', blob], LONGEST_GUIDE), 'latin1')
+  return await readStart(scratch, blob, LONGEST_GUIDE)
 }

@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
-import type { Room } from '../core/git/plumbing.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { run } from '../core/git/run.ts'
+import type { Scratch } from '../core/git/scratch.ts'
 import { type Commits, type Review, review } from '../core/review.ts'
 import { clockFace } from '../core/text.ts'
 import type { Fork } from './fork.ts'
@@ -17,7 +17,7 @@ import * as runs from './runs.ts'
 import { harmlessCopy, newStuckFile, preview } from './stuck.ts'
 
 /** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
-export async function verifyTheAgentEndedWell(scratch: Room, run: runs.Finished, report: Report): Promise<void> {
+export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finished, report: Report): Promise<void> {
   const { exitCode } = run.agent
   const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
   const stuck = await newStuckFile(scratch, runs.workspaceOf(run), [startCommit, upstreamCommit])
@@ -46,7 +46,7 @@ export type Candidate = {
 /** Judges a result, makes the one commit of it, and publishes that. */
 export async function* judgeAndPublish(
   fork: Fork,
-  scratch: Room,
+  scratch: Scratch,
   plan: Publishable,
   { commits, tip, maker, again, verify }: Candidate,
   report: Report,
@@ -65,7 +65,7 @@ export async function* judgeAndPublish(
 /** Publishes a commit that needs no merge of ours: upstream's own, or one of ours that is on origin already. */
 export async function publishAsItIs(
   fork: Fork,
-  scratch: Room,
+  scratch: Scratch,
   plan: Publishable,
   commit: Oid,
   report: Report,
@@ -78,7 +78,7 @@ export async function publishAsItIs(
 
 /** Throws where the agent committed a STUCK.md that neither side has; what it says is shown and kept. */
 export async function verifyItIsNotStuck(
-  scratch: Room,
+  scratch: Scratch,
   { path }: { path: string },
   { stuck }: Review,
   report: Report,
@@ -104,7 +104,7 @@ export function verifyItIsAccepted(judged: Review, remedy: string, report: Repor
 }
 
 /** The messages of the commits that led to the result: at most 20 of them, and 20,000 bytes. */
-async function wordsOf(scratch: Room, tip: Oid, { start, upstream }: Commits): Promise<string> {
+async function wordsOf(scratch: Scratch, tip: Oid, { start, upstream }: Commits): Promise<string> {
   const log = ['log', '--format=%B', '-n', '20', tip, '--not', start, upstream]
   return (await run(scratch, log, { limit: 20_000 })).stdout.toString()
 }

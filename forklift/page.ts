@@ -1,5 +1,5 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
-import type { Path } from '../core/git/plumbing.ts'
+import type { Path } from '../core/git/repository.ts'
 import type { Conflict, Edit, Review } from '../core/review.ts'
 import { harmless, many, short, visible, visibleLines, visiblePath, wrap } from '../core/text.ts'
 

@@ -1,8 +1,9 @@
 /** Where a run starts, and whether there is anything to do: the state of the one living pull request, read from git. */
-
-import { isAncestor } from '../core/git/commits.ts'
-import { mergeTree, type Room } from '../core/git/plumbing.ts'
+import { commit, isAncestor } from '../core/git/commits.ts'
+import { mergeTrees } from '../core/git/merges.ts'
 import type { Oid } from '../core/git/repository.ts'
+import { read } from '../core/git/run.ts'
+import type { Scratch } from '../core/git/scratch.ts'
 import type { Fork, Head } from './fork.ts'
 import { type GitHub, GitHubError, type Pull } from './github.ts'
 import { isOurPage } from './page.ts'
@@ -20,8 +21,8 @@ export type Plan =
 export type Merge = Extract<Plan, { kind: 'merge' }>
 
 /** What the decision is made from. `heads` are newest first; `closed` are those that people ended, merged or not. */
-export type Situation = {
-  room: Room
+type Situation = {
+  scratch: Scratch
   origin: Oid
   upstream: Oid
   heads: Head[]
@@ -35,10 +36,19 @@ export type Situation = {
 /** After this many updates in a row without any sign of a person, a pull request is left alone. */
 const UPDATES_UNSEEN = 7
 /** Who makes the commits that must come out the same on every try: nobody, at no particular time. */
-const NOBODY = { name: 'Forklift', email: 'forklift@forklift.invalid', date: '2000-01-01T00:00:00Z' }
+const NOBODY = {
+  name: 'Forklift',
+  email: 'forklift@forklift.invalid',
+  date: { seconds: Date.UTC(2000, 0) / 1000, zone: '+0000' },
+}
 
 /** Asks for what the decision is made from, and decides. */
-export async function decideWhereToStart(fork: Fork, scratch: Room, isByHand: boolean, report: Report): Promise<Plan> {
+export async function decideWhereToStart(
+  fork: Fork,
+  scratch: Scratch,
+  isByHand: boolean,
+  report: Report,
+): Promise<Plan> {
   const { origin, upstream, github } = fork
   const pulls = await fork.pulls
   const heads = await remotes.fetchOurHeads(fork, pulls, report)
@@ -48,7 +58,7 @@ export async function decideWhereToStart(fork: Fork, scratch: Room, isByHand: bo
   const closed = all.filter(pull => remotes.isOurs(pull.head.ref)).slice(0, 20)
   const fetchCommit = (oid: Oid) => remotes.commitIsHere(fork, oid, report)
   const commits = { origin: origin.tip, upstream: upstream.tip }
-  return await whereToStart({ room: scratch, github, ...commits, heads, closed, isByHand, fetchCommit })
+  return await whereToStart({ scratch, github, ...commits, heads, closed, isByHand, fetchCommit })
 }
 
 async function whereToStart(now: Situation): Promise<Plan> {
@@ -58,10 +68,10 @@ async function whereToStart(now: Situation): Promise<Plan> {
   for (const head of now.heads) {
     const updates = await updatesOn(now, head.tip)
     const isOurs = updates || isOurPage(head.pull?.body ?? '')
-    if (!isOurs && !(await isAncestor(now.room, head.tip, now.upstream))) continue
+    if (!isOurs && !(await isAncestor(now.scratch, head.tip, now.upstream))) continue
     const [join, isCurrent] = await Promise.all([
-      joinOf(now.room, head.tip, now.origin),
-      isAncestor(now.room, now.upstream, head.tip),
+      joinOf(now.scratch, head.tip, now.origin),
+      isAncestor(now.scratch, now.upstream, head.tip),
     ])
     if (!join) {
       leftBehind.push(head)
@@ -93,35 +103,30 @@ async function whereToStart(now: Situation): Promise<Plan> {
 const nothing = (because: string): Plan => ({ kind: 'nothing', because })
 
 /** A branch with origin's branch in it: itself where it holds it, a clean merge of both, or undefined. */
-export async function joinOf(room: Room, tip: Oid, origin: Oid): Promise<Oid | undefined> {
-  if (await isAncestor(room, origin, tip)) return tip
-  const merge = await mergeTree(room, tip, origin)
-  return merge.stages.length > 0 ? undefined : commitTree(room, merge.tree, [tip, origin], 'Join the fork as it is now')
+export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<Oid | undefined> {
+  if (await isAncestor(scratch, origin, tip)) return tip
+  const { stages, tree } = await mergeTrees(scratch, tip, origin)
+  return stages.length > 0 ? undefined : aidTo(scratch, tree, [tip, origin], 'Join the fork as it is now')
 }
 
-async function commitTree({ sh }: Room, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
-  const { name, email, date } = NOBODY
-  const flags = parents.flatMap(parent => ['-p', parent])
-  const git = ['git', '-c', `user.name=${name}`, '-c', `user.email=${email}`]
-  const dated = sh`GIT_AUTHOR_DATE=${date} GIT_COMMITTER_DATE=${date} ${git} commit-tree ${tree} ${flags} -m ${message}`
-  return (await dated).stdout.trim()
-}
+const aidTo = (scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> =>
+  commit(scratch, { tree, parents, message: `${message}\n`, author: NOBODY, committer: NOBODY })
 
 /**
  * The first-parent commits of a branch beyond origin's, newest first, those of Forklift's told apart by their trailer,
  * without its joins and repairs. Undefined where none is Forklift's: then the branch is a person's.
  */
-async function updatesOn({ room, origin }: Situation, tip: Oid) {
+async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
   const format = '%(trailers:key=Forklift-Upstream,valueonly,separator=%x2C)%x09%ct%x09%ae'
-  const log = await room.sh`git log --first-parent --format=${format} ${`${origin}..${tip}`}`
-  const commits = log.stdout.trimEnd().split('\n').filter(Boolean)
-  const read = commits.map(line => {
+  const log = await read(scratch, ['log', '--first-parent', `--format=${format}`, `${origin}..${tip}`])
+  const commits = log.split('\n').filter(Boolean)
+  const updates = commits.map(line => {
     const [upstream = '', date = '', author] = line.split('\t')
     const ours = /^[0-9a-f]{40,64}$/.test(upstream)
     // A user without an identity has the same one, but a trailer.
     return { upstream, ours, isAid: !ours && author === NOBODY.email, date: Number(date) * 1000 }
   })
-  return read.some(({ ours, isAid }) => ours || isAid) ? read.filter(({ isAid }) => !isAid) : undefined
+  return updates.some(({ ours, isAid }) => ours || isAid) ? updates.filter(({ isAid }) => !isAid) : undefined
 }
 
 /** The upstream commit that a pull request brought: by its head, which may be gone from origin. */
@@ -156,15 +161,16 @@ async function repairAfterSquash(now: Situation): Promise<{ start: Oid; upstream
     if (!pull.merged_at || !landed || !(await now.fetchCommit(landed)) || !(await now.fetchCommit(pull.head.sha)))
       continue
     // What was merged as it should be had all of the earlier ones in it.
-    if (await isAncestor(now.room, pull.head.sha, now.origin)) return undefined
-    if (!(await isAncestor(now.room, landed, now.origin))) continue
+    if (await isAncestor(now.scratch, pull.head.sha, now.origin)) return undefined
+    if (!(await isAncestor(now.scratch, landed, now.origin))) continue
     const upstream = await upstreamOf(now, pull)
-    if (!upstream || (await isAncestor(now.room, upstream, now.origin))) continue
-    const merge = await mergeTree(now.room, landed, pull.head.sha)
-    const tree = (await now.room.sh`git rev-parse ${`${landed}^{tree}`} ${`${now.origin}^{tree}`}`).stdout.split('\n')
-    if (merge.stages.length > 0 || merge.tree !== tree[0]) continue
+    if (!upstream || (await isAncestor(now.scratch, upstream, now.origin))) continue
+    const merge = await mergeTrees(now.scratch, landed, pull.head.sha)
+    const trees = await read(now.scratch, ['rev-parse', `${landed}^{tree}`, `${now.origin}^{tree}`])
+    const [landedTree, originTree = ''] = trees.split('\n')
+    if (merge.stages.length > 0 || merge.tree !== landedTree) continue
     const message = `Record that #${pull.number} brought upstream's commits`
-    const start = await commitTree(now.room, tree[1] ?? '', [now.origin, upstream], message)
+    const start = await aidTo(now.scratch, originTree, [now.origin, upstream], message)
     return { start, upstream, pull }
   }
   return undefined

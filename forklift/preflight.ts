@@ -4,8 +4,7 @@ import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Failure } from '../core/failure.ts'
-import { fields } from '../core/git/plumbing.ts'
-import type { Format, Oid, Repository } from '../core/git/repository.ts'
+import { fields, type Oid, openRepository, type Repository } from '../core/git/repository.ts'
 import { type Answer, GitError, read, run, type Where } from '../core/git/run.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
@@ -142,33 +141,30 @@ async function tell(checks: [string, Promise<string>][], report: Report): Promis
 
 async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkout> {
   const here = { cwd: process.cwd(), signal }
-  const facts = ['--is-shallow-repository', '--show-object-format', '--path-format=absolute', '--git-path', 'objects']
-  const keys =
-    '^(remote\\.(origin|upstream)\\.url|remote\\..*\\.(promisor|partialclonefilter)|extensions\\.partialclone|core\\.sshcommand)$'
-  const [version, layout, settings, remotes] = await Promise.all([
+  const keys = '^(remote\\.(origin|upstream)\\.url|core\\.sshcommand)$'
+  const [version, found, settings, remotes] = await Promise.all([
     read(here, ['version']),
-    attempt(here, ['rev-parse', ...facts, '--absolute-git-dir', '--show-toplevel']),
+    openRepository(here.cwd, { signal }).catch((error: Error) => error),
     attempt(here, ['config', '-z', '--get-regexp', keys]),
     attempt(here, ['remote', '--verbose']),
   ])
   const [major = 0, minor = 0] = /\d+\.\d+/.exec(version)?.[0].split('.').map(Number) ?? []
   if (major * 1000 + minor < 2038) throw new Failure('Forklift needs git 2.38 or newer: install it.')
-  const reason = firstLine(layout.stderr)
-  if (layout.code !== 0)
-    throw new Failure(`This is no checkout of a git repository (${reason}): run forklift in your fork.`)
-  const [shallow, format = '', objects = '', gitDir = '', ...rest] = String(layout.stdout).trimEnd().split('\n')
-  const top = rest.join('\n')
+  if (found instanceof Failure) throw new Failure(`${found.message} Run forklift in your fork.`)
+  if (found instanceof Error) throw found
+  const top = found.workTree
+  if (top === undefined) throw new Failure('This is no checkout of a git repository: run forklift in one of your fork.')
   const project =
     basename(top)
       .replace(/[^\w.-]+/g, '-')
       .replace(/^[-.]+/, '') || 'fork'
   report.name = project
-  if (shallow === 'true')
+  if (found.isShallow)
     throw new Failure('This clone is shallow, so a merge base may be missing: git fetch --unshallow origin.')
-  const entries = fields(settings.stdout.toString('latin1'))
+  const entries = fields(settings.stdout)
   const config = new Map(entries.map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
-  const filter = 'This is a partial clone, so its objects are not all here: run forklift in a full clone.'
-  if ([...config.keys()].some(key => /partialclone|promisor/.test(key))) throw new Failure(filter)
+  if (found.isPartial)
+    throw new Failure('This is a partial clone, so its objects are not all here: run forklift in a full clone.')
   const urlsOf = (name: RemoteName) => theUrls(config.get(`remote.${name}.url`), String(remotes.stdout), name)
   const [origin, upstream] = [urlsOf('origin'), urlsOf('upstream')]
   if (sameRepository(origin.fetch, upstream.fetch) || sameRepository(origin.configured, upstream.configured)) {
@@ -179,9 +175,8 @@ async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkou
   const ssh = process.env.GIT_SSH_COMMAND || config.get('core.sshcommand') || process.env.GIT_SSH || 'ssh'
   const state = stateFolder(process.env)
   await verifyWritable(state)
-  // The work tree may lie elsewhere, even in another repository.
-  const env = { GIT_DIR: gitDir, GIT_WORK_TREE: top, GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}` }
-  const repository = { cwd: top, env, signal, gitDir, objects, format: format as Format }
+  const env = { ...found.env, GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}` }
+  const repository = { ...found, cwd: top, env, signal }
   return { top, project, state, urls: { origin, upstream }, repository }
 }
 

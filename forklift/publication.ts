@@ -1,5 +1,6 @@
 /** From a good result to a pull request: one commit of our own, one push, one page. */
 import { Failure } from '../core/failure.ts'
+import { commit } from '../core/git/commits.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
 import type { Review } from '../core/review.ts'
@@ -39,7 +40,7 @@ export function storyOf({ origin, upstream, github, onGitHub }: Fork, plan: Publ
 export async function* publish(
   fork: Fork,
   plan: Publishable,
-  { from, commit, judged, story, again }: Publication,
+  { from, commit: tip, judged, story, again }: Publication,
   report: Report,
 ): Steps {
   const { origin, github } = fork
@@ -50,7 +51,7 @@ export async function* publish(
   if (plan.kind === 'merge') {
     if (await remotes.hasLargeFiles(fork)) await remotes.carryLargeFiles(fork, report)
     report.step(`Pushing ${ref}`)
-    const faster = await remotes.push(fork, { from, commit, ref, expected: head?.tip ?? '' }, again, report)
+    const faster = await remotes.push(fork, { from, commit: tip, ref, expected: head?.tip ?? '' }, again, report)
     if (faster) return `Pull request of another run: ${faster.html_url}`
   }
   const ledger = github ? '' : ledgerText(judged)
@@ -92,10 +93,9 @@ async function headNow(fork: Fork, head: Head | undefined, story: Story, report:
 export async function mergeCommit(
   from: Repository,
   { result, start, upstream }: { result: Oid; start: Oid; upstream: Oid },
-  { name, email }: Fork['identity'],
+  identity: Fork['identity'],
   message: string,
 ): Promise<Oid> {
-  const env = { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email }
-  const command = ['commit-tree', `${result}^{tree}`, '-p', start, '-p', upstream, '-F', '-']
-  return await read(from, command, { env, input: message })
+  const tree = await read(from, ['rev-parse', `${result}^{tree}`])
+  return await commit(from, { tree, parents: [start, upstream], message, author: identity, committer: identity })
 }

@@ -7,7 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import { $ } from 'zx/core'
 import { EXIT, Failure } from '../core/failure.ts'
-import { mergeTree, type Oid, type Room } from '../core/git/plumbing.ts'
+import { mergeTrees } from '../core/git/merges.ts'
+import type { Oid } from '../core/git/repository.ts'
+import type { Scratch } from '../core/git/scratch.ts'
 import { visible, visiblePath } from '../core/text.ts'
 import { version } from '../package.json'
 import type { Fork } from './fork.ts'
@@ -92,8 +94,8 @@ export function stamp(date: Date): string {
 }
 
 /** What git can't settle between two commits: each path with the blobs of both sides and of their base. */
-export async function conflictsBetween(room: Room, ours: Oid, theirs: Oid): Promise<Metadata['conflicts']> {
-  const stages = Map.groupBy((await mergeTree(room, ours, theirs)).stages, ({ path }) => path)
+export async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid): Promise<Metadata['conflicts']> {
+  const stages = Map.groupBy((await mergeTrees(scratch, ours, theirs)).stages, ({ path }) => path)
   return [...stages].map(([path, entries]) => {
     const blob = (stage: number) => entries.find(entry => entry.stage === stage)?.oid ?? ''
     return { path: visiblePath(path), base: blob(1), ours: blob(2), theirs: blob(3) }
@@ -278,7 +280,7 @@ function isRunning(pid: number): boolean {
 }
 
 /** What a run is about, with its conflicts. */
-export async function describeMerge({ origin, upstream }: Fork, scratch: Room, start: Oid): Promise<Task> {
+export async function describeMerge({ origin, upstream }: Fork, scratch: Scratch, start: Oid): Promise<Task> {
   return {
     version,
     origin: origin.url,
@@ -297,7 +299,7 @@ export async function describeMerge({ origin, upstream }: Fork, scratch: Room, s
 export async function describeRun(
   fork: Fork,
   { openCode, image, seconds }: AgentSetup,
-  scratch: Room,
+  scratch: Scratch,
   start: Oid,
   forkMd: Buffer | undefined,
 ): Promise<AgentTask> {

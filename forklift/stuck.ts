@@ -1,25 +1,30 @@
 /** STUCK.md: what the agent asks, where it does not know what the fork wants. */
 import { join } from 'node:path'
-import { bytesOf, type Oid, type Room, useAttributesOf } from '../core/git/plumbing.ts'
+import { attributesFor, openAttributesPlace } from '../core/git/attributes.ts'
+import { openObjects } from '../core/git/objects.ts'
+import type { Oid } from '../core/git/repository.ts'
+import { run } from '../core/git/run.ts'
+import type { Scratch } from '../core/git/scratch.ts'
 import { visibleLines } from '../core/text.ts'
 import { readUntrusted } from '../core/untrusted.ts'
 
 /** What STUCK.md says, made harmless and not too long, where the workspace has one that neither of the commits has. */
-export async function newStuckFile(room: Room, workspace: string, known: Oid[]): Promise<string | undefined> {
+export async function newStuckFile(scratch: Scratch, workspace: string, known: Oid[]): Promise<string | undefined> {
   const file = await readUntrusted(join(workspace, 'STUCK.md'), 1 << 20)
   if (!file) return undefined
   if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
+  await using objects = openObjects(scratch)
   for (const commit of known) {
-    await useAttributesOf(room, commit, ['STUCK.md'])
     // As it would be checked out: line ends and encodings may differ from what is committed.
-    const theirs = await bytesOf(sh => sh({ nothrow: true })`git cat-file --filters ${`${commit}:STUCK.md`}`, room.sh)
-    if (theirs && unix(theirs) === unix(file.bytes.toString('latin1'))) return undefined
+    await using place = await openAttributesPlace(scratch, await attributesFor(objects, commit, ['STUCK.md']))
+    const theirs = await run(place, ['cat-file', '--filters', `${commit}:STUCK.md`], { ok: [0, 128] })
+    if (theirs.code === 0 && unix(theirs.stdout) === unix(file.bytes)) return undefined
   }
   if (file.kind === 'link') return '(STUCK.md is a link: it is not followed)'
   return harmlessCopy(file.bytes)
 }
 
-const unix = (text: string): string => text.replaceAll('\r\n', '\n')
+const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
 
 const LONGEST_COPY = 65_536
 

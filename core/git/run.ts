@@ -2,7 +2,7 @@
  * Git, run as it is: no shell, no zx, exact bytes in and out, and never a question on a terminal. What a person should
  * read in a script is run with zx instead (../shell.ts), in the same environment.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { firstLine } from '../text.ts'
 import { unattended, type Variables } from './environment.ts'
 
@@ -47,6 +47,31 @@ const commandOf = (args: readonly string[]): string =>
   args.find((word, at) => !word.startsWith('-') && args[at - 1] !== '-c') ?? ''
 
 /**
+ * Starts git, for {@link run} and for those that keep one running. It gets a process group of its own: what git starts
+ * ends with it ({@link end}), and nothing can ask on the terminal.
+ */
+export function start(where: Where, args: readonly string[], input: 'pipe' | 'ignore', env?: Variables): ChildProcess {
+  const child = spawn('git', args, {
+    cwd: where.cwd,
+    env: unattended({ ...where.env, ...env }),
+    detached: true,
+    stdio: [input, 'pipe', 'pipe'],
+  })
+  // A command that ends before it has read its input tells why by its exit code, not by a broken pipe.
+  child.stdin?.on('error', () => undefined)
+  return child
+}
+
+/** Ends a git that was {@link start}ed, and what it has started itself. One that has ended already is left alone. */
+export function end(child: ChildProcess, how: NodeJS.Signals): void {
+  try {
+    if (child.pid) process.kill(-child.pid, how)
+  } catch {
+    // It has ended already.
+  }
+}
+
+/**
  * Runs git to its end. Throws {@link GitError} where the exit code is not among `ok`, the signal's reason where that is
  * aborted, and the error of the system where git can't be started.
  */
@@ -54,21 +79,8 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
   const { signal } = where
   const { input, ok = [0], limit = Number.POSITIVE_INFINITY, timeout, onWords } = options
   signal?.throwIfAborted()
-  // A process group of its own: what git starts ends with it, and nothing can ask on the terminal.
-  const child = spawn('git', args, {
-    cwd: where.cwd,
-    env: unattended({ ...where.env, ...options.env }),
-    detached: true,
-    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-  })
-  const end = (how: NodeJS.Signals): void => {
-    try {
-      if (child.pid) process.kill(-child.pid, how)
-    } catch {
-      // It has ended already.
-    }
-  }
-  const interrupt = () => end('SIGTERM')
+  const child = start(where, args, input === undefined ? 'ignore' : 'pipe', options.env)
+  const interrupt = () => end(child, 'SIGTERM')
   signal?.addEventListener('abort', interrupt, { once: true })
   let timedOut = false
   const clock =
@@ -76,7 +88,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
       ? undefined
       : setTimeout(() => {
           timedOut = true
-          end('SIGKILL')
+          end(child, 'SIGKILL')
         }, timeout)
   try {
     const pieces: Buffer[] = []
@@ -87,15 +99,13 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
       size += piece.length
       if (size <= limit) return
       cut = true
-      end('SIGKILL')
+      end(child, 'SIGKILL')
     })
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       // Words are for a sentence: what goes beyond is the chatter of a progress, or somebody's mischief.
       stderr = (stderr + text).slice(-65_536)
       onWords?.(text)
     })
-    // A command that ends before it has read its input tells why by its exit code, not by a broken pipe.
-    child.stdin?.on('error', () => undefined)
     child.stdin?.end(input)
     const code = await new Promise<number | undefined>((resolve, reject) => {
       child.on('error', reject)

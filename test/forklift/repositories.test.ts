@@ -8,7 +8,6 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, utimes, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { OWN_CONFIG } from '../../core/git/environment.ts'
-import { shellIn } from '../../core/shell.ts'
 import { takeUntidyFilesAsTheyAre } from '../../forklift/workspace.ts'
 import { bare, commit, type Files, git, gitWith, parentsOf, show, tryGit } from '../support/git.ts'
 import {
@@ -703,7 +702,7 @@ test('files that contradict their attributes are found, whatever the index belie
     const later = Date.now() / 1000 + 60
     await utimes(join(folder, '.git/index'), later, later)
     await mkdir(join(folder, '.git/info'), { recursive: true })
-    await takeUntidyFilesAsTheyAre(folder, shellIn({ cwd: folder, env: OWN_CONFIG }))
+    await takeUntidyFilesAsTheyAre({ cwd: folder, env: OWN_CONFIG })
     // Another owner and other times, as a container may see them.
     await git(folder, 'read-tree', 'HEAD')
     expect(await git(folder, 'status', '--porcelain')).toBe('')

@@ -2,7 +2,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openRoom } from '../../core/git/plumbing.ts'
+import type { Format } from '../../core/git/repository.ts'
+import { openScratch } from '../../core/git/scratch.ts'
 import { type Review, review } from '../../core/review.ts'
 import { bare, git, gitWith } from './git.ts'
 
@@ -23,7 +24,7 @@ export type History = {
   [Symbol.asyncDispose]: () => Promise<void>
 }
 
-export async function makeHistory(format = 'sha1'): Promise<History> {
+export async function makeHistory(format: Format = 'sha1'): Promise<History> {
   const folder = await mkdtemp(join(tmpdir(), 'forklift-history-'))
   const repo = await bare(join(folder, 'repo.git'), 'main', format)
   let clock = Date.UTC(2026, 9, 1) / 1000
@@ -62,12 +63,8 @@ export async function makeHistory(format = 'sha1'): Promise<History> {
       return { tree: await tree(merged), clean: child.exitCode === 0 }
     },
     review: async (start, upstream, result, origin = start) => {
-      const room = await openRoom(folder, [join(repo, 'objects')], format)
-      try {
-        return await review(room, { origin, start, upstream, result })
-      } finally {
-        await room.close()
-      }
+      await using scratch = await openScratch({ parent: folder, borrowed: [join(repo, 'objects')], format })
+      return await review(scratch, { origin, start, upstream, result })
     },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }

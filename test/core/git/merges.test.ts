@@ -3,29 +3,34 @@ import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { mergeTree, openRoom } from '../../core/git/plumbing.ts'
-import { commit, git } from '../support/git.ts'
+import { mergeTrees } from '../../../core/git/merges.ts'
+import { openScratch } from '../../../core/git/scratch.ts'
+import { commit, git } from '../../support/git.ts'
 
 test('the attributes of one commit do not count for the next one', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'forklift-room-'))
+  const folder = await mkdtemp(join(tmpdir(), 'forklift-scratch-'))
   await git(folder, 'init', '--quiet', '--bare', '--initial-branch=main')
   const root = await commit(folder, 'main', { list: 'a\n', '.gitattributes': 'list merge=union\n' })
   await git(folder, 'branch', 'other', root)
   const theirs = await commit(folder, 'other', { list: 'a\ntheirs\n' })
   const ours = await commit(folder, 'main', { list: 'a\nours\n' })
   const without = await commit(folder, 'main', { '.gitattributes': null })
-  const room = await openRoom(join(folder, 'state'), [join(folder, 'objects')], 'sha1')
+  const scratch = await openScratch({
+    parent: join(folder, 'state'),
+    borrowed: [join(folder, 'objects')],
+    format: 'sha1',
+  })
   try {
-    expect((await mergeTree(room, ours, theirs)).stages).toEqual([])
-    expect((await mergeTree(room, without, theirs)).stages).toHaveLength(3)
+    expect((await mergeTrees(scratch, ours, theirs)).stages).toEqual([])
+    expect((await mergeTrees(scratch, without, theirs)).stages).toHaveLength(3)
   } finally {
-    await room.close()
+    await scratch[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
   }
 })
 
 test('a merge that is clean as text is a conflict where an attribute says so', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'forklift-room-'))
+  const folder = await mkdtemp(join(tmpdir(), 'forklift-scratch-'))
   await git(folder, 'init', '--quiet', '--bare', '--initial-branch=main')
   const lines = (first: string, last: string) => [first, ...'abcdefgh', last].join('\n')
   // A folder whose name looks like an option is in nobody's way.
@@ -35,13 +40,17 @@ test('a merge that is clean as text is a conflict where an attribute says so', a
   await git(folder, 'branch', 'other', root)
   const theirs = await commit(folder, 'other', files(lines('1', 'theirs')))
   const ours = await commit(folder, 'main', files(lines('ours', '9')))
-  const room = await openRoom(join(folder, 'state'), [join(folder, 'objects')], 'sha1')
+  const scratch = await openScratch({
+    parent: join(folder, 'state'),
+    borrowed: [join(folder, 'objects')],
+    format: 'sha1',
+  })
   try {
-    const { conflicts } = await mergeTree(room, ours, theirs)
+    const { conflicts } = await mergeTrees(scratch, ours, theirs)
     expect(new Set(conflicts.flatMap(({ paths }) => paths))).toEqual(new Set(['lock', '-x/a.txt']))
-    expect((await mergeTree(room, theirs, ours)).stages).toHaveLength(6)
+    expect((await mergeTrees(scratch, theirs, ours)).stages).toHaveLength(6)
   } finally {
-    await room.close()
+    await scratch[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
   }
 })

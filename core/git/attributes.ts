@@ -1,0 +1,80 @@
+/** The .gitattributes of a commit, for a git that looks for them nowhere but in a work tree. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Objects } from './objects.ts'
+import type { Oid, Path, Repository } from './repository.ts'
+import type { Where } from './run.ts'
+import { isFolder, isSafeName, readTree, type TreeEntry } from './trees.ts'
+
+/** A place to run git in, where these attributes count and no others of a commit or checkout. Closing it removes it. */
+export type AttributesPlace = Where & AsyncDisposable
+
+const NAME = '.gitattributes'
+/** Git itself reads none that is longer. */
+const LONGEST = 100 << 20
+
+/** Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind. */
+export async function attributesFor(objects: Objects, commit: Oid, paths: readonly Path[]): Promise<Map<Path, Buffer>> {
+  const found = new Map<Path, Buffer>()
+  const folders = new Map<Path, Promise<TreeEntry[]>>()
+  const folder = (path: Path): Promise<TreeEntry[]> => {
+    const known = folders.get(path)
+    if (known) return known
+    const entries = readFolder(path)
+    folders.set(path, entries)
+    return entries
+  }
+  const readFolder = async (path: Path): Promise<TreeEntry[]> => {
+    if (path === '') return await readTree(objects, commit)
+    const [, above = '', name] = /^(.*\/)?([^/]*)\/$/s.exec(path) ?? []
+    const entry = (await folder(above)).find(it => it.name === name)
+    return entry && isFolder(entry) ? await readTree(objects, entry.oid) : []
+  }
+  const above = (path: Path) => path.split('/').map((_, depth, parts) => [...parts.slice(0, depth), ''].join('/'))
+  const wanted = [...new Set(paths.flatMap(above))]
+  const read = await Promise.all(
+    wanted.map(async path => {
+      const file = (await folder(path)).find(({ name, mode }) => name === NAME && mode.startsWith('100'))
+      return file && (await objects.read(file.oid, { limit: LONGEST }))?.bytes
+    }),
+  )
+  for (const [at, bytes] of read.entries()) if (bytes) found.set(wanted[at] ?? '', bytes)
+  return found
+}
+
+/**
+ * Makes an empty work tree, with nothing in it but these files. Many can be open at a time: none knows of another, nor
+ * of the repository's own work tree and index.
+ */
+export async function openAttributesPlace(
+  repository: Repository,
+  attributes: ReadonlyMap<Path, Buffer>,
+): Promise<AttributesPlace> {
+  const top = await mkdtemp(join(repository.temporary, 'attributes-'))
+  const close = () => rm(top, { recursive: true, force: true })
+  try {
+    for (const [folder, bytes] of attributes) await put(top, folder, bytes)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    cwd: top,
+    env: { ...repository.env, GIT_WORK_TREE: top, GIT_INDEX_FILE: join(top, '.git/none') },
+    ...(repository.signal && { signal: repository.signal }),
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+async function put(top: string, folder: Path, bytes: Buffer): Promise<void> {
+  // A stranger's tree may have folders that lead out of it, and no checkout has those.
+  if (!folder.split('/').slice(0, -1).every(isSafeName)) return
+  const place = Buffer.from(`${Buffer.from(join(top, '/')).toString('latin1')}${folder}`, 'latin1')
+  try {
+    await mkdir(place, { recursive: true })
+    await writeFile(Buffer.concat([place, Buffer.from(NAME)]), bytes)
+  } catch (error) {
+    // Nor those with names that no disk takes, or that only some tell apart.
+    if (!['ENAMETOOLONG', 'EILSEQ', 'EINVAL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  }
+}

@@ -1,0 +1,100 @@
+/** Git's own merge of two commits, without a work tree. */
+import { attributesFor, openAttributesPlace } from './attributes.ts'
+import { bytesOf, lineOf } from './commits.ts'
+import { type NewObject, type Objects, oidOf, openObjects, writeObjects } from './objects.ts'
+import { fields, type Oid, type Path, type Repository } from './repository.ts'
+import { GitError, read, run, type Where } from './run.ts'
+
+/** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
+export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
+/** What git calls a conflict (`contents`, `modify/delete`, …), and every path that it concerns. */
+export type Conflict = { kind: string; paths: Path[] }
+/** What `git merge-tree --write-tree` makes of two commits: a tree, and what it could not settle. */
+export type Merge = { tree: Oid; stages: Stage[]; conflicts: Conflict[] }
+
+export type MergeOptions = {
+  /**
+   * The commit or tree that both sides are compared with, instead of their common ancestors: a cherry-pick of C onto B
+   * is the merge of B and C with C's parent as the base. Then ours and theirs may be trees, too.
+   */
+  base?: Oid
+  /** To read attributes with; one of its own where none is given. */
+  objects?: Objects
+}
+
+/**
+ * The automatic merge of two commits, by the attributes of ours, as where ours is checked out. What it makes is written
+ * into the repository. Any number may go on at a time. Throws {@link GitError} where git can't tell: no common ancestor,
+ * or a missing object.
+ */
+export async function mergeTrees(
+  repository: Repository,
+  ours: Oid,
+  theirs: Oid,
+  { base, objects }: MergeOptions = {},
+): Promise<Merge> {
+  const sides: Sides = base === undefined ? [ours, theirs] : await commitsOnto(repository, base, [ours, theirs])
+  await using nowhere = await openAttributesPlace(repository, new Map())
+  const { met, ...merge } = await mergeAsItIs(nowhere, sides)
+  // Attributes count for nothing but what both sides have changed: to look for them in all folders would take longer.
+  if (met.length === 0) return merge
+  await using own = objects ? undefined : openObjects(repository)
+  const attributes = await attributesFor(objects ?? (own as Objects), ours, met)
+  if (attributes.size === 0) return merge
+  await using place = await openAttributesPlace(repository, attributes)
+  const { met: _, ...settled } = await mergeAsItIs(place, sides)
+  return settled
+}
+
+type Sides = readonly [ours: Oid, theirs: Oid]
+
+/**
+ * Two made-up commits on a made-up base, since git before 2.40 takes no base for a merge. They come out the same every
+ * time, so that nothing piles up.
+ */
+async function commitsOnto(repository: Repository, base: Oid, sides: Sides): Promise<Sides> {
+  const names = [base, ...sides].map(oid => `${oid}^{tree}`)
+  const [from = '', ...to] = (await read(repository, ['rev-parse', ...names])).split('\n')
+  const nobody = lineOf({ name: 'Nobody', email: 'nobody@nowhere.invalid', date: { seconds: 0, zone: '+0000' } })
+  const make = (tree: Oid, parents: Oid[], message: string): NewObject => ({
+    type: 'commit',
+    bytes: bytesOf({ tree, parents, message }, nobody, nobody),
+  })
+  const root = make(from, [], 'base\n')
+  const parent = oidOf(repository.format, root)
+  // Sides that are the same would be one commit but for their messages, and that its own merge base.
+  const [ours, theirs] = to.map((tree, at) => make(tree, [parent], at === 0 ? 'ours\n' : 'theirs\n'))
+  const made = [root, ours, theirs].filter(it => it !== undefined)
+  const [, one = '', other = ''] = await writeObjects(repository, made)
+  return [one, other]
+}
+
+async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Merge & { met: Path[] }> {
+  const args = ['merge-tree', '--write-tree', '--messages', '-z', ours, theirs]
+  const { code, stdout, stderr } = await run(where, args, { ok: [0, 1] })
+  // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.
+  if (code === 1 && stdout.length === 0) throw new GitError('merge-tree', code, stderr, '')
+  const [tree = '', ...rest] = fields(stdout)
+  const end = rest.includes('') ? rest.indexOf('') : rest.length
+  return { tree, stages: rest.slice(0, end).map(parseStage), ...parseMessages(rest.slice(end + 1)) }
+}
+
+/** Each message is a number, so many paths, a short type and a sentence: what is a conflict, and all paths that met. */
+function parseMessages(words: string[]): { conflicts: Conflict[]; met: Path[] } {
+  const conflicts: Conflict[] = []
+  const met: Path[] = []
+  for (let at = 0; at < words.length; ) {
+    const count = Number(words[at])
+    const paths = words.slice(at + 1, at + count + 1)
+    met.push(...paths)
+    const kind = /^CONFLICT \((.*)\)$/.exec(words[at + count + 1] ?? '')?.[1]
+    if (kind) conflicts.push({ kind, paths })
+    at += count + 3
+  }
+  return { conflicts, met }
+}
+
+function parseStage(entry: string): Stage {
+  const [, mode = '', oid = '', stage, path = ''] = /^(\d+) ([0-9a-f]+) ([123])\t(.*)$/s.exec(entry) ?? []
+  return { mode, oid, stage: Number(stage) as Stage['stage'], path }
+}

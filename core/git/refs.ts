@@ -1,0 +1,101 @@
+/** Refs: listed, resolved, and moved together or not at all. */
+import { isRefName, type ObjectName, type Objects } from './objects.ts'
+import { asText, isOid, noOid, type Oid, type Repository } from './repository.ts'
+import { GitError, read, run } from './run.ts'
+
+/** A ref's full name, from `refs/` on, one character per byte like a path: see asBytes and asText. */
+export type RefName = string
+export type Ref = {
+  name: RefName
+  /** What it points to: a commit, mostly; a tag object for an annotated tag. */
+  oid: Oid
+  /** The ref that it stands for. */
+  symbolic?: RefName
+  /** What a tag object stands for. */
+  peeled?: Oid
+}
+
+/** All refs below some prefixes (`refs/heads/`, `refs/tags/v1`; whole folders or names), by name. Broken ones are left out. */
+export async function listRefs(repository: Repository, prefixes: readonly string[] = ['refs/']): Promise<Ref[]> {
+  const format = '%(refname)%00%(objectname)%00%(symref)%00%(*objectname)'
+  const { stdout } = await run(repository, ['for-each-ref', `--format=${format}`, '--', ...prefixes.map(asText)])
+  const lines = stdout.toString('latin1').split('\n')
+  return lines.filter(Boolean).map(line => {
+    const [name = '', oid = '', symbolic, peeled] = line.split('\0')
+    return { name, oid, ...(symbolic && { symbolic }), ...(peeled && { peeled }) }
+  })
+}
+
+/** The commit that a ref or HEAD stands for, or that a tag names; undefined where there is none, as before a first commit. */
+export async function resolve(objects: Objects, name: ObjectName): Promise<Oid | undefined> {
+  return (await objects.info(`${name}^{commit}`))?.oid
+}
+
+/** What is checked out: a branch, which may have no commit yet, or a commit alone. */
+export async function readHead(repository: Repository): Promise<{ ref?: RefName; oid?: Oid }> {
+  const [ref, oid] = await Promise.all([
+    run(repository, ['symbolic-ref', '--quiet', 'HEAD'], { ok: [0, 1] }),
+    read(repository, ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'], { ok: [0, 1] }),
+  ])
+  const name = ref.stdout.toString('latin1').trimEnd()
+  return { ...(name && { ref: name }), ...(oid && { oid }) }
+}
+
+/** From where to where a ref goes. `from` undefined: it must not be there yet; `to` undefined: it is deleted. */
+export type Move = { ref: RefName; from: Oid | undefined; to: Oid | undefined }
+
+/** A ref is not where it was said to be, so nothing was moved. */
+export class RefMoved extends Error {
+  constructor(
+    readonly ref: RefName,
+    readonly expected: Oid | undefined,
+    readonly found: Oid | undefined,
+  ) {
+    super(`${asText(ref)} is at ${found ?? 'nothing'}, not at ${expected ?? 'nothing'}: nothing was moved`)
+  }
+}
+
+/**
+ * Moves refs, all of them or none, each from where it was seen. One whose `from` is its `to` is only held to that. A
+ * symbolic ref moves what it stands for. The message goes into the reflogs that git keeps by itself: in a bare
+ * repository there are none.
+ *
+ * Throws {@link RefMoved} where one is not where it was, and {@link GitError} where git can't (another git's lock, a ref
+ * in the way of a folder of refs, an object that is not there).
+ */
+export async function moveRefs(
+  repository: Repository,
+  moves: readonly Move[],
+  { message }: { message: string },
+): Promise<void> {
+  verifyMoves(repository, moves)
+  if (moves.length === 0) return
+  const none = noOid(repository.format)
+  const commands = moves.map(({ ref, from = none, to = none }) =>
+    from === to ? `verify ${ref}\0${from}\0` : `update ${ref}\0${to}\0${from}\0`,
+  )
+  const input = Buffer.from(['start\0', ...commands, 'prepare\0', 'commit\0'].join(''), 'latin1')
+  // A line of the reflog is one line.
+  const words = message.replace(/\s+/g, ' ').trim()
+  try {
+    await run(repository, ['update-ref', '--stdin', '-z', ...(words ? ['-m', words] : [])], { input })
+  } catch (error) {
+    if (error instanceof GitError) await verifyUnmoved(repository, moves)
+    throw error
+  }
+}
+
+function verifyMoves({ format }: Repository, moves: readonly Move[]): void {
+  for (const { ref, from, to } of moves) {
+    if (!isRefName(ref)) throw new Error(`${JSON.stringify(ref)} is no full name of a ref`)
+    const odd = [from, to].find(oid => oid !== undefined && !isOid(format, oid))
+    if (odd !== undefined) throw new Error(`${JSON.stringify(odd)} is no full object id`)
+  }
+  const twice = moves.find(({ ref }, at) => moves.findIndex(it => it.ref === ref) !== at)
+  if (twice) throw new Error(`${asText(twice.ref)} can't go two ways at once`)
+}
+
+async function verifyUnmoved(repository: Repository, moves: readonly Move[]): Promise<void> {
+  const now = new Map((await listRefs(repository)).map(({ name, oid }) => [name, oid]))
+  for (const { ref, from } of moves) if (now.get(ref) !== from) throw new RefMoved(ref, from, now.get(ref))
+}

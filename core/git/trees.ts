@@ -1,0 +1,231 @@
+/** Trees: read one or all of them, and written from another one and what is different. */
+import { type NewObject, type Objects, oidOf, writeObjects } from './objects.ts'
+import { type Entry, type Format, isOid, type Oid, type Path } from './repository.ts'
+
+/** What stands in a tree under one name, which has no `/` in it; one character per byte, like a {@link Path}. */
+export type TreeEntry = { name: string; mode: string; oid: Oid }
+/** The same with the path from the top of what was listed. */
+export type FileEntry = { path: Path; mode: string; oid: Oid }
+
+export const isFolder = (entry: Entry): boolean => entry?.mode === '040000'
+/** The tree with nothing in it: git knows it without its being there. */
+export const emptyTree = (format: Format): Oid => oidOf(format, { type: 'tree', bytes: new Uint8Array() })
+
+/** Reads the bytes of a tree object: mode, space, name, NUL, and the id as bytes, over and over. */
+export function parseTree(bytes: Buffer, format: Format): TreeEntry[] {
+  const entries: TreeEntry[] = []
+  const size = format === 'sha1' ? 20 : 32
+  for (let at = 0; at < bytes.length; ) {
+    const space = bytes.indexOf(32, at)
+    const end = bytes.indexOf(0, space)
+    if (space < 0 || end < 0 || end + size >= bytes.length) throw new Error('A tree ends in the middle of an entry')
+    const mode = bytes.toString('latin1', at, space).padStart(6, '0')
+    at = end + 1 + size
+    entries.push({ mode, name: bytes.toString('latin1', space + 1, end), oid: bytes.toString('hex', end + 1, at) })
+  }
+  return entries
+}
+
+/** The bytes of a tree, sorted as git sorts: by bytes, a folder as if its name ended in `/`. */
+export function treeBytes(entries: readonly TreeEntry[]): Buffer {
+  const key = ({ name, mode }: TreeEntry) => (mode === '040000' ? `${name}/` : name)
+  const keyed = entries.map(entry => [key(entry), entry] as const).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  const parts = keyed.flatMap(([, { name, mode, oid }]) => [
+    Buffer.from(`${mode.replace(/^0/, '')} ${name}\0`, 'latin1'),
+    Buffer.from(oid, 'hex'),
+  ])
+  return Buffer.concat(parts)
+}
+
+/**
+ * What is in a tree, or in the tree of a commit (`<id>`, `HEAD`, a ref): one level of it. Throws where there is no such
+ * tree.
+ */
+export async function readTree(objects: Objects, treeish: string): Promise<TreeEntry[]> {
+  const { format } = objects.repository
+  if (treeish === emptyTree(format)) return []
+  const tree = await objects.read(treeish.endsWith('}') ? treeish : `${treeish}^{tree}`)
+  if (!tree?.bytes || tree.type !== 'tree') throw new Error(`There is no tree ${treeish}`)
+  return parseTree(tree.bytes, format)
+}
+
+/** What stands at a path in a tree or commit, whatever bytes the path is made of; the tree itself for the empty path. */
+export async function entryAt(objects: Objects, treeish: string, path: Path): Promise<Entry> {
+  const root = await objects.info(`${treeish}^{tree}`)
+  let entry: Entry = root && { mode: '040000', oid: root.oid }
+  for (const name of path === '' ? [] : path.split('/')) {
+    if (!entry || !isFolder(entry)) return undefined
+    entry = (await readTree(objects, entry.oid)).find(it => it.name === name)
+  }
+  return entry && { mode: entry.mode, oid: entry.oid }
+}
+
+/**
+ * All files below a tree or commit, in git's order, no folders; at most `limit`, and `cut` where there are more: a few
+ * trees that refer to each other can stand for more files than there are atoms.
+ */
+export async function listFiles(
+  objects: Objects,
+  treeish: string,
+  { limit }: { limit: number },
+): Promise<{ files: FileEntry[]; cut: boolean }> {
+  const files: FileEntry[] = []
+  // Folders are files' only way in: of those without any, which git never makes, there may be as many.
+  let folders = 0
+  const walk = async (entries: Promise<TreeEntry[]>, prefix: Path): Promise<boolean> => {
+    const read = await entries
+    folders++
+    // Those beside each other are read in one go.
+    const below = read
+      .filter(isFolder)
+      .slice(0, limit)
+      .map(async ({ oid }) => readTree(objects, oid))
+    for (const tree of below) tree.catch(() => undefined)
+    let next = 0
+    for (const { name, mode, oid } of read) {
+      if (files.length >= limit || folders > limit) return true
+      if (mode !== '040000') {
+        files.push({ path: prefix + name, mode, oid })
+        continue
+      }
+      const tree = below[next++]
+      if (!tree || (await walk(tree, `${prefix}${name}/`))) return true
+    }
+    return false
+  }
+  return { cut: await walk(readTree(objects, treeish), ''), files }
+}
+
+/** What a path shall become: something that is there already, new content, or nothing. */
+export type Change = { mode: string; oid: Oid } | { mode: string; bytes: Uint8Array } | undefined
+
+/** What is to change at one place of a tree: the place itself (`set`), and what is below it. */
+type Plan = { set?: { to: Change }; below: Map<string, Plan> }
+
+/**
+ * Writes the tree that another one (a commit's or tree's id; undefined: the empty one) becomes by some changes, and the
+ * content that they bring. Only the folders that are touched are read and written, by one git in all besides the one
+ * that reads. A file makes way for a folder of its name and the reverse; a folder with nothing left in it is gone. A
+ * change of mode 040000 puts a whole tree into a place; undefined takes away a file or a whole folder.
+ *
+ * Throws where a path is one that git or a file system refuses ({@link isSafeName}), where one change is inside of
+ * another's file, and where what a change refers to is not there.
+ */
+export async function writeTree(
+  objects: Objects,
+  base: Oid | undefined,
+  changes: ReadonlyMap<Path, Change>,
+): Promise<Oid> {
+  const { repository } = objects
+  const made: NewObject[] = []
+  const make = (object: NewObject): Oid => {
+    made.push(object)
+    return oidOf(repository.format, object)
+  }
+  const entryOf = (change: Change): Entry => {
+    if (change && 'bytes' in change) return { mode: change.mode, oid: make({ type: 'blob', bytes: change.bytes }) }
+    // A folder without files is none.
+    return change?.oid === emptyTree(repository.format) ? undefined : change && { mode: change.mode, oid: change.oid }
+  }
+  /** What comes of a place where `before` stands. */
+  const apply = async ({ set, below }: Plan, before: Entry): Promise<Entry> => {
+    const there = set ? entryOf(set.to) : before
+    if (below.size === 0) return there
+    const entries = new Map<string, TreeEntry>()
+    if (there && isFolder(there)) for (const entry of await readTree(objects, there.oid)) entries.set(entry.name, entry)
+    const after = await Promise.all(
+      [...below].map(async ([name, plan]) => [name, await apply(plan, entries.get(name))] as const),
+    )
+    for (const [name, entry] of after) {
+      if (entry) entries.set(name, { name, ...entry })
+      else entries.delete(name)
+    }
+    // Taking away what was below a file that has no below changes nothing.
+    if (entries.size === 0) return there && !isFolder(there) ? there : undefined
+    return { mode: '040000', oid: make({ type: 'tree', bytes: treeBytes([...entries.values()]) }) }
+  }
+  const plan = planOf(repository.format, changes)
+  await verifyAreThere(objects, changes)
+  const root = base === undefined ? undefined : await objects.info(`${base}^{tree}`)
+  if (base !== undefined && !root) throw new Error(`There is no tree ${base}`)
+  const tree = await apply(plan, root && { mode: '040000', oid: root.oid })
+  const oid = tree ? tree.oid : make({ type: 'tree', bytes: new Uint8Array() })
+  await writeObjects(repository, made)
+  return oid
+}
+
+function planOf(format: Format, changes: ReadonlyMap<Path, Change>): Plan {
+  const root: Plan = { below: new Map() }
+  for (const [path, to] of changes) {
+    verifyChange(format, path, to)
+    let place = root
+    for (const name of path.split('/')) {
+      const next: Plan = place.below.get(name) ?? { below: new Map() }
+      place.below.set(name, next)
+      place = next
+    }
+    place.set = { to }
+  }
+  for (const [path, to] of changes) {
+    if (!to) continue
+    // Above what is put somewhere, no other change may put a file.
+    const parts = path.split('/')
+    for (let depth = 1; depth < parts.length; depth++) {
+      const above = changes.get(parts.slice(0, depth).join('/'))
+      if (above && above.mode !== '040000')
+        throw new Error(`${parts.slice(0, depth).join('/')} can't be a file and the folder of ${path}`)
+    }
+  }
+  return root
+}
+
+const MODES: Record<string, string> = {
+  '100644': 'blob',
+  '100755': 'blob',
+  '120000': 'blob',
+  '040000': 'tree',
+  '160000': 'commit',
+}
+
+function verifyChange(format: Format, path: Path, to: Change): void {
+  const names = path.split('/')
+  if (names.includes('')) throw new Error(`${JSON.stringify(path)} is no path: a name in it is empty`)
+  // What should never have come in may be taken out.
+  if (!to) return
+  const unsafe = names.find(name => !isSafeName(name))
+  if (unsafe !== undefined) throw new Error(`${JSON.stringify(path)} can't be in a tree: git refuses ${unsafe}`)
+  if (!MODES[to.mode]) throw new Error(`${to.mode} is no mode of git's, at ${JSON.stringify(path)}`)
+  if ('bytes' in to ? MODES[to.mode] !== 'blob' : !isOid(format, to.oid))
+    throw new Error(`There is no content of mode ${to.mode} for ${JSON.stringify(path)}`)
+  if (to.mode === '120000' && /^\.gitmodules$/i.test(names.at(-1) ?? ''))
+    throw new Error(`${JSON.stringify(path)} can't be a link: git refuses it`)
+}
+
+/** A tree that refers to nothing would only be noticed by who reads it, much later. */
+async function verifyAreThere(objects: Objects, changes: ReadonlyMap<Path, Change>): Promise<void> {
+  const known = [...changes].flatMap(([path, to]) => {
+    const type = to && 'oid' in to && MODES[to.mode]
+    // A submodule's commit is in another repository.
+    return type && type !== 'commit' && to.oid !== emptyTree(objects.repository.format) ? [{ path, type, ...to }] : []
+  })
+  const infos = await Promise.all(known.map(({ oid }) => objects.info(oid)))
+  const missing = known.find(({ type }, at) => infos[at]?.type !== type)
+  if (missing) throw new Error(`There is no ${missing.type} ${missing.oid} for ${JSON.stringify(missing.path)}`)
+}
+
+/** Code points that a Mac's file system ignores in names, as the bytes of their UTF-8. */
+const IGNORED = /\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g
+
+/**
+ * Whether a name may be put into a tree. Those that some file system takes for `.git`, `.` or `..` may not, since who
+ * checks them out there would have what is in them run.
+ */
+export function isSafeName(name: string): boolean {
+  if (name === '' || /[\0/]/.test(name)) return false
+  const onMac = name.replace(IGNORED, '')
+  // On Windows a backslash parts names, what follows a colon is a stream, and dots and spaces at the end are nothing.
+  const onWindows = name.split('\\').map(part => part.replace(/:.*$/s, '').replace(/[. ]+$/, ''))
+  if (name.includes('\\') && name.split('\\').includes('..')) return false
+  if (name === '.' || name === '..' || onMac === '.' || onMac === '..') return false
+  return ![onMac, ...onWindows].some(it => /^(\.git|git~1)$/i.test(it))
+}
