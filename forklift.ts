@@ -33,7 +33,7 @@ import { IMAGE, lookAround, verifyItCanBePublished } from './forklift/preflight.
 import * as remotes from './forklift/remotes.ts'
 import { Report } from './forklift/report.ts'
 import * as runs from './forklift/runs.ts'
-import { type AgentSetup, type Options, parseOptions } from './forklift/settings.ts'
+import { type AgentSetup, type Options, parseOptions, stateFolder } from './forklift/settings.ts'
 import { fill, namesStayApart, takeUntidyFilesAsTheyAre } from './forklift/workspace.ts'
 import { version } from './package.json'
 
@@ -79,7 +79,7 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
   if (plan.kind === 'propose') return await publishAsItIs(fork, scratch, plan, plan.head.tip, report)
   const [isForward] = await Promise.all([
     isAncestor(scratch, plan.start, fork.upstream.tip),
-    verifyItCanBePublished(fork, base, report),
+    verifyItCanBePublished(fork, scratch, base, report),
   ])
   if (isForward) report.step('The fork has nothing of its own to merge: upstream is taken as it is, without the agent.')
   if (isForward) return await publishAsItIs(fork, scratch, plan, fork.upstream.tip, report)
@@ -266,7 +266,7 @@ async function runToTheLastLine(argv: string[]): Promise<void> {
     if (options.version) return console.log(version)
     report.end(await main(options, report, interruption.signal), false)
   } catch (error) {
-    const failure = inWords(error, interruption.signal)
+    const failure = await inWords(error, interruption.signal, stateFolder(process.env))
     report.end(failure.message, true)
     process.exitCode = failure.code
   }

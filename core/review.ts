@@ -2,14 +2,15 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
+import { LIMITS, TooLarge } from './git/bounds.ts'
 import { type CommitList, commitsBetween } from './git/commits.ts'
 import { changesIn, diffTrees, patchOf, plainDiff } from './git/diffs.ts'
 import { mergeTrees, type Stage } from './git/merges.ts'
-import { openObjects, readStart, writeObjects } from './git/objects.ts'
+import { type Objects, openObjects, readStart, writeObjects } from './git/objects.ts'
 import type { Entry, Oid, Path } from './git/repository.ts'
 import { read, run } from './git/run.ts'
 import type { Scratch } from './git/scratch.ts'
-import { treeBytes } from './git/trees.ts'
+import { treeBytes, verifyFewChanges } from './git/trees.ts'
 import { visiblePath } from './text.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
@@ -106,20 +107,25 @@ const among = (patterns: RegExp[], path: Path): boolean => patterns.some(pattern
 const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
 const READ_BYTES = 8 << 20
 
-/** Judges the result from the start, and shows what it means for origin. The scratch repository reads all four commits. */
+/**
+ * Judges the result from the start, and shows what it means for origin. Throws {@link TooLarge} where the sides or the
+ * result differ in more than what is looked at. The scratch repository reads all four commits.
+ */
 export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
+  await using objects = openObjects(scratch)
+  await verifyFewChanges(objects, start, upstream)
   const [judged, missing, upstreamCommits] = await Promise.all([
-    compare(scratch, start, commits),
+    compare(scratch, objects, start, commits),
     unreachable(scratch, commits),
     commitsBetween(scratch, origin, upstream, SHOWN.commits),
   ])
-  const shown = origin === start ? judged : await compare(scratch, origin, commits)
+  const shown = origin === start ? judged : await compare(scratch, objects, origin, commits)
   const [diffs, shrunk, markers, ci, losses] = await Promise.all([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
-    withMarkers(scratch, judged),
-    slippedIntoCi(scratch, judged),
+    withMarkers(scratch, objects, judged),
+    slippedIntoCi(scratch, objects, judged),
     lossesOf(scratch, judged),
   ])
   const { conflicts, edits, dropped, vanished } = shown.ledger
@@ -179,8 +185,14 @@ function naming(words: string, paths: Path[]): string[] {
 }
 
 /** Compares the result with git's own merge of one commit and upstream. */
-async function compare(scratch: Scratch, ours: Oid, { upstream, result }: Commits): Promise<Comparison> {
-  const merge = await mergeTrees(scratch, ours, upstream)
+async function compare(
+  scratch: Scratch,
+  objects: Objects,
+  ours: Oid,
+  { upstream, result }: Commits,
+): Promise<Comparison> {
+  const merge = await mergeTrees(scratch, ours, upstream, { objects })
+  await verifyFewChanges(objects, merge.tree, result)
   const [toResult = '', toOurs = '', toTheirs = ''] = await Promise.all(
     [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid)),
   )
@@ -325,13 +337,14 @@ function readable(section: string, { origin, upstream }: Commits): string {
 }
 
 /** Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading. */
-async function withMarkers(scratch: Scratch, comparison: Comparison): Promise<Path[]> {
+async function withMarkers(scratch: Scratch, objects: Objects, comparison: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
     stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
   // What a side has somewhere else was moved, not written.
   const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
   const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
   if (files.length === 0) return []
+  await verifyReadable(objects, files)
   const versions = files.flatMap(spot =>
     [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
   )
@@ -348,6 +361,17 @@ async function withMarkers(scratch: Scratch, comparison: Comparison): Promise<Pa
   return left.map(pathOf)
 }
 
+/** Throws where a file is larger than what is read whole. */
+async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
+  const infos = await Promise.all(files.map(({ result }) => objects.info(result?.oid ?? '')))
+  const at = infos.findIndex(info => !info || info.size > LIMITS.blob)
+  if (at < 0) return
+  const size = infos[at]?.size.toLocaleString('en') ?? 'no'
+  throw new TooLarge(
+    `${visiblePath(files[at]?.path ?? '')} has ${size} bytes, and at most ${LIMITS.blob >> 20} MiB are read`,
+  )
+}
+
 /** FORK.md as neither the start nor git's own merge has it: the agent was told in private what may now be in it. */
 function guidance({ spots }: Comparison): Path[] {
   const spot = spots.get('FORK.md')
@@ -359,8 +383,7 @@ function guidance({ spots }: Comparison): Path[] {
  * CI files in which something would run for the first time. What the start has runs already; a conflict may be
  * resolved with the words of both sides, and with none of the agent's own.
  */
-async function slippedIntoCi(scratch: Scratch, { spots }: Comparison): Promise<Path[]> {
-  await using objects = openObjects(scratch)
+async function slippedIntoCi(scratch: Scratch, objects: Objects, { spots }: Comparison): Promise<Path[]> {
   const wordsOf = async (entry: Entry): Promise<string[]> => {
     const oid = entry?.oid ?? ''
     const bytes = (await objects.read(oid, { limit: READ_BYTES }))?.bytes ?? (await readStart(scratch, oid, READ_BYTES))

@@ -15,7 +15,8 @@ const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOpti
 }) as typeof spawn
 
 /** zx for one place, such as a repository, with the environment that git needs to run unattended. */
-export function shellIn({ cwd, env, signal }: Where, options: Partial<Options> = {}): Shell {
+export function shellIn({ cwd, env, signal, bounds }: Where, options: Partial<Options> = {}): Shell {
+  const memory = bounds && Number.isFinite(bounds.memory) ? Math.floor(bounds.memory / 1024) : 'unlimited'
   return $({
     cwd,
     quiet: true,
@@ -24,6 +25,7 @@ export function shellIn({ cwd, env, signal }: Where, options: Partial<Options> =
     stdio: ['ignore', 'pipe', 'pipe'],
     spawn: spawnUnlessAborted,
     ...(signal && { signal }),
+    ...(bounds && { timeout: `${bounds.seconds}s`, prefix: `ulimit -d ${memory} 2>/dev/null; ${$.prefix ?? ''}` }),
     ...options,
     env: unattended(env),
   }) as Shell

@@ -3,13 +3,15 @@
  * links are the agent's. Files are opened without following links, and objects come through a repository of our own.
  */
 import { constants } from 'node:fs'
-import { lstat, open, readdir, readlink, writeFile } from 'node:fs/promises'
+import { lstat, open, opendir, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isFull } from './disk.ts'
 import { EXIT, Failure } from './failure.ts'
+import { TooLarge } from './git/bounds.ts'
 import { isOid, type Oid } from './git/repository.ts'
 import { GitError, read, run } from './git/run.ts'
 import { openScratch, type Scratch } from './git/scratch.ts'
-import { firstLine, visible } from './text.ts'
+import { visible } from './text.ts'
 
 /** At most `limit` bytes of a regular file, the target of a link, or what else is there; undefined for nothing. */
 export type Untrusted = { kind: 'file' | 'link'; bytes: Buffer } | { kind: 'other' }
@@ -40,20 +42,19 @@ export async function takeBranch(
   scratch: Scratch,
   { workspace, branch, known }: { workspace: string; branch: string; known: Oid[] },
 ): Promise<Oid> {
-  const refused = (what: string) => new Failure(`Refused: in the workspace, ${what}.`, EXIT.refused)
   const ref = `refs/heads/${branch}`
   const folders = ref.split('/').map((_, depth, parts) => parts.slice(0, depth).join('/'))
   for (const folder of ['..', 'objects', ...folders]) {
     const stats = await lstat(join(workspace, '.git', folder)).catch(() => undefined)
     const mayBeGone = folder.startsWith('refs/heads/')
-    if (!stats?.isDirectory() && (stats || !mayBeGone)) throw refused(`${join('.git', folder)} is no folder`)
+    if (!stats?.isDirectory() && (stats || !mayBeGone))
+      throw refused(`in the workspace, ${join('.git', folder)} is no folder`)
   }
   const { format, signal } = scratch
   const tip = await readTip(join(workspace, '.git'), ref)
-  if (!tip || !isOid(format, tip)) throw refused(`branch ${branch} is no commit's id`)
+  if (!tip || !isOid(format, tip)) throw refused(`in the workspace, branch ${branch} is no commit's id`)
   const objects = join(workspace, '.git/objects')
-  const odd = await findOdd(objects, '')
-  if (odd) throw refused(`.git/objects has what git does not put there (${visible(odd)})`)
+  await verifyObjects(objects)
   await using carrier = await openScratch({
     parent: scratch.gitDir,
     borrowed: [objects],
@@ -67,37 +68,56 @@ export async function takeBranch(
   const fetch = ['-c', 'fetch.fsckObjects=true', 'fetch', '--quiet', ...flags, carrier.gitDir]
   try {
     await run(scratch, ['update-ref', '--stdin'], { input: updates.join('') })
-    await run(scratch, [...fetch, '+refs/heads/result:refs/heads/result'], { timeout: 600_000 })
+    await run(scratch, [...fetch, '+refs/heads/result:refs/heads/result'])
     const taken = await read(scratch, ['rev-parse', '--verify', '--quiet', 'refs/heads/result^{commit}'])
     if (taken === tip) return tip
   } catch (error) {
-    if (!(error instanceof GitError)) throw error
-    const reason = visible(firstLine(error.stderr))
-    // What is the host's own trouble is no verdict: the result can be judged another day.
-    const ours =
-      error.code === undefined ||
-      /No space|quota|Read-only|not allowed|out of memory|Cannot allocate/.test(error.stderr)
-    if (ours)
-      throw new Failure(`The agent's branch could not be read (${reason}): the result is kept, run forklift again.`)
-    throw refused(`branch ${branch} can't be read (${reason})`)
+    throw await verdictOn(error, scratch, `in the workspace, branch ${branch} can't be read`)
   }
-  throw refused(`branch ${branch} can't be read (no reason given)`)
+  throw refused(`in the workspace, branch ${branch} can't be read (no reason given)`)
 }
 
-/** What makes a folder of objects read other places than itself, or block who reads it: the first of it, or why it can't be told. */
-async function findOdd(folder: string, inside: string): Promise<string | undefined> {
-  try {
-    for (const entry of await readdir(folder, { withFileTypes: true })) {
-      const [path, name] = [join(folder, entry.name), `${inside}/${entry.name}`]
-      if (!entry.isFile() && !entry.isDirectory()) return path
-      if (/\/info\/.*alternates$/is.test(name)) return path
-      const odd = entry.isDirectory() ? await findOdd(path, name) : undefined
-      if (odd) return odd
+/** The end of a sentence that refuses a result. */
+const refused = (what: string) => new Failure(`Refused: ${what}.`, EXIT.refused)
+
+/**
+ * What it means that git failed on what the agent made. A stranger can choose git's words, so they are told and not
+ * believed: it is the host's trouble, and no verdict, where something else ended git or the disk is full as measured;
+ * else the result is refused. What is no failure of git's comes back as it is.
+ */
+export async function verdictOn(error: unknown, scratch: Scratch, what: string): Promise<unknown> {
+  if (error instanceof TooLarge) return refused(`${what} (${error.message})`)
+  if (!(error instanceof GitError)) return error
+  const reason = visible(error.message)
+  const { bound, signal } = error.ending
+  // Of others' signals these two are sent; the rest is git's own crash, over what it was given to read.
+  const wasEnded = bound === undefined && (signal === 'SIGKILL' || signal === 'SIGTERM')
+  if (!wasEnded && !(await isFull(scratch.temporary))) return refused(`${what} (${reason})`)
+  return new Failure(`The agent's result could not be read (${reason}): it is kept, run forklift again.`)
+}
+
+/** What git keeps below `objects`, in folders as deep as these; and files of one object each, as many as these. */
+const DEEPEST = 3
+const MOST_FILES = 1_000_000
+
+/** What makes a folder of objects read other places than itself, or block or exhaust who reads it. */
+async function verifyObjects(folder: string): Promise<void> {
+  let files = 0
+  const look = async (inside: string, depth: number): Promise<void> => {
+    for await (const entry of await opendir(join(folder, inside))) {
+      const name = `${inside}/${entry.name}`
+      const isOdd = (!entry.isFile() && !entry.isDirectory()) || /\/info\/.*alternates$/is.test(name)
+      if (isOdd || depth > DEEPEST)
+        throw refused(`in the workspace, .git/objects has what git does not put there (${visible(name.slice(1, 300))})`)
+      if (++files > MOST_FILES) throw refused(`in the workspace, .git/objects has more than ${MOST_FILES} files`)
+      if (entry.isDirectory()) await look(name, depth + 1)
     }
-    return undefined
-  } catch (error) {
-    return (error as Error).message
   }
+  await look('', 0).catch(error => {
+    throw error instanceof Failure
+      ? error
+      : refused(`in the workspace, .git/objects can't be read (${visible(error.message)})`)
+  })
 }
 
 /** The id that a ref file holds, or else the list of packed refs. */

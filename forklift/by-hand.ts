@@ -35,7 +35,7 @@ export async function publishByHand(
   const decided = await decideWhereToStart(fork, scratch, true, report)
   if (decided.kind === 'nothing') return nothingToDo(decided.because, fork.repository.signal)
   const start = decided.kind === 'merge' ? decided.start : fork.origin.tip
-  await verifyItCanBePublished(fork, base, report)
+  await verifyItCanBePublished(fork, scratch, base, report)
   const isForward = tip === fork.upstream.tip && (await isAncestor(scratch, start, tip))
   if (isForward) return await publishAsItIs(fork, scratch, decided, tip, report)
   const result = await resultOf(fork, scratch, { branch, tip, start, head: decided.head })

@@ -7,6 +7,7 @@ import { run } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import { type Commits, type Review, review } from '../core/review.ts'
 import { clockFace } from '../core/text.ts'
+import { verdictOn } from '../core/untrusted.ts'
 import type { Fork } from './fork.ts'
 import { lastWords } from './logs.ts'
 import { lastLineOf, type Steps } from './outcome.ts'
@@ -51,7 +52,9 @@ export async function* judgeAndPublish(
   { commits, tip, maker, again, verify }: Candidate,
   report: Report,
 ): Steps {
-  const judged = await review(scratch, commits)
+  const judged = await review(scratch, commits).catch(async error => {
+    throw await verdictOn(error, scratch, 'the result is not what can be judged')
+  })
   await verify(judged)
   const story = { ...storyOf(fork, plan), ...maker, words: await wordsOf(scratch, tip, commits) }
   const isThere = plan.kind === 'propose'

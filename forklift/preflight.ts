@@ -4,8 +4,12 @@ import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Failure } from '../core/failure.ts'
+import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
+import { openObjects } from '../core/git/objects.ts'
 import { fields, type Oid, openRepository, type Repository } from '../core/git/repository.ts'
 import { type Answer, GitError, read, run, type Where } from '../core/git/run.ts'
+import type { Scratch } from '../core/git/scratch.ts'
+import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
 import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
@@ -176,7 +180,7 @@ async function theCheckout(report: Report, signal: AbortSignal): Promise<Checkou
   const state = stateFolder(process.env)
   await verifyWritable(state)
   const env = { ...found.env, GIT_SSH_COMMAND: `${ssh} ${SSH_OPTIONS}` }
-  const repository = { ...found, cwd: top, env, signal }
+  const repository = { ...found, cwd: top, env, signal, bounds: QUESTIONS }
   return { top, project, state, urls: { origin, upstream }, repository }
 }
 
@@ -300,7 +304,7 @@ async function ask(checkout: Promise<Checkout>, repository: Promise<Repository>,
   const urls = (await checkout).urls[name]
   const url = urls.configured.replace(/^([a-z][a-z0-9+.-]*:\/\/)[^/]*@/i, '$1')
   const listing = await read(await repository, ['ls-remote', '--symref', name, 'HEAD', 'refs/heads/*'], {
-    timeout: 120_000,
+    bounds: { ...TRANSFERS, seconds: 120 },
   }).catch(error => {
     if (!(error instanceof GitError)) throw error
     throw new Failure(
@@ -368,8 +372,11 @@ async function verifyRules(
   if (base.includes('required_linear_history')) report.note('a rule of the fork forbids merge commits: allow them.')
 }
 
-/** What would make publishing fail is told before anybody is paid for. */
-export async function verifyItCanBePublished(fork: Fork, base: Oid, report: Report): Promise<void> {
+/** What would make judging or publishing fail is told before anybody is paid for. */
+export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
+  // Before anything walks upstream's files.
+  await using objects = openObjects(scratch)
+  await verifyFewChanges(objects, fork.origin.tip, fork.upstream.tip)
   await Promise.all([
     verifyRules(fork.github, fork.origin, report),
     remotes.verifyTheTokenMayPushWorkflows(fork, base),

@@ -1,6 +1,7 @@
 /** The two remotes: what is fetched from them, exactly, and what is pushed, so that nobody's commits can be lost. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../core/failure.ts'
+import { TRANSFERS } from '../core/git/bounds.ts'
 import { isAncestor } from '../core/git/commits.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
 import { type Answer, GitError, holds, read, run } from '../core/git/run.ts'
@@ -10,9 +11,6 @@ import { type Fork, type Head, nameOf, type Pulls, type Remote } from './fork.ts
 import { type Pull, parseRemote } from './github.ts'
 import type { Report } from './report.ts'
 import { stamp } from './runs.ts'
-
-/** How long a fetch or a push may take, in milliseconds: one that stalls is ended by git itself after a minute. */
-const LONGEST = 3_600_000
 
 /** Brings the remote-tracking refs of both default branches up to date. Gives the fork with its remotes as fetched. */
 export async function fetchBothBranches(fork: Fork, report: Report): Promise<Fork> {
@@ -116,7 +114,7 @@ const isLocked = (words: string): boolean => /cannot lock ref|\.lock': File exis
 async function fetch(repository: Repository, from: string, refspecs: string[], report: Report): Promise<Answer> {
   const command = ['-c', 'protocol.file.allow=always', 'fetch', report.counting, ...EXACTLY, from, ...refspecs]
   for (let attempt = 1; ; attempt++) {
-    const fetched = await report.follow(onWords => run(repository, command, { ok: 'any', timeout: LONGEST, onWords }))
+    const fetched = await report.follow(onWords => run(repository, command, { ok: 'any', bounds: TRANSFERS, onWords }))
     // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
     if (!isLocked(fetched.stderr) || attempt === 5) return fetched
     await sleep(300 * attempt, undefined, { signal: repository.signal })
@@ -204,7 +202,9 @@ export async function push(fork: Fork, { from, commit, ref, expected }: Push, ag
   const lease = `--force-with-lease=refs/heads/${ref}:${expected}`
   const where = ['origin', `${commit}:refs/heads/${ref}`]
   const command = ['-c', 'remote.origin.mirror=false', 'push', report.counting, ...flags, lease, ...where]
-  const pushed = await report.follow(onWords => run(fork.repository, command, { ok: 'any', timeout: LONGEST, onWords }))
+  const pushed = await report.follow(onWords =>
+    run(fork.repository, command, { ok: 'any', bounds: TRANSFERS, onWords }),
+  )
   if (pushed.code === 0) return undefined
   const [told, words] = [pushed.stdout.toString(), `${pushed.stdout}${pushed.stderr}`]
   const kept = `The result is kept: run ${again} again.`

@@ -62,6 +62,7 @@ export async function openAttributesPlace(
     cwd: top,
     env: { ...repository.env, GIT_WORK_TREE: top, GIT_INDEX_FILE: join(top, '.git/none') },
     ...(repository.signal && { signal: repository.signal }),
+    ...(repository.bounds && { bounds: repository.bounds }),
     [Symbol.asyncDispose]: close,
   }
 }

@@ -121,7 +121,9 @@ export class Objects implements AsyncDisposable {
     child.on('error', error => {
       failed = error
     })
-    child.on('close', code => this.#died(failed ?? new GitError('cat-file', code ?? undefined, stderr, '')))
+    child.on('close', (code, name) =>
+      this.#died(failed ?? new GitError('cat-file', code ?? undefined, stderr, '', name ? { signal: name } : {})),
+    )
     return child
   }
 

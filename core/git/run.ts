@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { firstLine } from '../text.ts'
+import type { Bounds } from './bounds.ts'
 import { unattended, type Variables } from './environment.ts'
 
 /** Where git runs, and how: a {@link Repository} is one whose `env` names it. */
@@ -13,6 +14,8 @@ export type Where = {
   env?: Variables
   /** Ends what runs, and lets nothing more begin: every call then throws its reason. */
   signal?: AbortSignal
+  /** What each git may take, where it is asked about objects of strangers; without them, what it needs. */
+  bounds?: Bounds
 }
 
 export type RunOptions = {
@@ -22,13 +25,18 @@ export type RunOptions = {
   env?: Variables
   /** At most so many bytes are read; git is ended then, and the answer is `cut`. */
   limit?: number
-  /** Milliseconds, after which git is ended and {@link GitError} thrown. */
-  timeout?: number
+  /** Instead of those of the place. */
+  bounds?: Bounds
+  /** Gets what git prints as it comes, and may have enough of it; `stdout` stays empty then. */
+  onOutput?: (piece: Buffer) => 'enough' | undefined
   /** Gets git's own words (its counts, with --progress) as they come. */
   onWords?: (text: string) => void
 }
 
 export type Answer = { code: number; stdout: Buffer; stderr: string; cut: boolean }
+
+/** How git was ended: by a bound of its place, or by a signal that was not ours. */
+export type Ending = { bound?: 'time' | 'output'; signal?: NodeJS.Signals }
 
 /** Git ended otherwise than it should. `code` is undefined where it was ended; `stderr` may hold words of strangers. */
 export class GitError extends Error {
@@ -37,10 +45,14 @@ export class GitError extends Error {
     readonly code: number | undefined,
     readonly stderr: string,
     readonly stdout: string,
+    readonly ending: Ending = {},
   ) {
-    super(stderr ? firstLine(stderr) : `git ${command} ended with ${code ?? 'a signal'}`)
+    super(ending.bound || !stderr ? `git ${command} ${wayTo(code, ending)}` : firstLine(stderr))
   }
 }
+
+const wayTo = (code: number | undefined, { bound, signal }: Ending): string =>
+  bound ? `took too much ${bound === 'time' ? 'time' : 'space'}` : `ended with ${code ?? signal ?? 'a signal'}`
 
 /** The word that says what git does: the first that is neither a flag nor the value of -c. */
 const commandOf = (args: readonly string[]): string =>
@@ -48,10 +60,11 @@ const commandOf = (args: readonly string[]): string =>
 
 /**
  * Starts git, for {@link run} and for those that keep one running. It gets a process group of its own: what git starts
- * ends with it ({@link end}), and nothing can ask on the terminal.
+ * ends with it ({@link end}), and nothing can ask on the terminal. Its memory is bounded by those of the place.
  */
 export function start(where: Where, args: readonly string[], input: 'pipe' | 'ignore', env?: Variables): ChildProcess {
-  const child = spawn('git', args, {
+  const [command = '', ...words] = [...commandWithin(where.bounds), 'git', ...args]
+  const child = spawn(command, words, {
     cwd: where.cwd,
     env: unattended({ ...where.env, ...env }),
     detached: true,
@@ -60,6 +73,15 @@ export function start(where: Where, args: readonly string[], input: 'pipe' | 'ig
   // A command that ends before it has read its input tells why by its exit code, not by a broken pipe.
   child.stdin?.on('error', () => undefined)
   return child
+}
+
+/**
+ * What is put before a command so that it can't take more memory than it should. Not every system counts it (Linux
+ * does); no core is dumped either.
+ */
+function commandWithin(bounds: Bounds | undefined): string[] {
+  if (!bounds || !Number.isFinite(bounds.memory)) return []
+  return ['sh', '-c', 'ulimit -c 0; ulimit -d "$0" 2>/dev/null; exec "$@"', String(Math.floor(bounds.memory / 1024))]
 }
 
 /** Ends a git that was {@link start}ed, and what it has started itself. One that has ended already is left alone. */
@@ -77,28 +99,33 @@ export function end(child: ChildProcess, how: NodeJS.Signals): void {
  */
 export async function run(where: Where, args: readonly string[], options: RunOptions = {}): Promise<Answer> {
   const { signal } = where
-  const { input, ok = [0], limit = Number.POSITIVE_INFINITY, timeout, onWords } = options
+  const { input, ok = [0], limit, bounds = where.bounds, onOutput, onWords } = options
   signal?.throwIfAborted()
-  const child = start(where, args, input === undefined ? 'ignore' : 'pipe', options.env)
+  const child = start(
+    { ...where, ...(bounds && { bounds }) },
+    args,
+    input === undefined ? 'ignore' : 'pipe',
+    options.env,
+  )
   const interrupt = () => end(child, 'SIGTERM')
   signal?.addEventListener('abort', interrupt, { once: true })
-  let timedOut = false
-  const clock =
-    timeout === undefined
-      ? undefined
-      : setTimeout(() => {
-          timedOut = true
-          end(child, 'SIGKILL')
-        }, timeout)
+  let bound: Ending['bound']
+  const outOfTime = () => {
+    bound = 'time'
+    end(child, 'SIGKILL')
+  }
+  const clock = bounds && setTimeout(outOfTime, bounds.seconds * 1000)
   try {
     const pieces: Buffer[] = []
     let [size, stderr, cut] = [0, '', false]
+    const most = limit ?? bounds?.output ?? Number.POSITIVE_INFINITY
     child.stdout?.on('data', (piece: Buffer) => {
       if (cut) return
-      pieces.push(size + piece.length > limit ? piece.subarray(0, limit - size) : piece)
       size += piece.length
-      if (size <= limit) return
-      cut = true
+      cut = onOutput?.(piece) === 'enough' || size > most
+      if (!onOutput) pieces.push(size > most ? piece.subarray(0, most - size) : piece)
+      if (!cut) return
+      if (size > most && limit === undefined) bound = 'output'
       end(child, 'SIGKILL')
     })
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
@@ -107,16 +134,16 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
       onWords?.(text)
     })
     child.stdin?.end(input)
-    const code = await new Promise<number | undefined>((resolve, reject) => {
+    const [code, by] = await new Promise<[number | undefined, NodeJS.Signals | undefined]>((resolve, reject) => {
       child.on('error', reject)
-      child.on('close', status => resolve(status ?? undefined))
+      child.on('close', (status, name) => resolve([status ?? undefined, name ?? undefined]))
     })
     signal?.throwIfAborted()
+    if (bound) throw new GitError(commandOf(args), undefined, stderr, '', { bound })
     const stdout = Buffer.concat(pieces)
     if (cut) return { code: code ?? 0, stdout, stderr, cut }
-    if (timedOut) throw new GitError(commandOf(args), undefined, `git took longer than ${timeout} ms`, '')
     if (code === undefined || (ok !== 'any' && !ok.includes(code)))
-      throw new GitError(commandOf(args), code, stderr, stdout.toString().slice(0, 65_536))
+      throw new GitError(commandOf(args), code, stderr, stdout.toString().slice(0, 65_536), by ? { signal: by } : {})
     return { code, stdout, stderr, cut }
   } finally {
     clearTimeout(clock)

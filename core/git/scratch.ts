@@ -2,6 +2,7 @@
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { QUESTIONS } from './bounds.ts'
 import { OWN_CONFIG } from './environment.ts'
 import type { Format, Repository } from './repository.ts'
 import { read, type Where } from './run.ts'
@@ -22,7 +23,7 @@ export type ScratchOptions = {
 
 /**
  * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
- * `parent`. The folder bears this process's name, so that one that was killed can be told from one that runs.
+ * `parent`. Since those may be a stranger's, no git in it takes more than its bounds. The folder bears this process's name, so that one that was killed can be told from one that runs.
  */
 export async function openScratch({ parent, borrowed, format, signal, config = '' }: ScratchOptions): Promise<Scratch> {
   await mkdir(parent, { recursive: true })
@@ -33,6 +34,7 @@ export async function openScratch({ parent, borrowed, format, signal, config = '
     cwd: folder,
     env: { ...OWN_CONFIG, GIT_DIR: gitDir, GIT_WORK_TREE: folder },
     ...(signal && { signal }),
+    bounds: QUESTIONS,
   }
   const close = () => rm(folder, { recursive: true, force: true })
   try {

@@ -1,4 +1,5 @@
 /** Trees: read one or all of them, and written from another one and what is different. */
+import { LIMITS, TooLarge } from './bounds.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from './objects.ts'
 import { type Entry, type Format, isOid, type Oid, type Path } from './repository.ts'
 
@@ -94,6 +95,50 @@ export async function listFiles(
     return false
   }
   return { cut: await walk(readTree(objects, treeish), ''), files }
+}
+
+/**
+ * Throws {@link TooLarge} where two trees or commits differ in more than what is looked at. Whatever a stranger's tree
+ * is, this reads each of its folders once at most, and none that both have: only after it may anything walk the
+ * difference, path by path.
+ */
+export async function verifyFewChanges(objects: Objects, from: string, to: string): Promise<void> {
+  const [one, other] = await Promise.all([from, to].map(it => entryAt(objects, it, '')))
+  const count = await countChanges(objects, one, other)
+  if (count <= LIMITS.changes) return
+  const many = Number.isFinite(count) && count < 1e15 ? count.toLocaleString('en') : 'endlessly many'
+  throw new TooLarge(`it differs in ${many} paths, and at most ${LIMITS.changes.toLocaleString('en')} are looked at`)
+}
+
+async function countChanges(objects: Objects, one: Entry, other: Entry): Promise<number> {
+  const known = new Map<string, Promise<number>>()
+  let folders = 0
+  const entriesOf = async (tree: Entry): Promise<TreeEntry[]> => {
+    if (!tree || !isFolder(tree) || tree.oid === emptyTree(objects.repository.format)) return []
+    if (++folders > LIMITS.folders) throw new TooLarge(`it has more than ${LIMITS.folders} folders of its own`)
+    const read = await objects.read(tree.oid, { limit: LIMITS.folder })
+    if (!read) throw new TooLarge(`it has a folder that is not there, ${tree.oid}`)
+    if (!read.bytes) throw new TooLarge(`it has a folder with a list of ${read.size.toLocaleString('en')} bytes`)
+    return parseTree(read.bytes, objects.repository.format)
+  }
+  const look = async (before: Entry, after: Entry, depth: number): Promise<number> => {
+    if (depth > LIMITS.depth) throw new TooLarge(`it has more than ${LIMITS.depth} folders inside of each other`)
+    const [old, young] = await Promise.all([entriesOf(before), entriesOf(after)])
+    const names = new Map<string, [Entry, Entry]>(old.map(entry => [entry.name, [entry, undefined]]))
+    for (const entry of young) names.set(entry.name, [names.get(entry.name)?.[0], entry])
+    const counts = await Promise.all([...names.values()].map(([a, b]) => count(a, b, depth + 1)))
+    return counts.reduce((sum, it) => sum + it, 1)
+  }
+  const count = (before: Entry, after: Entry, depth: number): number | Promise<number> => {
+    if (before?.oid === after?.oid && before?.mode === after?.mode) return 0
+    if (!isFolder(before) && !isFolder(after)) return 1
+    // The same two are counted once, wherever they stand: that is what makes a few trees stand for very many files.
+    const pair = `${before?.oid} ${after?.oid}`
+    const counted = known.get(pair) ?? look(before, after, depth)
+    known.set(pair, counted)
+    return counted
+  }
+  return await count(one, other, 0)
 }
 
 /** What a path shall become: something that is there already, new content, or nothing. */

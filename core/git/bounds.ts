@@ -1,0 +1,35 @@
+/**
+ * How much may be spent on objects of strangers: what an agent committed, what upstream brings. A few kilobytes of them
+ * can stand for more files than there are atoms. All bounds are set here: a {@link Where} with bounds passes them on to
+ * every git that runs there, and what is counted before it is walked is counted against LIMITS.
+ */
+
+/** What one git may take. */
+export type Bounds = {
+  seconds: number
+  /** Bytes of memory that it may write to; what it only maps, such as packs, does not count. */
+  memory: number
+  /** Bytes of what it prints. */
+  output: number
+}
+
+/** For questions about objects. */
+export const QUESTIONS: Bounds = { seconds: 300, memory: 2 * 2 ** 30, output: 256 << 20 }
+/** For fetches and pushes, which are as long as the network is slow; one that stalls is ended by git after a minute. */
+export const TRANSFERS: Bounds = { seconds: 3600, memory: Number.POSITIVE_INFINITY, output: 16 << 20 }
+
+export const LIMITS = {
+  /** Paths in which two trees differ: files, and folders of which only one has anything. */
+  changes: 500_000,
+  /** Folders that are read to count them. */
+  folders: 500_000,
+  /** Folders inside of each other. */
+  depth: 2_000,
+  /** Bytes of one folder's list. */
+  folder: 64 << 20,
+  /** Bytes of a blob that is read whole; a forge takes no larger file. */
+  blob: 100 << 20,
+}
+
+/** Something of a stranger's is larger than what is looked at; the message says what, as the end of a sentence. */
+export class TooLarge extends Error {}

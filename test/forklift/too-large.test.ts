@@ -1,0 +1,103 @@
+/** A few kilobytes of git's objects can stand for more than any machine holds: what is too large is refused, quickly. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { git } from '../support/git.ts'
+import { type Ended, expectExit, makeWorld, type World } from '../support/world.ts'
+
+setDefaultTimeout(120_000)
+
+/** Ten levels of twenty folders that are all the same: 20 to the power of ten files, in ten objects. */
+const BOMB = `
+blob=$(echo boom | git hash-object -w --stdin)
+tree=$(printf '100644 blob %s\\tf\\n' "$blob" | git mktree)
+for level in 1 2 3 4 5 6 7 8 9 10; do
+  tree=$(for at in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do printf '040000 tree %s\\t%s\\n' "$tree" "$at"; done | git mktree)
+done
+bomb=$tree`
+
+/** A commit on the agent's merge whose tree has one more entry, made without an index: none could hold it. */
+const ADD = `
+add() { # NAME, in place of a checkout of it
+  tree=$({ git ls-tree HEAD; printf '040000 tree %s\\t%s\\n' "$bomb" "$1"; } | git mktree)
+  git update-ref refs/heads/main "$(git commit-tree -p HEAD -m 'More files' "$tree")"
+}`
+
+/** Ends with a code, within the time that a look at it may take. */
+async function refused(world: World, code: number): Promise<Ended> {
+  const begun = performance.now()
+  const run = await world.run()
+  expectExit(run, code)
+  expect(run.stdout + run.stderr).not.toMatch(/^\s+at /m)
+  expect(performance.now() - begun).toBeLessThan(60_000)
+  expect(await world.branches()).toEqual([])
+  expect(world.github.pulls).toEqual([])
+  return run
+}
+
+test('an agent’s tree of endlessly many files is refused, and no later run tries it again', async () => {
+  await using world = await makeWorld()
+  await world.agent(`good; ${BOMB}; ${ADD}; add bomb`)
+  const run = await refused(world, 3)
+  expect(run.last).toMatch(/differs in [\d,]+ paths, and at most 500,000 are looked at/)
+  const again = await refused(world, 3)
+  expect(again.last).toContain('This result was refused before')
+  expect(await world.agentRuns()).toBe(1)
+})
+
+test('upstream’s tree of endlessly many files is told before any container', async () => {
+  await using world = await makeWorld()
+  const tip = await world.tip('upstream')
+  const script = `cd "$1"; ${BOMB}
+    tree=$({ git ls-tree ${tip}; printf '040000 tree %s\\tbomb\\n' "$bomb"; } | git mktree)
+    git update-ref refs/heads/main "$(git -c user.name=U -c user.email=u@u commit-tree -p ${tip} -m More "$tree")"`
+  const made = Bun.spawn(['bash', '-euc', script, '-', world.upstream], { stdio: ['ignore', 'ignore', 'inherit'] })
+  expect(await made.exited).toBe(0)
+  const run = await refused(world, 1)
+  expect(run.last).toMatch(/too large to be judged: it differs in [\d,]+ paths/)
+  expect(await world.agentRuns()).toBe(0)
+})
+
+test('folders two thousand deep are refused, and a hundred are not', async () => {
+  const nested = (depth: number) => `good
+    printf 'commit refs/heads/main\nauthor A <a@a> 1 +0000\ncommitter A <a@a> 1 +0000\ndata 4\nDeep\n' >"$state/stream"
+    printf 'from refs/heads/main^0\nM 100644 inline %sf\ndata 4\ndeep\n' "$(printf 'd/%.0s' $(seq ${depth}))" >>"$state/stream"
+    git fast-import --quiet <"$state/stream"`
+  await using fine = await makeWorld()
+  await fine.agent(nested(100))
+  expectExit(await fine.run(), 0)
+  await using world = await makeWorld()
+  await world.agent(nested(2_100))
+  const run = await refused(world, 3)
+  expect(run.last).toContain('more than 2000 folders inside of each other')
+})
+
+test('a file that unpacks to more than is read is refused', async () => {
+  await using world = await makeWorld()
+  await world.agent('good; head -c 105000000 /dev/zero | tr "\\0" x >big; git add big; git commit --quiet -m big')
+  const run = await refused(world, 3)
+  expect(run.last).toContain('big has 105,000,000 bytes, and at most 100 MiB are read')
+})
+
+test('a commit with a thousand parents and a file name of 4,000 bytes are a result like any other', async () => {
+  await using world = await makeWorld()
+  await world.agent(`good
+    parents=$(for at in $(seq 1000); do printf -- '-p %s ' "$(git commit-tree -m "$at" "HEAD^{tree}")"; done)
+    name=$(printf 'n%.0s' $(seq 4000))
+    tree=$({ git ls-tree HEAD; printf '100644 blob %s\\t%s\\n' "$(git rev-parse HEAD:news.txt)" "$name"; } | git mktree)
+    git update-ref refs/heads/main "$(git commit-tree -p HEAD $parents -m 'Many parents' "$tree")"`)
+  expectExit(await world.run(), 0)
+  const { headSha, body } = world.pull
+  expect((await git(world.origin, 'ls-tree', '--name-only', headSha)).split('\n')).toContain('n'.repeat(4000))
+  expect(body.length).toBeLessThan(65_536)
+})
+
+test('a refusal can’t dress up as the host’s full disk', async () => {
+  await using world = await makeWorld()
+  await world.agent(`good
+    printf '[submodule "../No space left on device"]\\n\\tpath = a\\n\\turl = https://example.com/a\\n' >.gitmodules
+    git add .gitmodules; git commit --quiet -m 'Add a submodule'`)
+  const run = await refused(world, 3)
+  expect(run.last).toMatch(/^.*Refused: .*gitmodules/)
+  const again = await refused(world, 3)
+  expect(again.last).toContain('This result was refused before')
+  expect(await world.agentRuns()).toBe(1)
+})
