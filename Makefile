@@ -10,9 +10,11 @@ FORK ?= .
 IMAGE := forklift/kitchen-sink:latest
 BUN_VERSION := 1.4.5
 BIN := $(HOME)/.local/bin
+# Seconds that a server may say nothing before it is asked again, and then given up: about a minute in all.
+PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo image test test-e2e bench check install cron clean bun runtime tools programs
+.PHONY: help run demo image test test-e2e bench check install cron clean bun runtime tools programs jq
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current. Targets:'
@@ -21,7 +23,7 @@ help: ## list these targets
 run: runtime ## bring upstream into the fork in this folder, or in FORK=path; ARGS="--check" and the like
 	@cd -- '$(patsubst ~/%,$(HOME)/%,$(FORK))' && exec '$(HERE)/forklift.ts' $(ARGS)
 
-demo: runtime ## show the whole thing on a made-up fork: needs no docker, no key, no GitHub
+demo: runtime jq ## show the whole thing on a made-up fork: needs no docker, no key, no GitHub
 	@'$(HERE)/test/demo.sh'
 
 image: ## build the container image that the agent works in
@@ -30,7 +32,7 @@ image: ## build the container image that the agent works in
 	  | { sha256sum 2>/dev/null || shasum -a 256; } | cut -d ' ' -f 1) && \
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
-test: tools ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
+test: tools jq ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
 	@cd -- '$(HERE)' && bun test --parallel --timeout 60000 $(ARGS)
 	@echo 'Left out: the tests on a real Docker Engine (make test-e2e).'
 
@@ -64,22 +66,62 @@ clean: ## remove what these targets installed in this folder (runs in ~/.local/s
 
 # What the targets above need.
 
+# A shell function: patiently DOING COMMAND... says nothing but that it is still at it, every five seconds, and what the
+# command said where it fails (not the stack below an error of npm's). It answers as the command does.
+define define-patiently
+patiently() {
+  local doing=$$1 said status=0 clock
+  shift
+  (while sleep 5 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do echo "Still $$doing, after $$SECONDS seconds"; done) &
+  clock=$$!
+  said=$$("$$@" 2>&1 </dev/null) || status=$$?
+  { kill "$$clock" && wait "$$clock"; } 2>/dev/null || true
+  ((status == 0)) || sed -E '/^(npm error)? *$$/d; /^npm error +at /d' <<<"$$said" | sed -n 1,20p
+  return "$$status"
+}
+endef
+bun runtime tools programs jq: export PATIENTLY = $(define-patiently)
+
+CHECK_NETWORK := check the network and the proxy (npm config get registry, npm config get proxy, HTTPS_PROXY)
+
+install-packages = eval "$$PATIENTLY"; \
+	  { patiently 'installing packages' env BUN_CONFIG_HTTP_IDLE_TIMEOUT=$(PATIENCE) BUN_CONFIG_HTTP_RETRY_COUNT=1 \
+	    bun install --frozen-lockfile $(1) \
+	  || { echo 'Bun could not install the packages: if it was the network, $(CHECK_NETWORK), and run this again.'; exit 1; }; }
+
 bun:
-	@command -v bun >/dev/null || { echo 'Installing Bun $(BUN_VERSION) into .tools'; \
+	@bun --version >/dev/null 2>&1 || { echo 'Installing Bun $(BUN_VERSION) into .tools'; \
 	  command -v npm >/dev/null || { echo 'Bun is missing, and so is npm to install it: see https://bun.sh'; exit 1; }; \
-	  npm install --silent --no-save --prefix '$(HERE)/.tools' bun@$(BUN_VERSION); }
+	  eval "$$PATIENTLY"; { patiently 'installing Bun' npm install --loglevel=error --no-save --prefix '$(HERE)/.tools' \
+	      --no-audit --no-fund --no-update-notifier \
+	      --fetch-timeout=$(PATIENCE)000 --fetch-retries=2 --fetch-retry-mintimeout=2000 --fetch-retry-maxtimeout=5000 \
+	      bun@$(BUN_VERSION) && bun --version >/dev/null; } \
+	  || { echo 'npm could not install Bun: $(CHECK_NETWORK), or install Bun $(BUN_VERSION) by hand from https://bun.sh, and run this again.'; exit 1; }; }
 
 # A mark says what was installed, and by being older than the lock file, that it is out of date.
 runtime: bun
-	@cd -- '$(HERE)' && [[ node_modules/.to-run -nt bun.lock ]] || { bun install --silent --frozen-lockfile --production \
+	@cd -- '$(HERE)' && [[ node_modules/.to-run -nt bun.lock ]] || { $(call install-packages,--production) \
 	  && rm -f node_modules/.to-test && touch node_modules/.to-run; }
 
 tools: bun
-	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { bun install --silent --frozen-lockfile \
+	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \
 	  && touch node_modules/.to-run node_modules/.to-test; }
 
 # For the checks, and for the one test that needs the real git-lfs.
-programs:
-	@for tool in shellcheck shfmt git-lfs; do command -v $$tool >/dev/null && continue; \
-	  { [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; } || { echo "$$tool is missing: install it with your package manager"; exit 1; }; \
-	  echo "Installing $$tool"; apt-get update -qq; apt-get install -y -qq --no-install-recommends $$tool >/dev/null; done
+programs: jq
+	@$(call install-programs,shellcheck shfmt git-lfs)
+
+# The harness reads and writes JSON by it. It is in the image; the demo and the tests run the harness outside of that.
+jq:
+	@$(call install-programs,jq)
+
+# apt-get asks a server that says nothing six times, for three lists of what it has: so it gets half the time.
+install-programs = eval "$$PATIENTLY"; \
+	get() { local silent=$$((($(PATIENCE) + 1) / 2)); DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=0 \
+	  -o Acquire::http::Timeout=$$silent -o Acquire::https::Timeout=$$silent "$$@"; }; \
+	get_program() { get update; get install -y --no-install-recommends "$$1"; }; \
+	for tool in $(1); do command -v $$tool >/dev/null && continue; \
+	  { [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; } \
+	  || { echo "$$tool is missing: install it with your package manager (apt-get install $$tool, for example), and run this again."; exit 1; }; \
+	  echo "Installing $$tool"; patiently "installing $$tool" get_program $$tool \
+	  || { echo "apt-get could not install $$tool: check the network and apt's proxy (apt-config dump Acquire), or install it by hand, and run this again."; exit 1; }; done

@@ -238,17 +238,24 @@ function theUrls(configured: string | undefined, verbose: string, name: RemoteNa
   )
 }
 
+/**
+ * Where no engine answers, the clients of Docker 20.10 fail on any format that names what an engine alone knows, and
+ * those from 23 to 28.0 end with 0 as if one had; both keep the reason in ServerErrors. Later ones fail, and say it.
+ */
+const ENGINE = '{{range .ServerErrors}}{{println .}}{{else}}{{json .SecurityOptions}}{{end}}'
+
 async function verifyEngine(signal: AbortSignal): Promise<void> {
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
-  const info = await sh`docker info --format ${'{{json .SecurityOptions}}'}`
+  const info = await sh`docker info --format ${ENGINE}`
   if (info.exitCode === 127) throw new Failure('docker is not installed: install Docker Engine or Docker Desktop.')
-  if (/permission denied/i.test(info.stderr)) {
+  const answers = info.exitCode === 0 && /^(\[|null)/.test(info.stdout)
+  // A warning, of an unreadable configuration for example, is not what went wrong.
+  const reason = (info.exitCode === 0 ? info.stdout : info.stderr).replace(/^warning:.*$/gim, '')
+  if (!answers && /permission denied/i.test(reason)) {
     throw new Failure('The docker engine does not let you in: add yourself to the group docker and log in again.')
   }
-  if (info.exitCode !== 0)
-    throw new Failure(
-      `The docker engine does not answer (${firstLine(info.stderr)}): start it, or correct DOCKER_HOST.`,
-    )
+  if (!answers)
+    throw new Failure(`The docker engine does not answer (${firstLine(reason)}): start it, or correct DOCKER_HOST.`)
   if (!/name=(rootless|userns)/.test(info.stdout)) return
   throw new Failure('This docker engine maps user ids (rootless or userns-remap): use one that does not.')
 }

@@ -71,8 +71,8 @@ say() { printf '%s\n' "$*" | record; }
 # Everything shown passes here: into the log, and to whoever watches, without control characters.
 record() { printable | tee -a "$logs/harness.log"; }
 
-# The second half are the same controls as UTF-8 spells them (U+0080 to U+009F).
-printable() { LC_ALL=C tr -d '\000-\010\013-\037\177' | LC_ALL=C sed $'s/\302[\200-\237]//g'; }
+# The second half are the same controls as UTF-8 spells them (U+0080 to U+009F), until taking one out makes no other.
+printable() { LC_ALL=C tr -d '\000-\010\013-\037\177' | LC_ALL=C sed -e :again -e $'s/\302[\200-\237]//g' -e 't again'; }
 
 die() {
   say "harness: $*"
@@ -116,7 +116,7 @@ check_settings() {
   done
   [[ -n ${OPENCODE_BASE_URL:-} || $OPENCODE_MODEL != */* || $OPENCODE_MODEL == opencode/* ]] \
     || die "OPENCODE_MODEL names the provider ${OPENCODE_MODEL%%/*}: without OPENCODE_BASE_URL there is OpenCode's own alone, opencode/${OPENCODE_MODEL##*/}"
-  command -v opencode >/dev/null || die 'opencode is not on PATH'
+  for name in opencode jq; do command -v "$name" >/dev/null || die "$name is not on PATH"; done
 }
 
 # Git and the agent get an identity of nobody's, a home of this run, and no configuration of the machine's user.
@@ -291,19 +291,38 @@ write_instructions() {
 # Project configuration stays off: with it the repository under merge would rule its agent. No calls home, no
 # questions (a rule that asks ends a run without a terminal), no snapshots, no language servers.
 configure_opencode() {
-  local provider
   if [[ -n ${OPENCODE_BASE_URL:-} ]]; then
     model_id=forklift/$OPENCODE_MODEL
-    provider='"forklift":{"npm":"@ai-sdk/openai-compatible","name":"Forklift","options":{"baseURL":"%s","apiKey":"{env:OPENCODE_API_KEY}"},"models":{"%s":{"tool_call":true,"limit":{"context":128000,"output":16384}}}}'
-    # shellcheck disable=SC2059 # the format is the line above
-    printf -v provider "$provider" "${FORKLIFT_PROXY:-$OPENCODE_BASE_URL}" "$OPENCODE_MODEL"
   else
     model_id=opencode/${OPENCODE_MODEL#opencode/}
-    provider='"opencode":{"options":{"apiKey":"{env:OPENCODE_API_KEY}"'
-    [[ -z ${FORKLIFT_PROXY:-} ]] || provider+=",\"baseURL\":\"$FORKLIFT_PROXY\""
-    provider+='}}'
   fi
-  export OPENCODE_CONFIG_CONTENT="{\"provider\":{$provider},\"permission\":\"allow\",\"autoupdate\":false,\"share\":\"disabled\",\"snapshot\":false,\"lsp\":false,\"formatter\":false}"
+  OPENCODE_CONFIG_CONTENT=$(
+    jq --null-input --compact-output --arg model "$OPENCODE_MODEL" \
+      --arg endpoint "${OPENCODE_BASE_URL:-}" --arg proxy "${FORKLIFT_PROXY:-}" '
+      {apiKey: "{env:OPENCODE_API_KEY}"} as $key
+      | [$proxy, $endpoint | select(. != "") | {baseURL: .}][0] as $address
+      | {
+          provider: (
+            if $endpoint == "" then
+              {opencode: {options: ($key + $address)}}
+            else
+              {forklift: {
+                npm: "@ai-sdk/openai-compatible",
+                name: "Forklift",
+                options: ($key + $address),
+                models: {($model): {tool_call: true, limit: {context: 128000, output: 16384}}}
+              }}
+            end
+          ),
+          permission: "allow",
+          autoupdate: false,
+          share: "disabled",
+          snapshot: false,
+          lsp: false,
+          formatter: false
+        }'
+  )
+  export OPENCODE_CONFIG_CONTENT
   export OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_PURE=1 OPENCODE_DB=:memory:
   export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
   export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_SHARE=1
@@ -339,45 +358,61 @@ run_agent() {
   say "The agent ended after $((SECONDS - begun)) s with exit code $agent_status"
 }
 
-# OpenCode writes one JSON object a line, its type first: no text inside can look like the start of a line.
-events_of() { LC_ALL=C grep "^{\"type\":\"$1\"" "$events" || true; }
+# --- what OpenCode reported --------------------------------------------------
+
+readonly most_bytes=$((64 << 20)) most_lines=100000 longest_line=$((4 << 20))
+
+# from_events PROGRAM: a program of jq over `event`, every object that OpenCode reported, one a line; `words(KEYS)` is the
+# string found there, unless it is none or empty.
+#
+# The file belongs to the agent, who may have left anything there. So it is read from its end within bounds of bytes,
+# lines and bytes a line, without NULs; a line that is no JSON loses no other, and no ~/.jq of the agent's is read.
+from_events() {
+  # shellcheck disable=SC2016 # the names with a dollar sign are jq's
+  local definitions='
+    def event: inputs | fromjson? | objects;
+    def words($keys): (try getpath($keys) catch null) | strings | select(. != "");'
+  [[ -f $events && ! -L $events ]] || return 0
+  { tail -c "$most_bytes" -- "$events" | head -c "$most_bytes" || true; } \
+    | LC_ALL=C tr -d '\000' | LC_ALL=C cut -b "1-$longest_line" | tail -n "$most_lines" \
+    | HOME=/nonexistent jq --null-input --raw-input --raw-output "$definitions $1"
+}
 
 # Exit code 0 alone says nothing: a cut answer, a refused question and an empty reply all end with it.
 why_agent_failed() {
-  local error
-  error=$(events_of error | tail -n 1)
+  local error reason
+  error=$(from_events 'last(event | select(.type == "error")) | objects | .error
+    | [words(["data", "message"]), words(["message"]), words(["name"]), tojson][0][0:500]')
+  reason=$(from_events 'last(event | select(.type == "step_finish")) | objects | words(["part", "reason"])')
   if [[ -n $error ]]; then
-    printf 'OpenCode reported an error: %.500b' "$(json_string message <<<"$error")"
+    echo "OpenCode reported an error: $error"
   elif ((agent_status != 0)); then
     echo "OpenCode ended with exit code $agent_status"
-  elif [[ $(events_of step_finish | tail -n 1) != *'"reason":"stop"'* ]]; then
+  elif [[ $reason != stop ]]; then
     echo "OpenCode's last answer was not finished"
   fi
 }
 
-# --- what is left behind ----------------------------------------------------
-
-# The last string of that name, its escapes left to printf %b, which knows all of JSON's but \".
-json_string() {
-  local field='^.*"'$1'":"(([^"\\]|\\.)*)".*$'
-  LC_ALL=C sed -n -E "/$field/"'{ s//\1/; s/\\"/\\0042/g; p; }'
-}
-
-# The text events hold what the agent said; of its tools, the name and what they were given.
+# What the agent said; of its tools, the name and what they were given.
 write_transcript() {
-  local line
-  while IFS= read -r line; do
-    case $line in
-      '{"type":"text"'*) printf '\n%b\n' "$(json_string text <<<"$line")" ;;
-      '{"type":"tool_use"'*)
-        printf '\n[%s] %.2000s\n' "$(json_string tool <<<"$line")" "$(sed -E 's/^.*"input":(\{.*)$/\1/; s/,"output":".*$//' <<<"$line")"
-        ;;
-      '{"type":"error"'*) printf '\nError: %.2000s\n' "$line" ;;
-    esac
-  done <"$events" | printable >"$logs/transcript.txt"
+  from_events '
+    event
+    | if .type == "text" then
+        words(["part", "text"]) | "\n" + .
+      elif .type == "tool_use" then
+        "\n[\([words(["part", "tool"]), "?"][0][0:100])] \((try .part.state.input catch null) | tojson[0:2000])"
+      elif .type == "error" then
+        "\nError: \(tojson[0:2000])"
+      else
+        empty
+      end' | printable >"$logs/transcript.txt" || say "The transcript could not be made; see $events"
 }
 
-last_words() { printf '%b' "$(events_of text | tail -n 1 | json_string text)" | printable | tail -n 40; }
+last_words() {
+  from_events 'last(event | select(.type == "text") | words(["part", "text"])) | strings | .[-8000:]' | printable | tail -n 40
+}
+
+# --- what is left behind ----------------------------------------------------
 
 # STUCK.md counts when it is neither the fork's nor upstream's own file of that name, in the tree or committed.
 agent_is_stuck() {

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { commit, git, gitWith, tryGit } from '../support/git.ts'
 import { makeWorld, PROJECT, until, type World } from '../support/world.ts'
+import { FILE, reduced, written } from './describe-github.ts'
 import { serveGit } from './git-http.ts'
 
 setDefaultTimeout(60_000)
@@ -69,11 +70,22 @@ test('what GitHub does not describe is a violation', async () => {
   await ask(world, '/repos/me/fork/pulls?status=open')
   await ask(world, '/repos/me/fork/pulls', { method: 'POST', body: JSON.stringify({ title: 1, head: 'x' }) })
   await ask(world, '/repos/me/fork/nosuch')
+  await ask(world, '/repos/me/fork/commits/main/pulls')
   const complaint = await world[Symbol.asyncDispose]().catch(String)
   expect(complaint).toContain('unknown query parameter status')
   expect(complaint).toContain('body.base is missing')
   expect(complaint).toContain('body.title is no string')
-  expect(complaint).toContain('no such request')
+  for (const path of ['nosuch', 'commits/main/pulls'])
+    expect(complaint).toMatch(
+      new RegExp(`${path}: .* no such request: .* test/doubles/describe-github.ts and run that`),
+    )
+})
+
+test('the description of GitHub is what its script writes: nothing added by hand, nothing changed', async () => {
+  const text = await Bun.file(FILE).text()
+  const file = JSON.parse(text)
+  expect(written(reduced(file), file.source.licence)).toBe(text)
+  expect(file.source.licence).toContain('MIT License')
 })
 
 test('a long list comes in pages that lead to each other', async () => {

@@ -15,7 +15,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { contains, git, gitWith, tipOf, tryGit } from '../support/git.ts'
-import { Description, type Json, type JsonObject, type Operation } from './openapi.ts'
+import { Description, type Json, type JsonObject, type Operation, REMEDY } from './openapi.ts'
 
 export type RepositorySettings = {
   archived?: boolean
@@ -281,7 +281,7 @@ export class GitHub implements AsyncDisposable {
     const body = text ? (JSON.parse(text) as Json) : undefined
     const operation = this.description.find(method, path)
     const told = `${method} ${path}${url.search}`
-    if (!operation) this.violations.push(`${told}: GitHub's description has no such request`)
+    if (!operation) this.violations.push(`${told}: github-api.json describes no such request: ${REMEDY}`)
     else
       for (const fault of this.description.faultsOfRequest(operation, url.searchParams, body))
         this.violations.push(`${told}: ${fault}`)

@@ -1,28 +1,32 @@
 /**
- * GitHub's own description of its API, as a judge of what is asked and answered. Only JSON Schema as that document
- * uses it (OpenAPI 3.0) is understood.
+ * GitHub's own description of its API, as a judge of what is asked and answered: of it, github-api.json has what is
+ * needed here (see describe-github.ts). Only JSON Schema as that document uses it (OpenAPI 3.0) is understood.
  */
 import { join } from 'node:path'
 
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 export type JsonObject = { [name: string]: Json }
 
-const DESCRIPTION = join(import.meta.dir, '../../node_modules/@octokit/openapi/generated/api.github.com.json')
+const DESCRIPTION = join(import.meta.dir, 'github-api.json')
 
 export const isObject = (value: Json | undefined): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
-const list = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : [])
-const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
+export const list = (value: Json | undefined): Json[] => (Array.isArray(value) ? value : [])
+export const object = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
+
+/** What a reference within a document points at: `#/components/schemas/commit`. */
+export function valueAt(root: JsonObject, reference: string): Json | undefined {
+  let target: Json | undefined = root
+  for (const part of reference.slice(2).split('/')) target = object(target)[part.replaceAll('~1', '/')]
+  return target
+}
 
 let description: Promise<JsonObject> | undefined
-/** Read once a process: 13 MB, some 60 ms. What lies outside the repositories' and the user's paths is let go. */
-const load = async (): Promise<JsonObject> => {
-  const whole = object(JSON.parse(await Bun.file(DESCRIPTION).text()) as Json)
-  const paths = Object.entries(object(whole.paths)).filter(([path]) =>
-    /^\/(repos\/\{owner\}\/\{repo\}|user$)/.test(path),
-  )
-  return { paths: Object.fromEntries(paths), components: object(whole.components) }
-}
+/** Read once a process. */
+const load = async (): Promise<JsonObject> => object(JSON.parse(await Bun.file(DESCRIPTION).text()) as Json)
+
+/** What to do about a request or an example that is not in the file. */
+export const REMEDY = 'if GitHub has it, name it in test/doubles/describe-github.ts and run that'
 
 export type Operation = { template: string; operation: JsonObject; variables: Record<string, string> }
 
@@ -37,15 +41,11 @@ export class Description {
   /** Follows a reference, if it is one. */
   resolve(value: Json | undefined): JsonObject {
     let current = object(value)
-    while (typeof current.$ref === 'string') {
-      let target: Json | undefined = this.root
-      for (const part of current.$ref.slice(2).split('/')) target = object(target)[part.replaceAll('~1', '/')]
-      current = object(target)
-    }
+    while (typeof current.$ref === 'string') current = object(valueAt(this.root, current.$ref))
     return current
   }
 
-  /** The operation that a request means; undefined where GitHub has none. A branch's name may hold slashes. */
+  /** The operation that a request means; undefined where none is described. A branch's name may hold slashes. */
   find(method: string, path: string): Operation | undefined {
     const candidates = Object.keys(object(this.root.paths)).sort((a, b) => variablesIn(a) - variablesIn(b))
     for (const template of candidates) {
@@ -57,7 +57,8 @@ export class Description {
       const operation = object(object(this.root.paths)[template])[method.toLowerCase()]
       if (found && isObject(operation)) {
         const variables = names.map((name, at) => [name, decodeURIComponent(found[at + 1] ?? '')] as const)
-        return { template, operation, variables: Object.fromEntries(variables) }
+        // What the file has by name alone, it does not describe.
+        return operation.responses ? { template, operation, variables: Object.fromEntries(variables) } : undefined
       }
     }
     return undefined
@@ -106,7 +107,7 @@ export class Description {
   /** The example that GitHub gives for an answer, to be filled with what is true here. */
   example(name: string): JsonObject {
     const example = this.resolve(object(object(this.root.components).examples)[name]).value
-    if (example === undefined) throw new Error(`GitHub's description has no example ${name}`)
+    if (example === undefined) throw new Error(`There is no example ${name}: ${REMEDY}`)
     return structuredClone(Array.isArray(example) ? object(example[0]) : object(example))
   }
 

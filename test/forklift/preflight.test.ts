@@ -93,9 +93,15 @@ test('docker is not installed', async () => {
   )
 })
 
+const NO_ENGINE =
+  /The docker engine does not answer \(Cannot connect to the Docker daemon at unix:\/\/\S+ Is the docker daemon running\?\): start it/
+
 test.each([
-  ['the docker engine does not answer', 'down', /docker.*(start|running)/i],
-  ['the docker engine is not ours to use', 'denied', /docker.*(group|permission|may)/i],
+  ['the docker engine does not answer', 'down', NO_ENGINE],
+  ['the docker engine does not answer a client of Docker 23', 'down-23', NO_ENGINE],
+  ['the docker engine does not answer a client of Docker 20.10', 'down-20', NO_ENGINE],
+  ['the docker engine is not ours to use', 'denied', /docker.*group/i],
+  ['the docker engine is not ours to use with a client of Docker 20.10', 'denied-20', /docker.*group/i],
   ['a rootless docker engine', 'rootless', /rootless/i],
   ['a docker engine that maps users', 'userns', /userns|uid|users/i],
   ['the image is missing', 'no-image', /make image/],
@@ -103,6 +109,13 @@ test.each([
   await using world = await makeWorld()
   expect(await stopped(world, { env: { FORKLIFT_TEST_FAULT: fault } })).toMatch(sentence)
   expect((await world.calls()).some(call => call.includes('pull'))).toBe(false)
+})
+
+test('a warning of docker is not taken for the reason', async () => {
+  await using world = await makeWorld()
+  const warning = 'WARNING: Error loading config file: open /home/me/.docker/config.json: permission denied'
+  await world.tool('docker', `echo '${warning}' >&2; echo null; echo 'Cannot connect to the daemon' >&2; exit 1`)
+  expect(await stopped(world)).toContain('does not answer (Cannot connect to the daemon)')
 })
 
 test('no token for GitHub', async () => {

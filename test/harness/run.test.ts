@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathWithout } from '../support/path.ts'
 import { clean, conflict, git, isMerged, type Scene as Repository, setScene } from './scene.ts'
 
 const harness = join(import.meta.dir, '../../harness/run.sh')
@@ -21,6 +22,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 type Scene = Repository & {
   env?: Record<string, string>
   agent?: string // shell, run as `opencode run …`, in the workspace
+  addresses?: number // KiB of address space that a process may have
 }
 
 const resolve = "printf 'hello, both\\n' >greeting.txt; git commit -qam 'Merge upstream; tests: none found'"
@@ -62,7 +64,11 @@ function prepare(scene: Scene) {
 
 async function run(scene: Scene, whileRunning?: (run: { pid: number; mark: string; folder: string }) => Promise<void>) {
   const place = prepare(scene)
-  const process = Bun.spawn([harness, place.workspace, place.state], {
+  const command = [harness, place.workspace, place.state]
+  // Of the harness and all that it starts, each.
+  const bounded = scene.addresses ? ['bash', '-c', `ulimit -v ${scene.addresses} && exec "$@"`, 'bash'] : []
+  const began = performance.now()
+  const process = Bun.spawn([...bounded, ...command], {
     cwd: place.folder,
     env: place.env,
     stdout: 'pipe',
@@ -80,6 +86,7 @@ async function run(scene: Scene, whileRunning?: (run: { pid: number; mark: strin
     code,
     output,
     errors,
+    took: (performance.now() - began) / 1000,
     merged: isMerged(place.workspace, place.branch, place.upstream),
     agentRan: existsSync(place.mark),
     log: () => place.read('state/logs/harness.log'),
@@ -342,6 +349,106 @@ describe('an agent that failed ends with 5', () => {
   })
 })
 
+describe('events that no OpenCode wrote', () => {
+  // The file that the harness reads is the agent's standard output.
+  const file = 'events=$(readlink /proc/$$/fd/1)'
+
+  test('lose no others: broken lines, NULs, other types, nesting without end', async () => {
+    const broken = [
+      `printf '{"type":"text","part":{"text":"half a line\\n'`,
+      `printf '\\000\\000{"type":"text","part":{"text":"after NULs"}}\\n'`,
+      `printf '{"type":"text","part":{"text":"caf\\351"}}\\n'`,
+      `printf '5\\n[]\\nnull\\n\\n"text"\\n{} {}\\n'`,
+      `printf '{"type":"%s","part":%s}\\n' text '"x"' text '{"text":7}' text null tool_use 3 step_finish '[]' tool_use '{"tool":{}}'`,
+      `printf '{"type":["error"]}\\n{"part":{"text":"first the part"},"type":"text"}\\n'`,
+      `printf '%0100000d\\n' 0 | tr 0 '['`,
+      sayDone,
+      `printf '{"type":"text","part":{"text":"no line end'`,
+    ]
+    const result = await run({ ...clean, agent: broken.join('\n') })
+    expect(result.code).toBe(0)
+    expect(result.read('state/logs/transcript.txt')).toBe(
+      ['after NULs', 'caf\ufffd', '[?] null', '[?] null', 'first the part', 'All done.']
+        .map(it => `\n${it}\n`)
+        .join(''),
+    )
+  })
+
+  test('are text, whatever printf would make of it', async () => {
+    const text = 'Line "two" %s %b \\c \\n \\101 \\u0042 C:\\new $(touch x) `touch y` \u{1f600} é'
+    const event = JSON.stringify({ type: 'text', part: { text } })
+    const asAscii = JSON.stringify({ type: 'text', part: { text: 'A' } }).replace('"A"', '"\\u0041\\ud83d\\ude00"')
+    const result = await run({ ...clean, agent: `cat <<'END'\n${event}\n${asAscii}\nEND\n${sayDone}` })
+    expect(result.read('state/logs/transcript.txt')).toBe(`\n${text}\n\nA\u{1f600}\n\nAll done.\n`)
+  })
+
+  test('are read within bounds of memory and time: lines without an end, lines without number, a file without size', async () => {
+    const floods = {
+      'one line': `head -c 200000000 /dev/zero | tr '\\0' x; echo`,
+      'many lines': `yes '{}' | head -c 200000000; echo`,
+      'one text': `printf '{"type":"text","part":{"text":"'; head -c 100000000 /dev/zero | tr '\\0' x; printf '"}}\\n'`,
+      'a hole': `${file}; truncate -s 8G "$events"; exec >>"$events"; echo`,
+    }
+    for (const [name, flood] of Object.entries(floods)) {
+      // A gigabyte of addresses is what a process may have that reads all this.
+      const result = await run({ ...clean, agent: `${flood}; ${sayDone}`, addresses: 1 << 20 })
+      expect([name, result.code]).toEqual([name, 0])
+      const [, seconds] = /ended after (\d+) s/.exec(result.log()) ?? []
+      expect(result.took - Number(seconds)).toBeLessThan(8)
+      expect(result.read('state/logs/transcript.txt')).toBe('\nAll done.\n')
+      rmSync(result.folder, { recursive: true })
+    }
+  }, 120_000)
+
+  test('may be gone, or be no file: the agent failed, and nothing waits', async () => {
+    for (const deed of ['rm "$events"', 'rm "$events"; mkfifo "$events"', 'ln -sf /dev/zero "$events"']) {
+      const result = await run({ ...clean, agent: `${file}; ${sayDone}; ${deed}` })
+      expect(result.code).toBe(5)
+      expect(result.log()).toContain("OpenCode's last answer was not finished")
+    }
+  })
+
+  test('are read without the definitions that the agent left for jq', async () => {
+    const agent = `echo 'def fromjson: error; def objects: empty; def event: empty;' >"$HOME/.jq"; ${sayDone}`
+    const result = await run({ ...clean, agent })
+    expect(result.code).toBe(0)
+    expect(result.read('state/logs/transcript.txt')).toBe('\nAll done.\n')
+  })
+
+  test('may be an error of any shape, which is shown in part', async () => {
+    const shapes: [unknown, string][] = [
+      [{ data: { message: 'x'.repeat(100_000) } }, `: ${'x'.repeat(500)} (model`],
+      [{ name: 'UnknownError', data: { message: '' } }, ': UnknownError (model'],
+      [{ data: 'text', message: 'Out of words \u001b[2J' }, ': Out of words [2J (model'],
+      ['a string', ': "a string" (model'],
+      [null, ': null (model'],
+      [[{ deep: [1] }], ': [{"deep":[1]}] (model'],
+    ]
+    for (const [error, shown] of shapes) {
+      const result = await run({
+        ...clean,
+        agent: `cat <<'END'\n${JSON.stringify({ error, type: 'error' })}\nEND\n${sayDone}`,
+      })
+      expect(result.code).toBe(5)
+      expect(result.log()).toContain(`OpenCode reported an error${shown}`)
+    }
+  })
+
+  test('show no control characters, however they are spelled', async () => {
+    const sneaky = `\\u001b[31m \\u009b2J \\u00c2\\u009b \\u0000 \\b\\f\\r \u009b2J`
+    const result = await run({
+      ...conflict,
+      seconds: 4,
+      forkContext: Buffer.concat([Buffer.from([0xc2, 0xc2, 0x9b, 0x9b]), Buffer.from('2J and more\n')]),
+      agent: `cat <<'END'\n{"type":"text","part":{"text":"red ${sneaky} alert"}}\n{"type":"error","error":"${sneaky}"}\nEND\nsleep 60`,
+    })
+    const shown = [result.output, result.log(), result.stuck() ?? '', result.read('state/instructions.txt')]
+    shown.push(result.read('state/logs/transcript.txt'))
+    expect(result.stuck()).toContain('> red [31m')
+    expect([...shown.join('')].filter(isControl)).toEqual([])
+  })
+})
+
 describe('fails closed on', () => {
   const id = '0'.repeat(40)
   const good = `branch=main\nupstream_branch=main\nstart=${id}\nupstream=${id}\nseconds=60\n`
@@ -361,6 +468,15 @@ describe('fails closed on', () => {
       expect(result.agentRan).toBe(false)
     })
   }
+
+  test('no jq', async () => {
+    const bin = await pathWithout(join(mkdtempSync(join(root, 'path-')), 'bin'), ['jq', 'opencode'])
+    writeFileSync(join(bin, 'opencode'), standIn(sayDone), { mode: 0o755 })
+    const result = await run({ ...clean, env: { PATH: bin } })
+    expect(result.code).toBe(5)
+    expect(result.output).toContain('harness: jq is not on PATH')
+    expect(result.agentRan).toBe(false)
+  })
 
   test('settings with characters that no setting has', async () => {
     const settings: [string, string][] = [

@@ -12,7 +12,7 @@ export type Scene = {
   branch?: string
   upstreamBranch?: string
   seconds?: number
-  forkContext?: string
+  forkContext?: string | Buffer
   /** In place of the right one. */
   runFile?: string
   /** Lines after the right ones. */
