@@ -55,7 +55,7 @@ function parsePerson(line: string, encoding: string | undefined): Person {
   const bytes = Buffer.from(who, 'latin1')
   const [nameText, emailText] = [name, email].map(it => textOf(Buffer.from(it, 'latin1'), encoding))
   const person = { name: nameText ?? '', email: emailText ?? '', date: { seconds: Number(seconds), zone } }
-  return bytes.equals(Buffer.from(`${person.name} <${person.email}>`)) ? person : { ...person, bytes }
+  return bytes.equals(whoIs(person)) ? person : { ...person, bytes }
 }
 
 /** A commit's bytes as text, by the character set that it names; latin1, where they are not in that. */
@@ -121,14 +121,17 @@ export function bytesOf(
   return Buffer.concat(parts.map(part => Buffer.from(part as string)))
 }
 
-/** What git takes out of names, since it would end them. */
-const CRUD = /[<>\n\0]/g
+/** What a name or email can't have in it, since it would end there; spaces around them are not part of them. */
+const ENDS = /[<>\n\0]/g
+const whoIs = ({ name, email }: Person): Buffer =>
+  Buffer.from(`${name.replace(ENDS, '').trim()} <${email.replace(ENDS, '').trim()}>`)
 
 /** A person as a commit has it: `Name <email> seconds zone`. */
-export function lineOf({ name, email, bytes, date = now() }: Person): Buffer {
+export function lineOf(person: Person): Buffer {
+  const { bytes, date = now() } = person
   if (!/^[+-]\d{4}$/.test(date.zone) || !Number.isSafeInteger(date.seconds))
     throw new Error(`${date.seconds} ${date.zone} is no date of git's`)
-  const who = bytes ?? Buffer.from(`${name.replace(CRUD, '').trim()} <${email.replace(CRUD, '').trim()}>`)
+  const who = bytes ?? whoIs(person)
   if (!/^[^\n\0<>]*<[^\n\0<>]*>$/.test(who.toString('latin1'))) throw new Error('A name or email has odd bytes')
   return Buffer.concat([who, Buffer.from(` ${date.seconds} ${date.zone}`)])
 }

@@ -1,5 +1,5 @@
 /** Refs: listed, resolved, and moved together or not at all. */
-import { isRefName, type ObjectName, type Objects } from './objects.ts'
+import { isRefName, type ObjectName, type Objects, openObjects } from './objects.ts'
 import { asText, isOid, noOid, type Oid, type Repository } from './repository.ts'
 import { GitError, read, run } from './run.ts'
 
@@ -15,15 +15,38 @@ export type Ref = {
   peeled?: Oid
 }
 
-/** All refs below some prefixes (`refs/heads/`, `refs/tags/v1`; whole folders or names), by name. Broken ones are left out. */
+/** All refs below some prefixes (`refs/heads/`, `refs/tags/v1`; whole folders or names), by name. */
 export async function listRefs(repository: Repository, prefixes: readonly string[] = ['refs/']): Promise<Ref[]> {
-  const format = '%(refname)%00%(objectname)%00%(symref)%00%(*objectname)'
-  const { stdout } = await run(repository, ['for-each-ref', `--format=${format}`, '--', ...prefixes.map(asText)])
+  const list = ['for-each-ref', '--format=%(refname)%00%(objectname)%00%(symref)', ...prefixes.map(asText)]
+  const [{ stdout }, peeled] = await Promise.all([run(repository, list), peeledTags(repository)])
   const lines = stdout.toString('latin1').split('\n')
   return lines.filter(Boolean).map(line => {
-    const [name = '', oid = '', symbolic, peeled] = line.split('\0')
-    return { name, oid, ...(symbolic && { symbolic }), ...(peeled && { peeled }) }
+    const [name = '', oid = '', symbolic] = line.split('\0')
+    const target = peeled.get(name)
+    return { name, oid, ...(symbolic && { symbolic }), ...(target && { peeled: target }) }
   })
+}
+
+/**
+ * What tag objects stand for, by the name of the tag. Git has it in its list of packed refs, for which for-each-ref would
+ * open every object.
+ */
+async function peeledTags(repository: Repository): Promise<Map<RefName, Oid>> {
+  const { code, stdout } = await run(repository, ['show-ref', '--dereference'], { ok: [0, 1, 128] })
+  const lines = stdout.toString('latin1').matchAll(/^([0-9a-f]+) (.*)\^\{\}$/gm)
+  const told = Array.from(lines, ([, oid = '', name = '']) => [name, oid] as const)
+  // One ref whose object is missing ends it, and what comes after that is not told.
+  return new Map(code === 128 ? await peeledOneByOne(repository) : told)
+}
+
+async function peeledOneByOne(repository: Repository): Promise<(readonly [RefName, Oid])[]> {
+  const { stdout } = await run(repository, ['for-each-ref', '--format=%(refname)', 'refs/tags/'])
+  await using objects = openObjects(repository)
+  const names = stdout.toString('latin1').split('\n').filter(Boolean)
+  const both = names.map(name => Promise.all([name, objects.info(name), objects.info(`${name}^{}`)]))
+  return (await Promise.all(both)).flatMap(([name, tag, target]) =>
+    target && tag?.type === 'tag' ? [[name, target.oid] as const] : [],
+  )
 }
 
 /** The commit that a ref or HEAD stands for, or that a tag names; undefined where there is none, as before a first commit. */

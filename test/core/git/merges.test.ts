@@ -1,56 +1,244 @@
-/** The repository of our own that verdicts are made in. */
+/** Git's own merges: by the attributes of one side, with any base, and many of them at a time. */
 import { expect, test } from 'bun:test'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mergeTrees } from '../../../core/git/merges.ts'
-import { openScratch } from '../../../core/git/scratch.ts'
-import { commit, git } from '../../support/git.ts'
+import { writeObjects } from '../../../core/git/objects.ts'
+import type { Format } from '../../../core/git/repository.ts'
+import { openRepository } from '../../../core/git/repository.ts'
+import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
+import { treeBytes } from '../../../core/git/trees.ts'
+import { commit, type Files, git, PLAIN, tryGit } from '../../support/git.ts'
+import { bytesFrom, makePlace, type Place } from '../../support/repository.ts'
+
+type Scene = Place & { scratch: Scratch }
+
+async function makeScene(format: Format = 'sha1'): Promise<Scene> {
+  const place = await makePlace(format)
+  const scratch = await openScratch({
+    parent: join(place.folder, 'state'),
+    borrowed: [place.repository.objects],
+    format,
+  })
+  return { ...place, scratch }
+}
+
+/** Lines of which the first or the last may differ, so that two changes are clean as text. */
+const lines = (first: string, last: string) => [first, ...'abcdefgh', last, ''].join('\n')
+
+/** Two commits on a common one. */
+async function sides({ path }: Place, base: Files, ours: Files, theirs: Files) {
+  const root = await commit(path, 'main', base)
+  await git(path, 'branch', '--force', 'other', root)
+  return { root, ours: await commit(path, 'main', ours), theirs: await commit(path, 'other', theirs) }
+}
+
+const show = (scene: Scene, tree: string, path: string) =>
+  git(scene.scratch.cwd, '--git-dir', scene.scratch.gitDir, 'cat-file', 'blob', `${tree}:${path}`)
 
 test('the attributes of one commit do not count for the next one', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'forklift-scratch-'))
-  await git(folder, 'init', '--quiet', '--bare', '--initial-branch=main')
-  const root = await commit(folder, 'main', { list: 'a\n', '.gitattributes': 'list merge=union\n' })
-  await git(folder, 'branch', 'other', root)
-  const theirs = await commit(folder, 'other', { list: 'a\ntheirs\n' })
-  const ours = await commit(folder, 'main', { list: 'a\nours\n' })
-  const without = await commit(folder, 'main', { '.gitattributes': null })
-  const scratch = await openScratch({
-    parent: join(folder, 'state'),
-    borrowed: [join(folder, 'objects')],
-    format: 'sha1',
-  })
-  try {
-    expect((await mergeTrees(scratch, ours, theirs)).stages).toEqual([])
-    expect((await mergeTrees(scratch, without, theirs)).stages).toHaveLength(3)
-  } finally {
-    await scratch[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
-  }
+  await using scene = await makeScene()
+  const attributes = { '.gitattributes': 'list merge=union\n' }
+  const { ours, theirs } = await sides(
+    scene,
+    { list: 'a\n', ...attributes },
+    { list: 'a\nours\n' },
+    { list: 'a\ntheirs\n' },
+  )
+  const without = await commit(scene.path, 'main', { '.gitattributes': null })
+  expect((await mergeTrees(scene.scratch, ours, theirs)).stages).toEqual([])
+  expect((await mergeTrees(scene.scratch, without, theirs)).stages).toHaveLength(3)
 })
 
 test('a merge that is clean as text is a conflict where an attribute says so', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'forklift-scratch-'))
-  await git(folder, 'init', '--quiet', '--bare', '--initial-branch=main')
-  const lines = (first: string, last: string) => [first, ...'abcdefgh', last].join('\n')
+  await using scene = await makeScene()
   // A folder whose name looks like an option is in nobody's way.
   const attributes = { '.gitattributes': 'lock -merge\n', '-x/.gitattributes': '*.txt -merge\n' }
   const files = (text: string) => ({ lock: text, '-x/a.txt': text })
-  const root = await commit(folder, 'main', { ...files(lines('1', '9')), ...attributes })
-  await git(folder, 'branch', 'other', root)
-  const theirs = await commit(folder, 'other', files(lines('1', 'theirs')))
-  const ours = await commit(folder, 'main', files(lines('ours', '9')))
-  const scratch = await openScratch({
-    parent: join(folder, 'state'),
-    borrowed: [join(folder, 'objects')],
-    format: 'sha1',
-  })
-  try {
-    const { conflicts } = await mergeTrees(scratch, ours, theirs)
-    expect(new Set(conflicts.flatMap(({ paths }) => paths))).toEqual(new Set(['lock', '-x/a.txt']))
-    expect((await mergeTrees(scratch, theirs, ours)).stages).toHaveLength(6)
-  } finally {
-    await scratch[Symbol.asyncDispose]()
-    await rm(folder, { recursive: true, force: true })
+  const both = [files(lines('ours', '9')), files(lines('1', 'theirs'))] as const
+  const { ours, theirs } = await sides(scene, { ...files(lines('1', '9')), ...attributes }, ...both)
+  const { conflicts } = await mergeTrees(scene.scratch, ours, theirs)
+  expect(new Set(conflicts.flatMap(({ paths }) => paths))).toEqual(new Set(['lock', '-x/a.txt']))
+  expect((await mergeTrees(scene.scratch, theirs, ours)).stages).toHaveLength(6)
+})
+
+test('many merges at a time come out as each alone, whatever their attributes', async () => {
+  await using scene = await makeScene()
+  const { ours: plain, theirs } = await sides(
+    scene,
+    { list: 'a\n', 'in/list': 'a\n' },
+    { list: 'a\nours\n', 'in/list': 'a\nours\n' },
+    { list: 'a\ntheirs\n', 'in/list': 'a\ntheirs\n' },
+  )
+  const kinds = [
+    'list merge=union\n',
+    '/list merge=union\n',
+    'in/* merge=union\n',
+    'list -merge\n',
+    '# nothing\n',
+    '* merge=ours\n',
+  ]
+  const tips = [plain]
+  for (const kind of kinds) tips.push(await commit(scene.path, 'main', { '.gitattributes': kind }))
+  tips.push(await commit(scene.path, 'main', { '.gitattributes': null, 'in/.gitattributes': 'list merge=union\n' }))
+  const alone: unknown[] = []
+  for (const tip of tips) alone.push(await mergeTrees(scene.scratch, tip, theirs))
+  expect(new Set(alone.map(it => JSON.stringify(it))).size).toBeGreaterThan(4)
+  const all = Array.from({ length: 3 * tips.length }, (_, at) =>
+    mergeTrees(scene.scratch, tips[at % tips.length] ?? '', theirs),
+  )
+  for (const [at, merge] of (await Promise.all(all)).entries())
+    expect(merge).toEqual(alone[at % tips.length] as typeof merge)
+  expect(await readdir(scene.scratch.cwd)).toEqual(['.git'])
+})
+
+test('what lies in a checkout does not count, only what the commit has', async () => {
+  await using place = await makePlace()
+  const { ours, theirs } = await sides(place, { list: 'a\n' }, { list: 'a\nours\n' }, { list: 'a\ntheirs\n' })
+  const checkout = join(place.folder, 'checkout')
+  await git(place.folder, 'clone', '--quiet', place.path, checkout)
+  await Bun.write(join(checkout, '.gitattributes'), '* merge=union\n')
+  const temporary = join(place.folder, 'temporary')
+  await mkdir(temporary)
+  const repository = { ...(await openRepository(checkout, { env: PLAIN })), temporary }
+  expect((await mergeTrees(repository, ours, theirs)).stages).toHaveLength(3)
+  // Nor is anything left in it, or beside it.
+  expect((await git(checkout, 'status', '--porcelain')).trim()).toBe('?? .gitattributes')
+  expect(await readdir(temporary)).toEqual([])
+})
+
+test('a bare repository of the user’s merges by attributes, too', async () => {
+  await using place = await makePlace()
+  const { ours, theirs } = await sides(
+    place,
+    { list: 'a\n', '.gitattributes': 'list merge=union\n' },
+    { list: 'a\nours\n' },
+    { list: 'a\ntheirs\n' },
+  )
+  expect((await mergeTrees(place.repository, ours, theirs)).stages).toEqual([])
+})
+
+test('attributes in folders that no checkout has lead nowhere', async () => {
+  await using scene = await makeScene()
+  const { scratch } = scene
+  const make = async (text: string, parents: string[]) => {
+    const [file = '', evil = ''] = await writeObjects(
+      scratch,
+      [text, 'f -merge\n'].map(it => ({ type: 'blob', bytes: Buffer.from(it) })),
+    )
+    const entries = [
+      { mode: '100644', name: '.gitattributes', oid: evil },
+      { mode: '100644', name: 'f', oid: file },
+    ]
+    const [inner = ''] = await writeObjects(scratch, [{ type: 'tree', bytes: treeBytes(entries) }])
+    const [top = ''] = await writeObjects(scratch, [
+      { type: 'tree', bytes: treeBytes([{ mode: '040000', name: '..', oid: inner }]) },
+    ])
+    return await git(
+      scratch.cwd,
+      '--git-dir',
+      scratch.gitDir,
+      '-c',
+      'user.name=A',
+      '-c',
+      'user.email=a@b',
+      'commit-tree',
+      top,
+      '-m',
+      'x',
+      ...parents.flatMap(it => ['-p', it]),
+    )
   }
+  const root = await make(lines('1', '9'), [])
+  const merge = mergeTrees(scratch, await make(lines('ours', '9'), [root]), await make(lines('1', 'theirs'), [root]))
+  await merge.catch(() => undefined)
+  expect(await readdir(scratch.cwd)).toEqual(['.git'])
+})
+
+test('with a base of its own, a merge is a cherry-pick', async () => {
+  await using scene = await makeScene()
+  const { ours, theirs } = await sides(
+    scene,
+    { list: lines('1', '9') },
+    { list: lines('ours', '9') },
+    { list: lines('1', 'two') },
+  )
+  const picked = await commit(scene.path, 'other', { new: 'file\n' })
+  const merge = await mergeTrees(scene.scratch, ours, picked, { base: theirs })
+  expect(merge.stages).toEqual([])
+  // Only what that commit changed came over.
+  expect(await show(scene, merge.tree, 'list')).toBe(lines('ours', '9').trim())
+  expect(await show(scene, merge.tree, 'new')).toBe('file')
+  expect(await mergeTrees(scene.scratch, ours, picked, { base: theirs })).toEqual(merge)
+  // Trees will do, and sides without a common ancestor, or that are the same.
+  const tree = (oid: string) => git(scene.path, 'rev-parse', `${oid}^{tree}`)
+  const byTrees = await mergeTrees(scene.scratch, await tree(ours), await tree(picked), { base: await tree(theirs) })
+  expect(byTrees).toEqual(merge)
+  expect((await mergeTrees(scene.scratch, ours, ours, { base: theirs })).tree).toBe(await tree(ours))
+  const [zero, two] = [
+    await commit(scene.path, 'x', { list: lines('0', '9') }),
+    await commit(scene.path, 'x', { list: lines('2', '9') }),
+  ]
+  const clash = await mergeTrees(scene.scratch, ours, two, { base: zero })
+  expect(clash.conflicts.map(({ kind }) => kind)).toEqual(['contents'])
+})
+
+test('conflicts are told with their stages, and renames followed', async () => {
+  await using scene = await makeScene()
+  const { ours, theirs } = await sides(
+    scene,
+    { both: 'a\n', gone: lines('1', '9'), 'caf\u00e9 "x"\n': 'a\n' },
+    { both: 'b\n', gone: null, moved: lines('1', '9'), 'caf\u00e9 "x"\n': 'b\n' },
+    { both: 'c\n', gone: lines('1', 'theirs'), 'caf\u00e9 "x"\n': 'c\n' },
+  )
+  const { tree, stages, conflicts } = await mergeTrees(scene.scratch, ours, theirs)
+  expect(await show(scene, tree, 'moved')).toBe(lines('1', 'theirs').trim())
+  const odd = 'caf\xc3\xa9 "x"\n'
+  expect(stages.map(({ path, stage }) => `${stage} ${path}`)).toEqual([
+    ...['1 both', '2 both', '3 both'],
+    ...[`1 ${odd}`, `2 ${odd}`, `3 ${odd}`],
+  ])
+  expect(conflicts).toEqual([
+    { kind: 'contents', paths: ['both'] },
+    { kind: 'contents', paths: [odd] },
+  ])
+})
+
+test('histories that crossed are merged as git merges them', async () => {
+  await using scene = await makeScene()
+  const { ours, theirs } = await sides(
+    scene,
+    { a: lines('1', '9') },
+    { a: lines('ours', '9') },
+    { a: lines('1', 'theirs') },
+  )
+  const both = { a: lines('ours', 'theirs') }
+  const left = await commit(scene.path, 'left', both, { parents: [ours, theirs] })
+  const right = await commit(scene.path, 'right', { ...both, b: 'x' }, { parents: [theirs, ours] })
+  const expected = await git(scene.path, 'merge-tree', '--write-tree', left, right)
+  expect(await mergeTrees(scene.scratch, left, right)).toEqual({ tree: expected, stages: [], conflicts: [] })
+})
+
+test('commits without a common ancestor, and what is no commit, are errors', async () => {
+  await using scene = await makeScene()
+  const [one, other] = [await commit(scene.path, 'main', { a: '1' }), await commit(scene.path, 'other', { a: '2' })]
+  await expect(mergeTrees(scene.scratch, one, other)).rejects.toThrow('unrelated')
+  await expect(mergeTrees(scene.scratch, one, '1'.repeat(40))).rejects.toThrow()
+  await expect(mergeTrees(scene.scratch, one, await git(scene.path, 'rev-parse', 'main:a'))).rejects.toThrow()
+  expect((await tryGit(scene.path, ['count-objects'])).stdout).not.toBe('')
+})
+
+test('sha256 commits are merged, with a base of their own or without', async () => {
+  await using scene = await makeScene('sha256')
+  const { root, ours, theirs } = await sides(
+    scene,
+    { list: lines('1', '9') },
+    { list: lines('ours', '9') },
+    { list: lines('1', 'theirs') },
+  )
+  const merge = await mergeTrees(scene.scratch, ours, theirs)
+  expect(
+    await bytesFrom(scene.scratch.cwd, '--git-dir', scene.scratch.gitDir, 'cat-file', 'blob', `${merge.tree}:list`),
+  ).toBe(lines('ours', 'theirs'))
+  expect(await mergeTrees(scene.scratch, ours, theirs, { base: root })).toEqual(merge)
 })

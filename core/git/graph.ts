@@ -1,0 +1,238 @@
+/** Which commit has which parents, for very many commits: a few dozen bytes each, and git's own orders of them. */
+import type { Format, Oid } from './repository.ts'
+
+/** A commit's number in a {@link Graph}: from 0 on, in the order in which they were first heard of. */
+export type Node = number
+
+const ONE = 48
+const SPACE = 32
+const LINE_END = 10
+
+/**
+ * Commits, their parents and the time they were committed. A parent is known by name before its own line has come: it
+ * has a number then, and is not yet there ({@link has}).
+ */
+export class Graph {
+  readonly #bytes: number
+  #ids: Uint8Array
+  #times: Float64Array
+  /** Where a commit's parents begin in #edges, and where they end; -1 for one that is not there yet. */
+  #from: Int32Array
+  #to: Int32Array
+  #edges: Int32Array
+  /** Numbers by the first bytes of the id; -1 is free. */
+  #table: Int32Array
+  #nodes = 0
+  #edgeCount = 0
+  readonly #id: Uint8Array
+  #rest: Uint8Array = new Uint8Array()
+
+  constructor(format: Format) {
+    this.#bytes = format === 'sha1' ? 20 : 32
+    const room = 1024
+    this.#ids = new Uint8Array(room * this.#bytes)
+    this.#times = new Float64Array(room)
+    this.#from = new Int32Array(room).fill(-1)
+    this.#to = new Int32Array(room).fill(-1)
+    this.#edges = new Int32Array(room * 2)
+    this.#table = new Int32Array(room * 4).fill(-1)
+    this.#id = new Uint8Array(this.#bytes)
+  }
+
+  /** How many numbers there are. */
+  get size(): number {
+    return this.#nodes
+  }
+
+  /** Whether a commit's own line has come. */
+  has(node: Node): boolean {
+    return (this.#from[node] ?? -1) >= 0
+  }
+
+  timeOf(node: Node): number {
+    return this.#times[node] ?? 0
+  }
+
+  oidOf(node: Node): Oid {
+    return Buffer.from(this.#ids.buffer, this.#ids.byteOffset + node * this.#bytes, this.#bytes).toString('hex')
+  }
+
+  find(oid: Oid): Node | undefined {
+    if (oid.length !== this.#bytes * 2) return undefined
+    this.#id.set(Buffer.from(oid, 'hex'))
+    const node = this.#table[this.#slot()] ?? -1
+    return node < 0 ? undefined : node
+  }
+
+  parentsOf(node: Node): Int32Array {
+    return this.#edges.subarray(this.#from[node], Math.max(this.#to[node] ?? 0, this.#from[node] ?? 0))
+  }
+
+  /**
+   * Takes what `git rev-list --timestamp --parents` writes, in pieces of any size: `TIME ID PARENT…`, a line each.
+   * Appends the numbers of the commits to `listed`, in git's order.
+   */
+  take(piece: Uint8Array): Node[] {
+    let bytes = piece
+    if (this.#rest.length > 0) bytes = Buffer.concat([this.#rest, piece])
+    const listed: Node[] = []
+    const digits = this.#bytes * 2
+    let at = 0
+    for (;;) {
+      const end = bytes.indexOf(LINE_END, at)
+      if (end < 0) break
+      let time = 0
+      for (; bytes[at] !== SPACE && at < end; at++) time = time * 10 + (bytes[at] ?? 0) - ONE
+      const node = this.#number(bytes, ++at)
+      this.#times[node] = time
+      const first = this.#edgeCount
+      for (at += digits; at < end; at += digits) this.#addEdge(this.#number(bytes, ++at))
+      this.#from[node] = first
+      this.#to[node] = this.#edgeCount
+      listed.push(node)
+      at = end + 1
+    }
+    this.#rest = bytes.slice(at)
+    return listed
+  }
+
+  /** The number of the id whose digits begin there, a new one where it has none. */
+  #number(bytes: Uint8Array, at: number): Node {
+    for (let byte = 0; byte < this.#bytes; byte++) {
+      const place = at + 2 * byte
+      this.#id[byte] = (digit(bytes[place] as number) << 4) | digit(bytes[place + 1] as number)
+    }
+    const slot = this.#slot()
+    const known = this.#table[slot] ?? -1
+    if (known >= 0) return known
+    const node = this.#nodes++
+    if (node >= this.#times.length) this.#grow()
+    this.#ids.set(this.#id, node * this.#bytes)
+    // Growing has moved it.
+    this.#table[this.#slot()] = node
+    return node
+  }
+
+  /** Where the id is in the table, or the free place for it. */
+  #slot(): number {
+    const id = this.#id
+    const mask = this.#table.length - 1
+    let slot =
+      (((id[0] as number) << 24) | ((id[1] as number) << 16) | ((id[2] as number) << 8) | (id[3] as number)) & mask
+    for (; ; slot = (slot + 1) & mask) {
+      const node = this.#table[slot] ?? -1
+      if (node < 0 || this.#isAt(node)) return slot
+    }
+  }
+
+  #isAt(node: Node): boolean {
+    const start = node * this.#bytes
+    for (let byte = 0; byte < this.#bytes; byte++) if (this.#ids[start + byte] !== this.#id[byte]) return false
+    return true
+  }
+
+  #addEdge(to: Node): void {
+    if (this.#edgeCount >= this.#edges.length) this.#edges = grown(this.#edges, new Int32Array(this.#edges.length * 2))
+    this.#edges[this.#edgeCount++] = to
+  }
+
+  #grow(): void {
+    const room = this.#times.length * 2
+    const sought = this.#id.slice()
+    this.#ids = grown(this.#ids, new Uint8Array(room * this.#bytes))
+    this.#times = grown(this.#times, new Float64Array(room))
+    this.#from = grown(this.#from, new Int32Array(room).fill(-1))
+    this.#to = grown(this.#to, new Int32Array(room).fill(-1))
+    this.#table = new Int32Array(room * 4).fill(-1)
+    for (let node = 0; node < room / 2; node++) {
+      this.#id.set(this.#ids.subarray(node * this.#bytes, (node + 1) * this.#bytes))
+      this.#table[this.#slot()] = node
+    }
+    this.#id.set(sought)
+  }
+}
+
+const digit = (code: number): number => (code < 58 ? code - 48 : code - 87)
+
+function grown<A extends Uint8Array | Int32Array | Float64Array>(old: A, larger: A): A {
+  larger.set(old)
+  return larger
+}
+
+/** All commits that some reach, newest first, as `git rev-list` lists them: by the time they were committed. */
+export function byDate(graph: Graph, tips: readonly Node[]): Node[] {
+  const seen = new Uint8Array(graph.size)
+  const sorted: Node[] = []
+  // A heap: the newest on top, and of several that are as new the one that was met first.
+  const heap: Node[] = []
+  const met = new Int32Array(graph.size)
+  let count = 0
+  const isBefore = (a: Node, b: Node) => {
+    const difference = graph.timeOf(a) - graph.timeOf(b)
+    return difference === 0 ? (met[a] ?? 0) < (met[b] ?? 0) : difference > 0
+  }
+  const push = (node: Node): void => {
+    if (seen[node] || !graph.has(node)) return
+    seen[node] = 1
+    met[node] = count++
+    let at = heap.length
+    heap.push(node)
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      if (!isBefore(node, heap[above] as Node)) break
+      heap[at] = heap[above] as Node
+      at = above
+    }
+    heap[at] = node
+  }
+  const pop = (): Node => {
+    const top = heap[0] as Node
+    const last = heap.pop() as Node
+    if (heap.length === 0) return top
+    let at = 0
+    for (;;) {
+      let below = at * 2 + 1
+      if (below >= heap.length) break
+      if (below + 1 < heap.length && isBefore(heap[below + 1] as Node, heap[below] as Node)) below++
+      if (!isBefore(heap[below] as Node, last)) break
+      heap[at] = heap[below] as Node
+      at = below
+    }
+    heap[at] = last
+    return top
+  }
+  for (const tip of tips) push(tip)
+  while (heap.length > 0) {
+    const node = pop()
+    sorted.push(node)
+    for (const parent of graph.parentsOf(node)) push(parent)
+  }
+  return sorted
+}
+
+/**
+ * The commits of a list as `git rev-list --topo-order` has them: none before all of its children, and lines of
+ * development not mixed. Where the list is only the beginning of a longer one, the order ends where what is missing
+ * would come in.
+ */
+export function byTopology(graph: Graph, list: readonly Node[], isWhole: boolean): Int32Array {
+  // One more than the children that have not come yet, for those that are in the list.
+  const waits = new Int32Array(graph.size)
+  for (const node of list) waits[node] = 1
+  for (const node of list) for (const parent of graph.parentsOf(node)) if (waits[parent]) waits[parent]++
+  const stack = list.filter(node => waits[node] === 1).reverse()
+  const order = new Int32Array(list.length)
+  let count = 0
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    order[count++] = node
+    waits[node] = 0
+    for (const parent of graph.parentsOf(node)) {
+      if (!isWhole && !graph.has(parent)) return order.subarray(0, count)
+      const left = waits[parent] ?? 0
+      if (left === 0) continue
+      waits[parent] = left - 1
+      if (left === 2) stack.push(parent)
+    }
+  }
+  return order.subarray(0, count)
+}

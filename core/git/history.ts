@@ -1,0 +1,291 @@
+/** History for a graph and for a path: which commits there are, in which order, and what only reflogs still know. */
+import type { ChildProcess } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Commit, type Person, parseCommit, textOf } from './commits.ts'
+import { byDate, byTopology, Graph, type Node } from './graph.ts'
+import type { Objects } from './objects.ts'
+import { asText, fields, isOid, type Oid, type Path, type Repository } from './repository.ts'
+import { end, GitError, run, start } from './run.ts'
+
+/** A commit as a graph shows it. `committed` is in seconds since 1970. */
+export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number; subject: string }
+
+/**
+ * All commits that some tips reach, in git's topological order, held in memory without their texts: some hundred bytes
+ * each at most. The first rows are there long before all are loaded.
+ *
+ * What is given before `complete` is exact unless a commit claims to be older than its parents: then a window that is
+ * asked for again may differ.
+ */
+export class History implements AsyncDisposable {
+  readonly #graph: Graph
+  /** As git lists them: by date. */
+  #listed: Node[] = []
+  #order: Int32Array = new Int32Array()
+  #places: Int32Array | undefined
+  #tips: readonly Oid[]
+  #isComplete = false
+  #waiting: (() => void)[] = []
+  readonly #children = new Set<ChildProcess>()
+  /** Gives the number of commits when all are loaded; throws {@link GitError} where git can't read them. */
+  complete: Promise<number>
+
+  constructor(
+    readonly objects: Objects,
+    tips: readonly Oid[],
+  ) {
+    this.#graph = new Graph(objects.repository.format)
+    this.#tips = tips
+    this.complete = this.#loadAll(tips)
+    // Who asks for a window is told.
+    this.complete.catch(() => undefined)
+  }
+
+  /** The rows from one place to another, without that; fewer where the history ends. */
+  async window(from: number, to: number): Promise<Row[]> {
+    await this.#settle(to)
+    const nodes = this.#order.slice(Math.max(from, 0), Math.max(to, 0))
+    return await describe(
+      this.objects,
+      Array.from(nodes, node => this.#graph.oidOf(node)),
+    )
+  }
+
+  /** The same without texts: which commits, and what their parents are. It takes no git. */
+  async shape(from: number, to: number): Promise<{ oid: Oid; parents: Oid[] }[]> {
+    await this.#settle(to)
+    const nodes = this.#order.slice(Math.max(from, 0), Math.max(to, 0))
+    return Array.from(nodes, node => ({
+      oid: this.#graph.oidOf(node),
+      parents: Array.from(this.#graph.parentsOf(node), parent => this.#graph.oidOf(parent)),
+    }))
+  }
+
+  /** The place of a commit, when all are loaded; undefined where no tip reaches it. */
+  async placeOf(oid: Oid): Promise<number | undefined> {
+    await this.complete
+    this.#places ??= this.#placesOf(this.#order)
+    const node = this.#graph.find(oid)
+    const place = node === undefined ? -1 : (this.#places[node] ?? -1)
+    return place < 0 ? undefined : place
+  }
+
+  /** Follows the tips to where they are now: only commits that are new are asked for. Gives the number of commits. */
+  async move(tips: readonly Oid[]): Promise<number> {
+    const before = this.complete
+    this.complete = (async () => {
+      await before
+      const known = new Set(this.#tips)
+      const added = tips.filter(tip => !known.has(tip))
+      if (added.length > 0)
+        await this.#load([...added, ...this.#tips.map(tip => `^${tip}`)], ['--ignore-missing'], () => {})
+      // Tips may be tags, whose commits only git knows: what is listed says it as well.
+      const commits = await Promise.all(tips.map(tip => this.objects.info(`${tip}^{commit}`)))
+      const nodes = commits.map(it => it && this.#graph.find(it.oid)).filter(node => node !== undefined)
+      this.#tips = tips
+      this.#listed = byDate(this.#graph, nodes)
+      this.#order = byTopology(this.#graph, this.#listed, true)
+      this.#places = undefined
+      return this.#order.length
+    })()
+    this.complete.catch(() => undefined)
+    return await this.complete
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const gone = [...this.#children].map(child => new Promise(resolve => child.once('close', resolve)))
+    for (const child of this.#children) end(child, 'SIGKILL')
+    await Promise.all(gone)
+  }
+
+  #placesOf(order: Int32Array): Int32Array {
+    const places = new Int32Array(this.#graph.size).fill(-1)
+    for (const [place, node] of order.entries()) places[node] = place
+    return places
+  }
+
+  async #loadAll(tips: readonly Oid[]): Promise<number> {
+    try {
+      let looked = 0
+      if (tips.length > 0)
+        await this.#load(tips, [], nodes => {
+          for (const node of nodes) this.#listed.push(node)
+          // Each look takes as long as what is there: so only when that has doubled.
+          if (this.#waiting.length === 0 || this.#listed.length < Math.max(2 * looked, 256)) return
+          looked = this.#listed.length
+          this.#order = byTopology(this.#graph, this.#listed, false)
+          this.#wake()
+        })
+      this.#order = byTopology(this.#graph, this.#listed, true)
+      return this.#order.length
+    } finally {
+      this.#isComplete = true
+      this.#wake()
+    }
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  async #settle(to: number): Promise<void> {
+    while (!this.#isComplete && this.#order.length < to) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    if (this.#order.length < to) await this.complete
+  }
+
+  /** Runs `git rev-list` and hands over the commits as they come. */
+  async #load(revisions: readonly string[], flags: string[], take: (nodes: Node[]) => void): Promise<void> {
+    const { repository } = this.objects
+    for (const tip of revisions)
+      if (!isOid(repository.format, tip.replace(/^\^/, '')))
+        throw new Error(`${JSON.stringify(tip)} is no full object id`)
+    repository.signal?.throwIfAborted()
+    // Not a piece for every line: that would take longer than git itself.
+    const buffered = { GIT_FLUSH: '0' }
+    const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
+    const interrupt = () => end(child, 'SIGKILL')
+    repository.signal?.addEventListener('abort', interrupt, { once: true })
+    this.#children.add(child)
+    try {
+      let stderr = ''
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        stderr = (stderr + text).slice(-65_536)
+      })
+      child.stdout?.on('data', (piece: Buffer) => take(this.#graph.take(piece)))
+      child.stdin?.end(`${revisions.join('\n')}\n`)
+      const code = await new Promise<number | undefined>((resolve, reject) => {
+        child.on('error', reject)
+        child.on('close', status => resolve(status ?? undefined))
+      })
+      repository.signal?.throwIfAborted()
+      if (code !== 0) throw new GitError('rev-list', code, stderr, '')
+    } finally {
+      this.#children.delete(child)
+      repository.signal?.removeEventListener('abort', interrupt)
+    }
+  }
+}
+
+/** Begins to load the history of some commits (or tags of commits); to be closed. */
+export const openHistory = (objects: Objects, tips: readonly Oid[]): History => new History(objects, tips)
+
+/** What a graph shows of some commits, in their order; those that are not there are left out. */
+export async function describe(objects: Objects, oids: readonly Oid[]): Promise<Row[]> {
+  const read = await Promise.all(oids.map(oid => objects.read(oid, { limit: 16 << 20 })))
+  return read.flatMap(object => {
+    if (!object?.bytes || object.type !== 'commit') return []
+    const commit = parseCommit(object.bytes)
+    const committed = commit.committer.date?.seconds ?? 0
+    return [{ oid: object.oid, parents: commit.parents, author: commit.author, committed, subject: subjectOf(commit) }]
+  })
+}
+
+/** The first paragraph of a commit's message, on one line. */
+export function subjectOf({ message, encoding }: Pick<Commit, 'message' | 'encoding'>): string {
+  const [paragraph = ''] = textOf(message, encoding)
+    .replace(/^\s*\n/, '')
+    .split(/\n[^\S\n]*\n/)
+  return paragraph.trim().replace(/\s*\n\s*/g, ' ')
+}
+
+/** A commit that touched a path, and the path's name there, which another commit may have changed. */
+export type Touch = { oid: Oid; path: Path }
+
+export type TouchingOptions = {
+  /** At most so many, after so many others. */
+  count: number
+  after?: number
+  /** Go on where the file had another name. For a single file only. */
+  follow?: boolean
+}
+
+/** The commits in a history that touched a file or a folder, newest first, and whether there are `more`. */
+export async function touching(
+  repository: Repository,
+  tip: Oid,
+  path: Path,
+  { count, after = 0, follow = false }: TouchingOptions,
+): Promise<{ touches: Touch[]; more: boolean }> {
+  if (!isOid(repository.format, tip)) throw new Error(`${JSON.stringify(tip)} is no full object id`)
+  const range = ['-n', String(count + 1), `--skip=${after}`]
+  const names = follow ? ['--follow', '--name-only'] : ['--no-patch']
+  const text = asText(path)
+  // An argument is text: other bytes go another way, where a line end would end them.
+  const isText = Buffer.from(text).toString('latin1') === path
+  if (!isText && path.includes('\n')) throw new Error('Git can not be asked for a path with a line end and odd bytes')
+  const args = ['log', '-z', '--format=%H', ...names, ...range, ...(isText ? [tip, '--', text] : ['--stdin'])]
+  const { stdout } = await run(repository, args, {
+    env: { GIT_LITERAL_PATHSPECS: '1' },
+    ...(!isText && { input: Buffer.from(`${tip}\n--\n${path}\n`, 'latin1') }),
+  })
+  const words = fields(stdout)
+  const touches: Touch[] = []
+  for (const word of words) {
+    const last = touches.at(-1)
+    if (isOid(repository.format, word)) touches.push({ oid: word, path })
+    else if (last) last.path = word.replace(/^\n/, '')
+  }
+  return { touches: touches.slice(0, count), more: touches.length > count }
+}
+
+/** A commit that no ref reaches any more, and the newest line of a reflog that names it. */
+export type Forgotten = { oid: Oid; ref: string; seconds: number; message: string }
+
+/**
+ * The commits named in the reflogs of all worktrees, refs and the stash that no ref and no HEAD reaches, newest first.
+ * Their ancestors are not listed. `isReached` spares git the search where a {@link History} of all refs is at hand.
+ */
+export async function onlyInReflogs(objects: Objects, isReached?: (oid: Oid) => boolean): Promise<Forgotten[]> {
+  const { repository } = objects
+  const named = await readReflogs(repository)
+  const candidates = isReached ? [...named.keys()].filter(oid => !isReached(oid)) : [...named.keys()]
+  if (candidates.length === 0) return []
+  const infos = await Promise.all(candidates.map(oid => objects.info(oid)))
+  const there = candidates.filter((_, at) => infos[at]?.type === 'commit')
+  const lost = isReached ? there : await unreached(repository, there)
+  return lost.flatMap(oid => named.get(oid) ?? []).sort((a, b) => b.seconds - a.seconds)
+}
+
+async function unreached(repository: Repository, oids: readonly Oid[]): Promise<Oid[]> {
+  if (oids.length === 0) return []
+  const input = oids.map(oid => `${oid}\n`).join('')
+  const { stdout } = await run(repository, ['rev-list', '--stdin', '--not', '--all'], { input })
+  const found = new Set(stdout.toString().split('\n'))
+  return oids.filter(oid => found.has(oid))
+}
+
+/** The newest line for each id in any reflog. Read from the files: git takes longer for it than for all else. */
+async function readReflogs({ commonDir, format }: Repository): Promise<Map<Oid, Forgotten>> {
+  const found = new Map<Oid, Forgotten>()
+  const worktrees = await namesIn(join(commonDir, 'worktrees'))
+  for (const place of ['', ...worktrees.map(name => `worktrees/${name}/`)]) {
+    for (const ref of await filesBelow(join(commonDir, place, 'logs'), '')) {
+      const text = (await readFile(join(commonDir, place, 'logs', ref))).toString('latin1')
+      for (const line of text.split('\n')) {
+        const [, old = '', now = '', seconds = '', message = ''] =
+          /^([0-9a-f]+) ([0-9a-f]+) [^\t]*> (\d+) [+-]\d+(?:\t(.*))?$/.exec(line) ?? []
+        for (const oid of [old, now]) {
+          const isNewest = Number(seconds) >= (found.get(oid)?.seconds ?? -1)
+          if (!isNewest || !isOid(format, oid) || /^0+$/.test(oid)) continue
+          found.set(oid, { oid, ref: place + ref, seconds: Number(seconds), message: asText(message) })
+        }
+      }
+    }
+  }
+  return found
+}
+
+const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => [])
+
+async function filesBelow(folder: string, prefix: string): Promise<string[]> {
+  const entries = await readdir(join(folder, prefix), { withFileTypes: true }).catch(() => [])
+  const found = await Promise.all(
+    entries.map(async entry => {
+      const name = prefix + entry.name
+      if (entry.isDirectory()) return await filesBelow(folder, `${name}/`)
+      return entry.isFile() ? [name] : []
+    }),
+  )
+  return found.flat()
+}

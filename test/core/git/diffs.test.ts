@@ -1,0 +1,40 @@
+/** What differs between two trees, with names of any bytes and a bound on the text. */
+import { expect, test } from 'bun:test'
+import { changesIn, diffTrees, patchOf } from '../../../core/git/diffs.ts'
+import { type Change, writeTree } from '../../../core/git/trees.ts'
+import { makePlace, type Place } from '../../support/repository.ts'
+
+const text = (words: string): Change => ({ mode: '100644', bytes: Buffer.from(words, 'latin1') })
+const write = (place: Place, changes: Record<string, Change>) =>
+  writeTree(place.objects, undefined, new Map(Object.entries(changes)))
+
+test('each path comes with what stood there before and after, whatever bytes it has', async () => {
+  await using place = await makePlace()
+  const odd = 'bytes\xff\n"\t'
+  const from = await write(place, { [odd]: text('1'), gone: text('2'), same: text('3') })
+  const to = await write(place, {
+    [odd]: text('4'),
+    same: text('3'),
+    'new/one': { mode: '120000', bytes: Buffer.from('same') },
+  })
+  const changes = [...changesIn(await diffTrees(place.repository, from, to))]
+  expect(changes.map(([path, before, after]) => [path, before?.mode, after?.mode])).toEqual([
+    [odd, '100644', '100644'],
+    ['gone', '100644', undefined],
+    ['new/one', undefined, '120000'],
+  ])
+  expect([...changesIn(await diffTrees(place.repository, to, to))]).toEqual([])
+})
+
+test('a patch is bounded by its bytes, and says when it is cut', async () => {
+  await using place = await makePlace()
+  const from = await write(place, { 'in/a': text('one\ntwo\n') })
+  const to = await write(place, { 'in/a': text('one\n2\xff\n') })
+  const whole = await patchOf(place.repository, from, to, { context: 0, limit: 10_000 })
+  expect(whole.text).toEndWith('-two\n+2\xff\n')
+  expect(whole.cut).toBe(false)
+  const part = await patchOf(place.repository, from, to, { context: 0, limit: 40 })
+  expect(part).toEqual({ text: whole.text.slice(0, 40), cut: true })
+  const small = await patchOf(place.repository, from, to, { context: 0, limit: 10_000, biggestFile: '4' })
+  expect(small.text).toContain('Binary files')
+})

@@ -1,0 +1,62 @@
+/** Git, run to its end: bytes in and out, bounded, and ended when it has to be. */
+import { expect, test } from 'bun:test'
+import { GitError, holds, read, run } from '../../../core/git/run.ts'
+import { commit } from '../../support/git.ts'
+import { makePlace, until } from '../../support/repository.ts'
+
+/** A git that starts a process and waits for it, which says that it is there. */
+const endless = ['-c', 'alias.wait=!echo here; exec sleep 600', 'wait']
+
+test('what is put in comes out to the byte', async () => {
+  await using place = await makePlace()
+  const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 256))
+  const oid = await read(place.repository, ['hash-object', '-w', '--stdin'], { input: bytes })
+  expect((await run(place.repository, ['cat-file', 'blob', oid])).stdout.equals(bytes)).toBe(true)
+})
+
+test('an end that is no answer is an error with git’s words', async () => {
+  await using place = await makePlace()
+  const failed = await run(place.repository, ['rev-parse', '--verify', 'nothing']).catch(it => it)
+  expect(failed).toBeInstanceOf(GitError)
+  expect(failed).toMatchObject({ command: 'rev-parse', code: 128, message: 'fatal: Needed a single revision' })
+  expect((await run(place.repository, ['rev-parse', '--verify', 'nothing'], { ok: [128] })).code).toBe(128)
+})
+
+test('a question is answered by the exit code, and no failure is taken for a no', async () => {
+  await using place = await makePlace()
+  const one = await commit(place.path, 'main', { a: '1' })
+  const two = await commit(place.path, 'main', { a: '2' })
+  const isBefore = (a: string, b: string) => holds(place.repository, ['merge-base', '--is-ancestor', a, b])
+  expect([await isBefore(one, two), await isBefore(two, one)]).toEqual([true, false])
+  await expect(isBefore(one, 'nothing')).rejects.toBeInstanceOf(GitError)
+})
+
+test('more than was asked for is not read', async () => {
+  await using place = await makePlace()
+  const words = ['-c', 'alias.flood=!yes', 'flood']
+  const { stdout, cut } = await run(place.repository, words, { limit: 10_001 })
+  expect([stdout.length, cut]).toEqual([10_001, true])
+})
+
+test('what takes too long is ended, with all that it started', async () => {
+  await using place = await makePlace()
+  const late = await run(place.repository, endless, { timeout: 100 }).catch(it => it)
+  expect(late).toMatchObject({ code: undefined, message: expect.stringContaining('longer than 100 ms') })
+})
+
+test('an interruption ends git with all that it started, and lets nothing more begin', async () => {
+  await using place = await makePlace()
+  const interruption = new AbortController()
+  const where = { ...place.repository, signal: interruption.signal }
+  let said = ''
+  const asked = run(where, ['-c', 'alias.wait=!echo here >&2; exec sleep 600', 'wait'], {
+    onWords: text => {
+      said += text
+    },
+  })
+  asked.catch(() => undefined)
+  await until(() => said.includes('here'))
+  interruption.abort(new Error('enough'))
+  await expect(asked).rejects.toThrow('enough')
+  await expect(run(where, ['version'])).rejects.toThrow('enough')
+})
