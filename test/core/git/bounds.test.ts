@@ -68,7 +68,7 @@ test('a difference that is large and can be looked at passes', async () => {
 
 test('a git that takes too long is ended, and what it started', async () => {
   const begun = performance.now()
-  const error = await failure(['-c', 'alias.wait=!sleep 50', 'wait'], { seconds: 0.3 })
+  const error = await failure(['-c', 'alias.wait=!sleep 600', 'wait'], { seconds: 0.3 })
   expect(error.ending).toEqual({ bound: 'time' })
   expect(error.message).toContain('took too much time')
   expect(performance.now() - begun).toBeLessThan(20_000)

@@ -4,9 +4,6 @@ import { GitError, holds, read, run } from '../../../core/git/run.ts'
 import { commit } from '../../support/git.ts'
 import { makePlace, until } from '../../support/repository.ts'
 
-/** A git that starts a process and waits for it, which says that it is there. */
-const endless = ['-c', 'alias.wait=!echo here; exec sleep 600', 'wait']
-
 test('what is put in comes out to the byte', async () => {
   await using place = await makePlace()
   const bytes = Buffer.from(Array.from({ length: 70_000 }, (_, at) => at % 256))
@@ -36,12 +33,6 @@ test('more than was asked for is not read', async () => {
   const words = ['-c', 'alias.flood=!yes', 'flood']
   const { stdout, cut } = await run(place.repository, words, { limit: 10_001 })
   expect([stdout.length, cut]).toEqual([10_001, true])
-})
-
-test('what takes too long is ended, with all that it started', async () => {
-  await using place = await makePlace()
-  const late = await run(place.repository, endless, { timeout: 100 }).catch(it => it)
-  expect(late).toMatchObject({ code: undefined, message: expect.stringContaining('longer than 100 ms') })
 })
 
 test('an interruption ends git with all that it started, and lets nothing more begin', async () => {
