@@ -20,10 +20,10 @@ export type Resolution = "upstream's version" | "the fork's version" | 'a mixtur
 export type Conflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
 /** A file that nobody had to touch; `to` is where its content went. */
 export type Edit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
-/** How many lines of upstream's the fork adds and deletes in a file: as they met, and in the result. */
+/** A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`. */
 export type Shrunk = { path: Path; before: number; after: number }
 
-/** What the result means for origin's branch, read off git's own merge of origin's branch and upstream. */
+/** How the result differs from git's own merge of origin's branch and upstream. */
 type Ledger = {
   conflicts: Conflict[]
   edits: Edit[]
@@ -228,7 +228,8 @@ async function compare(
 function conflictsIn(spots: Map<Path, Spot>): Conflict[] {
   return [...spots.values()].flatMap(spot => {
     const { path, kind, stages, automatic, result } = spot
-    // Without stages it is a former name, or a folder in the way: worth a word only where it was touched.
+    // Git names some paths in a conflict that have no stages: the old name of a renamed file, a file where a folder has to
+    // be. They matter only where the result differs from git's own merge there.
     const isNamed = kind && (stages.length > 0 || !same(result, automatic))
     return isNamed ? [{ path, kind, stages, resolution: resolutionOf(spot) }] : []
   })
@@ -240,7 +241,7 @@ function resolutionOf({ stages, ours, theirs, result }: Spot): Resolution {
   return same(result, stages.length > 0 ? stageOf(stages, 2) : ours) ? "the fork's version" : 'a mixture of both'
 }
 
-/** Sorts by what it means all that differs from git's own merge though there was no conflict. */
+/** Where the result differs from git's own merge though nothing was in conflict: edits, and changes that a side lost. */
 function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
   const found = { edits: [] as Edit[], dropped: [] as Path[], vanished: [] as Path[] }
   const lost: Comparison['lost'] = { upstream: [], fork: [] }
@@ -260,7 +261,7 @@ function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
     else if (same(result, ours)) found.dropped.push(path)
     else if (same(result, theirs)) found.vanished.push(path)
     else found.edits.push({ path, change: !automatic ? 'added' : result ? 'changed' : 'deleted' })
-    // A file in a folder whose other files were given up in conflicts is no sign of a lost merge.
+    // Where a folder's conflicts were settled by deleting it, its other files went along: that is no lost merge.
     if (to || (!result && givenUp.some(folder => path.startsWith(folder)))) continue
     if (!same(automatic, ours) && (!result || same(result, ours))) lost.upstream.push(path)
     if (!same(automatic, theirs) && (!result || same(result, theirs))) lost.fork.push(path)
@@ -326,7 +327,7 @@ async function shrunkIn(scratch: Scratch, comparison: Comparison): Promise<Shrun
   })
 }
 
-/** A section of a patch without the names that we made up, the sides called what they are. */
+/** A section of a patch without the numbers that stand for file names, and with names for the sides of a conflict. */
 function readable(section: string, { origin, upstream }: Commits): string {
   const [head = '', ...hunks] = section.split(/^(?=@@ )/m)
   const named = head.replace(/^(index|---|\+\+\+) .*\n/gm, '').replace(/^Binary files .*$/m, 'Binary file')
@@ -340,7 +341,7 @@ function readable(section: string, { origin, upstream }: Commits): string {
 async function withMarkers(scratch: Scratch, objects: Objects, comparison: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
     stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
-  // What a side has somewhere else was moved, not written.
+  // Content that a side has at another path was moved there, not written by whoever merged.
   const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
   const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
   if (files.length === 0) return []

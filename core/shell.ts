@@ -5,8 +5,9 @@ import { unattended } from './git/environment.ts'
 import type { Where } from './git/run.ts'
 
 /**
- * After an interruption nothing more is begun: node would start the command and end it a moment later, or too late. And
- * a command that ends before it has read its input tells why by its exit code, not by a broken pipe.
+ * Starts a command, or nothing where the run has been interrupted: with an aborted signal node starts it all the same,
+ * and ends it a moment later. A broken pipe is no error: a command that ends before it has read its input says why by its
+ * exit code.
  */
 const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOptions) => {
   const child = spawn(options.signal?.aborted ? 'kill $$' : command, args, options)

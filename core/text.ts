@@ -65,7 +65,7 @@ export function firstLine(words: string): string {
   const lines = words.split('\n').filter(Boolean)
   const at = lines.findIndex(line => /^(remote|fatal|error|ERROR|docker):/.test(line))
   const [telling = 'no reason given', next = ''] = lines.slice(Math.max(at, 0))
-  // A line that ends in a colon says nothing yet.
+  // A line that ends in a colon only announces the next one.
   const whole = telling.endsWith(':') ? `${telling} ${next.trim()}` : telling
   const bare = whole.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s]*@/gi, '$1').replace(/^remote: */, '')
   return bare.trim().slice(0, 300)

@@ -89,7 +89,7 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   )
 }
 
-/** What the person should have begun from, as git calls it in the clone. */
+/** The remote-tracking branch that the person's merge should hold: the living pull request's, or origin's default one. */
 const startOf = (fork: Fork, head: Head | undefined): string => (head ? `origin/${head.ref}` : nameOf(fork.origin))
 
 /** How many commits `tip` has and `old` lacks. */
@@ -98,8 +98,9 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
 }
 
 /**
- * What is judged: the branch itself where it holds the start; with the start merged in where git does that alone; and as
- * it is where the person rebased the fork, so that its old commits are not in the branch.
+ * What is judged in the agent's place: the branch itself where the start is in its history; else git's own merge of both,
+ * where that has no conflict. A branch on which the person rebased the fork holds no commit of the fork's and is judged
+ * as it is. Any other branch must have the start merged in first: that is thrown.
  */
 async function resultOf(
   fork: Fork,
@@ -116,7 +117,10 @@ async function resultOf(
   )
 }
 
-/** A branch of ours that never got its pull request is this one's where it holds the same, and somebody else's if not. */
+/**
+ * An earlier run may have pushed a branch and failed to open its pull request. Where that branch holds the same files,
+ * only the pull request is missing; else it is another merge, and this one gets a branch of its own.
+ */
 async function planFor(scratch: Scratch, decided: Publishable, start: Oid, result: Oid): Promise<Publishable> {
   if (decided.kind === 'merge') return decided
   const trees = await read(scratch, ['rev-parse', `${decided.head.tip}^{tree}`, `${result}^{tree}`])

@@ -17,7 +17,10 @@ import type { Report } from './report.ts'
 import * as runs from './runs.ts'
 import { harmlessCopy, newStuckFile, preview } from './stuck.ts'
 
-/** Where several ends hold, a time-out counts before being stuck, and that before a failure of the agent. */
+/**
+ * Throws how the agent's run ended, unless it ended well. Where several ends are true, running out of time counts before
+ * being stuck, and being stuck before a failure.
+ */
 export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finished, report: Report): Promise<void> {
   const { exitCode } = run.agent
   const { startCommit, upstreamCommit, timeLimitSeconds } = run.metadata
@@ -94,7 +97,7 @@ export async function verifyItIsNotStuck(
 
 /** Shows how a STUCK.md begins and keeps it in the run directory, beside the agent's own, which may be anything. */
 async function show(stuck: string, place: string, report: Report): Promise<void> {
-  // A run whose result is looked at once more has it already.
+  // The result of an earlier run may be looked at a second time: then the copy is there already.
   await writeFile(place, stuck, { flag: 'wx' }).catch(() => undefined)
   report.step(preview(stuck))
 }

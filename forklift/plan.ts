@@ -52,7 +52,7 @@ export async function decideWhereToStart(
   const { origin, upstream, github } = fork
   const pulls = await fork.pulls
   const heads = await remotes.fetchOurHeads(fork, pulls, report)
-  // Among very many, those into other branches can hide ours.
+  // GitHub lists so many at most: pull requests into other branches may have pushed ours off that list.
   const all =
     github && pulls.mayBeMore ? github.own(await github.pulls('closed', { base: origin.branch })) : pulls.closed
   const closed = all.filter(pull => remotes.isOurs(pull.head.ref)).slice(0, 20)
@@ -102,7 +102,7 @@ async function whereToStart(now: Situation): Promise<Plan> {
 
 const nothing = (because: string): Plan => ({ kind: 'nothing', because })
 
-/** A branch with origin's branch in it: itself where it holds it, a clean merge of both, or undefined. */
+/** A commit that holds a branch and origin's: the branch itself where it does, else a clean merge; undefined for none. */
 export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<Oid | undefined> {
   if (await isAncestor(scratch, origin, tip)) return tip
   const { stages, tree } = await mergeTrees(scratch, tip, origin)
@@ -123,7 +123,7 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
   const updates = commits.map(line => {
     const [upstream = '', date = '', author] = line.split('\t')
     const ours = /^[0-9a-f]{40,64}$/.test(upstream)
-    // A user without an identity has the same one, but a trailer.
+    // The commits that are published bear the same name where the user has none, and are told apart by their trailer.
     return { upstream, ours, isAid: !ours && author === NOBODY.email, date: Number(date) * 1000 }
   })
   return updates.some(({ ours, isAid }) => ours || isAid) ? updates.filter(({ isAid }) => !isAid) : undefined
@@ -160,7 +160,7 @@ async function repairAfterSquash(now: Situation): Promise<{ start: Oid; upstream
     const landed = pull.merge_commit_sha
     if (!pull.merged_at || !landed || !(await now.fetchCommit(landed)) || !(await now.fetchCommit(pull.head.sha)))
       continue
-    // What was merged as it should be had all of the earlier ones in it.
+    // One that was merged with a merge commit brought everything that earlier ones had: nothing is to be repaired.
     if (await isAncestor(now.scratch, pull.head.sha, now.origin)) return undefined
     if (!(await isAncestor(now.scratch, landed, now.origin))) continue
     const upstream = await upstreamOf(now, pull)

@@ -69,14 +69,14 @@ export async function lookAround(
   const identity = asked.then(() => theIdentity(signal))
   const agreed = gitHubAgrees(checkout, github)
   const pulls = ownPulls(github, agreed)
-  // Whether they could be had matters only where they are looked at.
+  // A failure is thrown where the list is used, which may be never: until then it must not count as unhandled.
   pulls.catch(() => undefined)
   const onGitHub = check('GitHub', agreed, it =>
     it ? `${it.full_name} takes pull requests` : 'none: a branch is pushed, without a pull request',
   )
   if (options.check) check('rules', verifyRules(github, origin, report), () => 'allow what Forklift pushes')
   await Promise.allSettled([repository, tracked, identity, ...checks.map(([, line]) => line)])
-  // What was cut short is no finding.
+  // An interruption makes checks fail that have found nothing wrong.
   signal.throwIfAborted()
   if (options.check) await tell(checks, report)
   for (const [, line] of checks) await line
@@ -124,12 +124,12 @@ async function lookAtTheAgent(
   const openCode = check('OpenCode', settings, it => `${it.OPENCODE_MODEL}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   const [model, id, limit] = await Promise.allSettled([openCode, image, seconds])
-  // A check that failed is thrown by whoever goes through the list.
+  // The caller goes through all checks and throws the failure.
   if (model.status === 'rejected' || id.status === 'rejected' || limit.status === 'rejected') return undefined
   return { openCode: model.value, image: id.value, seconds: limit.value }
 }
 
-/** A line for each check, for --check. One failure is told once. */
+/** Prints a line for each check. A failure that several checks share is told once. */
 async function tell(checks: [string, Promise<string>][], report: Report): Promise<void> {
   const told = new Set<unknown>()
   for (const [name, line] of checks) {
@@ -213,7 +213,7 @@ async function theIdentity(signal: AbortSignal): Promise<{ name: string; email: 
   return { name, email }
 }
 
-/** The folder itself, or what it will be made in. */
+/** Throws where a folder, or the nearest one above it that exists, can't be written to. */
 async function verifyWritable(folder: string): Promise<void> {
   const problem = await access(folder, constants.W_OK).then(
     () => undefined,
@@ -260,7 +260,7 @@ async function verifyEngine(signal: AbortSignal): Promise<void> {
   throw new Failure('This docker engine maps user ids (rootless or userns-remap): use one that does not.')
 }
 
-/** The image's id. A harness that is not the checkout's is worth a note: the container runs the image's. */
+/** The image's id. It has a copy of harness/ in it: one that is older than this checkout's is worth a note. */
 async function theImage(engine: Promise<void>, signal: AbortSignal, report: Report): Promise<string> {
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
   const format = '{{.Id}} {{with .Config.Labels}}{{index . "forklift.harness"}}{{end}}'

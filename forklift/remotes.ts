@@ -24,7 +24,7 @@ export async function fetchBothBranches(fork: Fork, report: Report): Promise<For
   return { ...fork, origin, upstream }
 }
 
-/** Gives the remote as it is then: what was fetched counts, not what was listed. */
+/** Gives the remote with the commit that was fetched: it may have moved on since it was asked for its branches. */
 async function fetchDefaultBranch(fork: Fork, remote: Remote, report: Report): Promise<Remote> {
   if (fork.tracked.get(`refs/remotes/${nameOf(remote)}`) === remote.tip) return remote
   report.step(`Fetching ${nameOf(remote)}`)
@@ -64,8 +64,9 @@ async function fetchBranch(
 export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.test(branch)
 
 /**
- * The branches of ours on origin that can be carried on, newest first, fetched: those whose pull request is open, or
- * that have none. One for a branch that was renamed since is known by its pull request.
+ * The branches on origin that Forklift made and that later runs add to, newest first, fetched: those whose pull request is
+ * open, or that have none. Where the default branch was renamed, their names tell the old one, and only the pull request
+ * tells that they are for this branch.
  */
 export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report: Report): Promise<Head[]> {
   const { origin, github } = fork
@@ -107,7 +108,7 @@ export async function forgetWhatIsGone({ repository, origin, tracked }: Fork): P
 const EXACTLY =
   '--no-tags --no-prune --no-write-fetch-head --no-auto-maintenance --no-recurse-submodules --refmap='.split(' ')
 
-/** Another git holds a ref, or left its lock behind. */
+/** Whether git failed because another git holds a ref, or left its lock file behind. */
 const isLocked = (words: string): boolean => /cannot lock ref|\.lock': File exists/.test(words)
 
 /** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
@@ -156,7 +157,7 @@ export async function verifyLargeFilesCanBeCarried(fork: Fork): Promise<void> {
 export async function carryLargeFiles({ repository, origin, upstream }: Fork, report: Report): Promise<void> {
   const sh = shellIn(repository, { nothrow: true })
   report.step('Carrying the large files of upstream to origin')
-  // Pointers that any new commit brought, also where an attribute says that they are binary, also in a merge itself.
+  // All new commits that brought a pointer, also where an attribute calls the file binary, and also in merges themselves.
   const everyDiff = ['--no-patch', '--text', '--no-textconv', '--no-ext-diff', '--diff-merges=first-parent']
   const all = ['-c', 'lfs.fetchInclude=', '-c', 'lfs.fetchExclude=']
   const carried = await sh`
@@ -170,8 +171,8 @@ export async function carryLargeFiles({ repository, origin, upstream }: Fork, re
 }
 
 /**
- * A name that no branch of origin's has, nor one that a pull request came from: after the newest commit in it, so that
- * two runs at once choose the same and the lease lets one have it.
+ * A name for a new branch, which no branch of origin's has and no pull request came from. Its time is that of the newest
+ * commit, not the clock's: two runs at the same moment choose the same name, and the lease lets only one push it.
  */
 export async function newBranch({ repository, origin, upstream, pulls }: Fork): Promise<string> {
   const { open, closed } = await pulls

@@ -102,7 +102,7 @@ export async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid)
   })
 }
 
-/** Makes `<project>_<YYYYMMDD_HHMMSS>`. A second that is taken belongs to another run: then the next one. */
+/** Makes the folder `<project>_<YYYYMMDD_HHMMSS>`. Where another run has the name already, it waits for the next second. */
 export async function claimRunDirectory(runs: string, project: string): Promise<string> {
   try {
     await mkdir(runs, { recursive: true, mode: 0o700 })
@@ -127,7 +127,7 @@ export async function record(path: string, file: keyof typeof files, value: obje
     const target = join(path, `${file}.json`)
     await link(draft, target).catch(error => {
       if (error.code === 'EEXIST' || error.code === 'ENOSPC') throw error
-      // A disk that knows no hard links.
+      // Not every file system has hard links.
       return copyFile(draft, target, constants.COPYFILE_EXCL)
     })
   } finally {
@@ -182,7 +182,10 @@ async function unpublished(earlier: Run[], metadata: Task): Promise<Finished | u
   return undefined
 }
 
-/** How the newest earlier run ended that answers the same question, or that had the same commits and was refused. */
+/**
+ * How the newest earlier run ended that asked an agent the same question. One that was refused counts only for the same
+ * two commits: on others its answer may be a good one.
+ */
 function answerBefore(earlier: Run[], metadata: AgentTask): { code: number; path: string } | undefined {
   const answers: unknown[] = [EXIT.done, EXIT.timedOut, EXIT.refused, EXIT.stuck, EXIT.agentFailed]
   const codeOf = (run: Run) => (run.outcome ?? run.agent)?.exitCode ?? -1
@@ -256,7 +259,10 @@ export async function tidy(state: string, living: () => Promise<string[]>): Prom
   return gone
 }
 
-/** A scratch folder whose process has ended. Another machine may share the state, or this one has a new name: a day. */
+/**
+ * Whether a scratch folder's process has ended. Processes of another machine that shares the state folder can't be asked
+ * (nor those of this one from before it got a new name): theirs is taken for abandoned after a day.
+ */
 async function isAbandoned(path: string): Promise<boolean> {
   const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(basename(path)) ?? []
   if (!pid) return false

@@ -11,8 +11,8 @@ import { visiblePath } from '../core/text.ts'
 import type { Report } from './report.ts'
 
 /**
- * Makes one pack of all that is wanted (ids, a line each). The files of HEAD are checked out meanwhile, read from where
- * the pack is made of.
+ * Makes one pack of all that is wanted (ids, a line each), and checks out the files of HEAD at the same time: those are
+ * read from the scratch repository, since the pack is not there yet.
  */
 export async function fill(workspace: Where, wanted: string, scratch: Scratch, report: Report): Promise<void> {
   const pack = join(workspace.cwd, '.git/objects/pack/pack')
@@ -33,8 +33,8 @@ export async function fill(workspace: Where, wanted: string, scratch: Scratch, r
 export async function takeUntidyFilesAsTheyAre(workspace: Where): Promise<void> {
   const telling = '[[:space:]](text|crlf|ident)([[:space:]]|$)|eol=|encoding=|^\\[attr\\]'
   if (!(await holds(workspace, ['grep', '--quiet', '-E', telling, '--', ':(glob)**/.gitattributes']))) return
-  // By another index, so that every file is read: this one believes what it saw when it wrote the file, and a container
-  // sees other owners and times.
+  // The index remembers owner and times of each file and does not read those that have not changed. In the container they
+  // have changed, so every file is read there: a new index does the same here.
   const index = join(workspace.cwd, '.git/every-file')
   const env = { GIT_INDEX_FILE: index }
   await run(workspace, ['read-tree', 'HEAD'], { env })
