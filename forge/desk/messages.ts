@@ -1,0 +1,232 @@
+/**
+ * What the desk's server and its page say to each other, over one WebSocket: JSON, parsed on both sides by what stands
+ * here. The page asks and gets one reply; the server says by itself what has become different.
+ *
+ * Names of files, branches and refs are byte strings, one character per byte (latin1), so that any name survives; the
+ * page decodes them for the eye alone. Object ids are 40 or 64 hex digits. Times are seconds since 1970.
+ */
+import * as v from 'valibot'
+
+const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
+const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
+const Branch = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1024))
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+/** Where something is looked at: a branch as it is being worked on, drafts included, or a commit, which never changes. */
+export const At = v.variant('kind', [
+  v.object({ kind: v.literal('branch'), branch: Branch }),
+  v.object({ kind: v.literal('commit'), commit: Oid }),
+])
+export type At = v.InferOutput<typeof At>
+
+export const Person = v.object({ name: v.string(), email: v.string() })
+
+/** A local branch. `session`: an AI has a conversation in it. */
+export const BranchInfo = v.object({
+  name: Branch,
+  tip: Oid,
+  committed: v.number(),
+  subject: v.string(),
+  session: v.boolean(),
+  /** The branch that it follows, and how many commits each has that the other lacks. */
+  upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
+  /** The folder of the work tree in which it is checked out. */
+  checkout: v.optional(v.string()),
+  /** Files with text that is not saved yet. */
+  drafts: v.array(Path),
+})
+export type BranchInfo = v.InferOutput<typeof BranchInfo>
+
+/** What stands in one folder, folders first, then by name. */
+export const FolderEntry = v.object({ name: v.string(), mode: v.string(), draft: v.boolean() })
+export type FolderEntry = v.InferOutput<typeof FolderEntry>
+
+/** What is shown for a file. Only `text` without `readOnly` can be edited. */
+export const File = v.variant('kind', [
+  v.object({
+    kind: v.literal('text'),
+    /** With \n between lines. In a file of mixed line ends the \r are characters of the text. */
+    text: v.string(),
+    /** How many edits led to this text since the server has it: the first one is 0. */
+    version: Count,
+    /** The same file in the branch's last commit; undefined where it is new. */
+    saved: v.optional(v.string()),
+    lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
+    bom: v.boolean(),
+    mode: v.string(),
+    /** Why it can't be edited, as a sentence. */
+    readOnly: v.optional(v.string()),
+  }),
+  v.object({ kind: v.literal('image'), mode: v.string(), size: Count, type: v.string(), oid: Oid }),
+  /** Bytes that are no UTF-8, a file that is too large, a link, a submodule, a pointer of Git LFS: said in a sentence. */
+  v.object({ kind: v.literal('other'), mode: v.string(), size: Count, what: v.string() }),
+  v.object({ kind: v.literal('nothing') }),
+])
+export type File = v.InferOutput<typeof File>
+
+/** An edit as @codemirror/collab has it: who made it, and a ChangeSet as JSON. */
+export const Edit = v.object({ client: v.string(), changes: v.unknown() })
+export type Edit = v.InferOutput<typeof Edit>
+
+export const Change = v.object({
+  path: Path,
+  /** Where a renamed file was. */
+  from: v.optional(Path),
+  status: v.picklist(['added', 'changed', 'deleted', 'renamed', 'mode']),
+  /** What is there before and after; undefined for nothing. */
+  before: v.optional(v.object({ mode: v.string(), oid: Oid })),
+  after: v.optional(v.object({ mode: v.string(), oid: Oid })),
+  /** Lines; undefined where the file is binary or too large. */
+  added: v.optional(Count),
+  deleted: v.optional(Count),
+})
+export type Change = v.InferOutput<typeof Change>
+
+export const CommitRow = v.object({
+  oid: Oid,
+  parents: v.array(Oid),
+  subject: v.string(),
+  author: Person,
+  committed: v.number(),
+  /** The model that made it, where an AI did. */
+  model: v.optional(v.string()),
+})
+export type CommitRow = v.InferOutput<typeof CommitRow>
+
+export const Match = v.object({ path: Path, line: Count, text: v.string(), ranges: v.array(v.tuple([Count, Count])) })
+export type Match = v.InferOutput<typeof Match>
+
+/** What the desk did to refs, and what it would take back. */
+export const Operation = v.object({
+  id: Oid,
+  kind: v.string(),
+  /** What it did, in a few words: save lease.ts to main. */
+  words: v.string(),
+  time: v.number(),
+  refs: v.array(v.object({ ref: v.string(), before: v.optional(Oid), after: v.optional(Oid) })),
+  /** The operation that it undid or did again. */
+  of: v.optional(Oid),
+})
+export type Operation = v.InferOutput<typeof Operation>
+
+/** What a window shows: it is there again after a restart. The server keeps it and does not look inside the positions. */
+export const Layout = v.object({
+  tabs: v.array(
+    v.object({
+      at: At,
+      files: v.array(v.object({ path: Path, top: Count, cursor: Count })),
+      active: v.optional(Path),
+      folders: v.array(v.string()),
+    }),
+  ),
+  active: Count,
+})
+export type Layout = v.InferOutput<typeof Layout>
+
+/** Drafts that can't be merged onto a tip that moved: for each file the three texts, until the person has chosen. */
+export const Clash = v.object({ path: Path, base: v.string(), draft: v.string(), tip: v.string() })
+export type Clash = v.InferOutput<typeof Clash>
+
+/** All of the desk but the contents of files. */
+export const Desk = v.object({
+  /** The repository's name, and its folder. */
+  name: v.string(),
+  folder: v.string(),
+  isBare: v.boolean(),
+  isEmpty: v.boolean(),
+  /** Where HEAD is, if on a branch: the default for reviews. */
+  head: v.optional(Branch),
+  /** Whose name commits bear; undefined where git knows none, and what to do then is said when something is saved. */
+  identity: v.optional(Person),
+  branches: v.array(BranchInfo),
+  canUndo: v.optional(v.string()),
+  canRedo: v.optional(v.string()),
+  /** The hooks of this repository, which the desk does not run. */
+  hooks: v.array(v.string()),
+})
+export type Desk = v.InferOutput<typeof Desk>
+
+const ask = <const Kind extends string, const Fields extends v.ObjectEntries>(kind: Kind, fields: Fields) =>
+  v.object({ id: Count, ask: v.literal(kind), ...fields })
+
+/** What the page asks. The comments say what the reply's `value` is. */
+export const Question = v.variant('ask', [
+  /** { desk: Desk, layout: Layout | undefined } */
+  ask('desk', {}),
+  /** nothing */
+  ask('keep layout', { layout: Layout }),
+  /** FolderEntry[]; `path` is '' for the top */
+  ask('folder', { at: At, path: v.pipe(v.string(), v.maxLength(4096)) }),
+  /** { path, ranges: [from, to][] }[], the best first, by name */
+  ask('find file', { at: At, words: v.pipe(v.string(), v.maxLength(400)), count: Count }),
+  /** File; the server says `edited` from then on */
+  ask('open', { at: At, path: Path }),
+  /** nothing: no more is said of it */
+  ask('close', { at: At, path: Path }),
+  /** { accepted: boolean }: false where others were faster, whose edits come by themselves */
+  ask('edit', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
+  /** { commit: Oid | undefined }: undefined where nothing was different */
+  ask('save', { branch: Branch, paths: v.union([v.array(Path), v.literal('all')]), message: v.optional(v.string()) }),
+  /** nothing: drafts are let go; the operation can be undone */
+  ask('discard', { branch: Branch, paths: v.array(Path) }),
+  /** { message: string }: what a save would be called */
+  ask('message', { branch: Branch, paths: v.union([v.array(Path), v.literal('all')]) }),
+  /** { commit: Oid } each */
+  ask('new file', { branch: Branch, path: Path }),
+  ask('rename', { branch: Branch, from: Path, to: Path }),
+  ask('delete', { branch: Branch, path: Path }),
+  /** nothing */
+  ask('new branch', { branch: Branch, from: v.union([Oid, v.null()]) }),
+  ask('rename branch', { branch: Branch, to: Branch }),
+  ask('delete branch', { branch: Branch }),
+  /** nothing: the branch is made again where it was when it vanished */
+  ask('restore branch', { branch: Branch }),
+  /** Change[]: what differs from one place to another; without `from`, from the parent of a commit */
+  ask('changes', { from: v.optional(At), to: At }),
+  /** { text: string | undefined }: undefined where it is no text */
+  ask('blob', { oid: Oid }),
+  /** { rows: CommitRow[], total: number | undefined } */
+  ask('history', { at: At, path: v.optional(Path), from: Count, count: v.pipe(Count, v.maxValue(500)) }),
+  /** { row: CommitRow, message: string, changes: Change[] } */
+  ask('commit', { commit: v.pipe(v.string(), v.maxLength(64)) }),
+  /** { search: number }: matches come by themselves */
+  ask('find text', { at: At, words: v.string(), isRegex: v.boolean(), matchCase: v.boolean() }),
+  ask('stop finding', { search: Count }),
+  /** Operation[], the newest first */
+  ask('operations', { from: Count, count: Count }),
+  /** { words: string, refs: string[] } */
+  ask('undo', { operation: v.optional(Oid) }),
+  ask('redo', {}),
+  /** Clash[] */
+  ask('clashes', { branch: Branch }),
+  /** nothing */
+  ask('settle', { branch: Branch, path: Path, text: v.string() }),
+])
+export type Question = v.InferOutput<typeof Question>
+
+/** The answer to a question, or why there is none: what happened, what is kept, what to do. */
+export const Reply = v.union([v.object({ re: Count, value: v.unknown() }), v.object({ re: Count, error: v.string() })])
+export type Reply = v.InferOutput<typeof Reply>
+
+const say = <const Kind extends string, const Fields extends v.ObjectEntries>(kind: Kind, fields: Fields) =>
+  v.object({ say: v.literal(kind), ...fields })
+
+/** What the server says by itself. */
+export const News = v.variant('say', [
+  say('desk', { desk: Desk }),
+  /** A branch has another tip or other drafts: what is shown of it is to be asked for again. */
+  say('branch', { branch: Branch }),
+  /** Edits of an open file, the first of which leads to `version` + 1. The window's own come back, too. */
+  say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
+  /** An open file has another text altogether: saved elsewhere, merged, undone, discarded. */
+  say('replaced', { branch: Branch, path: Path, file: File }),
+  say('saved', { branch: Branch, commit: Oid }),
+  /** A checkout of the branch could not follow: why, and in which folder. */
+  say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
+  /** Drafts that have to be settled by the person. */
+  say('clashes', { branch: Branch, paths: v.array(Path) }),
+  say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
+  /** Something that a person should know, once: drafts can't be written, for example. */
+  say('notice', { words: v.string(), isBad: v.boolean() }),
+])
+export type News = v.InferOutput<typeof News>
