@@ -6,7 +6,7 @@
 #   OPENCODE_API_KEY, OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, and OPENCODE_BASE_URL where there is one
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
 #   root (Docker Desktop shows every mount as root's)
-#   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS` for each address of the host's own
+#   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
 #   the capabilities NET_ADMIN, SETUID, SETGID, SETPCAP and no others
 #
 # Gives, on standard error, what it did and one JSON line a model request (proxy.mjs): the agent cannot write there.
@@ -87,7 +87,7 @@ read_run() {
     case $line in
       seconds=*) seconds=${line#*=} ;;
       reject=*)
-        family_of "${line#*=}" >/dev/null || die "run.txt: reject is no address: ${line#*=}"
+        family_of_network "${line#*=}" >/dev/null || die "run.txt: reject is no network: ${line#*=}"
         rejected+=("${line#*=}")
         ;;
     esac
@@ -143,10 +143,11 @@ resolver_rules() {
   done </etc/resolv.conf
 }
 
+# The networks that the host is in: it and its neighbours may have public addresses, which no list could know.
 reject_rules() {
-  local address
-  for address in "${rejected[@]}"; do
-    echo "$(family_of "$address") daddr $address reject"
+  local network
+  for network in "${rejected[@]}"; do
+    echo "$(family_of_network "$network") daddr $network reject"
   done
 }
 
@@ -160,8 +161,33 @@ family_of() {
   fi
 }
 
-# What is not the public internet (the special-purpose address registries of IANA, RFC 6890), and multicast.
-# Neighbour discovery is the kernel's own, without which IPv6 has no next hop.
+# One whose prefix is so short that it would cut off the internet is none.
+family_of_network() {
+  local family prefix=${1##*/}
+  family=$(family_of "${1%/*}") && [[ $1 == */* && $prefix =~ ^[1-9][0-9]{0,2}$ ]] || return 1
+  case $family in
+    ip) ((prefix >= 8 && prefix <= 32)) || return 1 ;;
+    ip6) ((prefix >= 16 && prefix <= 128)) || return 1 ;;
+  esac
+  echo "$family"
+}
+
+# Another address of the same network: the last bit is the other one.
+neighbour_of() {
+  local address=${1%/*} last digits=1032547698badcfe
+  if [[ $address == *.* ]]; then
+    echo "${address%.*}.$((${address##*.} ^ 1))"
+  elif [[ $address == *: ]]; then
+    echo "${address}1"
+  else
+    last=${address: -1}
+    echo "${address%?}${digits:0x$last:1}"
+  fi
+}
+
+# What is not the public internet: the special-purpose address registries of IANA (RFC 6890), and multicast. Of IPv6 only
+# 2000::/3 is given out; what lies outside of it are such ranges too, NAT64's 64:ff9b::/96 among them, behind which
+# any IPv4 address may lie. Neighbour discovery is the kernel's own, without which IPv6 has no next hop.
 raise_firewall() {
   nft -f - <<RULES || die 'the firewall cannot be raised: NET_ADMIN and nftables are needed'
 flush ruleset
@@ -169,13 +195,14 @@ table inet forklift {
   chain output {
     type filter hook output priority 0; policy accept;
     oifname "lo" accept
+    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept
 $(model_rules)
 $(resolver_rules)
 $(reject_rules)
-    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept
     ip daddr { 0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
       192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/3 } reject
-    ip6 daddr { ::/127, ::ffff:0:0/96, 64:ff9b:1::/48, 2001::/23, 2002::/16, fc00::/7, fe80::/9, ff00::/8 } reject
+    ip6 daddr != 2000::/3 reject
+    ip6 daddr { 2001::/23, 2002::/16, 3fff::/20 } reject
   }
 }
 RULES
@@ -184,16 +211,20 @@ RULES
 # Its effect, not its listing. A datagram that the firewall rejects fails with EPERM at once: nothing in the network
 # can answer so, and a rule that is missing cannot look like it.
 check_firewall() {
-  local address answer gateway
+  local network address answer gateway forbidden=()
   gateway=$(default_gateway) || die 'the container has no network'
   if as_agent nft flush ruleset 2>/dev/null; then die 'the agent could remove the firewall'; fi
+  for network in "${rejected[@]}"; do
+    forbidden+=("${network%/*}")
+    [[ $network == *.*/32 || $network == *:*/128 ]] || forbidden+=("$(neighbour_of "$network")")
+  done
   for address in "$gateway" 10.255.255.254 172.31.255.254 192.168.255.254 169.254.169.254 100.127.255.254 \
-    fd12:3456:789a::1 fe80::1 "${rejected[@]}"; do
+    fd12:3456:789a::1 fe80::1 64:ff9b::a00:1 "${forbidden[@]}"; do
     answer=$(udp_error "$address") || true
     is_refused_here "$address" "$answer" || die "the firewall does not hold: $address ${answer:-was reached}"
   done
   tcp_gets_no_answer "$gateway" || die "the firewall does not hold: $gateway answered"
-  say "closed: user $uid:$gid, no capabilities, private addresses and ${#rejected[@]} of the host rejected"
+  say "closed: user $uid:$gid, no capabilities, private addresses and ${#rejected[@]} networks of the host rejected"
 }
 
 # Most containers have no IPv6 at all, and nothing to reject then.
