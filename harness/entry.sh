@@ -35,6 +35,8 @@ stopping=''
 main() {
   trap stop TERM INT
   trap : PIPE
+  cd /
+  ulimit -c 0 # no memory of anything here is ever written down
   read_owner
   check_privileges
   read_run
@@ -284,12 +286,14 @@ start_clock() {
   exec {never}<> <(:) # yields no line, ever: `read -t` from it is a sleep without a fork
 }
 
-# Root without CAP_KILL cannot signal the agent's user: a process of that user, waiting for one line, does it.
+# Root without CAP_KILL cannot signal the agent's user: a process of that user, waiting for one line, does it. It is the
+# agent's to attach to: so it, as the agent itself, holds nothing of the container's. What guards the agent goes first
+# where the processors are short, so that it cannot be outrun.
 start_agent() {
   local name settings=()
   [[ -z $stopping ]] || finish 2
   # shellcheck disable=SC2016 # $agent is the inner shell's
-  exec {to_messenger}> >(exec "${become_agent[@]}" bash -c 'read -r agent && kill -TERM "$agent"' 2>/dev/null)
+  exec {to_messenger}> >(exec "${become_agent[@]}" bash -c 'read -r agent && kill -TERM "$agent"' >/dev/null 2>&1)
   [[ -z ${OPENCODE_BASE_URL:-} ]] || OPENCODE_BASE_URL=$proxy_url
   for name in "${kept[@]}" OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
