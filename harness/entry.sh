@@ -9,7 +9,9 @@
 #   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
 #   the capabilities NET_ADMIN, SETUID, SETGID, SETPCAP and no others
 #
-# Gives, on standard error, what it did and one JSON line a model request (proxy.mjs): the agent cannot write there.
+# Gives, on standard error, what it did and one JSON line a model request (proxy.mjs). The agent cannot write there: no
+# process that its user could touch holds this container's standard input, output or error. And it has a bound: process
+# 1 says a few sentences, proxy.mjs 100 kB at most.
 #
 # Exit codes, whatever the agent does: those of run.sh (0, 2, 4, 5); 5 also when the lock does not hold.
 set -Eeuo pipefail
@@ -17,6 +19,8 @@ trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of th
 export LC_ALL=C.UTF-8
 
 readonly here=/opt/forklift/harness
+readonly node=/opt/forklift/node                 # the distribution's, which whoever runs it cannot read: see check_keeper
+readonly keeper=2100000000                       # the user of what guards the agent: no account has it, see below
 readonly opencode_zen=https://opencode.ai/zen/v1 # what OpenCode's own provider talks to
 readonly grace=7                                 # for STUCK.md, within the ten seconds of `docker stop`
 readonly overtime=15                             # after which the container ends, though nobody stopped it
@@ -24,11 +28,15 @@ readonly overtime=15                             # after which the container end
 readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
 readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
+# Above the ids that users, containers and directories of users are given (systemd's table of them ends at 1,879,048,191,
+# FreeIPA's and SSSD's default ranges at 2,000,200,000), so that it is nobody's file and nobody's process.
+readonly become_keeper=(setpriv --reuid "$keeper" --regid "$keeper" --clear-groups "${drop_privileges[@]}")
+readonly largest_file=$((2 * 1024 * 1024)) # in KiB, for the agent's processes
 
 become_agent=()
 uid='' gid='' seconds='' rejected=()
 base_url='' model_host='' model_port=''
-agent='' proxy='' clock='' proxy_url=''
+agent='' proxy='' disk='' clock='' proxy_url=''
 to_messenger='' never='' # file descriptors
 stopping=''
 
@@ -43,7 +51,9 @@ main() {
   read_base_url
   raise_firewall
   check_firewall
+  start_disk_watch
   start_proxy
+  check_keeper
   start_clock
   start_agent
   wait_for_the_end
@@ -79,6 +89,7 @@ read_owner() {
   if [[ $uid == 0 ]]; then uid=1000 gid=1000; fi
   if [[ $gid == 0 ]]; then gid=$uid; fi
   [[ $uid =~ ^[1-9][0-9]*$ && $gid =~ ^[1-9][0-9]*$ ]] || die 'the owner of /workspace cannot be read'
+  [[ $uid != "$keeper" && $gid != "$keeper" ]] || die "/workspace belongs to $keeper, who keeps the key"
   become_agent=(setpriv --reuid "$uid" --regid "$gid" --clear-groups "${drop_privileges[@]}")
 }
 
@@ -123,15 +134,15 @@ check_privileges() {
 # One address a line, of one family: 4 or 6.
 resolve() { { getent "ahostsv$1" "$2" || true; } | awk '{ print $1 }' | sort -u; }
 
-# The addresses of the model are allowed to root alone, that is to the proxy: for a model on the local network, whose
-# address is rejected otherwise, at exactly its port.
+# The addresses of the model are allowed to the proxy alone: for a model on the local network, whose address is rejected
+# otherwise, at exactly its port.
 model_rules() {
   local address
   for address in $(resolve 4 "$model_host"); do
-    echo "meta skuid 0 ip daddr $address tcp dport $model_port accept"
+    echo "meta skuid $keeper ip daddr $address tcp dport $model_port accept"
   done
   for address in $(resolve 6 "$model_host"); do
-    [[ $address == ::ffff:* ]] || echo "meta skuid 0 ip6 daddr $address tcp dport $model_port accept"
+    [[ $address == ::ffff:* ]] || echo "meta skuid $keeper ip6 daddr $address tcp dport $model_port accept"
   done
 }
 
@@ -260,15 +271,16 @@ tcp_gets_no_answer() {
 
 # --- who runs inside ----------------------------------------------------------
 
-# Root without capabilities: out of the agent's reach, and no more than a user itself. The key comes by a pipe.
+# Neither root nor the agent, and without capabilities. The key comes by a pipe. An endpoint of the user's own is spoken to
+# in chat completions alone.
 start_proxy() {
-  local key port to_proxy
+  local key port to_proxy model=$OPENCODE_MODEL dialects=chat
+  if [[ -z ${OPENCODE_BASE_URL:-} ]]; then model=${model#opencode/} dialects=all; fi
   IFS= read -r key <&3 || die 'the key is gone'
   exec 3<&-
   coproc PROXY {
-    cd "$here" && exec setpriv "${drop_privileges[@]}" \
-      env -i BUN_BE_BUN=1 PATH="$PATH" NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
-      opencode "$here/proxy.mjs" /workspace
+    exec "${become_keeper[@]}" env -i NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
+      "$node" --max-old-space-size=512 "$here/proxy.mjs" "$model" "$dialects"
   }
   proxy=$PROXY_PID to_proxy=${PROXY[1]}
   echo "$base_url $key" >&"$to_proxy"
@@ -277,6 +289,33 @@ start_proxy() {
   IFS= read -r -t 20 port <&"${PROXY[0]}" || die 'the proxy did not start'
   [[ $port =~ ^[0-9]+$ ]] || die 'the proxy did not start'
   proxy_url=http://127.0.0.1:$port
+}
+
+# A process for that alone, which nothing else keeps waiting.
+start_disk_watch() {
+  local said heard answer=''
+  exec {said}<> <(:) # a pipe; what is heard of it ends with the process
+  exec {heard}<"/proc/self/fd/$said"
+  "${become_keeper[@]}" env -i "$node" "$here/disk.mjs" /workspace /harness-state >&"$said" {said}>&- {heard}<&- &
+  disk=$!
+  exec {said}>&-
+  IFS= read -r -t 20 answer <&"$heard" || true
+  exec {heard}<&-
+  [[ $answer == watching ]] || finish 5 # it has said why
+}
+
+# A program that its own user cannot read is not dumpable: no core, and /proc/PID is root's, so that not even another
+# process of the same user sees its memory or attaches to it.
+check_keeper() {
+  local pid status
+  for pid in "$proxy" "$disk"; do
+    status=$(cat "/proc/$pid/status") || die 'the proxy or the watch over the disk ended'
+    grep -qE "^Uid:([[:space:]]+$keeper){4}\$" <<<"$status" || die "process $pid would not be user $keeper"
+    [[ $(grep -cE '^Cap(Inh|Prm|Eff|Bnd|Amb):[[:space:]]+0+$' <<<"$status") == 5 ]] \
+      || die "process $pid would keep capabilities"
+    [[ $(stat -c %u "/proc/$pid/environ") == 0 ]] || die "process $pid could be looked into"
+    if as_agent head -c 1 "/proc/$pid/environ" >/dev/null 2>&1; then die "the agent could read process $pid"; fi
+  done
 }
 
 # A process of root's, started before the agent: it can neither be stopped nor outrun.
@@ -300,7 +339,8 @@ start_agent() {
   done
   (
     exec {to_messenger}>&- {never}<&-
-    cd /workspace && exec "${become_agent[@]}" env -i "${settings[@]}" \
+    ulimit -f "$largest_file"
+    cd /workspace && exec nice -n 10 "${become_agent[@]}" env -i "${settings[@]}" \
       OPENCODE_API_KEY=held-by-the-proxy FORKLIFT_PROXY="$proxy_url" \
       "$here/seccomp.pl" "$here/run.sh"
   ) </dev/null >/dev/null 2>&1 &
@@ -316,10 +356,14 @@ stop() {
 # No forks from here on: an agent that takes every process there is must not keep this one from ending.
 wait_for_the_end() {
   local code=0 ended=''
-  if [[ -z $stopping ]]; then wait -n -p ended "$agent" "$proxy" "$clock" || code=$?; fi
+  if [[ -z $stopping ]]; then wait -n -p ended "$agent" "$proxy" "$disk" "$clock" || code=$?; fi
   case ${ended:-} in
     "$agent") finish "$code" ;;
     "$proxy") die 'the proxy ended' ;;
+    "$disk")
+      ((code == 3)) || die 'the watch over the disk ended' # else it has said why
+      finish 5
+      ;;
     "$clock") say "still running $overtime seconds after its time" && stop ;;
     *) say 'told to stop' ;;
   esac
