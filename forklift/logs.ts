@@ -23,11 +23,15 @@ export async function usage(run: Place): Promise<{ requests?: number; tokens?: n
   return requests.length > 0 ? { requests: requests.length, tokens: counts.reduce((sum, count) => sum + count, 0) } : {}
 }
 
-/** Why it ended: what docker, the lock or the proxy said, else the harness's own word. */
+/** Why it ended: what docker or the lock said, else the harness's own word. */
 export async function lastWords(run: Place): Promise<string> {
+  return (await lockSays(run)) ?? ((await harnessSays(run)) || 'it said nothing')
+}
+
+/** What docker, the entry, the proxy or the watch over the disk said last, where that was not the usual. */
+export async function lockSays(run: Place): Promise<string | undefined> {
   const usual = /^WARNING: |^entry: (closed|the agent starts|told to stop)|^{"forklift"/
-  const trusted = (await printed(run)).findLast(line => !usual.test(line))
-  return trusted?.slice(0, 300) ?? ((await harnessSays(run)) || 'it said nothing')
+  return (await printed(run)).findLast(line => !usual.test(line))?.slice(0, 300)
 }
 
 /** The harness's last sentence; the agent can forge it. */

@@ -159,14 +159,27 @@ async function readRun(path: string): Promise<Run | undefined> {
   return metadata && { path, metadata, agent: await read('agent'), outcome }
 }
 
-/** What the harness must know of the run (run.txt): a line `key=value` each, and the host's own addresses to reject. */
+/** What the harness must know of the run (run.txt): a line `key=value` each, and the networks that the host is in. */
 export function factsOf({ branch, upstreamBranch, startCommit, upstreamCommit, timeLimitSeconds }: AgentTask): string {
   const names = { branch, upstream_branch: upstreamBranch, start: startCommit, upstream: upstreamCommit }
   const facts = Object.entries({ ...names, seconds: timeLimitSeconds }).map(([key, value]) => `${key}=${value}`)
-  // They may be public ones, which the container's firewall can't know.
-  const own = Object.values(networkInterfaces()).flatMap(list => list ?? [])
-  const rejects = own.filter(({ internal }) => !internal).map(({ address }) => `reject=${address}`)
-  return [...facts, ...rejects, ''].join('\n')
+  return [...facts, ...networksOf(networkInterfaces()).map(network => `reject=${network}`), ''].join('\n')
+}
+
+/**
+ * The networks that the host is in, as ADDRESS/PREFIX, with its own address: it and its neighbours may have public ones,
+ * which the container's firewall can't know. A prefix that would cut off much of the internet is the configuration of a
+ * tunnel and says nothing of neighbours: then it is the address alone. (IPv4 is given out by /8 at most, IPv6 by /16.)
+ */
+export function networksOf(interfaces: ReturnType<typeof networkInterfaces>): string[] {
+  const networks = Object.values(interfaces).flatMap(list => list ?? [])
+  const isLoopback = (address: string) => address.startsWith('127.') || address === '::1'
+  const rejected = networks.flatMap(({ address, cidr, family }) => {
+    const [shortest, whole] = family === 'IPv4' ? [8, 32] : [16, 128]
+    const prefix = Number(cidr?.split('/')[1] ?? whole)
+    return isLoopback(address) ? [] : [`${address}/${prefix < shortest ? whole : prefix}`]
+  })
+  return [...new Set(rejected)]
 }
 
 const samePair = (run: Run, { startCommit, upstreamCommit }: Task): boolean =>

@@ -6,10 +6,12 @@
 #   OPENCODE_API_KEY, OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, and OPENCODE_BASE_URL where there is one
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
 #   root (Docker Desktop shows every mount as root's)
-#   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS` for each address of the host's own
+#   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
 #   the capabilities NET_ADMIN, SETUID, SETGID, SETPCAP and no others
 #
-# Gives, on standard error, what it did and one JSON line a model request (proxy.mjs): the agent cannot write there.
+# Gives, on standard error, what it did and one JSON line a model request (proxy.mjs). The agent cannot write there: no
+# process that its user could touch holds this container's standard input, output or error. And it has a bound: process
+# 1 says a few sentences, proxy.mjs 100 kB at most.
 #
 # Exit codes, whatever the agent does: those of run.sh (0, 2, 4, 5); 5 also when the lock does not hold.
 set -Eeuo pipefail
@@ -17,6 +19,8 @@ trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of th
 export LC_ALL=C.UTF-8
 
 readonly here=/opt/forklift/harness
+readonly node=/opt/forklift/node                 # the distribution's, which whoever runs it cannot read: see check_keeper
+readonly keeper=2100000000                       # the user of what guards the agent: no account has it, see below
 readonly opencode_zen=https://opencode.ai/zen/v1 # what OpenCode's own provider talks to
 readonly grace=7                                 # for STUCK.md, within the ten seconds of `docker stop`
 readonly overtime=15                             # after which the container ends, though nobody stopped it
@@ -24,24 +28,32 @@ readonly overtime=15                             # after which the container end
 readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
 readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs)
+# Above the ids that users, containers and directories of users are given (systemd's table of them ends at 1,879,048,191,
+# FreeIPA's and SSSD's default ranges at 2,000,200,000), so that it is nobody's file and nobody's process.
+readonly become_keeper=(setpriv --reuid "$keeper" --regid "$keeper" --clear-groups "${drop_privileges[@]}")
+readonly largest_file=$((2 * 1024 * 1024)) # in KiB, for the agent's processes
 
 become_agent=()
 uid='' gid='' seconds='' rejected=()
 base_url='' model_host='' model_port=''
-agent='' proxy='' clock='' proxy_url=''
+agent='' proxy='' disk='' clock='' proxy_url=''
 to_messenger='' never='' # file descriptors
 stopping=''
 
 main() {
   trap stop TERM INT
   trap : PIPE
+  cd /
+  ulimit -c 0 # no memory of anything here is ever written down
   read_owner
   check_privileges
   read_run
   read_base_url
   raise_firewall
   check_firewall
+  start_disk_watch
   start_proxy
+  check_keeper
   start_clock
   start_agent
   wait_for_the_end
@@ -77,6 +89,7 @@ read_owner() {
   if [[ $uid == 0 ]]; then uid=1000 gid=1000; fi
   if [[ $gid == 0 ]]; then gid=$uid; fi
   [[ $uid =~ ^[1-9][0-9]*$ && $gid =~ ^[1-9][0-9]*$ ]] || die 'the owner of /workspace cannot be read'
+  [[ $uid != "$keeper" && $gid != "$keeper" ]] || die "/workspace belongs to $keeper, who keeps the key"
   become_agent=(setpriv --reuid "$uid" --regid "$gid" --clear-groups "${drop_privileges[@]}")
 }
 
@@ -87,7 +100,7 @@ read_run() {
     case $line in
       seconds=*) seconds=${line#*=} ;;
       reject=*)
-        family_of "${line#*=}" >/dev/null || die "run.txt: reject is no address: ${line#*=}"
+        family_of_network "${line#*=}" >/dev/null || die "run.txt: reject is no network: ${line#*=}"
         rejected+=("${line#*=}")
         ;;
     esac
@@ -121,15 +134,15 @@ check_privileges() {
 # One address a line, of one family: 4 or 6.
 resolve() { { getent "ahostsv$1" "$2" || true; } | awk '{ print $1 }' | sort -u; }
 
-# The addresses of the model are allowed to root alone, that is to the proxy: for a model on the local network, whose
-# address is rejected otherwise, at exactly its port.
+# The addresses of the model are allowed to the proxy alone: for a model on the local network, whose address is rejected
+# otherwise, at exactly its port.
 model_rules() {
   local address
   for address in $(resolve 4 "$model_host"); do
-    echo "meta skuid 0 ip daddr $address tcp dport $model_port accept"
+    echo "meta skuid $keeper ip daddr $address tcp dport $model_port accept"
   done
   for address in $(resolve 6 "$model_host"); do
-    [[ $address == ::ffff:* ]] || echo "meta skuid 0 ip6 daddr $address tcp dport $model_port accept"
+    [[ $address == ::ffff:* ]] || echo "meta skuid $keeper ip6 daddr $address tcp dport $model_port accept"
   done
 }
 
@@ -143,10 +156,11 @@ resolver_rules() {
   done </etc/resolv.conf
 }
 
+# The networks that the host is in: it and its neighbours may have public addresses, which no list could know.
 reject_rules() {
-  local address
-  for address in "${rejected[@]}"; do
-    echo "$(family_of "$address") daddr $address reject"
+  local network
+  for network in "${rejected[@]}"; do
+    echo "$(family_of_network "$network") daddr $network reject"
   done
 }
 
@@ -160,8 +174,33 @@ family_of() {
   fi
 }
 
-# What is not the public internet (the special-purpose address registries of IANA, RFC 6890), and multicast.
-# Neighbour discovery is the kernel's own, without which IPv6 has no next hop.
+# One whose prefix is so short that it would cut off the internet is none.
+family_of_network() {
+  local family prefix=${1##*/}
+  family=$(family_of "${1%/*}") && [[ $1 == */* && $prefix =~ ^[1-9][0-9]{0,2}$ ]] || return 1
+  case $family in
+    ip) ((prefix >= 8 && prefix <= 32)) || return 1 ;;
+    ip6) ((prefix >= 16 && prefix <= 128)) || return 1 ;;
+  esac
+  echo "$family"
+}
+
+# Another address of the same network: the last bit is the other one.
+neighbour_of() {
+  local address=${1%/*} last digits=1032547698badcfe
+  if [[ $address == *.* ]]; then
+    echo "${address%.*}.$((${address##*.} ^ 1))"
+  elif [[ $address == *: ]]; then
+    echo "${address}1"
+  else
+    last=${address: -1}
+    echo "${address%?}${digits:0x$last:1}"
+  fi
+}
+
+# What is not the public internet: the special-purpose address registries of IANA (RFC 6890), and multicast. Of IPv6 only
+# 2000::/3 is given out; what lies outside of it are such ranges too, NAT64's 64:ff9b::/96 among them, behind which
+# any IPv4 address may lie. Neighbour discovery is the kernel's own, without which IPv6 has no next hop.
 raise_firewall() {
   nft -f - <<RULES || die 'the firewall cannot be raised: NET_ADMIN and nftables are needed'
 flush ruleset
@@ -169,13 +208,14 @@ table inet forklift {
   chain output {
     type filter hook output priority 0; policy accept;
     oifname "lo" accept
+    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept
 $(model_rules)
 $(resolver_rules)
 $(reject_rules)
-    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept
     ip daddr { 0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
       192.168.0.0/16, 198.18.0.0/15, 224.0.0.0/3 } reject
-    ip6 daddr { ::/127, ::ffff:0:0/96, 64:ff9b:1::/48, 2001::/23, 2002::/16, fc00::/7, fe80::/9, ff00::/8 } reject
+    ip6 daddr != 2000::/3 reject
+    ip6 daddr { 2001::/23, 2002::/16, 3fff::/20 } reject
   }
 }
 RULES
@@ -184,16 +224,20 @@ RULES
 # Its effect, not its listing. A datagram that the firewall rejects fails with EPERM at once: nothing in the network
 # can answer so, and a rule that is missing cannot look like it.
 check_firewall() {
-  local address answer gateway
+  local network address answer gateway forbidden=()
   gateway=$(default_gateway) || die 'the container has no network'
   if as_agent nft flush ruleset 2>/dev/null; then die 'the agent could remove the firewall'; fi
+  for network in "${rejected[@]}"; do
+    forbidden+=("${network%/*}")
+    [[ $network == *.*/32 || $network == *:*/128 ]] || forbidden+=("$(neighbour_of "$network")")
+  done
   for address in "$gateway" 10.255.255.254 172.31.255.254 192.168.255.254 169.254.169.254 100.127.255.254 \
-    fd12:3456:789a::1 fe80::1 "${rejected[@]}"; do
+    fd12:3456:789a::1 fe80::1 64:ff9b::a00:1 "${forbidden[@]}"; do
     answer=$(udp_error "$address") || true
     is_refused_here "$address" "$answer" || die "the firewall does not hold: $address ${answer:-was reached}"
   done
   tcp_gets_no_answer "$gateway" || die "the firewall does not hold: $gateway answered"
-  say "closed: user $uid:$gid, no capabilities, private addresses and ${#rejected[@]} of the host rejected"
+  say "closed: user $uid:$gid, no capabilities, private addresses and ${#rejected[@]} networks of the host rejected"
 }
 
 # Most containers have no IPv6 at all, and nothing to reject then.
@@ -227,15 +271,16 @@ tcp_gets_no_answer() {
 
 # --- who runs inside ----------------------------------------------------------
 
-# Root without capabilities: out of the agent's reach, and no more than a user itself. The key comes by a pipe.
+# Neither root nor the agent, and without capabilities. The key comes by a pipe. An endpoint of the user's own is spoken to
+# in chat completions alone.
 start_proxy() {
-  local key port to_proxy
+  local key port to_proxy model=$OPENCODE_MODEL dialects=chat
+  if [[ -z ${OPENCODE_BASE_URL:-} ]]; then model=${model#opencode/} dialects=all; fi
   IFS= read -r key <&3 || die 'the key is gone'
   exec 3<&-
   coproc PROXY {
-    cd "$here" && exec setpriv "${drop_privileges[@]}" \
-      env -i BUN_BE_BUN=1 PATH="$PATH" NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
-      opencode "$here/proxy.mjs" /workspace
+    exec "${become_keeper[@]}" env -i NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
+      "$node" --max-old-space-size=512 "$here/proxy.mjs" "$model" "$dialects"
   }
   proxy=$PROXY_PID to_proxy=${PROXY[1]}
   echo "$base_url $key" >&"$to_proxy"
@@ -246,6 +291,33 @@ start_proxy() {
   proxy_url=http://127.0.0.1:$port
 }
 
+# A process for that alone, which nothing else keeps waiting.
+start_disk_watch() {
+  local said heard answer=''
+  exec {said}<> <(:) # a pipe; what is heard of it ends with the process
+  exec {heard}<"/proc/self/fd/$said"
+  "${become_keeper[@]}" env -i "$node" "$here/disk.mjs" /workspace /harness-state >&"$said" {said}>&- {heard}<&- &
+  disk=$!
+  exec {said}>&-
+  IFS= read -r -t 20 answer <&"$heard" || true
+  exec {heard}<&-
+  [[ $answer == watching ]] || finish 5 # it has said why
+}
+
+# A program that its own user cannot read is not dumpable: no core, and /proc/PID is root's, so that not even another
+# process of the same user sees its memory or attaches to it.
+check_keeper() {
+  local pid status
+  for pid in "$proxy" "$disk"; do
+    status=$(cat "/proc/$pid/status") || die 'the proxy or the watch over the disk ended'
+    grep -qE "^Uid:([[:space:]]+$keeper){4}\$" <<<"$status" || die "process $pid would not be user $keeper"
+    [[ $(grep -cE '^Cap(Inh|Prm|Eff|Bnd|Amb):[[:space:]]+0+$' <<<"$status") == 5 ]] \
+      || die "process $pid would keep capabilities"
+    [[ $(stat -c %u "/proc/$pid/environ") == 0 ]] || die "process $pid could be looked into"
+    if as_agent head -c 1 "/proc/$pid/environ" >/dev/null 2>&1; then die "the agent could read process $pid"; fi
+  done
+}
+
 # A process of root's, started before the agent: it can neither be stopped nor outrun.
 start_clock() {
   sleep $((seconds + overtime)) &
@@ -253,19 +325,22 @@ start_clock() {
   exec {never}<> <(:) # yields no line, ever: `read -t` from it is a sleep without a fork
 }
 
-# Root without CAP_KILL cannot signal the agent's user: a process of that user, waiting for one line, does it.
+# Root without CAP_KILL cannot signal the agent's user: a process of that user, waiting for one line, does it. It is the
+# agent's to attach to: so it, as the agent itself, holds nothing of the container's. What guards the agent goes first
+# where the processors are short, so that it cannot be outrun.
 start_agent() {
   local name settings=()
   [[ -z $stopping ]] || finish 2
   # shellcheck disable=SC2016 # $agent is the inner shell's
-  exec {to_messenger}> >(exec "${become_agent[@]}" bash -c 'read -r agent && kill -TERM "$agent"' 2>/dev/null)
+  exec {to_messenger}> >(exec "${become_agent[@]}" bash -c 'read -r agent && kill -TERM "$agent"' >/dev/null 2>&1)
   [[ -z ${OPENCODE_BASE_URL:-} ]] || OPENCODE_BASE_URL=$proxy_url
   for name in "${kept[@]}" OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
   done
   (
     exec {to_messenger}>&- {never}<&-
-    cd /workspace && exec "${become_agent[@]}" env -i "${settings[@]}" \
+    ulimit -f "$largest_file"
+    cd /workspace && exec nice -n 10 "${become_agent[@]}" env -i "${settings[@]}" \
       OPENCODE_API_KEY=held-by-the-proxy FORKLIFT_PROXY="$proxy_url" \
       "$here/seccomp.pl" "$here/run.sh"
   ) </dev/null >/dev/null 2>&1 &
@@ -281,10 +356,14 @@ stop() {
 # No forks from here on: an agent that takes every process there is must not keep this one from ending.
 wait_for_the_end() {
   local code=0 ended=''
-  if [[ -z $stopping ]]; then wait -n -p ended "$agent" "$proxy" "$clock" || code=$?; fi
+  if [[ -z $stopping ]]; then wait -n -p ended "$agent" "$proxy" "$disk" "$clock" || code=$?; fi
   case ${ended:-} in
     "$agent") finish "$code" ;;
     "$proxy") die 'the proxy ended' ;;
+    "$disk")
+      ((code == 3)) || die 'the watch over the disk ended' # else it has said why
+      finish 5
+      ;;
     "$clock") say "still running $overtime seconds after its time" && stop ;;
     *) say 'told to stop' ;;
   esac

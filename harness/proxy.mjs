@@ -1,52 +1,114 @@
 // The model, as the agent sees it: a server on loopback that adds the credential to each request.
 //
-//   BUN_BE_BUN=1 opencode proxy.mjs FOLDER [SILENCE_MS] <<< "$base_url $key"      (OpenCode is built on Bun, which runs this too)
+//   node proxy.mjs MODEL chat|all [SILENCE_MS] <<< "$base_url $key"
 //
-// Takes the model's address and the key on standard input, so that neither is in an argument or in the environment.
-// Gives its port as the first line on standard output; on standard error one JSON line a request, without content:
+// Takes the model's address and the key on standard input, so that neither is in an argument or in the environment;
+// what may be asked of MODEL, and in which dialects, is in requests.mjs. Gives its port as the first line on standard
+// output; on standard error one JSON line a request that was let through, without content:
 // {"forklift":"request","ms":1234,"status":200,"input":1200,"output":300}.
 //
-// Only the model's own paths pass, a bounded number of times (403 then: OpenCode tries again on 429), and a model that
-// falls silent is cut off. It also watches the disk that FOLDER is on, which has no other bound, and ends at the limit.
-import { statfs } from 'node:fs/promises'
+// It runs on the distribution's Node, with nothing but Node's own modules, as a user of its own. Everything has a bound:
+// requests, connections, headers, bodies, time, and what it writes. What is refused is answered with a sentence in JSON,
+// by 403 (OpenCode tries again on 429), and counts too.
+import http from 'node:http'
+import https from 'node:https'
+import { Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { urlToHttpOptions } from 'node:url'
+import { rulesFor } from './requests.mjs'
 
-const MAX_REQUESTS = 300
-const MAX_BODY = 32 * 1024 * 1024
-const SILENCE_MS = Number(process.argv[3] ?? 120_000)
-// Together: no disk takes a gibibyte in a tenth of a second.
-const MIN_FREE_BYTES = 1024 ** 3
-const DISK_CHECK_MS = 100
+const MAX_REQUESTS = 300 // to the model
+const MAX_CONNECTIONS = 1000 // in all, one request each: those that were refused, broken or never finished, too
+const MAX_AT_ONCE = 16
+const MAX_BODY = 16 * 1024 * 1024
+const MAX_SAID = 100_000 // bytes on standard error: three times what 300 requests take
+const [model, dialects, silence = '120000'] = process.argv.slice(2)
+const SILENCE_MS = Number(silence)
 
-// chat completions, OpenAI's responses, Anthropic's messages, Google's models: what OpenCode's providers speak.
-const PATHS = /^\/(chat\/completions|responses|messages|models\/[\w.-]+:(streamGenerateContent|generateContent))$/
-const PASSED_ON = ['content-type', 'accept', 'user-agent', 'anthropic-version', 'anthropic-beta']
-const PASSED_BACK = ['content-type', 'retry-after']
+const PASSED_ON = ['accept', 'user-agent', 'anthropic-version']
+const PASSED_BACK = ['content-type', 'content-encoding', 'retry-after']
+const HARMLESS = /^[\w ()+,./:;=*-]{1,300}$/
+// What OpenCode's provider asks for; others let Anthropic fetch, store or run something, or cost more.
+const BETAS = [
+  'fine-grained-tool-streaming-2025-05-14',
+  'interleaved-thinking-2025-05-14',
+  'pdfs-2024-09-25',
+  'structured-outputs-2025-11-13',
+]
 const INPUT_TOKENS = /"(?:prompt_tokens|input_tokens|promptTokenCount)"\s*:\s*(\d+)/g
 const OUTPUT_TOKENS = /"(?:completion_tokens|output_tokens|candidatesTokenCount)"\s*:\s*(\d+)/g
 const LONGEST_LINE = 1024 * 1024
 
-const [base, key] = (await Bun.stdin.text()).trim().split(' ')
-if (!base || !key) fail('no address or no key on standard input')
-const folder = process.argv[2] ?? fail('no folder to watch')
-let requests = 0
+let said = 0
+function say(line) {
+  said += line.length + 1
+  if (said <= MAX_SAID) process.stderr.write(`${line}\n`)
+}
 
 function fail(sentence) {
-  console.error(`proxy: ${sentence}`)
+  say(`proxy: ${sentence}`)
   process.exit(1)
 }
 
-const refuse = (status, message) => Response.json({ error: { message: `Forklift: ${message}` } }, { status })
+// An error's text may hold what a client sent.
+process.on('uncaughtException', error => fail(`ended by an error of its own (${error?.code ?? error?.name})`))
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+
+let input = ''
+for await (const chunk of process.stdin) input += chunk
+const [address, key] = input.trim().split(' ')
+input = ''
+if (!address || !key || !model) fail('no address, no key or no model')
+const { protocol, hostname, port, pathname } = urlToHttpOptions(new URL(address))
+const client = protocol === 'https:' ? https : http
+const prefix = pathname.replace(/\/$/, '')
+const judge = rulesFor(model, dialects === 'all')
+
+let connections = 0
+let requests = 0
+
+function refuse(response, status, sentence) {
+  const body = JSON.stringify({ error: { message: `Forklift: ${sentence}` } })
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) })
+  response.end(body)
+}
+
+/** All of it, so that the answer does not meet a client that still writes; undefined where it is too large. */
+async function bodyOf(request) {
+  let chunks = []
+  let size = 0
+  for await (const chunk of request) {
+    size += chunk.length
+    if (size <= MAX_BODY) chunks.push(chunk)
+    else chunks = []
+  }
+  return size <= MAX_BODY ? Buffer.concat(chunks) : undefined
+}
+
+async function serve(request, response) {
+  response.setHeader('connection', 'close')
+  const body = await bodyOf(request)
+  if (connections > MAX_CONNECTIONS)
+    return refuse(response, 403, `the ${MAX_CONNECTIONS} connections of a run are spent`)
+  if (!body) return refuse(response, 413, `a request may have ${MAX_BODY} bytes`)
+  const asked = judge(request.method, request.url, body)
+  if (asked.refusal) return refuse(response, 403, asked.refusal)
+  if (++requests > MAX_REQUESTS) return refuse(response, 403, `the ${MAX_REQUESTS} requests of a run are spent`)
+  await forward({ ...asked, headers: headersFor(request, asked) }, response)
+}
 
 /** The headers of a request to the model: a few of the agent's, and the key where its dialect expects one. */
-function headersFor(request) {
-  const headers = new Headers({ 'accept-encoding': 'identity' })
+function headersFor(request, asked) {
+  const headers = { 'content-type': 'application/json', 'content-length': asked.body.length }
+  headers['accept-encoding'] = 'identity'
   for (const name of PASSED_ON) {
-    const value = request.headers.get(name)
-    if (value !== null) headers.set(name, value)
+    const value = request.headers[name]
+    if (HARMLESS.test(value ?? '')) headers[name] = value
   }
-  const dialect = ['x-api-key', 'x-goog-api-key'].find(name => request.headers.has(name))
-  if (dialect) headers.set(dialect, key)
-  else headers.set('authorization', `Bearer ${key}`)
+  const betas = String(request.headers['anthropic-beta'] ?? '').split(',')
+  const known = betas.map(name => name.trim()).filter(name => BETAS.includes(name))
+  if (known.length > 0) headers['anthropic-beta'] = known.join(',')
+  headers[asked.key] = asked.key === 'authorization' ? `Bearer ${key}` : key
   return headers
 }
 
@@ -66,6 +128,7 @@ function tokenCounter() {
     },
     finish() {
       this.read(rest)
+      rest = ''
     },
     read(text) {
       counts.input = last(text, INPUT_TOKENS, counts.input)
@@ -74,7 +137,17 @@ function tokenCounter() {
   }
 }
 
-async function forward(request, path) {
+function send({ path, headers, body }, signal) {
+  const where = { hostname, port, path: prefix + path, autoSelectFamily: true, agent: false }
+  return new Promise((resolve, reject) => {
+    const asking = client.request({ ...where, method: 'POST', headers, signal }, resolve)
+    asking.on('error', reject)
+    asking.end(body)
+  })
+}
+
+/** The answer goes through chunk by chunk. A model that falls silent is cut off, and so is a client that stops reading. */
+async function forward(asked, response) {
   const began = performance.now()
   const tokens = tokenCounter()
   const stop = new AbortController()
@@ -84,77 +157,53 @@ async function forward(request, path) {
     clearTimeout(timer)
     timer = setTimeout(() => stop.abort(), SILENCE_MS)
   }
+  let isReported = false
   const report = () => {
-    clearTimeout(timer)
-    const ms = Math.round(performance.now() - began)
-    console.error(JSON.stringify({ forklift: 'request', ms, status, ...tokens.counts }))
-  }
-  request.signal.addEventListener('abort', () => stop.abort())
-  heard()
-  try {
-    const body = await request.arrayBuffer()
-    const options = { method: 'POST', body, headers: headersFor(request), redirect: 'manual', signal: stop.signal }
-    const answer = await fetch(base + path, options)
-    status = answer.status
-    const headers = new Headers()
-    for (const name of PASSED_BACK) {
-      const value = answer.headers.get(name)
-      if (value !== null) headers.set(name, value)
-    }
-    if (answer.body) return new Response(passOn(answer.body, tokens, heard, report), { status, headers })
-    report()
-    return new Response(null, { status, headers })
-  } catch {
-    report()
-    return refuse(502, stop.signal.aborted ? 'the model did not answer' : 'the model cannot be reached')
-  }
-}
-
-/** The answer, chunk by chunk as it comes. Whatever ends it, it is reported once; what breaks off breaks off here too. */
-function passOn(body, tokens, heard, report) {
-  const reader = body.getReader()
-  const finish = () => {
+    if (isReported) return
+    isReported = true
     tokens.finish()
-    report()
+    const ms = Math.round(performance.now() - began)
+    say(JSON.stringify({ forklift: 'request', ms, status, ...tokens.counts }))
   }
-  return new ReadableStream({
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.read()
-        if (done) {
-          finish()
-          return controller.close()
-        }
-        heard()
-        tokens.add(value)
-        controller.enqueue(value)
-      } catch {
-        finish()
-        controller.error()
-      }
+  // It is reported before the client sees its end, however that comes: the run may be over then.
+  const listening = new Transform({
+    transform(chunk, _encoding, done) {
+      heard()
+      tokens.add(chunk)
+      done(null, chunk)
     },
-    cancel() {
-      finish()
-      return reader.cancel()
+    flush(done) {
+      report()
+      done()
+    },
+    destroy(error, done) {
+      report()
+      done(error)
     },
   })
+  response.once('close', () => stop.abort())
+  heard()
+  try {
+    const answer = await send(asked, stop.signal)
+    status = answer.statusCode
+    for (const name of PASSED_BACK) if (answer.headers[name]) response.setHeader(name, answer.headers[name])
+    response.writeHead(status)
+    await pipeline(answer, listening, response)
+  } catch {
+    report()
+    if (response.headersSent) response.destroy()
+    else refuse(response, 502, stop.signal.aborted ? 'the model did not answer' : 'the model cannot be reached')
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
-const server = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  idleTimeout: 0,
-  maxRequestBodySize: MAX_BODY,
-  fetch(request) {
-    const { pathname, search } = new URL(request.url)
-    if (request.method !== 'POST' || !PATHS.test(pathname)) return refuse(403, 'this path is not the model')
-    if (++requests > MAX_REQUESTS) return refuse(403, `the ${MAX_REQUESTS} requests of a run are spent`)
-    return forward(request, pathname + search)
-  },
-})
-console.log(server.port)
-
-setInterval(async () => {
-  const { bavail, bsize } = await statfs(folder)
-  if (bavail * bsize < MIN_FREE_BYTES) fail('less than 1 GiB is left on the disk of the workspace')
-}, DISK_CHECK_MS)
+const server = http.createServer(
+  { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 1000 },
+  (request, response) => serve(request, response).catch(() => response.destroy()),
+)
+server.maxConnections = MAX_AT_ONCE
+server.maxRequestsPerSocket = 1
+server.on('connection', () => connections++)
+server.on('clientError', (_error, socket) => socket.destroy())
+server.listen(0, '127.0.0.1', () => process.stdout.write(`${server.address().port}\n`))

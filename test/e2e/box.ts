@@ -37,11 +37,21 @@ async function addressOn(network: string): Promise<string> {
 export const gateway = () => addressOn('bridge')
 
 /** A bridge of our own, so that this machine has one more address. */
-export async function addressOfOurs(subnet: string) {
+export async function addressOfOurs(subnet: string, ...more: string[]) {
   const name = `forklift-e2e-${crypto.randomUUID().slice(0, 8)}`
-  const made = await docker('network', 'create', '--label', 'forklift-e2e', '--subnet', subnet, name)
+  const made = await docker('network', 'create', '--label', 'forklift-e2e', '--subnet', subnet, ...more, name)
   if (made.code !== 0) throw new Error(made.stderr)
-  return { address: await addressOn(name), remove: () => docker('network', 'rm', name) }
+  return { name, address: await addressOn(name), remove: () => docker('network', 'rm', name) }
+}
+
+/** The container's processes, as this machine sees them: only root may look into them. */
+export async function processesIn(name: string) {
+  const { stdout } = await docker('top', name, '-eo', 'pid,uid,args')
+  return stdout
+    .split('\n')
+    .slice(1)
+    .map(line => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [])
+    .map(([, pid = '', uid = '', command = '']) => ({ pid: Number(pid), uid: Number(uid), command }))
 }
 
 export type BoxOptions = {
@@ -64,7 +74,7 @@ export const CAPABILITIES = ['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP']
 
 export async function box(options: BoxOptions) {
   const { scene, script, owner = [1000, 1000], flags = [], capabilities = CAPABILITIES } = options
-  const { workspace, state, branch, upstream } = setScene(options.root ?? root, scene)
+  const { folder, workspace, state, branch, upstream } = setScene(options.root ?? root, scene)
   for (const folder of [workspace, state]) {
     chownSync(folder, ...owner)
     for (const entry of readdirSync(folder, { recursive: true })) chownSync(join(folder, String(entry)), ...owner)
@@ -123,6 +133,7 @@ export async function box(options: BoxOptions) {
       harnessLog: read(join(state, 'logs/harness.log')),
       requests: model.requests,
       toolResults: model.toolResults(),
+      folder,
       workspace,
       state,
     }
@@ -133,6 +144,13 @@ export async function box(options: BoxOptions) {
 }
 
 export type Boxed = Awaited<ReturnType<typeof box>>
+
+/** What the proxy reported of each request. */
+export const reports = (result: Boxed) =>
+  result.log
+    .split('\n')
+    .filter(line => line.startsWith('{"forklift":"request"'))
+    .map(line => JSON.parse(line) as { ms: number; status: number; input: number | null; output: number | null })
 
 export function expectCode(result: Boxed, code: number): void {
   if (result.code === code) return

@@ -13,6 +13,7 @@ const bridge = await gateway()
 let neighbour: Awaited<ReturnType<typeof addressOfOurs>>
 let internet: Awaited<ReturnType<typeof addressOfOurs>>
 let publicHost: Awaited<ReturnType<typeof addressOfOurs>>
+let publicNeighbour: Awaited<ReturnType<typeof addressOfOurs>>
 const servers: { hits: number; url: string; stop: () => void }[] = []
 let attempts: Record<string, string>
 
@@ -34,10 +35,13 @@ function listen(hostname: string, answer = () => new Response('reached')) {
 beforeAll(async () => {
   neighbour = await addressOfOurs('10.213.77.0/28')
   internet = await addressOfOurs('203.0.113.0/28')
-  publicHost = await addressOfOurs('198.51.100.0/28')
+  // Two of one /28, of which the container is told the first.
+  publicHost = await addressOfOurs('198.51.100.0/29')
+  publicNeighbour = await addressOfOurs('198.51.100.8/29')
   const onBridge = listen(bridge)
   const onNeighbour = listen(neighbour.address)
   const onPublicHost = listen(publicHost.address)
+  const onPublicNeighbour = listen(publicNeighbour.address)
   const fetchFrom = (url: string) => `curl --silent --show-error --fail --max-time 5 ${url}`
   attempts = {
     'read the key in its environment': `printenv | grep '${KEY_PATTERN}'`,
@@ -59,6 +63,7 @@ sys.exit(1)`),
     'reach the gateway': fetchFrom(onBridge.url),
     'reach a private address': fetchFrom(onNeighbour.url),
     "reach a public address of the host's own": fetchFrom(onPublicHost.url),
+    "reach a neighbour of the host's by a public address": fetchFrom(onPublicNeighbour.url),
     'ask the gateway as a name server': `echo >/dev/udp/${bridge}/53`,
     'open a packet socket': python('import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)'),
     'open a raw socket': python('import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)'),
@@ -78,6 +83,16 @@ fcntl.ioctl(s, 0x8914, struct.pack('16sH14s', b'lo', 0x49, b''))`),
     'write into the tools': 'touch /usr/bin/git',
     'write into the harness': 'echo exit >>/opt/forklift/harness/run.sh',
     'write into the home in the image': 'touch /home/forklift/x',
+    'reserve the disk in one call, beyond the size of the file': python(`
+import ctypes, sys
+libc = ctypes.CDLL(None, use_errno=True)
+file = open('/tmp/reserved', 'wb')
+sys.exit(0 if libc.fallocate(file.fileno(), 1, ctypes.c_long(0), ctypes.c_long(1 << 20)) == 0 else 1)`),
+    'reserve the disk by an ioctl': python(`
+import fcntl, struct
+fcntl.ioctl(open('/tmp/reserved', 'wb'), 0x40305828, struct.pack('hhqqiI4i', 0, 0, 0, 1 << 20, *[0] * 6))`),
+    'make a file of three gigabytes': 'truncate --size 3G /tmp/sparse',
+    'have its memory written down': 'ulimit -c unlimited',
     'fill the memory file system': 'head -c 700M /dev/zero >/tmp/fill',
     'start a thousand processes': python(`
 import os, signal, sys
@@ -97,7 +112,7 @@ sys.exit(code)`),
 
 afterAll(async () => {
   for (const server of servers) server.stop()
-  for (const network of [neighbour, internet, publicHost]) await network.remove()
+  for (const network of [neighbour, internet, publicHost, publicNeighbour]) await network.remove()
   removeBoxes()
 })
 
@@ -120,7 +135,7 @@ describe('an agent that tries', () => {
     expect(hitsWithout.every(hits => hits > 0)).toBe(true)
 
     const result = await box({
-      scene: { ...clean, seconds: 180, moreFacts: `reject=${publicHost.address}\n` },
+      scene: { ...clean, seconds: 180, moreFacts: `reject=${publicHost.address}/28\n` },
       script: [...everything.map(command => ({ calls: [bash(command)] })), { say: 'I tried.' }],
     })
     expectCode(result, 0)

@@ -1,10 +1,19 @@
 // The lock of a container: who the agent is, what it reaches, and that no agent starts where the lock does not hold.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { clean } from '../harness/scene.ts'
-import { addressOfOurs, box, CAPABILITIES, expectCode, IMAGE, removeBoxes } from './box.ts'
+import { addressOfOurs, appears, box, CAPABILITIES, expectCode, IMAGE, processesIn, removeBoxes } from './box.ts'
 import { bash } from './model.ts'
 
 const tools = mkdtempSync(join(tmpdir(), 'forklift-sabotage-'))
@@ -12,8 +21,10 @@ let internet: Awaited<ReturnType<typeof addressOfOurs>>
 
 beforeAll(async () => {
   internet = await addressOfOurs('203.0.113.0/28')
-  const nft = Bun.spawn(['docker', 'run', '--rm', '--entrypoint', 'cat', IMAGE, '/usr/sbin/nft'], { stdout: 'pipe' })
-  writeFileSync(join(tools, 'nft'), await nft.stdout.bytes(), { mode: 0o755 })
+  for (const program of ['/usr/sbin/nft', '/usr/bin/node']) {
+    const cat = Bun.spawn(['docker', 'run', '--rm', '--entrypoint', 'cat', IMAGE, program], { stdout: 'pipe' })
+    writeFileSync(join(tools, basename(program)), await cat.stdout.bytes(), { mode: 0o755 })
+  }
 })
 afterAll(async () => {
   await internet.remove()
@@ -102,6 +113,103 @@ describe('the agent', () => {
   })
 })
 
+// What only root sees of another user's processes.
+describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
+  type Process = Awaited<ReturnType<typeof processesIn>>[0] & {
+    cwd: string
+    files: Map<string, string>
+    status: string
+    owner: number
+  }
+  let seen: Process[] = []
+  let limits = ''
+
+  beforeAll(async () => {
+    const look = async (name: string) => {
+      const of = (pid: number, file: string) => `/proc/${pid}/${file}`
+      const link = (path: string) => {
+        try {
+          return readlinkSync(path)
+        } catch {
+          return ''
+        }
+      }
+      seen = (await processesIn(name)).map(it => ({
+        ...it,
+        cwd: link(of(it.pid, 'cwd')),
+        files: new Map(readdirSync(of(it.pid, 'fd')).map(fd => [fd, link(of(it.pid, `fd/${fd}`))])),
+        status: readFileSync(of(it.pid, 'status'), 'utf8'),
+        owner: statSync(of(it.pid, 'environ')).uid,
+      }))
+      limits = readFileSync(of(seen.find(it => it.command.includes('proxy.mjs'))?.pid ?? 0, 'limits'), 'utf8')
+    }
+    const result = await box({
+      scene: { ...clean, seconds: 60 },
+      script: asking('touch started; until [ -e seen ]; do sleep 0.1; done'),
+      whileRunning: async ({ name, workspace }) => {
+        await appears(join(workspace, 'started'))
+        await look(name)
+        writeFileSync(join(workspace, 'seen'), '')
+      },
+    })
+    expectCode(result, 0)
+  })
+
+  test("no process that it could touch holds the container's own input, output or error", () => {
+    const first = seen.find(it => it.command.includes('entry.sh'))
+    const outputs = ['1', '2'].map(fd => first?.files.get(fd) ?? '')
+    expect(outputs.filter(it => /^(pipe|socket):/.test(it))).toHaveLength(2)
+    const touchable = seen.filter(it => it.uid === 1000)
+    expect(touchable.some(it => it.command.includes('read -r agent'))).toBe(true)
+    for (const { command, files } of touchable) {
+      const held = [...files.values()].filter(it => outputs.includes(it))
+      expect([command, held]).toEqual([command, []])
+    }
+  })
+
+  test('what guards it is neither root nor the agent, has no capability, and cannot be looked into', () => {
+    const keepers = seen.filter(it => /(proxy|disk)\.mjs/.test(it.command))
+    expect(keepers.map(it => it.uid)).toEqual([2_100_000_000, 2_100_000_000])
+    for (const { status, owner } of keepers) {
+      expect(status.match(/^Cap(Inh|Prm|Eff|Bnd|Amb):\s+0+$/gm)).toHaveLength(5)
+      expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
+      expect(owner).toBe(0) // of a process that could be looked into, the process's own user
+    }
+    expect(limits).toMatch(/^Max core file size\s+0\s+0\s/m)
+  })
+
+  test('nothing but it stands in the workspace', () => {
+    const others = seen.filter(it => it.uid !== 1000)
+    expect(others.map(it => it.cwd)).toEqual(others.map(() => '/'))
+  })
+})
+
+describe('IPv6', () => {
+  test('reaches the internet, and neither the networks of the host nor what stands for private IPv4', async () => {
+    const ours = await addressOfOurs('10.213.78.0/28', '--ipv6', '--subnet', '2001:db8:77::/64')
+    const server = Bun.serve({ hostname: '::', port: 0, fetch: () => new Response('reached') })
+    const ask = (host: string) => `curl --silent --max-time 2 http://[${host}]:${server.port}/ || echo no`
+    const hosts = ['2001:db8:77::1', '2001:db8:77::7', '64:ff9b::a00:1', 'fd12::1', '::ffff:10.213.78.1']
+    const run = async (moreFacts: string, script: string) => {
+      const scene = { ...clean, seconds: 60, moreFacts }
+      const result = await box({ scene, script: asking(script), flags: ['--network', ours.name] })
+      expectCode(result, 0)
+      return result.toolResults[0]?.trim().split('\n')
+    }
+    try {
+      const [open, closed] = await Promise.all([
+        run('', ask('2001:db8:77::1')),
+        run('reject=2001:db8:77::1/64\n', hosts.map(ask).join('; ')),
+      ])
+      expect(open).toEqual(['reached'])
+      expect(closed).toEqual(hosts.map(() => 'no'))
+    } finally {
+      server.stop(true)
+      await ours.remove()
+    }
+  })
+})
+
 describe('no agent starts', () => {
   const sabotage = (name: string, change: string) => {
     const path = join(tools, name)
@@ -126,20 +234,33 @@ describe('no agent starts', () => {
     'when private addresses are not rejected': [edited('v4', '/ip daddr {/,/reject$/d'), 'the firewall does not hold'],
     'when one range is missing': [edited('range', 's|169.254.0.0/16, ||'), '169.254.169.254'],
     'when only UDP is rejected': [edited('udp', 's|} reject|} meta l4proto udp reject|'), 'answered'],
-    "when an address of the host's own is not rejected": [edited('own', '/203.0.113.1 reject/d'), '203.0.113.1'],
+    "when an address of the host's own is not rejected": [edited('own', '/203.0.113.1.28 reject/d'), '203.0.113.1'],
+    "when a neighbour of the host's is not rejected": [
+      edited('alone', 's|\\(203.0.113.1\\)/28 reject|\\1 reject|'),
+      '203.0.113.0',
+    ],
     'when the agent could remove the firewall': [
       { flags: sabotage('removable', '').with(-1, `type=bind,source=${join(tools, 'true')},target=/usr/sbin/nft`) },
       'the agent could remove the firewall',
     ],
     'without the facts of the run': [{ scene: { ...clean, runFile: 'seconds=x\n' } }, 'run.txt'],
-    'with an address in them that is none': [{ scene: { ...clean, moreFacts: 'reject=$(id)\n' } }, 'is no address'],
+    'with a network in them that is none': [{ scene: { ...clean, moreFacts: 'reject=$(id)/24\n' } }, 'is no network'],
+    'with a network in them that is the internet': [
+      { scene: { ...clean, moreFacts: 'reject=2.0.0.1/7\n' } },
+      'is no network',
+    ],
+    'for an owner of the workspace who keeps the key': [{ owner: [2_100_000_000, 1000] }, 'who keeps the key'],
+    'when what holds the key could be looked into': [
+      { flags: ['--mount', `type=bind,source=${join(tools, 'node')},target=/opt/forklift/node,readonly`] },
+      'could be looked into',
+    ],
     'without a key': [{ env: { OPENCODE_API_KEY: '' } }, 'OPENCODE_API_KEY'],
     'with a model that is nowhere': [{ env: { OPENCODE_BASE_URL: 'ftp://x' } }, 'OPENCODE_BASE_URL'],
   }
   writeFileSync(join(tools, 'true'), '#!/bin/sh\nexit 0\n', { mode: 0o755 })
   for (const [name, [change, sentence]] of Object.entries(broken)) {
     test(name, async () => {
-      const scene = { ...clean, seconds: 60, moreFacts: 'reject=203.0.113.1\n' }
+      const scene = { ...clean, seconds: 60, moreFacts: 'reject=203.0.113.1/28\n' }
       const result = await box({ scene, script: asking('true'), ...change })
       expectCode(result, 5)
       expect(result.log).toContain(sentence)

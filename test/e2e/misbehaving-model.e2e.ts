@@ -1,22 +1,16 @@
 // What the model server may do, and how a run ends then. At the same time, since most of it is waiting.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { conflict } from '../harness/scene.ts'
-import { type Boxed, box, expectCode, KEY, removeBoxes } from './box.ts'
+import { type Boxed, box, expectCode, KEY, removeBoxes, reports } from './box.ts'
 import { bash, type Misbehaviour } from './model.ts'
 
 afterAll(removeBoxes)
 
 const MAX_REQUESTS = 300 // of proxy.mjs
-
-const reports = (result: Boxed) =>
-  result.log
-    .split('\n')
-    .filter(line => line.startsWith('{"forklift":"request"'))
-    .map(line => JSON.parse(line) as { ms: number; status: number; input: number | null; output: number | null })
 
 describe('a model server that', () => {
   const results = new Map<Misbehaviour, Boxed>()
@@ -123,6 +117,51 @@ describe('the proxy', () => {
     expect(result.requests.every(request => request.path === '/v1/chat/completions')).toBe(true)
   })
 
+  test('survives what an agent sends it, in part, in pieces and in bad faith, and the log stays short', async () => {
+    const script = `python3 - <<'PY'
+import json, os, socket, urllib.parse
+host = urllib.parse.urlparse(os.environ['FORKLIFT_PROXY'])
+def ask(data, much):
+    try:
+        s = socket.create_connection((host.hostname, host.port)); s.settimeout(2); s.sendall(data)
+        answer = b''
+        while len(answer) < much:
+            chunk = s.recv(much)
+            if not chunk: break
+            answer += chunk
+        s.close()
+        return answer
+    except OSError: return b''
+body = json.dumps({'model': os.environ['OPENCODE_MODEL'], 'max_tokens': 9, 'stream': True, 'messages': []})
+good = f'POST /chat/completions HTTP/1.1\\r\\nHost: x\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}'.encode()
+for size in range(150): ask(good, 1 + size)
+odd = [ask(b'POST /chat/completions HTTP/1.1\\r\\nHost: [\\r\\nContent-Length: 2\\r\\n\\r\\n{}', 1 << 20) for _ in range(400)]
+print('pages:', sum(b'.mjs' in page or b'<html' in page for page in odd), 'answers:', sum(b' 403 ' in page for page in odd))
+PY`
+    const calls = [bash(script)]
+    const result = await box({ scene: { ...conflict, seconds: 90 }, script: [{ calls }, { say: 'Done.' }] })
+    expectCode(result, 0)
+    expect(result.toolResults[0]?.trim()).toBe('pages: 0 answers: 400')
+    expect(result.log.length).toBeLessThan(30_000)
+    expect(reports(result).length).toBeLessThan(160)
+  })
+
+  test('passes only the model that was chosen, asked in the usual way, and says so', async () => {
+    const say = `curl --silent --data @- "$FORKLIFT_PROXY/chat/completions" | jq -c .error.message`
+    const asks = [{ model: 'other' }, { n: 128 }, { store: true }, { web_search_options: {} }, { max_tokens: 1e6 }]
+    const bodies = asks.map(it => JSON.stringify({ model: 'test-model', max_tokens: 9, messages: [], ...it }))
+    const result = await box({
+      scene: { ...conflict, seconds: 60 },
+      script: [{ calls: [bash(bodies.map(it => `echo '${it}' | ${say}`).join('\n'))] }, { say: 'Done.' }],
+    })
+    expectCode(result, 0)
+    const fields = ['model', 'n', 'store', 'web_search_options', 'max_tokens']
+    expect(result.toolResults[0]?.trim().split('\n')).toEqual(
+      fields.map(it => `"Forklift: the model may not be asked with this: body.${it} (test-model only)"`),
+    )
+    expect(reports(result)).toHaveLength(2)
+  })
+
   test('reports time, status and tokens of each request, and nothing of its content', async () => {
     const result = await box({
       scene: { ...conflict, seconds: 60 },
@@ -137,20 +176,45 @@ describe('the proxy', () => {
 
 // A small file system needs root; the bound itself does not.
 describe.skipIf(process.getuid?.() !== 0)('a disk', () => {
-  const small = mkdtempSync(join(tmpdir(), 'forklift-small-'))
+  const folder = mkdtempSync(join(tmpdir(), 'forklift-small-'))
+  const small = join(folder, 'mounted')
+  const run = (...command: string[]) => {
+    const { status, stderr } = spawnSync(command[0] ?? '', command.slice(1), { encoding: 'utf8' })
+    if (status !== 0) throw new Error(`${command.join(' ')}: ${stderr}`)
+  }
   beforeAll(() => {
-    expect(spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1600m', 'none', small]).status).toBe(0)
+    mkdirSync(small)
+    run('truncate', '--size', '3200M', `${folder}/disk`)
+    run('mkfs.ext4', '-q', '-m', '0', '-N', '20000', `${folder}/disk`)
+    run('mount', '-o', 'loop', `${folder}/disk`, small)
   })
   afterAll(() => {
-    spawnSync('umount', [small])
-    rmSync(small, { recursive: true })
+    run('umount', small)
+    rmSync(folder, { recursive: true })
   })
 
-  test('that the agent fills ends the run before it is full', async () => {
-    const fill = 'head -c 3G /dev/zero >big; sleep 60'
-    const result = await box({ scene: { ...conflict, seconds: 90 }, script: [{ calls: [bash(fill)] }], root: small })
+  /** What is left when the run has ended; then the agent's files go, for the next one. */
+  async function fill(command: string) {
+    const result = await box({ scene: { ...conflict, seconds: 90 }, script: [{ calls: [bash(command)] }], root: small })
+    const { bavail, bsize, ffree } = statfsSync(small)
+    rmSync(result.folder, { recursive: true })
+    return { result, bytes: bavail * bsize, files: ffree }
+  }
+
+  test('that the agent fills, by one call or by many writers, ends the run before it is full', async () => {
+    const greedy = `for way in '' '-n' '-z'; do fallocate $way -l 3000M one; done
+      for at in $(seq 40); do head -c 2000M /dev/zero >many$at & done; sleep 60`
+    const { result, bytes } = await fill(greedy)
     expectCode(result, 5)
-    expect(statSync(join(result.workspace, 'big')).size).toBeLessThan(1_600 * 1024 ** 2)
-    expect(result.log).toContain('less than 1 GiB is left on the disk')
+    expect(result.log).toContain('disk: less than 1 GiB is left on the disk')
+    expect(result.log.trim().split('\n').at(-1)).toStartWith('disk: ')
+    expect(bytes).toBeGreaterThan(512 * 1024 ** 2)
+  })
+
+  test('whose table of files the agent fills ends the run before it is full', async () => {
+    const { result, files } = await fill('for at in 1 2 3 4; do (seq -f f$at.%g 9000 | xargs touch) & done; sleep 60')
+    expectCode(result, 5)
+    expect(result.log).toContain('disk: fewer than 10,000 more files fit')
+    expect(files).toBeGreaterThan(5000)
   })
 })

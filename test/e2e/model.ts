@@ -26,7 +26,8 @@ const encode = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
 const chunk = (delta: object, finish: string | null = null) =>
   encode({ id: 'c', object: 'chat.completion.chunk', choices: [{ index: 0, delta, finish_reason: finish }] })
 
-function* answer(turn: Turn) {
+/** A turn in chat completions. */
+export function* answer(turn: Turn) {
   yield chunk({ role: 'assistant', content: '' })
   if (turn.say) yield chunk({ content: turn.say })
   for (const [index, { tool, input }] of (turn.calls ?? []).entries()) {

@@ -130,7 +130,8 @@ test('run.txt tells the harness what it must know', async () => {
   await using world = await makeWorld({ branch: 'trunk', upstreamBranch: 'next' })
   expectExit(await world.run([], { env: { FORKLIFT_TIMEOUT_SECONDS: '90' } }), 0)
   const facts = (await readFile(join((await world.lastRun()).state, 'run.txt'), 'utf8')).split('\n')
-  // What follows are the host's own addresses, which the container may not reach.
+  // What follows are the networks that the host is in, which the container may not reach.
+  for (const line of facts.filter(it => it.startsWith('reject='))) expect(line).toMatch(/^reject=[\da-f.:]+\/\d+$/)
   expect(facts.filter(line => !line.startsWith('reject='))).toEqual([
     'branch=trunk',
     'upstream_branch=next',

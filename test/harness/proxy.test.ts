@@ -1,8 +1,11 @@
-// The proxy that holds the key, as it is started in the container, before a model server of the test's own.
-import { afterEach, expect, test } from 'bun:test'
+// The proxy that holds the key, on Node as in the container, before a model server of the test's own. (CI has a Node;
+// where there is none, the end-to-end tests are what is left.)
+import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 
+const node = Bun.which('node')
 const KEY = 'sk-the-real-key'
 const undo: (() => unknown)[] = []
 afterEach(async () => {
@@ -10,6 +13,7 @@ afterEach(async () => {
 })
 
 type Report = { forklift: string; ms: number; status: number; input: number | null; output: number | null }
+type Json = Record<string, unknown>
 
 function serve(answer: (request: Request) => Response | Promise<Response>) {
   const requests: Request[] = []
@@ -25,9 +29,24 @@ function serve(answer: (request: Request) => Response | Promise<Response>) {
   return { url: `http://127.0.0.1:${server.port}/v1`, requests }
 }
 
-async function startProxy(base: string, ...more: string[]) {
+/** What OpenCode asks for at least, in each dialect. */
+const ask = {
+  chat: { model: 'm-1', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
+  messages: { model: 'm-1', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] },
+  responses: { model: 'm-1', max_output_tokens: 100, store: false, input: [{ role: 'user', content: 'hello' }] },
+  google: { generationConfig: { maxOutputTokens: 100 }, contents: [{ role: 'user', parts: [{ text: 'hello' }] }] },
+}
+const paths = {
+  chat: '/chat/completions',
+  messages: '/messages',
+  responses: '/responses',
+  google: '/models/m-1:streamGenerateContent?alt=sse',
+}
+type Dialect = keyof typeof paths
+
+async function startProxy(base: string, { dialects = 'all', silence = '120000' } = {}) {
   const proxy = join(import.meta.dir, '../../harness/proxy.mjs')
-  const child = Bun.spawn([process.execPath, proxy, import.meta.dir, ...more], {
+  const child = Bun.spawn([node ?? '', proxy, 'm-1', dialects, silence], {
     env: {},
     stdin: new Blob([`${base} ${KEY}\n`]),
     stdout: 'pipe',
@@ -40,151 +59,434 @@ async function startProxy(base: string, ...more: string[]) {
   const first = await child.stdout.getReader().read()
   const port = new TextDecoder().decode(first.value).trim()
   expect(port).toMatch(/^\d+$/)
-  const post = (path: string, headers: Record<string, string> = { authorization: 'Bearer dummy' }) =>
-    fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers, body: '{}' })
-  /** Ends the proxy, and gives what it reported. */
-  const reports = async () => {
+  const post = (path: string, body: object | string = ask.chat, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer dummy', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    })
+  /** Bytes as they are, on a connection of their own; what comes back until it ends, or after a while. */
+  const raw = (bytes: string | Buffer, patience = 2000) =>
+    new Promise<string>(resolve => {
+      let answer = ''
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(bytes))
+      const end = () => {
+        clearTimeout(timer)
+        socket.destroy()
+        resolve(answer)
+      }
+      const timer = setTimeout(end, patience)
+      socket.on('data', chunk => {
+        answer += chunk
+      })
+      socket.on('error', end)
+      socket.on('close', end)
+    })
+  /** Ends the proxy, and gives what it wrote. */
+  const log = async () => {
     child.kill()
-    const text = await child.stderr.text()
-    return text
+    return await child.stderr.text()
+  }
+  const reports = async () =>
+    (await log())
       .trim()
       .split('\n')
+      .filter(Boolean)
       .map(line => JSON.parse(line) as Report)
-  }
-  return { pid: child.pid, port, post, reports }
+  return { child, port, post, raw, log, reports }
 }
 
-test('each dialect gets the key where it expects one, and nothing else of the agent goes along', async () => {
-  const model = serve(() => Response.json({}))
-  const { post } = await startProxy(model.url)
-  await post('/chat/completions', { authorization: 'Bearer dummy', cookie: 'a=b', 'x-other': 'c' })
-  await post('/responses')
-  await post('/messages', { 'x-api-key': 'dummy', 'anthropic-version': '2023-06-01' })
-  await post('/models/gemini-3:streamGenerateContent?alt=sse', { 'x-goog-api-key': 'dummy' })
-  const seen = model.requests.map(({ url, headers }) => {
-    const { pathname, search } = new URL(url)
-    return [
-      pathname + search,
-      headers.get('authorization') ?? headers.get('x-api-key') ?? headers.get('x-goog-api-key'),
-    ]
+describe.skipIf(node === null)('the proxy', () => {
+  test('gives each dialect the key where it expects one, and takes nothing else of the agent along', async () => {
+    const model = serve(() => Response.json({}))
+    const { post } = await startProxy(model.url)
+    await post(paths.chat, ask.chat, { cookie: 'a=b', 'x-other': 'c', 'x-api-key': 'dummy' })
+    await post(paths.responses, ask.responses)
+    await post(paths.messages, ask.messages, {
+      'anthropic-version': '2023-06-01',
+      'anthropic-beta': 'files-api-2025-04-14, pdfs-2024-09-25,code-execution-2025-08-25',
+    })
+    await post(paths.google, ask.google)
+    const seen = model.requests.map(({ url, headers }) => [
+      url.slice(model.url.length),
+      ...['authorization', 'x-api-key', 'x-goog-api-key'].map(name => headers.get(name)),
+    ])
+    expect(seen).toEqual([
+      [paths.chat, `Bearer ${KEY}`, null, null],
+      [paths.responses, `Bearer ${KEY}`, null, null],
+      [paths.messages, null, KEY, null],
+      [paths.google, null, null, KEY],
+    ])
+    expect(model.requests[0]?.headers.has('cookie')).toBe(false)
+    expect(model.requests[0]?.headers.has('x-other')).toBe(false)
+    expect(model.requests[2]?.headers.get('anthropic-version')).toBe('2023-06-01')
+    expect(model.requests[2]?.headers.get('anthropic-beta')).toBe('pdfs-2024-09-25')
   })
-  expect(seen).toEqual([
-    ['/v1/chat/completions', `Bearer ${KEY}`],
-    ['/v1/responses', `Bearer ${KEY}`],
-    ['/v1/messages', KEY],
-    ['/v1/models/gemini-3:streamGenerateContent?alt=sse', KEY],
-  ])
-  expect(model.requests[0]?.headers.has('cookie')).toBe(false)
-  expect(model.requests[0]?.headers.has('x-other')).toBe(false)
-  expect(model.requests[2]?.headers.get('anthropic-version')).toBe('2023-06-01')
+
+  test('lets only the paths of the model pass', async () => {
+    const model = serve(() => Response.json({}))
+    const { post, port } = await startProxy(model.url)
+    const others = ['/', '/v1/chat/completions', '/chat/completions/', '/chat/completions?x=1', '/models', '/keys']
+    const models = ['/models/m-2:streamGenerateContent?alt=sse', '/models/m-1:generateContent', '/messages/batches']
+    for (const path of [...others, ...models]) expect((await post(path)).status).toBe(403)
+    expect((await fetch(`http://127.0.0.1:${port}/chat/completions`)).status).toBe(403)
+    expect(model.requests).toEqual([])
+  })
+
+  test("speaks only chat completions to an endpoint of the user's own", async () => {
+    const model = serve(() => Response.json({}))
+    const { post } = await startProxy(model.url, { dialects: 'chat' })
+    const statuses = Object.keys(paths).map(async it => (await post(paths[it as Dialect], ask[it as Dialect])).status)
+    expect(await Promise.all(statuses)).toEqual([200, 403, 403, 403])
+  })
+
+  test('has the key neither in its arguments nor in its environment', async () => {
+    const { child } = await startProxy('http://127.0.0.1:1')
+    for (const file of ['cmdline', 'environ'])
+      expect(readFileSync(`/proc/${child.pid}/${file}`, 'utf8')).not.toContain(KEY)
+  })
+
+  test('streams an answer through as it comes', async () => {
+    const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
+    const body = async function* () {
+      yield 'data: first\n\n'
+      await mayEnd
+      yield 'data: second\n\n'
+    }
+    const model = serve(() => new Response(body(), { headers: { 'content-type': 'text/event-stream' } }))
+    const { post } = await startProxy(model.url)
+    const answer = await post(paths.chat)
+    expect(answer.headers.get('content-type')).toBe('text/event-stream')
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await reader?.read())?.value).toBe('data: first\n\n')
+    end()
+    expect((await reader?.read())?.value).toBe('data: second\n\n')
+  })
+
+  test('reports every request with its tokens, in any dialect, and without its content', async () => {
+    const said = String.raw`{"text":"\"prompt_tokens\": 999, \"output_tokens\": 999, secret words"}`
+    const answers: Record<Dialect, string> = {
+      chat: `data: ${said}\n\ndata: {"usage":{"prompt_tokens":12,"completion_tokens":3}}\n\ndata: [DONE]\n`,
+      messages: `data: {"usage":{"input_tokens":40,"output_tokens":1}}\n\ndata: ${said}\n\ndata: {"usage":{"output_tokens":9}}\n\n`,
+      responses: `data: {"response":{"usage":{"input_tokens": 5,"output_tokens": 6}}}`,
+      google: said,
+    }
+    const dialects = Object.keys(answers) as Dialect[]
+    const model = serve(({ url }) => new Response(answers[dialects.find(it => url.endsWith(paths[it])) ?? 'chat']))
+    const { post, reports } = await startProxy(model.url)
+    for (const dialect of dialects) await (await post(paths[dialect], ask[dialect])).text()
+    const lines = await reports()
+    expect(lines.map(({ status, input, output }) => [status, input, output])).toEqual([
+      [200, 12, 3],
+      [200, 40, 9],
+      [200, 5, 6],
+      [200, null, null],
+    ])
+    expect(JSON.stringify(lines)).not.toContain('secret')
+  })
+
+  test('passes statuses, follows no redirects, and says that a model cannot be reached', async () => {
+    const elsewhere = serve(() => new Response('hello'))
+    const model = serve(request =>
+      request.url.endsWith('messages')
+        ? Response.redirect(`${elsewhere.url}/messages`, 307)
+        : new Response('slow down', { status: 429, headers: { 'retry-after': '7' } }),
+    )
+    const proxy = await startProxy(model.url)
+    const limited = await proxy.post(paths.chat)
+    expect([limited.status, limited.headers.get('retry-after'), await limited.text()]).toEqual([429, '7', 'slow down'])
+    expect((await proxy.post(paths.messages, ask.messages)).status).toBe(307)
+    expect(elsewhere.requests).toEqual([])
+    expect((await proxy.reports()).map(({ status }) => status)).toEqual([429, 307])
+
+    const nowhere = await startProxy('http://127.0.0.1:1/v1')
+    const answer = await nowhere.post(paths.chat)
+    expect([answer.status, await answer.text()]).toEqual([
+      502,
+      '{"error":{"message":"Forklift: the model cannot be reached"}}',
+    ])
+    expect(await nowhere.reports()).toMatchObject([{ status: 0, input: null, output: null }])
+  })
+
+  test('cuts off a model that falls silent, before its answer or in the middle of it', async () => {
+    const silence = Promise.withResolvers<Response>()
+    const halfway = async function* () {
+      yield 'data: first\n\n'
+      await silence.promise
+    }
+    const model = serve(request => (request.url.endsWith('messages') ? silence.promise : new Response(halfway())))
+    const { post, reports } = await startProxy(model.url, { silence: '300' })
+    const before = await post(paths.messages, ask.messages)
+    expect([before.status, await before.text()]).toEqual([
+      502,
+      '{"error":{"message":"Forklift: the model did not answer"}}',
+    ])
+    const cut = await post(paths.chat)
+    await expect(cut.text()).rejects.toThrow()
+    expect((await reports()).map(({ status }) => status)).toEqual([0, 200])
+  })
+
+  test('bounds the number of requests, with an answer that is not tried again', async () => {
+    const model = serve(() => Response.json({}))
+    const { post } = await startProxy(model.url)
+    const statuses: number[] = []
+    for (let request = 0; request < 302; request++) statuses.push((await post(paths.chat)).status)
+    expect(statuses.indexOf(403)).toBe(300)
+    expect(statuses.slice(300)).toEqual([403, 403])
+    expect(model.requests.length).toBe(300)
+  })
 })
 
-test('only the paths of the model pass', async () => {
-  const model = serve(() => Response.json({}))
-  const { post, port } = await startProxy(model.url)
-  for (const path of [
-    '/',
-    '/v1/chat/completions',
-    '/chat/completions/',
-    '/models',
-    '/models/a/b:generateContent',
-    '/keys',
-  ])
-    expect((await post(path)).status).toBe(403)
-  expect((await fetch(`http://127.0.0.1:${port}/chat/completions`)).status).toBe(403)
-  expect(model.requests).toEqual([])
+describe.skipIf(node === null)('an agent that abuses the proxy', () => {
+  const http = (line: string, headers: string[] = [], body = '') =>
+    `${[line, ...headers, `Content-Length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`
+
+  test('ends nothing by requests that are read in part, sent in part, or never sent', async () => {
+    const forever = async function* () {
+      for (;;) {
+        yield `data: ${'x'.repeat(4000)}\n\n`
+        await Bun.sleep(1)
+      }
+    }
+    const model = serve(({ url }) => (url.includes('messages') ? Response.json({}) : new Response(forever())))
+    const { child, post, raw } = await startProxy(model.url)
+    const good = http(`POST ${paths.chat} HTTP/1.1`, ['Host: x'], JSON.stringify(ask.chat))
+    for (let round = 0; round < 25; round++)
+      await Promise.all([raw(good, 20), raw(good.slice(0, -20), 5), raw(good.slice(0, 30), 5), raw('', 1)])
+    expect(child.exitCode).toBe(null)
+    expect((await post(paths.messages, ask.messages)).status).toBe(200)
+  })
+
+  test('gets no page of an error, and no line in the log, for whatever it sends', async () => {
+    const model = serve(() => Response.json({}))
+    const { post, raw, log } = await startProxy(model.url)
+    const body = JSON.stringify(ask.chat)
+    const odd = [
+      http(`POST ${paths.chat} HTTP/1.1`, ['Host: ['], '{'),
+      http('POST http://[/chat/completions HTTP/1.1', ['Host: x'], body),
+      http('POST //[/chat/completions HTTP/1.1', ['Host: x'], body),
+      http('POST /%00%ff%zz HTTP/1.1', ['Host: \x00'], body),
+      http('GET / HTTP/1.1', ['Host: x', 'Upgrade: websocket', 'Connection: Upgrade']),
+      http('CONNECT 10.0.0.1:22 HTTP/1.1', ['Host: x']),
+      http('TRACE / HTTP/1.1', ['Host: x', 'Expect: nothing']),
+      http(`POST ${paths.chat} HTTP/1.1`, ['Host: x', `X-Long: ${'x'.repeat(100_000)}`], body),
+      `POST ${paths.chat} HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n`,
+      `POST ${paths.chat} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n`,
+      `POST ${paths.chat} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n`,
+      '\x16\x03\x01 not http at all\r\n\r\n',
+    ]
+    for (const bytes of odd) {
+      const answer = await raw(bytes)
+      expect(answer).toMatch(/^(|HTTP\/1\.1 4\d\d [\s\S]*)$/)
+      expect(answer).not.toContain('.mjs')
+    }
+    // Only the first line and the body count: this one is as good as any.
+    expect(await raw(http(`POST ${paths.chat} HTTP/1.1`, ['Host: ['], body))).toStartWith('HTTP/1.1 200 ')
+    expect((await post(paths.chat)).status).toBe(200)
+    expect((await log()).trim().split('\n')).toHaveLength(2)
+  })
+
+  test('is heard a thousand times, whatever it says; then all is refused, and the log stays short', async () => {
+    const model = serve(() => Response.json({}))
+    const { post, raw, log } = await startProxy(model.url)
+    for (let round = 0; round < 100; round++)
+      await Promise.all(Array.from({ length: 10 }, () => raw('GET / HTTP/1.1\r\nHost: [\r\n\r\n')))
+    const refused = await post(paths.chat)
+    expect([refused.status, await refused.text()]).toEqual([
+      403,
+      '{"error":{"message":"Forklift: the 1000 connections of a run are spent"}}',
+    ])
+    expect(model.requests).toEqual([])
+    expect(await log()).toBe('')
+  }, 30_000)
+
+  test('cannot fill its memory: bodies have a bound, in bytes, in depth and in values', async () => {
+    const model = serve(async request => Response.json({ length: (await request.text()).length }))
+    const { post } = await startProxy(model.url)
+    const refusal = async (body: string) => {
+      const answer = await post(paths.chat, body)
+      return [answer.status, ((await answer.json()) as { error: { message: string } }).error.message]
+    }
+    const tangled = [403, 'Forklift: the body is no JSON of a usual shape']
+    expect(await refusal(' '.repeat(17 << 20))).toEqual([413, 'Forklift: a request may have 16777216 bytes'])
+    expect(await refusal('['.repeat(15 << 20))).toEqual(tangled)
+    expect(await refusal(`[${'{},'.repeat(5 << 20)}{}]`)).toEqual(tangled)
+    expect(await refusal('{"model":"m-1"')).toEqual(tangled)
+    const long = { ...ask.chat, messages: [{ role: 'user', content: '['.repeat(10 << 20) }] }
+    expect((await post(paths.chat, long)).status).toBe(200)
+  }, 30_000)
 })
 
-test('the key is neither in the arguments nor in the environment of the proxy', async () => {
-  const { pid } = await startProxy('http://127.0.0.1:1')
-  for (const file of ['cmdline', 'environ']) expect(readFileSync(`/proc/${pid}/${file}`, 'utf8')).not.toContain(KEY)
-})
-
-test('an answer streams through as it comes', async () => {
-  const { promise: mayEnd, resolve: end } = Promise.withResolvers<void>()
-  const body = async function* () {
-    yield 'data: first\n\n'
-    await mayEnd
-    yield 'data: second\n\n'
+describe.skipIf(node === null)('a request to the model', () => {
+  const refused: Record<Dialect, Record<string, Json>> = {
+    chat: {
+      'for another model': { model: 'm-2' },
+      'without a model': { model: undefined },
+      'for many answers': { n: 128 },
+      'without a bound on tokens': { max_tokens: undefined },
+      'for too many tokens': { max_tokens: 1_000_000 },
+      'that is kept by the provider': { store: true },
+      'that searches': { web_search_options: {} },
+      'that says how it is billed': { service_tier: 'priority' },
+      'with a tool of the provider': { tools: [{ type: 'web_search' }] },
+      'with an image to fetch': {
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://x.example/a.png' } }] }],
+      },
+      'with a file of the account': {
+        messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'file-1' } }] }],
+      },
+      'with sound kept by the provider': { messages: [{ role: 'assistant', audio: { id: 'audio-1' } }] },
+    },
+    messages: {
+      'for another model': { model: 'm-2' },
+      'without a bound on tokens': { max_tokens: undefined },
+      'for too much thought': { thinking: { type: 'enabled', budget_tokens: 1_000_000 } },
+      'with servers to ask': { mcp_servers: [{ type: 'url', url: 'https://x.example', name: 'x' }] },
+      'with a machine of the provider': { container: 'container-1' },
+      'with a tool of the provider': { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] },
+      'with an image to fetch': {
+        messages: [
+          { role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://x.example/a.png' } }] },
+        ],
+      },
+      'with a file of the account, in what a tool gave': {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              {
+                type: 'tool_result',
+                tool_use_id: 't',
+                content: [{ type: 'document', source: { type: 'file', file_id: 'file-1' } }],
+              },
+            ],
+          },
+        ],
+      },
+    },
+    responses: {
+      'for another model': { model: 'm-2' },
+      'without a bound on tokens': { max_output_tokens: undefined },
+      'that is kept by the provider': { store: true },
+      'that does not say that it is not kept': { store: undefined },
+      'that goes on with an earlier answer': { previous_response_id: 'resp-1' },
+      'that goes on with a conversation': { conversation: 'conv-1' },
+      'that runs in the background': { background: true },
+      'by a stored prompt': { prompt: { id: 'pmpt-1' } },
+      'with a tool of the provider': { tools: [{ type: 'code_interpreter', container: { type: 'auto' } }] },
+      'with a remote tool': { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x.example' }] },
+      'with a stored item': { input: [{ type: 'item_reference', id: 'msg-1' }] },
+      'with an image to fetch': {
+        input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'https://x.example/a.png' }] }],
+      },
+      'with a file to fetch, in what a tool gave': {
+        input: [
+          {
+            type: 'function_call_output',
+            call_id: 'c',
+            output: [{ type: 'input_file', file_url: 'https://x.example/a.pdf' }],
+          },
+        ],
+      },
+    },
+    google: {
+      'without a bound on tokens': { generationConfig: {} },
+      'for many answers': { generationConfig: { maxOutputTokens: 100, candidateCount: 8 } },
+      'with a stored context': { cachedContent: 'cachedContents/1' },
+      'that searches': { tools: [{ googleSearch: {} }] },
+      'that reads pages': { tools: [{ urlContext: {} }] },
+      'with a file to fetch': { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'https://x.example' } }] }] },
+    },
   }
-  const model = serve(() => new Response(body(), { headers: { 'content-type': 'text/event-stream' } }))
-  const { post } = await startProxy(model.url)
-  const answer = await post('/chat/completions')
-  expect(answer.headers.get('content-type')).toBe('text/event-stream')
-  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
-  expect((await reader?.read())?.value).toBe('data: first\n\n')
-  end()
-  expect((await reader?.read())?.value).toBe('data: second\n\n')
-})
 
-test('every request is reported with its tokens, in any dialect, and without its content', async () => {
-  const said = String.raw`{"text":"\"prompt_tokens\": 999, \"output_tokens\": 999, secret words"}`
-  const answers: Record<string, string> = {
-    '/v1/chat/completions': `data: ${said}\n\ndata: {"usage":{"prompt_tokens":12,"completion_tokens":3}}\n\ndata: [DONE]\n`,
-    '/v1/messages': `data: {"usage":{"input_tokens":40,"output_tokens":1}}\n\ndata: ${said}\n\ndata: {"usage":{"output_tokens":9}}\n\n`,
-    '/v1/responses': `data: {"response":{"usage":{"input_tokens": 5,"output_tokens": 6}}}`,
-    '/v1/models/g:generateContent': said,
-  }
-  const model = serve(request => new Response(answers[new URL(request.url).pathname]))
-  const { post, reports } = await startProxy(model.url)
-  for (const path of Object.keys(answers)) await (await post(path.slice('/v1'.length))).text()
-  const lines = await reports()
-  expect(lines.map(({ status, input, output }) => [status, input, output])).toEqual([
-    [200, 12, 3],
-    [200, 40, 9],
-    [200, 5, 6],
-    [200, null, null],
-  ])
-  expect(JSON.stringify(lines)).not.toContain('secret')
-})
+  test('of which the provider would store, fetch, run or bill something else is refused, with a sentence', async () => {
+    const model = serve(() => Response.json({}))
+    const { post, log } = await startProxy(model.url)
+    for (const [dialect, cases] of Object.entries(refused)) {
+      for (const [name, change] of Object.entries(cases)) {
+        const answer = await post(paths[dialect as Dialect], { ...ask[dialect as Dialect], ...change })
+        const { error } = (await answer.json()) as { error: { message: string } }
+        expect([dialect, name, answer.status]).toEqual([dialect, name, 403])
+        expect(error.message).toMatch(/^Forklift: the model may not be asked with this: body\.\S+ \(m-1 only\)$/)
+      }
+    }
+    expect(model.requests).toEqual([])
+    expect(await log()).toBe('')
+  })
 
-test('statuses pass, redirects are not followed, and a model that cannot be reached is 502', async () => {
-  const elsewhere = serve(() => new Response('hello'))
-  const model = serve(request =>
-    request.url.endsWith('messages')
-      ? Response.redirect(`${elsewhere.url}/messages`, 307)
-      : new Response('slow down', { status: 429, headers: { 'retry-after': '7' } }),
-  )
-  const proxy = await startProxy(model.url)
-  const limited = await proxy.post('/chat/completions')
-  expect([limited.status, limited.headers.get('retry-after'), await limited.text()]).toEqual([429, '7', 'slow down'])
-  expect((await proxy.post('/messages')).status).toBe(307)
-  expect(elsewhere.requests).toEqual([])
-  expect((await proxy.reports()).map(({ status }) => status)).toEqual([429, 307])
+  test('that hides a field behind another of its name is sent as it was read', async () => {
+    const bodies: string[] = []
+    const model = serve(async request => {
+      bodies.push(await request.text())
+      return Response.json({})
+    })
+    const { post } = await startProxy(model.url)
+    const twice = JSON.stringify(ask.chat).replace('"model"', '"model":"m-2","n":1,"model"')
+    expect((await post(paths.chat, twice)).status).toBe(200)
+    expect(bodies).toEqual([JSON.stringify(ask.chat).replace('"m-1"', '"m-1","n":1')])
+    expect((await post(paths.chat, twice.replace('"n":1', '"__proto__":{"n":2}'))).status).toBe(403)
+  })
 
-  const nowhere = await startProxy('http://127.0.0.1:1/v1')
-  const answer = await nowhere.post('/chat/completions')
-  expect([answer.status, await answer.text()]).toEqual([
-    502,
-    '{"error":{"message":"Forklift: the model cannot be reached"}}',
-  ])
-  expect(await nowhere.reports()).toMatchObject([{ status: 0, input: null, output: null }])
-})
-
-test('a model that falls silent is cut off, before its answer or in the middle of it', async () => {
-  const silence = Promise.withResolvers<Response>()
-  const halfway = async function* () {
-    yield 'data: first\n\n'
-    await silence.promise
-  }
-  const model = serve(request => (request.url.endsWith('messages') ? silence.promise : new Response(halfway())))
-  const { post, reports } = await startProxy(model.url, '300')
-  const before = await post('/messages')
-  expect([before.status, await before.text()]).toEqual([
-    502,
-    '{"error":{"message":"Forklift: the model did not answer"}}',
-  ])
-  const cut = await post('/chat/completions')
-  await expect(cut.text()).rejects.toThrow()
-  expect((await reports()).map(({ status }) => status)).toEqual([0, 200])
-})
-
-test('the number of requests is bounded, with an answer that is not tried again', async () => {
-  const model = serve(() => Response.json({}))
-  const { post } = await startProxy(model.url)
-  const statuses: number[] = []
-  for (let request = 0; request < 302; request++) statuses.push((await post('/chat/completions')).status)
-  expect(statuses.indexOf(403)).toBe(300)
-  expect(statuses.slice(300)).toEqual([403, 403])
-  expect(model.requests.length).toBe(300)
+  test('with what tools were given and gave goes through, whatever their fields are called', async () => {
+    const model = serve(() => Response.json({}))
+    const { post } = await startProxy(model.url)
+    const schema = { type: 'object', properties: { file_id: { type: 'string' }, store: { type: 'boolean' } } }
+    const png = 'data:image/png;base64,AAAA'
+    const good: Record<Dialect, Json> = {
+      chat: {
+        tools: [{ type: 'function', function: { name: 'a', description: 'b', parameters: schema } }],
+        messages: [
+          {
+            role: 'assistant',
+            content: null,
+            tool_calls: [{ id: 'c', type: 'function', function: { name: 'a', arguments: '{}' } }],
+          },
+          { role: 'tool', tool_call_id: 'c', content: 'https://x.example/a.png' },
+          { role: 'user', content: [{ type: 'image_url', image_url: { url: png } }] },
+        ],
+      },
+      messages: {
+        tools: [{ name: 'a', description: 'b', input_schema: schema }],
+        messages: [
+          {
+            role: 'assistant',
+            content: [
+              { type: 'redacted_thinking', data: 'x' },
+              { type: 'tool_use', id: 'c', name: 'a', input: { file_id: 'x' } },
+            ],
+          },
+          {
+            role: 'user',
+            content: [
+              {
+                type: 'tool_result',
+                tool_use_id: 'c',
+                is_error: true,
+                content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }],
+              },
+            ],
+          },
+        ],
+      },
+      responses: {
+        tools: [{ type: 'function', name: 'a', description: 'b', parameters: schema, strict: false }],
+        input: [
+          { type: 'reasoning', encrypted_content: 'x', summary: [] },
+          { type: 'function_call', call_id: 'c', name: 'a', arguments: '{"file_id":"x"}' },
+          { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_image', image_url: png }] },
+        ],
+      },
+      google: {
+        tools: [{ functionDeclarations: [{ name: 'a', description: 'b', parameters: schema }] }],
+        contents: [
+          { role: 'model', parts: [{ functionCall: { name: 'a', args: { file_id: 'x' } }, thoughtSignature: 'x' }] },
+          { role: 'user', parts: [{ functionResponse: { name: 'a', response: { fileData: 'x' } } }] },
+        ],
+      },
+    }
+    for (const [dialect, change] of Object.entries(good)) {
+      const answer = await post(paths[dialect as Dialect], { ...ask[dialect as Dialect], ...change })
+      expect([dialect, answer.status, await answer.text()]).toEqual([dialect, 200, '{}'])
+    }
+  })
 })
