@@ -1,7 +1,7 @@
 /** The disk that runs are kept on: what is left of it, and how what filled it goes again. */
-import { type Dirent, statfsSync } from 'node:fs'
+import { type Dirent, existsSync, statfsSync } from 'node:fs'
 import { lstat, readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { $ } from 'zx/core'
 import { Failure } from '../core/failure.ts'
 import { visible } from '../core/text.ts'
@@ -19,7 +19,9 @@ const LARGEST_KEPT = 8 << 20
  * What a check says of the disk: how much is left, and whether an agent can take it from anybody else. Fails where a run
  * would end as soon as it began.
  */
-export async function describeDisk(state: string): Promise<string> {
+export async function describeDisk(folder: string): Promise<string> {
+  // Before the first run it is not there yet: then what it will be made in counts.
+  const state = nearest(folder)
   const { bavail, bsize, files, ffree } = statfsSync(state)
   const free = bavail * bsize
   if (free < NEEDED.bytes)
@@ -32,6 +34,9 @@ export async function describeDisk(state: string): Promise<string> {
     ? `${left}; runs share the disk of the system (a file system of their own bounds an agent: see README, Security)`
     : `${left}, on a file system of its own`
 }
+
+const nearest = (folder: string): string =>
+  existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder))
 
 /** Whether the run was ended because the agent had nearly filled the disk: the container says so, where no agent writes. */
 export async function hasFilledTheDisk(run: { path: string }): Promise<boolean> {

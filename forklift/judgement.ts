@@ -8,6 +8,7 @@ import type { Scratch } from '../core/git/scratch.ts'
 import { type Commits, type Review, review } from '../core/review.ts'
 import { clockFace } from '../core/text.ts'
 import { verdictOn } from '../core/untrusted.ts'
+import { hasFilledTheDisk, removeWhatTheAgentWrote } from './disk.ts'
 import type { Fork } from './fork.ts'
 import { lastWords } from './logs.ts'
 import { lastLineOf, type Steps } from './outcome.ts'
@@ -27,6 +28,7 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   const stuck = await newStuckFile(scratch, runs.workspaceOf(run), [startCommit, upstreamCommit])
   const place = stuck === undefined ? run.path : join(run.path, 'STUCK.md')
   if (stuck !== undefined) await show(stuck, place, report)
+  if (await hasFilledTheDisk(run)) await removeWhatTheAgentWrote(run)
   if (exitCode === EXIT.timedOut)
     throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
   if (stuck !== undefined)

@@ -12,6 +12,7 @@ import type { Scratch } from '../core/git/scratch.ts'
 import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
+import { describeDisk } from './disk.ts'
 import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
 import {
   credentialHelper,
@@ -123,6 +124,7 @@ async function lookAtTheAgent(
   const settings = readOpenCode(file, options, text => report.note(text))
   const openCode = check('OpenCode', settings, it => `${it.OPENCODE_MODEL}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
+  check('disk', describeDisk(stateFolder(process.env)), it => it)
   const [model, id, limit] = await Promise.allSettled([openCode, image, seconds])
   // The caller goes through all checks and throws the failure.
   if (model.status === 'rejected' || id.status === 'rejected' || limit.status === 'rejected') return undefined
