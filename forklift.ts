@@ -11,7 +11,7 @@ import { ProcessOutput, type ProcessPromise } from 'zx/core'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
 import { commit, isAncestor } from './core/git/commits.ts'
 import { OWN_CONFIG } from './core/git/environment.ts'
-import { readStart } from './core/git/objects.ts'
+import { openObjects, readStart } from './core/git/objects.ts'
 import type { Oid } from './core/git/repository.ts'
 import { GitError, read, run as runGit, type Where } from './core/git/run.ts'
 import { openScratch, type Scratch } from './core/git/scratch.ts'
@@ -397,7 +397,8 @@ async function makeTheCommit(fork: Fork, room: Scratch, run: runs.Run, message: 
   const author = { name, email }
   const tree = await read(room, ['rev-parse', 'refs/heads/result^{tree}'])
   const parents = [start, upstream]
-  return await commit(room, { tree, parents, message: `${message.trimEnd()}\n`, author, committer: author })
+  await using objects = openObjects(room)
+  return await commit(objects, { tree, parents, message: `${message.trimEnd()}\n`, author, committer: author })
 }
 
 // --- Publication ----------------------------------------------------------------------------------------------------
