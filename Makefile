@@ -39,8 +39,8 @@ test: tools jq ## run the tests that need neither docker nor network (ARGS: file
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)
 	@cd -- '$(HERE)' && test/e2e/run.sh $(ARGS)
 
-bench: tools ## measure what Forklift costs beside the bare git commands (about 5 minutes)
-	@cd -- '$(HERE)' && bun bench/run.ts
+bench: tools ## measure what Forklift and core/git cost beside the bare git commands (about 8 minutes)
+	@cd -- '$(HERE)' && bun bench/run.ts && bun bench/git.ts
 
 check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && node_modules/.bin/tsc --noEmit

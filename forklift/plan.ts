@@ -1,6 +1,7 @@
 /** Where a run starts, and whether there is anything to do: the state of the one living pull request, read from git. */
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { mergeTrees } from '../core/git/merges.ts'
+import { openObjects } from '../core/git/objects.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
@@ -109,8 +110,10 @@ export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<O
   return stages.length > 0 ? undefined : aidTo(scratch, tree, [tip, origin], 'Join the fork as it is now')
 }
 
-const aidTo = (scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> =>
-  commit(scratch, { tree, parents, message: `${message}\n`, author: NOBODY, committer: NOBODY })
+async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+  await using objects = openObjects(scratch)
+  return await commit(objects, { tree, parents, message: `${message}\n`, author: NOBODY, committer: NOBODY })
+}
 
 /**
  * The first-parent commits of a branch beyond origin's, newest first, those of Forklift's told apart by their trailer,

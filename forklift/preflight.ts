@@ -1,5 +1,4 @@
 /** Before anything is written or paid for: the checkout, its remotes, the engine, the image, GitHub. All at once. */
-import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -278,7 +277,7 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
 
 /** The digest that `make image` puts on the image: every file of harness/ in order, name and content each ended by NUL. */
 async function harnessDigest(): Promise<string> {
-  const digest = createHash('sha256')
+  const digest = new Bun.CryptoHasher('sha256')
   for (const name of (await readdir(HARNESS)).filter(it => !it.startsWith('.')).sort()) {
     digest
       .update(`${name}\0`)

@@ -1,6 +1,7 @@
 /** From a good result to a pull request: one commit of our own, one push, one page. */
 import { Failure } from '../core/failure.ts'
 import { commit } from '../core/git/commits.ts'
+import { openObjects } from '../core/git/objects.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
 import type { Review } from '../core/review.ts'
@@ -97,5 +98,6 @@ export async function mergeCommit(
   message: string,
 ): Promise<Oid> {
   const tree = await read(from, ['rev-parse', `${result}^{tree}`])
-  return await commit(from, { tree, parents: [start, upstream], message, author: identity, committer: identity })
+  await using objects = openObjects(from)
+  return await commit(objects, { tree, parents: [start, upstream], message, author: identity, committer: identity })
 }

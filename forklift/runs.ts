@@ -1,5 +1,4 @@
 /** The run directories: what a run was told, how it ended, and so what was paid for already. */
-import { createHash } from 'node:crypto'
 import { access, constants, copyFile, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname, networkInterfaces } from 'node:os'
 import { basename, join } from 'node:path'
@@ -85,7 +84,7 @@ const isByAgent = (run: Run): run is AgentRun => 'model' in run.metadata
 
 export const workspaceOf = (run: { path: string }): string => join(run.path, 'workspace')
 export const harnessStateOf = (run: { path: string }): string => join(run.path, 'harness-state')
-export const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
+export const sha256 = (data: string | Uint8Array): string => new Bun.CryptoHasher('sha256').update(data).digest('hex')
 
 /** YYYYMMDD_HHMMSS in local time. */
 export function stamp(date: Date): string {

@@ -1,9 +1,10 @@
 /** Commits: read, made, and how they descend from each other. */
 import { isUtf8 } from 'node:buffer'
 import { Failure } from '../failure.ts'
-import { openObjects, writeObjects } from './objects.ts'
-import { isOid, type Oid, type Repository } from './repository.ts'
+import { type NewObject, type Objects, writeObjects } from './objects.ts'
+import { isOid, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, holds, read, run, type Where } from './run.ts'
+import { type Change, makeTree } from './trees.ts'
 
 /** Who made a commit, and when. */
 export type Person = {
@@ -85,18 +86,45 @@ export type NewCommit = {
  * Makes a commit, without a branch that would hold it. Throws a {@link Failure} where an identity is wanted and git knows
  * none, or where signing fails, and an error where the tree or a parent is not there.
  */
-export async function commit(repository: Repository, wanted: NewCommit): Promise<Oid> {
-  const { tree, parents } = wanted
-  const odd = [tree, ...parents].find(oid => !isOid(repository.format, oid))
-  if (odd !== undefined) throw new Error(`${JSON.stringify(odd)} is no full object id`)
-  if (wanted.sign) return await signedCommit(repository, wanted)
+export async function commit(objects: Objects, wanted: NewCommit): Promise<Oid> {
+  await verifyIsThere(objects, 'tree', [wanted.tree])
+  return await writeCommit(objects, wanted, [])
+}
+
+/**
+ * Makes a commit of another tree and some changes (see {@link makeTree}; `base` is mostly the parent), all written by one
+ * git.
+ */
+export async function commitChanges(
+  objects: Objects,
+  { base, changes, ...wanted }: Omit<NewCommit, 'tree'> & { base: Oid | undefined; changes: ReadonlyMap<Path, Change> },
+): Promise<Oid> {
+  const { tree, made } = await makeTree(objects, base, changes)
+  return await writeCommit(objects, { ...wanted, tree }, made)
+}
+
+async function writeCommit(objects: Objects, wanted: NewCommit, made: readonly NewObject[]): Promise<Oid> {
+  const { repository } = objects
   const [author, committer] = await Promise.all([
     wanted.author ? lineOf(wanted.author) : ownIdentity(repository, 'AUTHOR'),
     wanted.committer ? lineOf(wanted.committer) : ownIdentity(repository, 'COMMITTER'),
-    verifyTypes(repository, wanted),
+    verifyIsThere(objects, 'commit', wanted.parents),
   ])
-  const [oid = ''] = await writeObjects(repository, [{ type: 'commit', bytes: bytesOf(wanted, author, committer) }])
-  return oid
+  if (wanted.sign) {
+    await writeObjects(repository, made)
+    return await signedCommit(repository, wanted)
+  }
+  const bytes = bytesOf(wanted, author, committer)
+  // What it stands on is written before it.
+  return (await writeObjects(repository, [...made, { type: 'commit', bytes }])).at(-1) ?? ''
+}
+
+async function verifyIsThere(objects: Objects, type: 'tree' | 'commit', oids: readonly Oid[]): Promise<void> {
+  const odd = oids.find(oid => !isOid(objects.repository.format, oid))
+  if (odd !== undefined) throw new Error(`${JSON.stringify(odd)} is no full object id`)
+  const infos = await Promise.all(oids.map(oid => objects.info(oid)))
+  const missing = oids.find((_, at) => infos[at]?.type !== type)
+  if (missing !== undefined) throw new Error(`There is no ${type} ${missing}`)
 }
 
 /** The bytes of a commit object, from the lines that name its author and committer. */
@@ -152,14 +180,6 @@ async function ownIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): Promise<B
   return answer.stdout.subarray(0, -1)
 }
 
-async function verifyTypes(repository: Repository, { tree, parents }: NewCommit): Promise<void> {
-  await using objects = openObjects(repository)
-  const types = await Promise.all([tree, ...parents].map(async oid => (await objects.info(oid))?.type))
-  if (types[0] !== 'tree') throw new Error(`There is no tree ${tree}`)
-  const missing = parents.find((_, at) => types[at + 1] !== 'commit')
-  if (missing) throw new Error(`There is no commit ${missing}`)
-}
-
 /** By `git commit-tree`, which knows how the user signs. */
 async function signedCommit(repository: Repository, wanted: NewCommit): Promise<Oid> {
   const { tree, parents, message, author, committer } = wanted
@@ -202,16 +222,14 @@ export type CommitList = { count: number; newest: { oid: Oid; date: string; subj
 /** The commits that `tip` has and `old` lacks; at most `named` of them with date (YYYY-MM-DD) and subject. */
 export async function commitsBetween(where: Where, old: Oid, tip: Oid, named: number): Promise<CommitList> {
   const range = [tip, `^${old}`, '--']
-  const [count, log] = await Promise.all([
-    read(where, ['rev-list', '--count', ...range]),
-    read(where, ['log', '-n', String(named), '--format=%H %as %<(200,trunc)%s', ...range]),
-  ])
-  const newest = log
-    .split('\n')
-    .filter(Boolean)
-    .map(line => {
-      const [oid = '', date = '', ...subject] = line.trimEnd().split(' ')
-      return { oid, date, subject: subject.join(' ') }
-    })
-  return { count: Number(count), newest }
+  // Those of a day or a month are counted as they are named; years of them are not read.
+  const limit = 1024 * Math.max(named, 256)
+  const log = await run(where, ['log', '--format=%H %as %<(200,trunc)%s', ...range], { limit })
+  const lines = log.stdout.toString().split('\n').slice(0, -1)
+  const count = log.cut ? Number(await read(where, ['rev-list', '--count', ...range])) : lines.length
+  const newest = lines.slice(0, named).map(line => {
+    const [oid = '', date = '', ...subject] = line.trimEnd().split(' ')
+    return { oid, date, subject: subject.join(' ') }
+  })
+  return { count, newest }
 }

@@ -241,16 +241,18 @@ export async function onlyInReflogs(objects: Objects, isReached?: (oid: Oid) => 
   const named = await readReflogs(repository)
   const candidates = isReached ? [...named.keys()].filter(oid => !isReached(oid)) : [...named.keys()]
   if (candidates.length === 0) return []
-  const infos = await Promise.all(candidates.map(oid => objects.info(oid)))
-  const there = candidates.filter((_, at) => infos[at]?.type === 'commit')
-  const lost = isReached ? there : await unreached(repository, there)
+  const lost = isReached ? await commitsAmong(objects, candidates) : await unreached(repository, candidates)
   return lost.flatMap(oid => named.get(oid) ?? []).sort((a, b) => b.seconds - a.seconds)
 }
 
+async function commitsAmong(objects: Objects, oids: readonly Oid[]): Promise<Oid[]> {
+  const infos = await Promise.all(oids.map(oid => objects.info(oid)))
+  return oids.filter((_, at) => infos[at]?.type === 'commit')
+}
+
 async function unreached(repository: Repository, oids: readonly Oid[]): Promise<Oid[]> {
-  if (oids.length === 0) return []
   const input = oids.map(oid => `${oid}\n`).join('')
-  const { stdout } = await run(repository, ['rev-list', '--stdin', '--not', '--all'], { input })
+  const { stdout } = await run(repository, ['rev-list', '--ignore-missing', '--stdin', '--not', '--all'], { input })
   const found = new Set(stdout.toString().split('\n'))
   return oids.filter(oid => found.has(oid))
 }

@@ -3,7 +3,7 @@ import { attributesFor, openAttributesPlace } from './attributes.ts'
 import { bytesOf, lineOf } from './commits.ts'
 import { type NewObject, type Objects, oidOf, openObjects, writeObjects } from './objects.ts'
 import { fields, type Oid, type Path, type Repository } from './repository.ts'
-import { GitError, read, run, type Where } from './run.ts'
+import { GitError, run, type Where } from './run.ts'
 
 /** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
@@ -18,7 +18,7 @@ export type MergeOptions = {
    * is the merge of B and C with C's parent as the base. Then ours and theirs may be trees, too.
    */
   base?: Oid
-  /** To read attributes with; one of its own where none is given. */
+  /** To read with, in the same repository; where none is given, a git of its own. */
   objects?: Objects
 }
 
@@ -33,13 +33,14 @@ export async function mergeTrees(
   theirs: Oid,
   { base, objects }: MergeOptions = {},
 ): Promise<Merge> {
-  const sides: Sides = base === undefined ? [ours, theirs] : await commitsOnto(repository, base, [ours, theirs])
+  await using own = objects ? undefined : openObjects(repository)
+  const reading = objects ?? (own as Objects)
+  const sides: Sides = base === undefined ? [ours, theirs] : await commitsOnto(reading, base, [ours, theirs])
   await using nowhere = await openAttributesPlace(repository, new Map())
   const { met, ...merge } = await mergeAsItIs(nowhere, sides)
   // Attributes count for nothing but what both sides have changed: to look for them in all folders would take longer.
   if (met.length === 0) return merge
-  await using own = objects ? undefined : openObjects(repository)
-  const attributes = await attributesFor(objects ?? (own as Objects), ours, met)
+  const attributes = await attributesFor(reading, ours, met)
   if (attributes.size === 0) return merge
   await using place = await openAttributesPlace(repository, attributes)
   const { met: _, ...settled } = await mergeAsItIs(place, sides)
@@ -52,9 +53,9 @@ type Sides = readonly [ours: Oid, theirs: Oid]
  * Two made-up commits on a made-up base, since git before 2.40 takes no base for a merge. They come out the same every
  * time, so that nothing piles up.
  */
-async function commitsOnto(repository: Repository, base: Oid, sides: Sides): Promise<Sides> {
-  const names = [base, ...sides].map(oid => `${oid}^{tree}`)
-  const [from = '', ...to] = (await read(repository, ['rev-parse', ...names])).split('\n')
+async function commitsOnto(objects: Objects, base: Oid, sides: Sides): Promise<Sides> {
+  const { repository } = objects
+  const [from = '', ...to] = await Promise.all([base, ...sides].map(oid => treeOf(objects, oid)))
   const nobody = lineOf({ name: 'Nobody', email: 'nobody@nowhere.invalid', date: { seconds: 0, zone: '+0000' } })
   const make = (tree: Oid, parents: Oid[], message: string): NewObject => ({
     type: 'commit',
@@ -67,6 +68,12 @@ async function commitsOnto(repository: Repository, base: Oid, sides: Sides): Pro
   const made = [root, ours, theirs].filter(it => it !== undefined)
   const [, one = '', other = ''] = await writeObjects(repository, made)
   return [one, other]
+}
+
+async function treeOf(objects: Objects, oid: Oid): Promise<Oid> {
+  const tree = await objects.info(`${oid}^{tree}`)
+  if (!tree) throw new Error(`There is no tree ${oid}`)
+  return tree.oid
 }
 
 async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Merge & { met: Path[] }> {

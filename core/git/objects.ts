@@ -1,7 +1,5 @@
 /** Reading objects through one git that keeps running, and writing many of them by one that does not. */
 import type { ChildProcess } from 'node:child_process'
-import { createHash } from 'node:crypto'
-import { deflateSync } from 'node:zlib'
 import { type Format, isOid, type Oid, type Repository } from './repository.ts'
 import { end, GitError, run, start } from './run.ts'
 
@@ -232,7 +230,7 @@ export type NewObject = { type: ObjectType; bytes: Uint8Array }
 
 /** The id that git gives to an object. */
 export function oidOf(format: Format, { type, bytes }: NewObject): Oid {
-  return createHash(format).update(`${type} ${bytes.length}\0`).update(bytes).digest('hex')
+  return new Bun.CryptoHasher(format).update(`${type} ${bytes.length}\0`).update(bytes).digest('hex')
 }
 
 /** From here on a pack is smaller and quicker than files, though a careless repack drops it while nothing uses it. */
@@ -249,13 +247,15 @@ export async function writeObjects(repository: Repository, objects: readonly New
   const once = [...new Map(oids.map((oid, at) => [oid, objects[at] as NewObject])).values()]
   if (once.length === 0) return []
   const isMany = once.length > MANY
+  // Programs that only read start without it.
+  const { deflateSync } = await import('node:zlib')
   const head = Buffer.from('PACK\0\0\0\x02\0\0\0\0', 'latin1')
   head.writeUInt32BE(once.length, 8)
   // Files are compressed again by git: there the pack is only a pipe.
   const level = isMany ? 1 : 0
   const body = once.flatMap(({ type, bytes }) => [packHeader(type, bytes.length), deflateSync(bytes, { level })])
   const pack = Buffer.concat([head, ...body])
-  const input = Buffer.concat([pack, createHash(format).update(pack).digest()])
+  const input = Buffer.concat([pack, new Bun.CryptoHasher(format).update(pack).digest()])
   await run(repository, isMany ? ['index-pack', '--stdin'] : ['unpack-objects', '-q'], { input })
   return oids
 }

@@ -1,5 +1,7 @@
 /** What a repository is to these programs, how one is found, and the names of what is in one. */
+import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Failure } from '../failure.ts'
 import { firstLine, visible } from '../text.ts'
 import type { Variables } from './environment.ts'
@@ -49,7 +51,6 @@ export const noOid = (format: Format): Oid => '0'.repeat(DIGITS[format])
 export const fields = (output: Buffer): string[] => output.toString('latin1').split('\0').slice(0, -1)
 
 const MARK = '--between'
-const PROMISES = '^(extensions\\.partialclone|remote\\..*\\.(promisor|partialclonefilter))$'
 
 /**
  * The repository that a folder is in, as git itself finds it: a checkout, a linked worktree, a bare repository, or what
@@ -63,11 +64,9 @@ export async function openRepository(
   // A path may have line ends in it. Git repeats an option that it does not know: that tells where a path ends.
   const paths = ['--absolute-git-dir', MARK, '--git-common-dir', MARK, '--git-path', 'objects', MARK, '--show-toplevel']
   const facts = ['--is-bare-repository', '--is-shallow-repository', '--show-object-format']
-  const [answer, promises] = await Promise.all([
-    // The last fact fails without a work tree, after all others have been told.
-    run(where, ['rev-parse', ...facts, '--path-format=absolute', ...paths], { ok: [0, 128] }),
-    run(where, ['config', '-z', '--get-regexp', PROMISES], { ok: [0, 1, 128] }),
-  ]).catch((error: NodeJS.ErrnoException): never => {
+  // The last fact fails without a work tree, after all others have been told.
+  const asked = run(where, ['rev-parse', ...facts, '--path-format=absolute', ...paths], { ok: [0, 128] })
+  const answer = await asked.catch((error: NodeJS.ErrnoException): never => {
     if (error.code !== 'ENOENT') throw error
     throw new Failure(`${visible(folder)} is no folder, or git is not installed: check both.`)
   })
@@ -76,6 +75,8 @@ export async function openRepository(
   const gitDir = rest.join('\n')
   if (!gitDir || !objects)
     throw new Failure(`There is no git repository in ${visible(folder)} (${visible(firstLine(answer.stderr))}).`)
+  // A pack that a remote gave with a promise to give the rest, too.
+  const packs = await readdir(join(objects, 'pack')).catch(() => [])
   const workTree = answer.code === 0 ? top.replace(/\n$/, '') : undefined
   return {
     cwd: workTree ?? gitDir,
@@ -88,7 +89,7 @@ export async function openRepository(
     workTree,
     isBare: isBare === 'true',
     isShallow: isShallow === 'true',
-    isPartial: promises.stdout.length > 0,
+    isPartial: packs.some(name => name.endsWith('.promisor')),
     temporary: tmpdir(),
   }
 }

@@ -161,6 +161,17 @@ export async function writeTree(
   base: Oid | undefined,
   changes: ReadonlyMap<Path, Change>,
 ): Promise<Oid> {
+  const { tree, made } = await makeTree(objects, base, changes)
+  await writeObjects(objects.repository, made)
+  return tree
+}
+
+/** The same without writing it: the tree's id, and all that has to be written for it, in this order. */
+export async function makeTree(
+  objects: Objects,
+  base: Oid | undefined,
+  changes: ReadonlyMap<Path, Change>,
+): Promise<{ tree: Oid; made: NewObject[] }> {
   const { repository } = objects
   const made: NewObject[] = []
   const make = (object: NewObject): Oid => {
@@ -193,10 +204,9 @@ export async function writeTree(
   await verifyAreThere(objects, changes)
   const root = base === undefined ? undefined : await objects.info(`${base}^{tree}`)
   if (base !== undefined && !root) throw new Error(`There is no tree ${base}`)
-  const tree = await apply(plan, root && { mode: '040000', oid: root.oid })
-  const oid = tree ? tree.oid : make({ type: 'tree', bytes: new Uint8Array() })
-  await writeObjects(repository, made)
-  return oid
+  const top = await apply(plan, root && { mode: '040000', oid: root.oid })
+  const tree = top ? top.oid : make({ type: 'tree', bytes: new Uint8Array() })
+  return { tree, made }
 }
 
 function planOf(format: Format, changes: ReadonlyMap<Path, Change>): Plan {

@@ -3,7 +3,15 @@ import { expect, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
-import { commit, commitsBetween, isAncestor, mergeBases, parseCommit, textOf } from '../../../core/git/commits.ts'
+import {
+  commit,
+  commitChanges,
+  commitsBetween,
+  isAncestor,
+  mergeBases,
+  parseCommit,
+  textOf,
+} from '../../../core/git/commits.ts'
 import { writeObjects } from '../../../core/git/objects.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { gitWith, commit as pushed, tryGit } from '../../support/git.ts'
@@ -15,7 +23,7 @@ const IVO = { name: 'Ivo', email: 'ivo@fork.example', date: { seconds: 1_700_000
 /** A commit of nothing, and its parsed form. */
 async function made(place: Place, message: string | Uint8Array, more: object = {}) {
   const tree = await treeOf(place)
-  const oid = await commit(place.repository, { tree, parents: [], message, author: UNA, committer: IVO, ...more })
+  const oid = await commit(place.objects, { tree, parents: [], message, author: UNA, committer: IVO, ...more })
   return { oid, ...parseCommit((await place.objects.read(oid))?.bytes ?? Buffer.alloc(0)) }
 }
 
@@ -37,7 +45,7 @@ test('a commit is the one that git commit-tree makes', async () => {
   }
   const flags = parents.flatMap(it => ['-p', it])
   const expected = await gitWith(place.path, ['commit-tree', tree, ...flags, '-F', '-'], message, env)
-  expect(await commit(place.repository, { tree, parents, message, author: UNA, committer: IVO })).toBe(expected)
+  expect(await commit(place.objects, { tree, parents, message, author: UNA, committer: IVO })).toBe(expected)
 })
 
 test('messages survive to the byte, with and without a line end, and in other character sets', async () => {
@@ -68,7 +76,7 @@ test('a commit with signatures, merged tags and odd names is read whole', async 
   expect(read.committer).toMatchObject({ name: '', email: '', date: { seconds: 0, zone: '-0000' } })
   expect(textOf(read.message, read.encoding)).toBe('Message ü\n\nauthor of this\n')
   // Made again with these people, the names are the same bytes.
-  const oid = await commit(place.repository, { ...read, tree: await treeOf(place), parents: [] })
+  const oid = await commit(place.objects, { ...read, tree: await treeOf(place), parents: [] })
   expect(
     (await place.objects.read(oid))?.bytes?.includes(Buffer.from('author J\xf6rg <j@x> 1700000000 +0100\n', 'latin1')),
   ).toBe(true)
@@ -127,6 +135,23 @@ test('a commit is signed by the program that the user has configured', async () 
   expect([signed.isSigned, signed.message.toString(), signed.author]).toEqual([true, 'Signed ü\n', UNA])
   await writeFile(program, '#!/bin/sh\nexit 1\n')
   await expect(made(place, 'x', { sign: true })).rejects.toBeInstanceOf(Failure)
+})
+
+test('changes become a commit in one go, and nothing is left of them where a parent is not there', async () => {
+  await using place = await makePlace()
+  const parent = await pushed(place.path, 'main', { a: '1', 'in/b': '2' })
+  const changes = new Map([['in/c', { mode: '100644', bytes: Buffer.from('3') }]])
+  const who = { author: UNA, committer: IVO, message: 'x' }
+  const made = await commitChanges(place.objects, { base: parent, changes, parents: [parent], ...who })
+  expect(await place.git('ls-tree', '-r', '--name-only', made)).toBe('a\nin/b\nin/c')
+  expect(await place.git('rev-parse', `${made}^`)).toBe(parent)
+  const first = await commitChanges(place.objects, { base: undefined, changes, parents: [], ...who })
+  expect(await place.git('ls-tree', '-r', '--name-only', first)).toBe('in/c')
+  const before = await place.git('count-objects')
+  const other = new Map([['new', { mode: '100644', bytes: Buffer.from('4') }]])
+  const failed = commitChanges(place.objects, { base: parent, changes: other, parents: ['1'.repeat(40)], ...who })
+  await expect(failed).rejects.toThrow('There is no commit')
+  expect(await place.git('count-objects')).toBe(before)
 })
 
 test('sha256 repositories have commits, too', async () => {

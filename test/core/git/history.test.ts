@@ -182,7 +182,7 @@ test('paths of any bytes are found in history', async () => {
   const paths = ['bytes\xff\xfe', 'caf\xc3\xa9', 'line\nbreak', '"q"', ':(glob)*', '-x']
   const changes = paths.map(path => [path, { mode: '100644', bytes: Buffer.from(path) }] as const)
   const tree = await writeTree(place.objects, undefined, new Map(changes))
-  const tip = await commitOf(place.repository, { tree, parents: [], message: 'x', author: PERSON, committer: PERSON })
+  const tip = await commitOf(place.objects, { tree, parents: [], message: 'x', author: PERSON, committer: PERSON })
   for (const path of paths)
     expect([path, (await touching(place.repository, tip, path, { count: 1 })).touches]).toEqual([
       path,
