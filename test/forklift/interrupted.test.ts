@@ -1,7 +1,7 @@
 /**
  * A run that is killed (SIGKILL), interrupted (SIGINT) or told to end (SIGTERM) just before one of the commands that it
  * starts, and at moments drawn by lot. Here it is a sample, the same every day. `FORKLIFT_FAULTS=all` goes through every
- * command of every path and takes hours; `FORKLIFT_FAULTS_SEED` draws other moments, `FORKLIFT_FAULTS_MOMENTS` says how
+ * command of every path and takes long; `FORKLIFT_FAULTS_SEED` draws other moments, `FORKLIFT_FAULTS_MOMENTS` says how
  * many.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
