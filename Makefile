@@ -33,7 +33,7 @@ image: ## build the container image that the agent works in
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
 test: tools jq ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
-	@cd -- '$(HERE)' && bun test --parallel --timeout 60000 $(ARGS)
+	@cd -- '$(HERE)' && test/run.sh $(ARGS)
 	@echo 'Left out: the tests on a real Docker Engine (make test-e2e).'
 
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)

@@ -1,8 +1,7 @@
 /** The doubles themselves: a stand-in that is kinder than the real thing proves nothing. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { join } from 'node:path'
 import { commit, git, gitWith, tryGit } from '../support/git.ts'
-import { makeWorld, PROJECT, until, type World } from '../support/world.ts'
+import { DOCKER, makeWorld, until, type World } from '../support/world.ts'
 import { FILE, reduced, written } from './describe-github.ts'
 import { serveGit } from './git-http.ts'
 
@@ -113,7 +112,7 @@ test('git speaks HTTP, and wants the token', async () => {
 })
 
 const docker = (world: World, ...args: string[]) =>
-  Bun.spawn([join(PROJECT, 'test/stand-ins/docker'), ...args], {
+  Bun.spawn([DOCKER, ...args], {
     env: { ...world.env, OPENCODE_API_KEY: 'k', SECRET: 's' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })

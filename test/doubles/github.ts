@@ -3,7 +3,7 @@
  * and deleted branches follow git. Every request and every answer is held against GitHub's published description;
  * what breaks it stands in `violations`.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -438,9 +438,10 @@ export class GitHub implements AsyncDisposable {
 
   private async repositoryAnswer(repo: Repository, nested = false): Promise<JsonObject> {
     const [owner = '', name = ''] = repo.name.split('/')
-    const head = await git(repo.path, 'symbolic-ref', 'HEAD')
+    const head = await readFile(join(repo.path, 'HEAD'), 'utf8')
     const example = this.example('full-repository-default-response')
-    const parent = repo.parent ? this.repositories.get(repo.parent) : undefined
+    const forked = repo.parent && !nested ? this.repositories.get(repo.parent) : undefined
+    const parent = forked && (await this.repositoryAnswer(forked, true))
     const {
       parent: _parent,
       source: _source,
@@ -462,14 +463,12 @@ export class GitHub implements AsyncDisposable {
       archived: repo.archived,
       disabled: false,
       visibility: repo.private ? 'private' : 'public',
-      default_branch: head.replace('refs/heads/', ''),
+      default_branch: head.trim().replace('ref: refs/heads/', ''),
       permissions: { admin: repo.push, maintain: repo.push, push: repo.push, triage: repo.push, pull: true },
       allow_merge_commit: repo.mergeCommit,
       allow_squash_merge: repo.squash,
       allow_rebase_merge: repo.rebase,
-      ...(parent && !nested
-        ? { parent: await this.repositoryAnswer(parent, true), source: await this.repositoryAnswer(parent, true) }
-        : {}),
+      ...(parent ? { parent, source: parent } : {}),
     }
   }
 

@@ -1,21 +1,17 @@
 /** Time, signals, and a host that is killed outright: the container always ends. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { lstat, readFile, writeFile } from 'node:fs/promises'
+import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exists, expectExit, makeWorld, until, type World } from '../support/world.ts'
+import { AT_WORK, untilTheAgentWorks } from '../support/moments.ts'
+import { exists, expectExit, makeWorld, until } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
 const limit = (seconds: number) => ({ FORKLIFT_TIMEOUT_SECONDS: String(seconds) })
 
 /** An agent that says that it is there, and then works until it is asked to stop, or does not even listen. */
-const BUSY = 'trap \'exit 2\' TERM; touch "$state/busy"; sleep 300 & wait'
-const DEAF = 'touch "$state/busy"; sleep 300'
-const busy = (world: World) =>
-  until('the agent works', async () => {
-    const run = (await world.runs()).at(-1)
-    return run !== undefined && (await exists(join(run.state, 'busy')))
-  })
+const BUSY = `trap 'exit 2' TERM; ${AT_WORK}; sleep 300 & wait`
+const DEAF = `${AT_WORK}; sleep 300`
 
 test('an agent that does not end is ended: exit 2, no pull request, no container', async () => {
   await using world = await makeWorld()
@@ -34,7 +30,7 @@ test('an agent that does not end is ended: exit 2, no pull request, no container
 
 test('an agent that is asked to stop has a moment to write STUCK.md', async () => {
   await using world = await makeWorld()
-  await world.agent('trap \'echo "Half done" >STUCK.md; exit 2\' TERM; touch "$state/busy"; sleep 300 & wait')
+  await world.agent('trap \'echo "Half done" >STUCK.md; exit 2\' TERM; sleep 300 & wait')
   const run = await world.run([], { env: limit(2) })
   expectExit(run, 2)
   const last = await world.lastRun()
@@ -63,7 +59,7 @@ test.each([
   await using world = await makeWorld()
   await world.agent(BUSY)
   const started = world.start()
-  await busy(world)
+  await untilTheAgentWorks(world)
   started.child.kill(signal)
   const run = await started.ended
   expectExit(run, code)
@@ -77,7 +73,7 @@ test('what was interrupted is tried again', async () => {
   await using world = await makeWorld()
   await world.agent(BUSY)
   const started = world.start()
-  await busy(world)
+  await untilTheAgentWorks(world)
   started.child.kill('SIGINT')
   expectExit(await started.ended, 130)
   await world.agent('good')
@@ -88,7 +84,7 @@ test('Ctrl-C on a terminal ends the container, too', async () => {
   await using world = await makeWorld()
   await world.agent(BUSY)
   const started = world.start([], { terminal: 80 })
-  await busy(world)
+  await untilTheAgentWorks(world)
   started.child.terminal?.write('\u0003')
   expectExit(await started.ended, 130)
   expect(await world.containers()).toEqual([])
@@ -112,7 +108,7 @@ test('a host that is killed outright leaves no container behind for long', async
   await using world = await makeWorld()
   await world.agent(DEAF)
   const started = world.start([], { env: limit(1) })
-  await busy(world)
+  await untilTheAgentWorks(world)
   started.child.kill('SIGKILL')
   await started.ended
   await until('the container is gone', async () => (await world.containers()).length === 0, 90)
@@ -122,7 +118,7 @@ test('after a host that was killed outright, the next run starts afresh', async 
   await using world = await makeWorld()
   await world.agent(BUSY)
   const started = world.start([], { env: limit(1) })
-  await busy(world)
+  await untilTheAgentWorks(world)
   started.child.kill('SIGKILL')
   await started.ended
   for (const name of await world.containers()) {
@@ -148,4 +144,25 @@ test('STUCK.md of an earlier run is not this one’s', async () => {
   await writeFile(join(world.checkout, 'STUCK.md'), 'Notes of the person.\n')
   expectExit(await world.run(), 0)
   expect(await readFile(join(world.checkout, 'STUCK.md'), 'utf8')).toBe('Notes of the person.\n')
+})
+
+test('a docker client that is killed leaves no container behind: exit 5', async () => {
+  await using world = await makeWorld()
+  await world.agent(DEAF)
+  const started = world.start()
+  await untilTheAgentWorks(world)
+  const [name = ''] = await world.containers()
+  const clients: number[] = []
+  for (const pid of (await readdir('/proc')).filter(entry => /^\d+$/.test(entry))) {
+    const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
+    if (words.includes('run') && words.includes('--name') && words.includes(name)) clients.push(Number(pid))
+  }
+  expect(clients).toHaveLength(1)
+  for (const pid of clients) process.kill(pid, 'SIGKILL')
+  const run = await started.ended
+  expectExit(run, 5)
+  expect(run.stdout + run.stderr).not.toMatch(/^\s+at |EPIPE/m)
+  expect(await world.containers()).toEqual([])
+  expect((await world.lastRun()).outcome).toMatchObject({ exitCode: 5 })
+  expect(await world.branches()).toEqual([])
 })

@@ -1,8 +1,9 @@
-/** Unattended: cron's bare environment, no terminal, nobody to answer. */
+/** Unattended: the line for a crontab, cron's bare environment, no terminal, nobody to answer. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { serveGit } from '../doubles/git-http.ts'
+import { processes, untilAllHasEnded } from '../support/processes.ts'
 import { cronEnvironment, exists, expectExit, FORKLIFT, make, makeWorld, until } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
@@ -65,31 +66,15 @@ test('a server that never answers holds nobody: SIGTERM ends forklift and its gi
     const started = world.start()
     await until(
       'git asks',
-      async () => started.output() !== '' || (await processes(world.root)).some(it => it.includes('git-remote-http')),
+      () => started.output() !== '' || processes(world).some(it => it.includes('git-remote-http')),
     )
     started.child.kill('SIGTERM')
     expectExit(await started.ended, 143)
-    await until('no process is left', async () => (await processes(world.root)).length === 0)
+    await untilAllHasEnded(world)
   } finally {
     server.stop(true)
   }
 })
-
-/** The command lines of what still runs for a world. */
-async function processes(root: string): Promise<string[]> {
-  const { stdout } = Bun.spawnSync([
-    'bash',
-    '-c',
-    'grep -lzF "FORKLIFT_TEST_DOCKER=$0/" /proc/[0-9]*/environ 2>/dev/null',
-    root,
-  ])
-  const found: string[] = []
-  for (const file of stdout.toString().split('\n').filter(Boolean)) {
-    const words = await readFile(join(dirname(file), 'cmdline'), 'latin1').catch(() => '')
-    if (words) found.push(words.replaceAll('\0', ' '))
-  }
-  return found
-}
 
 test('a helper that wants to ask somebody is not let', async () => {
   await using world = await makeWorld()
@@ -123,4 +108,24 @@ test('many forks in one crontab: each has its own runs', async () => {
   const other = await world.run([], { cwd: second, as: FORKLIFT })
   expectExit(other, 0)
   expect(other.stdout + other.stderr).toBe('')
+})
+
+test('the line that make cron prints works under cron’s bare PATH', async () => {
+  await using world = await makeWorld({ folder: 'my forks/it’s 100% mine' })
+  const child = make(world.checkout, world.env, 'cron')
+  const [line, code] = [(await child.stdout.text()).trimEnd(), await child.exited]
+  expect([code, line.split('\n').length]).toEqual([0, 1])
+  const [, when, command = ''] = /^((?:\S+ ){5})(.*)$/.exec(line) ?? []
+  expect(when).toMatch(/^\d+ \d+ \* \* \* $/)
+  // In a crontab a bare percent sign is a line end.
+  expect(command.replaceAll('\\%', '')).not.toContain('%')
+  const cron = Bun.spawn(['/bin/sh', '-c', command.replaceAll('\\%', '%')], {
+    cwd: '/',
+    env: cronEnvironment(world.env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [stdout, stderr, ended] = await Promise.all([cron.stdout.text(), cron.stderr.text(), cron.exited])
+  expect([ended, stderr]).toEqual([0, ''])
+  expect(stdout).toContain('https://github.com/me/fork/pull/1')
+  expect(world.pull.state).toBe('open')
 })

@@ -8,8 +8,10 @@ import { createServer, connect as open } from 'node:net'
 import { dirname, join } from 'node:path'
 import { serveGit } from '../doubles/git-http.ts'
 import { commit, contains, git, tryGit } from '../support/git.ts'
-import { DOCKER, hurry, processes } from '../support/injector.ts'
-import { exists, expectExit, makeWorld, PROJECT, until, type World } from '../support/world.ts'
+import { hurry } from '../support/injector.ts'
+import { AT_WORK, letTheAgentGo, untilTheAgentWorks, waitingAgent } from '../support/moments.ts'
+import { untilAllHasEnded } from '../support/processes.ts'
+import { DOCKER, exists, expectExit, makeWorld, PROJECT, until, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
@@ -26,7 +28,7 @@ async function belongings(world: World): Promise<string[]> {
 
 /** Waits until whatever was under way has ended, and looks at what is left. */
 async function nothingIsLeft(world: World, before: string[]): Promise<void> {
-  await until('container, watchdog and git have ended', async () => (await processes(world)).length === 0, 40)
+  await untilAllHasEnded(world)
   expect(await world.containers()).toEqual([])
   expect(await belongings(world)).toEqual(before)
   const { code, stdout, stderr } = await tryGit(world.checkout, ['fsck', '--full', '--no-dangling', '--no-progress'])
@@ -134,12 +136,9 @@ test.concurrent('killed outright while the agent works: the container ends, the 
   await using world = await makeWorld()
   await hurry(world)
   const before = await belongings(world)
-  await world.agent('touch "$state/busy"; sleep 300')
+  await world.agent(`${AT_WORK}; sleep 300`)
   const started = world.start()
-  await until('the agent works', async () => {
-    const run = (await world.runs()).at(-1)
-    return run !== undefined && (await exists(join(run.state, 'busy')))
-  })
+  await untilTheAgentWorks(world)
   started.child.kill('SIGKILL')
   await started.ended
   await nothingIsLeft(world, before)
@@ -397,13 +396,13 @@ test('two runs at once, one of them killed outright: the other one is not distur
   await using world = await makeWorld()
   await hurry(world)
   const before = await belongings(world)
-  await world.agent(`touch "$state/here"; until [ -e '${world.root}/go' ]; do sleep 0.05; done; good`)
+  await world.agent(waitingAgent(world))
   const [killed, other] = [world.start(), world.start()]
   await until('both agents work', async () => (await world.containers()).length === 2)
   killed.child.kill('SIGKILL')
   await killed.ended
   await until('the container of the killed one is gone', async () => (await world.containers()).length === 1)
-  await writeFile(world.path('go'), '')
+  await letTheAgentGo(world)
   expectExit(await other.ended, 0)
   await nothingIsLeft(world, before)
   expect(world.pull.state).toBe('open')

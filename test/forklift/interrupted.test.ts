@@ -1,7 +1,8 @@
 /**
- * A run that is killed, interrupted or told to end before any of its commands, and at moments that nobody chose.
- * `FORKLIFT_FAULTS=all` goes through every command of every path and takes a while; else it is a sample, the same every
- * day. `FORKLIFT_FAULTS_SEED` chooses other moments, `FORKLIFT_FAULTS_MOMENTS` how many.
+ * A run that is killed (SIGKILL), interrupted (SIGINT) or told to end (SIGTERM) just before one of the commands that it
+ * starts, and at moments drawn by lot. Here it is a sample, the same every day. `FORKLIFT_FAULTS=all` goes through every
+ * command of every path and takes long; `FORKLIFT_FAULTS_SEED` draws other moments, `FORKLIFT_FAULTS_MOMENTS` says how
+ * many.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
@@ -10,17 +11,25 @@ import { shellIn } from '../../core/shell.ts'
 import {
   allIsWell,
   belongings,
-  DOCKER,
   type End,
   type Fault,
   hurry,
-  refusePushes,
   runCounted,
   type Signal,
   theEndIsSaid,
 } from '../support/injector.ts'
+import { refusePushes } from '../support/moments.ts'
 import { randomFrom } from '../support/random.ts'
-import { exists, expectExit, makeWorld, PROJECT, until, type World, type WorldOptions } from '../support/world.ts'
+import {
+  DOCKER,
+  exists,
+  expectExit,
+  makeWorld,
+  PROJECT,
+  until,
+  type World,
+  type WorldOptions,
+} from '../support/world.ts'
 
 setDefaultTimeout(300_000)
 

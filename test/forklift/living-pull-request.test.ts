@@ -267,6 +267,21 @@ test('the branch is carried on where there is no GitHub, too', async () => {
   expect(await parentsOf(world.origin, branch)).toEqual([first, newest])
 })
 
+test('where there is no GitHub, a branch that a person deleted is not made again until upstream moves', async () => {
+  await using world = await makeWorld({ github: false })
+  expectExit(await world.run(), 0)
+  const [branch = ''] = await world.branches()
+  await git(world.origin, 'update-ref', '-d', `refs/heads/${branch}`)
+  const again = await world.run([], { terminal: 200 })
+  expectExit(again, 0)
+  expect(again.stdout).toContain(branch)
+  expect(await world.branches()).toEqual([])
+  expect(await world.agentRuns()).toBe(1)
+  await world.push('upstream', { 'more.txt': 'more\n' })
+  expectExit(await world.run(), 0)
+  expect(await world.branches()).toHaveLength(1)
+})
+
 test('among a hundred other pull requests, the one that is ours is found', async () => {
   await using world = await makeWorld()
   await day(world)
@@ -353,6 +368,27 @@ test('a renamed repository: what a person closed is known by its new name, too',
   expect((await day(world)).stdout).toBe('')
   expect(world.github.pulls).toHaveLength(1)
 })
+
+test.each(['me/renamed', 'us/fork'])(
+  'a repository that is called %s by now still finds its pull request',
+  async name => {
+    await using world = await makeWorld()
+    await day(world)
+    await news(world, 2)
+    world.repository.name = name
+    const { head } = world.pull
+    await world.agent('good')
+    expectExit(await world.run(), 0)
+    expect(world.pull).toMatchObject({ state: 'open', head })
+    expect(
+      await contains(world.origin, (await world.tip('upstream')) ?? '', await git(world.origin, 'rev-parse', head)),
+    ).toBe(true)
+    expect(await world.branches()).toEqual([head])
+    expectExit(await world.run(), 0)
+    expect(world.github.pulls).toHaveLength(1)
+    expect(await world.agentRuns()).toBe(2)
+  },
+)
 
 test('among hundreds of closed pull requests into other branches, ours is found', async () => {
   await using world = await makeWorld()

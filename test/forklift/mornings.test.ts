@@ -1,12 +1,14 @@
 /**
- * Many mornings of one fork whose upstream, maintainers, reviewers and agent all do as they like, the network too.
- * Nothing that anybody committed is ever lost, nothing is paid for twice, there is one pull request, and nothing piles
- * up. MORNINGS and MORNINGS_SEED make it longer and other; a failure tells the story that led to it.
+ * A simulation of weeks: Forklift runs every morning, and in between upstream, the fork's maintainers and its reviewers
+ * do what a seeded generator draws for them, as do the agent and the network. Nothing that anybody committed is ever
+ * lost, no agent is paid twice for the same commits, at most one pull request waits, and nothing piles up. MORNINGS says
+ * how many mornings, MORNINGS_SEED draws others; a failure lists what happened before it.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { appendFile, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { appendFile, readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { branchesOf, contains, git, tipOf, tryGit } from '../support/git.ts'
+import { refusePushes } from '../support/moments.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { type Ended, makeWorld, type World } from '../support/world.ts'
 
@@ -230,12 +232,10 @@ async function look({ world, story, known }: Life, begin?: (run: ReturnType<Worl
 
 async function aBadMorning(life: Life): Promise<Ended> {
   const { world, random, story } = life
-  const hook = join(world.origin, 'hooks/pre-receive')
   const kind = random.pick(['api', 'hook', 'kill', 'interrupt'] as const)
   story.push(`  trouble: ${kind}`)
   if (kind === 'api') world.github.fail({ method: random.pick(['POST', 'GET', 'PATCH']), status: 502, times: 4 })
-  if (kind === 'hook') await mkdir(dirname(hook), { recursive: true })
-  if (kind === 'hook') await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  const allowPushes = kind === 'hook' ? await refusePushes(world) : undefined
   const signal = kind === 'kill' ? 'SIGKILL' : kind === 'interrupt' ? 'SIGTERM' : undefined
   const delay = random.below(2500)
   const run = await look(life, async ({ child }) => {
@@ -243,7 +243,7 @@ async function aBadMorning(life: Life): Promise<Ended> {
     await Promise.race([Bun.sleep(delay), child.exited])
     child.kill(signal)
   })
-  await rm(hook, { force: true })
+  await allowPushes?.()
   world.github.faults.length = 0
   return run
 }

@@ -34,6 +34,23 @@ test('a shallow clone', async () => {
   expect(await stopped(world, { cwd: shallow })).toContain('git fetch --unshallow')
 })
 
+test.each(['origin', 'another remote'])('a partial clone (%s has the rest): one sentence', async which => {
+  await using world = await makeWorld()
+  await git(world.origin, 'config', 'uploadpack.allowFilter', 'true')
+  const partial = world.path('home/partial')
+  await world.git('clone', '--quiet', '--filter=blob:none', `file://${world.origin}`, partial, { cwd: world.home })
+  if (which !== 'origin') await world.git('remote', 'rename', 'origin', 'promisor', { cwd: partial })
+  if (which !== 'origin') await world.git('remote', 'add', 'origin', 'https://github.com/me/fork.git', { cwd: partial })
+  await world.git('remote', 'set-url', 'origin', 'https://github.com/me/fork.git', { cwd: partial })
+  await world.git('remote', 'add', 'upstream', 'https://github.com/them/project.git', { cwd: partial })
+  const run = await world.run([], { cwd: partial })
+  expectExit(run, 1)
+  expect(run.stdout + run.stderr).not.toMatch(/^\s+at |EPIPE/m)
+  expect(run.last).toMatch(/partial clone.*full clone/)
+  expect(await world.agentRuns()).toBe(0)
+  expect(await exists(world.runsFolder)).toBe(false)
+})
+
 test('a git that is too old', async () => {
   await using world = await makeWorld()
   const real = Bun.which('git')
@@ -265,6 +282,16 @@ test('--check stops where a run would stop', async () => {
   const run = await world.run(['--check'], { env: { FORKLIFT_TEST_FAULT: 'no-image' } })
   expectExit(run, 1)
   expect(seen(run)).toContain('make image')
+})
+
+test('--check says that the folder for runs can’t be written', async () => {
+  await using world = await makeWorld()
+  await writeFile(world.path('file'), '')
+  const run = await world.run(['--check'], { env: { XDG_STATE_HOME: world.path('file/state') } })
+  expectExit(run, 1)
+  expect(run.stdout + run.stderr).not.toMatch(/^\s+at |EPIPE/m)
+  expect(run.stdout).toMatch(/FAILED .*file\/state\/forklift can't be written \(ENOTDIR\)/)
+  expect(run.last).toContain("can't be written")
 })
 
 test('an image with another harness is worth a note, and the run goes on', async () => {

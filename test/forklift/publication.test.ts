@@ -1,29 +1,20 @@
 /** From a good result to a pull request, when the way there is not smooth. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { chmod, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { serveGit } from '../doubles/git-http.ts'
-import { commit, contains, git, parentsOf } from '../support/git.ts'
-import { exists, expectExit, makeWorld, until, type World } from '../support/world.ts'
+import { rm, writeFile } from 'node:fs/promises'
+import { contains, git, parentsOf, show } from '../support/git.ts'
+import { addHook, letTheAgentGo, refusePushes, waitingAgent } from '../support/moments.ts'
+import { exists, expectExit, makeWorld, until } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** A server's hook that refuses what is pushed to it. */
-async function refusePushes(world: World, words: string): Promise<void> {
-  const hook = join(world.origin, 'hooks/pre-receive')
-  await Bun.write(hook, `#!/bin/sh\necho "${words}" >&2\nexit 1\n`)
-  await chmod(hook, 0o755)
-}
-const allowPushes = (world: World) => Bun.file(join(world.origin, 'hooks/pre-receive')).delete()
-
 test('a push that the server refuses: exit 1 with its reason, and the next run publishes without another agent', async () => {
   await using world = await makeWorld()
-  await refusePushes(world, 'the disk is full')
+  const allowPushes = await refusePushes(world, 'the disk is full')
   const failed = await world.run()
   expectExit(failed, 1)
   expect(failed.stderr).toContain('the disk is full')
   expect((await world.lastRun()).outcome).toMatchObject({ exitCode: 1 })
-  await allowPushes(world)
+  await allowPushes()
   expectExit(await world.run(), 0)
   expect(await world.agentRuns()).toBe(1)
   expect(world.pull.state).toBe('open')
@@ -64,6 +55,16 @@ test('a token without the workflow scope, seen only at the push, is explained', 
   expectExit(failed, 1)
   expect(failed.last).toContain('workflow')
   expect(failed.last).toContain('gh auth refresh')
+})
+
+test('a refusal that only names a branch “workflow” is told as it is, not explained by the token', async () => {
+  await using world = await makeWorld({ branch: 'workflow' })
+  await refusePushes(world, 'the disk is full')
+  const run = await world.run()
+  expectExit(run, 1)
+  expect(run.last).toContain('forklift/workflow-')
+  expect(run.last).toContain('the disk is full')
+  expect(run.last).not.toMatch(/scope|gh auth refresh/)
 })
 
 test('a token whose scopes lack workflow is told before the agent is paid for, when upstream changes workflows', async () => {
@@ -152,135 +153,16 @@ test('an answer that was lost does not make a second pull request', async () => 
 
 test('two runs at once end with one pull request', async () => {
   await using world = await makeWorld()
-  await world.agent(`touch "$state/here"; while [ ! -e "${world.root}/go" ]; do sleep 0.05; done; good`)
+  await world.agent(waitingAgent(world))
   const [one, two] = [world.start(), world.start()]
   await until('both agents work', async () => (await world.containers()).length === 2)
-  await writeFile(world.path('go'), '')
+  await letTheAgentGo(world)
   const codes = await Promise.all([one.ended, two.ended])
   expect(codes.map(run => [run.code, run.code === 0 ? '' : run.stderr])).toEqual([
     [0, ''],
     [0, ''],
   ])
   expect(world.github.pulls.filter(pull => pull.state === 'open')).toHaveLength(1)
-})
-
-test('a person’s commit that arrives while the agent works is not lost', async () => {
-  await using world = await makeWorld()
-  expectExit(await world.run(), 0)
-  const { head } = world.pull
-  await world.push('upstream', { 'greeting.txt': 'hello once more\n' })
-  await world.agent(`touch "$state/here"; while [ ! -e "${world.root}/go" ]; do sleep 0.05; done; good`)
-  const started = world.start()
-  await until('the agent works', async () => (await world.containers()).length === 1)
-  const theirs = await commit(world.origin, head, { 'person.txt': 'mine\n' }, { author: 'Rita <rita@fork.example>' })
-  await writeFile(world.path('go'), '')
-  const run = await started.ended
-  expectExit(run, 1)
-  expect(await contains(world.origin, theirs, head)).toBe(true)
-  // The next run carries on from there.
-  await world.agent('good')
-  expectExit(await world.run(), 0)
-  expect(await contains(world.origin, theirs, world.pull.headSha)).toBe(true)
-  expect(await contains(world.origin, (await world.tip('upstream')) ?? '', world.pull.headSha)).toBe(true)
-})
-
-test('what a person threw away while the agent worked does not come back', async () => {
-  await using world = await makeWorld()
-  expectExit(await world.run(), 0)
-  await world.push('upstream', { 'greeting.txt': 'hello once more\n' })
-  await world.agent(`while [ ! -e "${world.root}/go" ]; do sleep 0.05; done; good`)
-  const started = world.start()
-  await until('the agent works', async () => (await world.containers()).length === 1)
-  await world.github.deleteBranch(1)
-  await writeFile(world.path('go'), '')
-  const run = await started.ended
-  expectExit(run, 1)
-  expect(await world.branches()).toEqual([])
-})
-
-test('over real HTTP, the token also serves git, and is in no argument', async () => {
-  await using world = await makeWorld()
-  await using server = serveGit(world.path('servers'), { token: world.github.token })
-  await world.reachable({ 'https://github.com/': `${server.url}/` })
-  const real = Bun.which('git')
-  await world.tool('git', `printf '%s\\n' "$*" >>${world.root}/git-arguments; exec ${real} "$@"`)
-  expectExit(await world.run(), 0)
-  expect(world.pull.state).toBe('open')
-  expect(server.asked.some(one => one.path.endsWith('/git-receive-pack') && one.status === 200)).toBe(true)
-  expect(await Bun.file(world.path('git-arguments')).text()).not.toContain(world.github.token)
-})
-
-test('over real HTTP, a server that wants another password is told at once, without a prompt', async () => {
-  await using world = await makeWorld()
-  await using server = serveGit(world.path('servers'), { token: 'another' })
-  await world.reachable({ 'https://github.com/': `${server.url}/` })
-  const run = await world.run([], { terminal: 100 })
-  expectExit(run, 1)
-  expect(run.stdout).not.toMatch(/Username for|Password for/)
-  expect(await world.agentRuns()).toBe(0)
-})
-
-test('the user’s own credential helper goes first', async () => {
-  await using world = await makeWorld()
-  await using server = serveGit(world.path('servers'), { token: 'from-the-helper' })
-  await world.reachable({ 'https://github.com/': `${server.url}/` })
-  await world.git(
-    'config',
-    '--global',
-    'credential.helper',
-    '!f() { test "$1" = get && printf "username=me\\npassword=from-the-helper\\n"; }; f',
-    { cwd: world.home },
-  )
-  expectExit(await world.run(), 0)
-})
-
-/** Each finds the token where it lies, when the places before it are empty. */
-test.each<[string, (world: World) => Promise<unknown>, (token: string) => Record<string, string>]>([
-  ['GH_TOKEN', async () => {}, token => ({ GH_TOKEN: token, GITHUB_TOKEN: 'ghp_wrong' })],
-  ['GITHUB_TOKEN', world => world.tool('gh', 'echo ghp_wrong'), token => ({ GITHUB_TOKEN: token })],
-  [
-    'gh auth token',
-    world => world.tool('gh', `[[ "$*" == "auth token --hostname github.com" ]] && echo ${world.github.token}`),
-    () => ({}),
-  ],
-  [
-    'git credential fill',
-    world =>
-      world.git(
-        'config',
-        '--global',
-        'credential.https://github.com.helper',
-        `!f() { printf "username=me\\npassword=${world.github.token}\\n"; }; f`,
-        { cwd: world.home },
-      ),
-    () => ({}),
-  ],
-])('the token comes from %s', async (_, prepare, env) => {
-  await using world = await makeWorld({ story: 'clean' })
-  await prepare(world)
-  expectExit(await world.run([], { env: { GH_TOKEN: undefined, ...env(world.github.token) } }), 0)
-  expect(world.pull.state).toBe('open')
-})
-
-test('GitHub Enterprise is known by its token', async () => {
-  await using world = await makeWorld({ story: 'clean' })
-  await world.reachable({ 'git@git.corp.example:': world.path('servers/') })
-  await world.git('remote', 'set-url', 'origin', 'git@git.corp.example:me/fork.git')
-  await world.git('remote', 'set-url', 'upstream', 'git@git.corp.example:them/project.git')
-  expectExit(await world.run([], { env: { GH_TOKEN: undefined, GH_ENTERPRISE_TOKEN: world.github.token } }), 0)
-  expect(world.pull.state).toBe('open')
-})
-
-test('another forge gets the branch, not the token', async () => {
-  await using world = await makeWorld({ story: 'clean' })
-  await world.reachable({ 'https://codeberg.example/': world.path('servers/') })
-  await world.git('remote', 'set-url', 'origin', 'https://codeberg.example/me/fork.git')
-  await world.git('remote', 'set-url', 'upstream', 'https://codeberg.example/them/project.git')
-  const run = await world.run()
-  expectExit(run, 0)
-  const [branch = ''] = await world.branches()
-  expect(run.last).toContain(branch)
-  expect(world.github.asked).toEqual([])
 })
 
 test('the title and body are plain, and quiet towards upstream', async () => {
@@ -328,4 +210,70 @@ test('an unpublished result of a run is not forgotten when the branch is a perso
   expect(world.pull.head).not.toBe('forklift/main-20200101_000000')
   expect(await git(world.origin, 'rev-parse', 'forklift/main-20200101_000000')).toBe((await world.tip('origin')) ?? '')
   expect(await exists(world.runsFolder)).toBe(true)
+})
+
+test('a run that is interrupted while it pushes is finished by the next, without another agent', async () => {
+  await using world = await makeWorld()
+  await writeFile(world.path('hold'), '')
+  const hold = `touch ${world.root}/pushing; while [ -e ${world.root}/hold ]; do sleep 0.05; done; exit 1`
+  const allowPushes = await addHook(world, 'pre-receive', hold)
+  const started = world.start()
+  await until('git pushes', () => exists(world.path('pushing')))
+  started.child.kill('SIGTERM')
+  const interrupted = await started.ended
+  await rm(world.path('hold'))
+  expectExit(interrupted, 143)
+  expect(interrupted.stdout + interrupted.stderr).not.toMatch(/^\s+at |EPIPE/m)
+  expect((await world.lastRun()).outcome).toMatchObject({ exitCode: 143 })
+  expect(world.github.pulls).toEqual([])
+  await allowPushes()
+  expectExit(await world.run(), 0)
+  expect(world.pull.state).toBe('open')
+  expect(await show(world.origin, world.pull.headSha, 'greeting.txt')).toContain('hello from upstream')
+  expect(await world.agentRuns()).toBe(1)
+  expect(await world.runs()).toHaveLength(1)
+  expectExit(await world.run(), 0)
+  expect(world.github.pulls).toHaveLength(1)
+  expect(await world.agentRuns()).toBe(1)
+})
+
+test('a run that is interrupted when the push is through is finished by the next, without another agent', async () => {
+  await using world = await makeWorld()
+  await writeFile(world.path('hold'), '')
+  await addHook(
+    world,
+    'post-receive',
+    `touch ${world.root}/pushed; while [ -e ${world.root}/hold ]; do sleep 0.05; done`,
+  )
+  const started = world.start()
+  await until('the push is through', () => exists(world.path('pushed')))
+  started.child.kill('SIGTERM')
+  const interrupted = await started.ended
+  await rm(world.path('hold'))
+  expectExit(interrupted, 143)
+  const branches = await world.branches()
+  expect(branches).toHaveLength(1)
+  expectExit(await world.run(), 0)
+  expect(world.pull).toMatchObject({ state: 'open', head: branches[0] })
+  expect(await world.branches()).toEqual(branches)
+  expect(await world.agentRuns()).toBe(1)
+})
+
+test('--retry asks the agent again, although a result waits to be published', async () => {
+  await using world = await makeWorld()
+  const allowPushes = await refusePushes(world)
+  await world.agent('good "The first try"')
+  expectExit(await world.run(), 1)
+  await allowPushes()
+  await world.agent('good "The second try"')
+  expectExit(await world.run(['--retry']), 0)
+  expect(await world.agentRuns()).toBe(2)
+  expect(await git(world.origin, 'log', '-1', '--format=%B', world.pull.headSha)).toContain('The second try')
+})
+
+test('a person who signs every push can still use Forklift', async () => {
+  await using world = await makeWorld()
+  await world.git('config', '--global', 'push.gpgSign', 'true', { cwd: world.home })
+  expectExit(await world.run(), 0)
+  expect(world.pull.state).toBe('open')
 })

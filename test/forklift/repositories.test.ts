@@ -1,6 +1,6 @@
 /**
  * The kinds of repositories that people have: each works, byte for byte, or is refused with a sentence. What is told
- * elsewhere: shallow clones (preflight), partial ones (second-look), the SHA-256 format and a plain worktree (run), lock
+ * elsewhere: shallow and partial clones (preflight), the SHA-256 format and a plain worktree (run), lock
  * files (faults), Git LFS that is missing or fails (large-files), and how submodules are judged (review).
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
@@ -11,6 +11,7 @@ import { OWN_CONFIG } from '../../core/git/environment.ts'
 import { takeUntidyFilesAsTheyAre } from '../../forklift/workspace.ts'
 import { bare, commit, type Files, git, gitWith, parentsOf, show, tryGit } from '../support/git.ts'
 import {
+  DOCKER,
   type Ended,
   exists,
   expectExit,
@@ -542,8 +543,7 @@ exec "$real" "$@"
     const real = `#!${Bun.which('bash')}\nname=${name} real='${Bun.which(name)}' caller=$PATH PATH='${process.env.PATH}'`
     await writeFile(join(folder, name), `${real}${strict}`, { mode: 0o755 })
   }
-  const engine = join(PROJECT, 'test/stand-ins/docker')
-  await world.tool('docker', `PATH='${world.env.PATH}' exec '${engine}' "$@"`)
+  await world.tool('docker', `PATH='${world.env.PATH}' exec '${DOCKER}' "$@"`)
   return `${world.path('bin')}:${folder}`
 }
 
@@ -563,7 +563,7 @@ test.concurrent('the host needs no GNU tools, no setsid and no xargs that runs f
 test.concurrent('what the Finder leaves in harness/ does not make it another harness', async () => {
   await using world = await makeWorld()
   const copy = world.path('forklift')
-  for (const name of ['host', 'harness', 'forklift.ts', 'package.json', 'tsconfig.json'])
+  for (const name of ['core', 'forklift', 'harness', 'forklift.ts', 'package.json', 'tsconfig.json'])
     await cp(join(PROJECT, name), join(copy, name), { recursive: true })
   await symlink(join(PROJECT, 'node_modules'), join(copy, 'node_modules'))
   await writeFile(join(copy, 'harness/.DS_Store'), 'Bud1')

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { contains, git, gitWith, parentsOf, show } from '../support/git.ts'
+import { processes } from '../support/processes.ts'
 import { exists, expectExit, filesBelow, KEY, makeWorld, snapshot, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
@@ -204,6 +205,14 @@ test('another repository in the environment misleads nobody', async () => {
     0,
   )
   expect(await git(world.path('other'), 'for-each-ref')).toBe('')
+})
+
+test('GIT_LITERAL_PATHSPECS=1 in the environment changes nothing', async () => {
+  // Only who reads the attributes knows that these two do not conflict.
+  await using world = await makeWorld({ files: { base: { '.gitattributes': 'greeting.txt merge=union\n' } } })
+  expectExit(await world.run([], { env: { GIT_LITERAL_PATHSPECS: '1' } }), 0)
+  expect((await world.lastRun()).metadata).toMatchObject({ conflicts: [] })
+  expect(world.pull).toMatchObject({ state: 'open', draft: false })
 })
 
 test('an origin on this machine gets the branch, and its name is told', async () => {
@@ -505,12 +514,7 @@ test('nothing is left in the folder for temporary files, and no process', async 
   await using world = await makeWorld()
   expectExit(await world.run(), 0)
   expect(await readdir(world.path('tmp'))).toEqual([])
-  const left: string[] = []
-  for (const pid of (await readdir('/proc')).filter(name => /^\d+$/.test(name))) {
-    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-    if (environment.includes(`FORKLIFT_TEST_DOCKER=${world.root}/`)) left.push(pid)
-  }
-  expect(left).toEqual([])
+  expect(processes(world)).toEqual([])
   const state = await readdir(world.path('home/.local/state/forklift'))
   expect(state).toEqual(['runs'])
 })

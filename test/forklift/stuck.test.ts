@@ -48,6 +48,31 @@ test('a committed STUCK.md that is gone from the tree is one all the same', asyn
   await stuck(world)
 })
 
+test('a STUCK.md that nobody may read is one all the same', async () => {
+  await using world = await makeWorld()
+  await world.agent('good; echo "Please help" >STUCK.md; chmod 000 STUCK.md')
+  const run = await world.run()
+  expectExit(run, 4)
+  expect(run.last).toContain('STUCK.md')
+  expect(await world.branches()).toEqual([])
+  expect(world.github.pulls).toEqual([])
+})
+
+test('a committed STUCK.md that is gone from the tree can be read in the run directory, and its first lines are shown', async () => {
+  await using world = await makeWorld()
+  await world.agent(
+    'good; echo "Which greeting do you want?" >STUCK.md; git add --force STUCK.md; git commit --quiet -m stuck; rm STUCK.md',
+  )
+  const run = await world.run()
+  expectExit(run, 4)
+  const { path } = await world.lastRun()
+  expect(run.last).toContain(join(path, 'STUCK.md'))
+  expect((await lstat(join(path, 'STUCK.md'))).isFile()).toBe(true)
+  expect(await readFile(join(path, 'STUCK.md'), 'utf8')).toBe('Which greeting do you want?\n')
+  expect(run.stdout).toContain('| Which greeting do you want?')
+  expect(await world.branches()).toEqual([])
+})
+
 test('stuck goes before failed', async () => {
   await using world = await makeWorld()
   await world.agent('echo "Please help" >STUCK.md; exit 5')
@@ -64,6 +89,15 @@ test('a STUCK.md of upstream’s own is a file like any other', async () => {
   await using world = await makeWorld({ files: { upstream: { 'STUCK.md': '# What to do when the truck is stuck\n' } } })
   expectExit(await world.run(), 0)
   expect(await show(world.origin, world.pull.headSha, 'STUCK.md')).toContain('truck')
+})
+
+test('a STUCK.md of upstream’s own with the line ends of Windows is a file like any other', async () => {
+  const files = { '.gitattributes': '*.md text eol=crlf\n', 'STUCK.md': '# When the truck is stuck\n\nPush.\n' }
+  await using world = await makeWorld({ files: { upstream: files } })
+  await world.agent(`good; cp STUCK.md "$state/seen"`)
+  expectExit(await world.run(), 0)
+  expect(await readFile(join((await world.lastRun()).state, 'seen'), 'utf8')).toContain('stuck\r\n')
+  expect(world.pull.state).toBe('open')
 })
 
 test('a STUCK.md of the fork’s own is a file like any other', async () => {

@@ -1,6 +1,6 @@
 /** What a person sees while it runs, on a terminal and in a pipe. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { expectExit, makeWorld } from '../support/world.ts'
+import { expectExit, FORKLIFT, makeWorld } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
@@ -94,3 +94,17 @@ test('a closed pipe ends nothing in a stack trace', async () => {
   expect(await child.stderr.text()).not.toMatch(/^\s+at /m)
   await child.exited
 })
+
+test.each(['forklift', 'forklift --check'])(
+  '%s | head -1: the reader leaves, no stack trace, and the work is done',
+  async command => {
+    const argument = command.slice('forklift'.length)
+    await using world = await makeWorld()
+    const line = `set -o pipefail; "$0"${argument} | head -n 1; exit \${PIPESTATUS[0]}`
+    const run = await world.run(['-c', line, FORKLIFT], { as: 'bash' })
+    expectExit(run, 0)
+    expect(run.stdout + run.stderr).not.toMatch(/^\s+at |EPIPE/m)
+    expect(run.stderr).toBe('')
+    expect(world.github.pulls).toHaveLength(argument ? 0 : 1)
+  },
+)

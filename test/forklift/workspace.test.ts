@@ -1,6 +1,6 @@
 /** What the agent gets: a repository that was born alone, and two mounts in a container. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
+import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { git, tryGit } from '../support/git.ts'
@@ -124,6 +124,20 @@ test('without FORK.md there is no context', async () => {
   await using world = await makeWorld()
   expectExit(await world.run(), 0)
   expect(await readdir((await world.lastRun()).state)).not.toContain('fork-context.md')
+})
+
+test('a FORK.md that is a symbolic link is not followed, and that is said', async () => {
+  await using world = await makeWorld()
+  await writeFile(world.path('private.txt'), 'the private words of the host\n')
+  await symlink(world.path('private.txt'), join(world.checkout, 'FORK.md'))
+  const run = await world.run()
+  expectExit(run, 0)
+  expect(run.stdout).toMatch(/Note: FORK\.md is no plain file/)
+  const { path, state } = await world.lastRun()
+  expect(await readdir(state)).not.toContain('fork-context.md')
+  for (const file of await filesBelow(path)) {
+    expect((await readFile(file, 'latin1')).includes('the private words of the host') && file).toBe(false)
+  }
 })
 
 test('run.txt tells the harness what it must know', async () => {

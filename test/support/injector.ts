@@ -3,10 +3,11 @@
  * left of the run. The commands that git or the agent start are not counted.
  */
 import { expect } from 'bun:test'
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { contains, git, tryGit } from './git.ts'
-import { type Ended, exists, expectExit, FORKLIFT, PROJECT, snapshot, until, type World } from './world.ts'
+import { untilAllHasEnded } from './processes.ts'
+import { DOCKER, type Ended, exists, expectExit, FORKLIFT, snapshot, type World } from './world.ts'
 
 export type Signal = 'SIGKILL' | 'SIGINT' | 'SIGTERM'
 export type Fault = {
@@ -18,7 +19,6 @@ export type Fault = {
 export type End = 'pull request' | 'branch' | 'nothing'
 
 const CODES = { SIGKILL: 137, SIGINT: 130, SIGTERM: 143 }
-export const DOCKER = join(PROJECT, 'test/stand-ins/docker')
 const TOOLS = { git: Bun.which('git'), docker: DOCKER }
 
 /** Each command takes the next number for itself; the one that is meant ends Forklift, or asks it to end. */
@@ -56,6 +56,7 @@ export async function runCounted(
   const seen = world.path('commands')
   await rm(seen, { recursive: true, force: true })
   await mkdir(seen)
+  const usual = await readlink(world.path('bin/docker'))
   await Promise.all(Object.entries(TOOLS).map(([tool, program]) => world.tool(tool, counted(tool, program))))
   const env = {
     FORKLIFT_TEST_COMMANDS: seen,
@@ -66,6 +67,10 @@ export async function runCounted(
   // A program that was just written may be busy, so the shell that becomes Forklift is not one.
   const withPid = ['-c', 'echo $$ >"$FORKLIFT_TEST_COMMANDS/pid"; exec "$@"', 'bash', FORKLIFT, ...args]
   const ended = await world.run(withPid, { as: 'bash', env })
+  // What runs from now on is not counted, nor slowed down.
+  await rm(world.path('bin/git'))
+  await symlink(usual, world.path('bin/usual'))
+  await rename(world.path('bin/usual'), world.path('bin/docker'))
   const names = (await readdir(seen)).filter(name => name.endsWith('.command'))
   const numbers = names.map(name => Number.parseInt(name, 10)).sort((a, b) => a - b)
   const commands = await Promise.all(numbers.map(number => readFile(join(seen, `${number}.command`), 'utf8')))
@@ -82,20 +87,9 @@ const TRACKED = /^\/\.git\/(objects|refs\/remotes|logs\/refs\/remotes)(\/|$)/
 /** All of the checkout that is nobody's but the user's: files, index, HEAD, config, branches, stashes, hooks. */
 export const belongings = (world: World): Promise<string> => snapshot(world.checkout, TRACKED)
 
-/** The processes that a world's Forklift started, and that still run. */
-export async function processes({ root }: World): Promise<string[]> {
-  const mine = `FORKLIFT_TEST_DOCKER=${root}/`
-  const look = async (pid: string) => {
-    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
-    return environment.includes(mine) ? [await readFile(`/proc/${pid}/cmdline`, 'latin1').catch(() => '')] : []
-  }
-  const pids = (await readdir('/proc')).filter(name => /^\d+$/.test(name))
-  return (await Promise.all(pids.map(look))).flat().filter(Boolean)
-}
-
 /** Waits until whatever was under way has ended, and looks at what is left. */
 export async function nothingIsLeft(world: World, before: string): Promise<void> {
-  await until('container, watchdog and git have ended', async () => (await processes(world)).length === 0, 60)
+  await untilAllHasEnded(world)
   expect(await world.containers()).toEqual([])
   expect(await belongings(world)).toBe(before)
   expect(await readdir(world.path('tmp'))).toEqual([])
@@ -193,12 +187,4 @@ export async function allIsWell(world: World, before: string, main: string | und
   await nothingIsHalfPublished(world, main)
   await theNextRunWorks(world, before, end, mayPay)
   await nothingIsHalfPublished(world, main)
-}
-
-/** Refuses every push to origin until it is undone. */
-export async function refusePushes(world: World): Promise<() => Promise<void>> {
-  const hook = join(world.origin, 'hooks/pre-receive')
-  await mkdir(dirname(hook), { recursive: true })
-  await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 })
-  return () => rm(hook)
 }

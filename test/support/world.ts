@@ -20,39 +20,22 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { GitHub, type Repository, type RepositorySettings } from '../doubles/github.ts'
-import { bare, branchesOf, type CommitOptions, commit, type Files, git, gitWith, tipOf } from './git.ts'
+import { branchesOf, type CommitOptions, commit, type Files, gitWith, tipOf } from './git.ts'
+
+export { ORIGIN_URL, UPSTREAM_URL } from './repositories.ts'
+
+import { copyRepositories, makeRepositories, ORIGIN, type RepositoryOptions, UPSTREAM } from './repositories.ts'
 
 export const PROJECT = dirname(dirname(import.meta.dir))
 export const FORKLIFT = join(PROJECT, 'forklift.ts')
+export const DOCKER = join(PROJECT, 'test/stand-ins/docker')
 export const KEY = 'sk-live-0000-THE-KEY-1111'
 
-/** How upstream and the fork stand when the story begins. */
-export type Story =
-  /** Both changed the same line, and each something else. */
-  | 'conflict'
-  /** Both went on, in different files. */
-  | 'clean'
-  /** Upstream has nothing new. */
-  | 'current'
-  /** The fork has no commits of its own. */
-  | 'pristine'
-  /** The two have no common ancestor. */
-  | 'unrelated'
-
-export type WorldOptions = {
-  story?: Story
-  /** Origin's default branch, and upstream's. */
-  branch?: string
-  upstreamBranch?: string
+export type WorldOptions = RepositoryOptions & {
   /** The checkout's folder below the user's home. */
   folder?: string
-  /** FORK.md in the fork's own commit. */
-  forkMd?: string
-  /** Further files of the common ancestor, the fork and upstream. */
-  files?: { base?: Files; fork?: Files; upstream?: Files }
   /** False: origin is a bare repository on this machine. */
   github?: false | RepositorySettings
-  format?: 'sha1' | 'sha256'
   /** A name for the world's folder, e.g. with spaces. */
   named?: string
 }
@@ -79,16 +62,20 @@ export type Run = {
 /** One call of the docker stand-in. */
 export type Call = string[]
 
-export const ORIGIN_URL = 'https://github.com/me/fork.git'
-export const UPSTREAM_URL = 'https://github.com/them/project.git'
+/**
+ * A run takes half a second, most of it git's: to compile JavaScript costs more than it saves there. And what the first
+ * run has translated from TypeScript, no other one has to: a person's home keeps that, a test's is new.
+ */
+const HASTE = {
+  BUN_JSC_useBaselineJIT: '0',
+  BUN_JSC_useDFGJIT: '0',
+  BUN_RUNTIME_TRANSPILER_CACHE_PATH: join(PROJECT, 'node_modules/.cache/bun'),
+}
 
-const numbered = (count: number, change: Record<number, string> = {}): string =>
-  Array.from({ length: count }, (_, at) => change[at + 1] ?? `line ${at + 1}`)
-    .join('\n')
-    .concat('\n')
+const BASH = Bun.which('bash')
 
 /** What the agent's script may use: the run's facts as variables, an identity, and a good merge in one word. */
-const PRELUDE = `#!/usr/bin/env bash
+const PRELUDE = `#!${BASH}
 set -eu
 workspace=$1 state=$2
 export GIT_AUTHOR_NAME=Agent GIT_AUTHOR_EMAIL=agent@nowhere.example GIT_COMMITTER_NAME=Agent
@@ -136,70 +123,32 @@ export class World implements AsyncDisposable {
   }
 
   private static async build(root: string, options: WorldOptions): Promise<World> {
-    const {
-      story = 'conflict',
-      branch = 'main',
-      upstreamBranch = branch,
-      folder = 'fork',
-      format = 'sha1',
-      files = {},
-    } = options
+    const { branch = 'main', upstreamBranch = branch, folder = 'fork' } = options
     const place = (path: string) => join(root, path)
     for (const name of ['home/.config/forklift', 'bin', 'tmp', 'docker', 'servers'])
       await mkdir(place(name), { recursive: true })
 
-    const upstream = await bare(place('servers/them/project.git'), upstreamBranch, format)
-    const origin = await bare(place('servers/me/fork.git'), branch, format)
-    const base = { 'README.md': '# Project\n', 'greeting.txt': 'hello\n', 'long.txt': numbered(40), ...files.base }
-    await commit(upstream, upstreamBranch, base, { message: 'Begin the project' })
-    const forker = { author: 'Fay Forker <fay@fork.example>' }
-    if (story === 'unrelated') {
-      await commit(origin, branch, { 'else.txt': 'something else\n' }, { ...forker, message: 'Begin something else' })
-    } else {
-      await git(origin, 'fetch', '--quiet', upstream, `refs/heads/${upstreamBranch}:refs/heads/${branch}`)
-      if (story !== 'pristine') {
-        const own = { 'fork.txt': 'ours\n', 'long.txt': numbered(40, { 3: 'line 3 of the fork' }), ...files.fork }
-        const greeting = story === 'conflict' ? { 'greeting.txt': 'hello from the fork\n' } : {}
-        const forkMd = options.forkMd === undefined ? {} : { 'FORK.md': options.forkMd }
-        await commit(origin, branch, { ...own, ...greeting, ...forkMd }, { ...forker, message: 'Make it ours' })
-      }
-    }
-    if (story !== 'current') {
-      const theirs = {
-        'news.txt': 'news\n',
-        'long.txt': numbered(40, { 38: 'line 38 of upstream' }),
-        ...files.upstream,
-      }
-      const greeting = story === 'conflict' ? { 'greeting.txt': 'hello from upstream\n' } : {}
-      await commit(upstream, upstreamBranch, { ...theirs, ...greeting }, { message: 'Bring news' })
-    }
+    const [upstream, origin] = [place(UPSTREAM), place(ORIGIN)]
+    const checkout = join(place('home'), folder)
+    if (options.github === false) await makeRepositories(root, checkout, options)
+    else await copyRepositories(root, checkout, options)
 
     const github = await GitHub.start()
     github.add('them/project', upstream, { push: false })
     const repository = github.add('me/fork', origin, { parent: 'them/project', ...(options.github || {}) })
     const home = place('home')
-    const world = new World(
-      root,
-      home,
-      join(home, folder),
-      origin,
-      upstream,
-      branch,
-      upstreamBranch,
-      github,
-      repository,
-    )
+    const world = new World(root, home, checkout, origin, upstream, branch, upstreamBranch, github, repository)
     world.undone.push(() => github[Symbol.asyncDispose]())
     await world.settleIn(options.github !== false)
     return world
   }
 
   private async settleIn(onGitHub: boolean): Promise<void> {
-    const { root, home, checkout } = this
+    const { root, home } = this
     const config = ['[user]\n\tname = Max Maintainer\n\temail = max@fork.example\n', '[init]\n\tdefaultBranch = main\n']
     await writeFile(join(home, '.gitconfig'), config.join(''))
     await this.settings({})
-    await symlink(join(PROJECT, 'test/stand-ins/docker'), join(root, 'bin/docker'))
+    await symlink(DOCKER, join(root, 'bin/docker'))
     await this.tool('gh', 'echo "You are not logged into any GitHub hosts." >&2; exit 1')
     this.env = {
       PATH: `${join(root, 'bin')}:${process.env.PATH}`,
@@ -209,13 +158,11 @@ export class World implements AsyncDisposable {
       TMPDIR: join(root, 'tmp'),
       FORKLIFT_TEST_DOCKER: join(root, 'docker'),
       FORKLIFT_TEST_AGENT: join(root, 'agent'),
+      FORKLIFT_TEST_LABEL: await labelOfTheImage(),
       ...(onGitHub ? { GITHUB_API_URL: this.github.url, GH_TOKEN: this.github.token } : {}),
     }
     if (onGitHub) await this.reachable({ 'https://github.com/': `${root}/servers/` })
     await this.agent('good')
-    await mkdir(dirname(checkout), { recursive: true })
-    await this.git('clone', '--quiet', onGitHub ? ORIGIN_URL : this.origin, checkout, { cwd: home })
-    await this.git('remote', 'add', 'upstream', onGitHub ? UPSTREAM_URL : this.upstream)
   }
 
   /** Git as the person at this machine runs it, in the checkout. */
@@ -287,7 +234,7 @@ export class World implements AsyncDisposable {
 
   /** Puts a program first on PATH. */
   async tool(name: string, script: string): Promise<void> {
-    await this.program(join(this.root, 'bin', name), `#!/usr/bin/env bash\n${script}\n`)
+    await this.program(join(this.root, 'bin', name), `#!${BASH}\n${script}\n`)
   }
 
   private async program(path: string, text: string): Promise<void> {
@@ -302,7 +249,7 @@ export class World implements AsyncDisposable {
 
   /** Starts forklift. */
   start(args: string[] = [], options: RunOptions = {}): Started {
-    const env = { ...this.env, ...options.env }
+    const env = { ...HASTE, ...this.env, ...options.env }
     const command = [options.as ?? FORKLIFT, ...args]
     const cwd = options.cwd ?? this.checkout
     let seen = ''
@@ -371,10 +318,9 @@ export class World implements AsyncDisposable {
   async calls(command?: string): Promise<Call[]> {
     const folder = join(this.root, 'docker/calls')
     const names = await readdir(folder).catch(() => [] as string[])
-    const stamped = await Promise.all(names.map(async name => ({ name, at: (await stat(join(folder, name))).mtimeMs })))
-    const ordered = stamped.sort((a, b) => a.at - b.at)
+    // They are named by the time.
     const calls = await Promise.all(
-      ordered.map(async ({ name }) => (await readFile(join(folder, name), 'utf8')).split('\0').slice(0, -1)),
+      names.sort().map(async name => (await readFile(join(folder, name), 'utf8')).split('\0').slice(0, -1)),
     )
     return command === undefined ? calls : calls.filter(call => call[0] === command)
   }
@@ -396,7 +342,7 @@ export class World implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const left = await this.containers()
     for (const name of left) {
-      const child = Bun.spawn([join(PROJECT, 'test/stand-ins/docker'), 'rm', '-f', name], {
+      const child = Bun.spawn([DOCKER, 'rm', '-f', name], {
         env: { ...this.env, FORKLIFT_TEST_FAULT: undefined },
         stdio: ['ignore', 'ignore', 'ignore'],
       })
@@ -408,6 +354,21 @@ export class World implements AsyncDisposable {
     const { violations } = this.github
     if (violations.length > 0) throw new Error(`GitHub's description was broken:\n${violations.join('\n')}`)
   }
+}
+
+let label: Promise<string> | undefined
+
+/** What the stand-in says of the image's harness: asked once, because it takes as long as all else that it does. */
+function labelOfTheImage(): Promise<string> {
+  label ??= (async () => {
+    const engine = await mkdtemp(join(tmpdir(), 'forklift-engine-'))
+    const env = { PATH: process.env.PATH, FORKLIFT_TEST_DOCKER: engine }
+    const child = Bun.spawn([DOCKER, 'image', 'inspect', 'image'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const [answer] = await Promise.all([child.stdout.text(), child.exited])
+    await rm(engine, { recursive: true })
+    return answer.trim().split(' ')[1] ?? ''
+  })()
+  return label
 }
 
 export type Started = { child: Bun.Subprocess; ended: Promise<Ended>; output: () => string }

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# All tests that need neither docker nor network, as fast as this machine can.
+#
+#   run.sh [ARGUMENT...]      the arguments go to `bun test`
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+readonly here timings=node_modules/.cache/test-timings.json
+
+# The tests make and remove half a million small files, which costs a disk a fifth of the time. A folder in memory will
+# do if it has room and lets programs run.
+in_memory() {
+  local folder=/dev/shm probe
+  [[ $(df -Pk "$folder" 2>/dev/null | awk 'NR == 2 { print $4 }') -gt $((4 * 1024 * 1024)) ]] || return 0
+  probe=$(mktemp "$folder/forklift-probe-XXXXXX" 2>/dev/null) || return 0
+  printf '#!/bin/sh\n' >"$probe" && chmod +x "$probe"
+  if "$probe" 2>/dev/null; then echo "$folder"; fi
+  rm -f "$probe"
+}
+
+main() {
+  cd "$here/.."
+  if [[ -z ${TMPDIR:-} ]]; then
+    TMPDIR=$(in_memory)
+    export TMPDIR=${TMPDIR:-/tmp}
+  fi
+  # How long each file took, so that the next time the longest begins first.
+  mkdir -p "${timings%/*}"
+  [[ -s $timings ]] || echo '{ "version": 1, "files": {} }' >"$timings"
+  exec bun test --parallel --max-concurrency 8 --timeout 60000 --timings="$timings" --update-timings "$@"
+}
+
+main "$@"
