@@ -245,7 +245,9 @@ async function* takeAndPublish(fork: Fork, scratch: Scratch, plan: Merge, run: r
 
 // --- Ends -----------------------------------------------------------------------------------------------------------
 
-/** Runs to the last line. A second signal does not wait for an orderly end: the container is removed by its watchdog. */
+/**
+ * Runs to the last line. A second signal does not wait for an orderly end: the container is removed by its watchdog.
+ */
 async function runToTheLastLine(argv: string[]): Promise<void> {
   const report = new Report()
   const interruption = new AbortController()

@@ -20,7 +20,9 @@ export type Resolution = "upstream's version" | "the fork's version" | 'a mixtur
 export type Conflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
 /** A file that nobody had to touch; `to` is where its content went. */
 export type Edit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
-/** A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`. */
+/**
+ * A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`.
+ */
 export type Shrunk = { path: Path; before: number; after: number }
 
 /** How the result differs from git's own merge of origin's branch and upstream. */
@@ -228,8 +230,8 @@ async function compare(
 function conflictsIn(spots: Map<Path, Spot>): Conflict[] {
   return [...spots.values()].flatMap(spot => {
     const { path, kind, stages, automatic, result } = spot
-    // Git names some paths in a conflict that have no stages: the old name of a renamed file, a file where a folder has to
-    // be. They matter only where the result differs from git's own merge there.
+    // Git names some paths in a conflict that have no stages: the old name of a renamed file, a file where a folder has
+    // to be. They matter only where the result differs from git's own merge there.
     const isNamed = kind && (stages.length > 0 || !same(result, automatic))
     return isNamed ? [{ path, kind, stages, resolution: resolutionOf(spot) }] : []
   })
@@ -241,7 +243,9 @@ function resolutionOf({ stages, ours, theirs, result }: Spot): Resolution {
   return same(result, stages.length > 0 ? stageOf(stages, 2) : ours) ? "the fork's version" : 'a mixture of both'
 }
 
-/** Where the result differs from git's own merge though nothing was in conflict: edits, and changes that a side lost. */
+/**
+ * Where the result differs from git's own merge though nothing was in conflict: edits, and changes that a side lost.
+ */
 function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
   const found = { edits: [] as Edit[], dropped: [] as Path[], vanished: [] as Path[] }
   const lost: Comparison['lost'] = { upstream: [], fork: [] }

@@ -1,4 +1,6 @@
-/** zx as the commands use it for git and docker: unattended, one process group a command, no word taken for an option. */
+/**
+ * zx as the commands use it for git and docker: unattended, one process group a command, no word taken for an option.
+ */
 import { type SpawnOptions, spawn } from 'node:child_process'
 import { $, type Options, type Shell } from 'zx/core'
 import { unattended } from './git/environment.ts'
@@ -6,8 +8,8 @@ import type { Where } from './git/run.ts'
 
 /**
  * Starts a command, or nothing where the run has been interrupted: with an aborted signal node starts it all the same,
- * and ends it a moment later. A broken pipe is no error: a command that ends before it has read its input says why by its
- * exit code.
+ * and ends it a moment later. A broken pipe is no error: a command that ends before it has read its input says why by
+ * its exit code.
  */
 const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOptions) => {
   const child = spawn(options.signal?.aborted ? 'kill $$' : command, args, options)
@@ -21,7 +23,8 @@ export function shellIn({ cwd, env, signal, bounds }: Where, options: Partial<Op
   return $({
     cwd,
     quiet: true,
-    // A process group of its own, so that an interruption ends what git started, too, and nothing can ask on the terminal.
+    // A process group of its own, so that an interruption ends what git started, too, and nothing can ask on the
+    // terminal.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     spawn: spawnUnlessAborted,

@@ -75,8 +75,8 @@ async function commitOf({ repository }: Fork, branch: string): Promise<Oid> {
 }
 
 /**
- * The fork, with upstream as the person merged it: upstream may have gone on since, and what it has brought since is for
- * another run.
+ * The fork, with upstream as the person merged it: upstream may have gone on since, and what it has brought since is
+ * for another run.
  */
 async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   const { repository, origin, upstream } = fork
@@ -89,7 +89,9 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   )
 }
 
-/** The remote-tracking branch that the person's merge should hold: the living pull request's, or origin's default one. */
+/**
+ * The remote-tracking branch that the person's merge should hold: the living pull request's, or origin's default one.
+ */
 const startOf = (fork: Fork, head: Head | undefined): string => (head ? `origin/${head.ref}` : nameOf(fork.origin))
 
 /** How many commits `tip` has and `old` lacks. */
@@ -98,9 +100,9 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
 }
 
 /**
- * What is judged in the agent's place: the branch itself where the start is in its history; else git's own merge of both,
- * where that has no conflict. A branch on which the person rebased the fork holds no commit of the fork's and is judged
- * as it is. Any other branch must have the start merged in first: that is thrown.
+ * What is judged in the agent's place: the branch itself where the start is in its history; else git's own merge of
+ * both, where that has no conflict. A branch on which the person rebased the fork holds no commit of the fork's and is
+ * judged as it is. Any other branch must have the start merged in first: that is thrown.
  */
 async function resultOf(
   fork: Fork,

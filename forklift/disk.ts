@@ -9,15 +9,17 @@ import { lockSays } from './logs.ts'
 import { harnessStateOf, workspaceOf } from './runs.ts'
 
 const GIB = 1024 ** 3
-/** A run ends when less than a gibibyte or ten thousand files are left (harness/disk.mjs): so it must begin with more. */
+/**
+ * A run ends when less than a gibibyte or ten thousand files are left (harness/disk.mjs): so it must begin with more.
+ */
 const NEEDED = { bytes: 2 * GIB, files: 20_000 }
 /** What tells why a run ended, and is worth its place when the rest goes. */
 const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', 'logs']
 const LARGEST_KEPT = 8 << 20
 
 /**
- * What a check says of the disk: how much is left, and whether an agent can take it from anybody else. Fails where a run
- * would end as soon as it began.
+ * What a check says of the disk: how much is left, and whether an agent can take it from anybody else. Fails where a
+ * run would end as soon as it began.
  */
 export async function describeDisk(folder: string): Promise<string> {
   // Before the first run it is not there yet: then what it will be made in counts.
@@ -38,7 +40,9 @@ export async function describeDisk(folder: string): Promise<string> {
 const nearest = (folder: string): string =>
   existsSync(folder) || dirname(folder) === folder ? folder : nearest(dirname(folder))
 
-/** Whether the run was ended because the agent had nearly filled the disk: the container says so, where no agent writes. */
+/**
+ * Whether the run was ended because the agent had nearly filled the disk: the container says so, where no agent writes.
+ */
 export async function hasFilledTheDisk(run: { path: string }): Promise<boolean> {
   return (await lockSays(run))?.startsWith('disk: ') ?? false
 }

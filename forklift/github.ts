@@ -33,7 +33,8 @@ export function sameRepository(one: string, other: string): boolean {
 
 /**
  * Which GitHub a remote is on, by the first of its URLs (as configured, then as git rewrites it) whose host has a dot.
- * Whether a host that is neither github.com nor ghe.com is a GitHub at all, only a token for it can tell: {@link findToken}.
+ * Whether a host that is neither github.com nor ghe.com is a GitHub at all, only a token for it can tell: {@link
+ * findToken}.
  */
 export function placeOf(urls: string[], env: Environment): Place | undefined {
   const remote = urls.map(parseRemote).find(candidate => candidate?.host.includes('.'))
@@ -78,9 +79,9 @@ function checkToken(text: string, source: string): Token {
 }
 
 /**
- * The environment in which git gets the token for a push URL, where the user's own helpers have nothing for it. They are
- * left out then, since git would have them keep what ours said. Only for the token's own host over https, and for this
- * machine: a token is not for the open wire.
+ * The environment in which git gets the token for a push URL, where the user's own helpers have nothing for it. They
+ * are left out then, since git would have them keep what ours said. Only for the token's own host over https, and for
+ * this machine: a token is not for the open wire.
  */
 export async function credentialHelper(
   url: string,
@@ -146,7 +147,9 @@ const Reviews = v.array(
 const Comments = v.array(v.object({ ...Author, created_at: v.string() }))
 
 export type Pull = v.InferOutput<typeof PullSchema>
-/** What GitHub says of a repository. `scopes` are those of a classic token; undefined where the token has none to read. */
+/**
+ * What GitHub says of a repository. `scopes` are those of a classic token; undefined where the token has none to read.
+ */
 export type RepositoryOnGitHub = v.InferOutput<typeof RepositorySchema> & { scopes: string[] | undefined }
 
 /** One repository on GitHub, seen with one token. `signal` ends what is under way. */
@@ -201,7 +204,10 @@ export class GitHub {
     return this.own(found).filter(({ head }) => head.ref === branch)
   }
 
-  /** Whether a pull request is approved by someone who may, and when a person last said anything on it (ISO time, or ''). */
+  /**
+   * Whether a pull request is approved by someone who may, and when a person last said anything on it (ISO time, or
+   * '').
+   */
   async attention({ number }: Pull): Promise<{ approved: boolean; lastSign: string }> {
     const [reviews, comments] = await Promise.all([
       this.#ask(Reviews, 'GET', `/pulls/${number}/reviews`, { per_page: 100 }),

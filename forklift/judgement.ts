@@ -1,4 +1,6 @@
-/** What a verdict means for a run: a sentence where it can't be published, and the way to a pull request where it can. */
+/**
+ * What a verdict means for a run: a sentence where it can't be published, and the way to a pull request where it can.
+ */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
@@ -19,8 +21,8 @@ import * as runs from './runs.ts'
 import { harmlessCopy, newStuckFile, preview } from './stuck.ts'
 
 /**
- * Throws how the agent's run ended, unless it ended well. Where several ends are true, running out of time counts before
- * being stuck, and being stuck before a failure.
+ * Throws how the agent's run ended, unless it ended well. Where several ends are true, running out of time counts
+ * before being stuck, and being stuck before a failure.
  */
 export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finished, report: Report): Promise<void> {
   const { exitCode } = run.agent

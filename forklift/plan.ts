@@ -103,7 +103,9 @@ async function whereToStart(now: Situation): Promise<Plan> {
 
 const nothing = (because: string): Plan => ({ kind: 'nothing', because })
 
-/** A commit that holds a branch and origin's: the branch itself where it does, else a clean merge; undefined for none. */
+/**
+ * A commit that holds a branch and origin's: the branch itself where it does, else a clean merge; undefined for none.
+ */
 export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<Oid | undefined> {
   if (await isAncestor(scratch, origin, tip)) return tip
   const { stages, tree } = await mergeTrees(scratch, tip, origin)
@@ -154,9 +156,9 @@ async function closedForThisUpstream(now: Situation): Promise<Pull | undefined> 
 }
 
 /**
- * A pull request that was squashed or rebased when it was merged left upstream's commits outside of origin's history, so
- * that their conflicts would come back every day. Where merging its head into what it became changes nothing, the start
- * is a merge that says so: origin's tree, with the upstream commit as its second parent.
+ * A pull request that was squashed or rebased when it was merged left upstream's commits outside of origin's history,
+ * so that their conflicts would come back every day. Where merging its head into what it became changes nothing, the
+ * start is a merge that says so: origin's tree, with the upstream commit as its second parent.
  */
 async function repairAfterSquash(now: Situation): Promise<{ start: Oid; upstream: Oid; pull: Pull } | undefined> {
   for (const pull of now.closed) {

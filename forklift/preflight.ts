@@ -275,7 +275,9 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
   return id
 }
 
-/** The digest that `make image` puts on the image: every file of harness/ in order, name and content each ended by NUL. */
+/**
+ * The digest that `make image` puts on the image: every file of harness/ in order, name and content each ended by NUL.
+ */
 async function harnessDigest(): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
   for (const name of (await readdir(HARNESS)).filter(it => !it.startsWith('.')).sort()) {

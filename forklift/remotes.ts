@@ -64,9 +64,9 @@ async function fetchBranch(
 export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.test(branch)
 
 /**
- * The branches on origin that Forklift made and that later runs add to, newest first, fetched: those whose pull request is
- * open, or that have none. Where the default branch was renamed, their names tell the old one, and only the pull request
- * tells that they are for this branch.
+ * The branches on origin that Forklift made and that later runs add to, newest first, fetched: those whose pull request
+ * is open, or that have none. Where the default branch was renamed, their names tell the old one, and only the pull
+ * request tells that they are for this branch.
  */
 export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report: Report): Promise<Head[]> {
   const { origin, github } = fork
@@ -157,7 +157,8 @@ export async function verifyLargeFilesCanBeCarried(fork: Fork): Promise<void> {
 export async function carryLargeFiles({ repository, origin, upstream }: Fork, report: Report): Promise<void> {
   const sh = shellIn(repository, { nothrow: true })
   report.step('Carrying the large files of upstream to origin')
-  // All new commits that brought a pointer, also where an attribute calls the file binary, and also in merges themselves.
+  // All new commits that brought a pointer, also where an attribute calls the file binary, and also in merges
+  // themselves.
   const everyDiff = ['--no-patch', '--text', '--no-textconv', '--no-ext-diff', '--diff-merges=first-parent']
   const all = ['-c', 'lfs.fetchInclude=', '-c', 'lfs.fetchExclude=']
   const carried = await sh`
@@ -171,8 +172,9 @@ export async function carryLargeFiles({ repository, origin, upstream }: Fork, re
 }
 
 /**
- * A name for a new branch, which no branch of origin's has and no pull request came from. Its time is that of the newest
- * commit, not the clock's: two runs at the same moment choose the same name, and the lease lets only one push it.
+ * A name for a new branch, which no branch of origin's has and no pull request came from. Its time is that of the
+ * newest commit, not the clock's: two runs at the same moment choose the same name, and the lease lets only one push
+ * it.
  */
 export async function newBranch({ repository, origin, upstream, pulls }: Fork): Promise<string> {
   const { open, closed } = await pulls

@@ -101,7 +101,9 @@ export async function conflictsBetween(scratch: Scratch, ours: Oid, theirs: Oid)
   })
 }
 
-/** Makes the folder `<project>_<YYYYMMDD_HHMMSS>`. Where another run has the name already, it waits for the next second. */
+/**
+ * Makes the folder `<project>_<YYYYMMDD_HHMMSS>`. Where another run has the name already, it waits for the next second.
+ */
 export async function claimRunDirectory(runs: string, project: string): Promise<string> {
   try {
     await mkdir(runs, { recursive: true, mode: 0o700 })
@@ -166,9 +168,10 @@ export function factsOf({ branch, upstreamBranch, startCommit, upstreamCommit, t
 }
 
 /**
- * The networks that the host is in, as ADDRESS/PREFIX, with its own address: it and its neighbours may have public ones,
- * which the container's firewall can't know. A prefix that would cut off much of the internet is the configuration of a
- * tunnel and says nothing of neighbours: then it is the address alone. (IPv4 is given out by /8 at most, IPv6 by /16.)
+ * The networks that the host is in, as ADDRESS/PREFIX, with its own address: it and its neighbours may have public
+ * ones, which the container's firewall can't know. A prefix that would cut off much of the internet is the
+ * configuration of a tunnel and says nothing of neighbours: then it is the address alone. (IPv4 is given out by /8 at
+ * most, IPv6 by /16.)
  */
 export function networksOf(interfaces: ReturnType<typeof networkInterfaces>): string[] {
   const networks = Object.values(interfaces).flatMap(list => list ?? [])
@@ -244,8 +247,9 @@ const DAY = 24 * 60 * 60 * 1000
 const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
 
 /**
- * House-keeping: the workspace of a published run goes after 7 days, a run directory after 30, and the scratch folder of
- * a run that was killed at once. `living` names the containers that run; what belongs to them stays. Gives what went.
+ * House-keeping: the workspace of a published run goes after 7 days, a run directory after 30, and the scratch folder
+ * of a run that was killed at once. `living` names the containers that run; what belongs to them stays. Gives what
+ * went.
  */
 export async function tidy(state: string, living: () => Promise<string[]>): Promise<string[]> {
   const old = (name: string, age: number) =>
@@ -272,8 +276,8 @@ export async function tidy(state: string, living: () => Promise<string[]>): Prom
 }
 
 /**
- * Whether a scratch folder's process has ended. Processes of another machine that shares the state folder can't be asked
- * (nor those of this one from before it got a new name): theirs is taken for abandoned after a day.
+ * Whether a scratch folder's process has ended. Processes of another machine that shares the state folder can't be
+ * asked (nor those of this one from before it got a new name): theirs is taken for abandoned after a day.
  */
 async function isAbandoned(path: string): Promise<boolean> {
   const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(basename(path)) ?? []

@@ -33,8 +33,8 @@ export async function fill(workspace: Where, wanted: string, scratch: Scratch, r
 export async function takeUntidyFilesAsTheyAre(workspace: Where): Promise<void> {
   const telling = '[[:space:]](text|crlf|ident)([[:space:]]|$)|eol=|encoding=|^\\[attr\\]'
   if (!(await holds(workspace, ['grep', '--quiet', '-E', telling, '--', ':(glob)**/.gitattributes']))) return
-  // The index remembers owner and times of each file and does not read those that have not changed. In the container they
-  // have changed, so every file is read there: a new index does the same here.
+  // The index remembers owner and times of each file and does not read those that have not changed. In the container
+  // they have changed, so every file is read there: a new index does the same here.
   const index = join(workspace.cwd, '.git/every-file')
   const env = { GIT_INDEX_FILE: index }
   await run(workspace, ['read-tree', 'HEAD'], { env })

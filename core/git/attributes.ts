@@ -13,7 +13,9 @@ const NAME = '.gitattributes'
 /** Git itself reads none that is longer. */
 const LONGEST = 100 << 20
 
-/** Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind. */
+/**
+ * Those .gitattributes of a commit that hold for some paths, by the folder that they are in: '' or with a `/` behind.
+ */
 export async function attributesFor(objects: Objects, commit: Oid, paths: readonly Path[]): Promise<Map<Path, Buffer>> {
   const found = new Map<Path, Buffer>()
   const folders = new Map<Path, Promise<TreeEntry[]>>()

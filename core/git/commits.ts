@@ -78,13 +78,15 @@ export type NewCommit = {
   /** The user's own identity, by git's rules, where they are not given; without a date it is now. */
   author?: Person
   committer?: Person
-  /** Sign it, by git and the key that the user has configured. Then the message gets a line end, and has to be UTF-8. */
+  /**
+   * Sign it, by git and the key that the user has configured. Then the message gets a line end, and has to be UTF-8.
+   */
   sign?: boolean
 }
 
 /**
- * Makes a commit, without a branch that would hold it. Throws a {@link Failure} where an identity is wanted and git knows
- * none, or where signing fails, and an error where the tree or a parent is not there.
+ * Makes a commit, without a branch that would hold it. Throws a {@link Failure} where an identity is wanted and git
+ * knows none, or where signing fails, and an error where the tree or a parent is not there.
  */
 export async function commit(objects: Objects, wanted: NewCommit): Promise<Oid> {
   await verifyIsThere(objects, 'tree', [wanted.tree])
@@ -92,8 +94,8 @@ export async function commit(objects: Objects, wanted: NewCommit): Promise<Oid> 
 }
 
 /**
- * Makes a commit of another tree and some changes (see {@link makeTree}; `base` is mostly the parent), all written by one
- * git.
+ * Makes a commit of another tree and some changes (see {@link makeTree}; `base` is mostly the parent), all written by
+ * one git.
  */
 export async function commitChanges(
   objects: Objects,

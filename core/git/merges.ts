@@ -24,8 +24,8 @@ export type MergeOptions = {
 
 /**
  * The automatic merge of two commits, by the attributes of ours, as where ours is checked out. What it makes is written
- * into the repository. Any number may go on at a time. Throws {@link GitError} where git can't tell: no common ancestor,
- * or a missing object.
+ * into the repository. Any number may go on at a time. Throws {@link GitError} where git can't tell: no common
+ * ancestor, or a missing object.
  */
 export async function mergeTrees(
   repository: Repository,

@@ -9,7 +9,8 @@ export type Info = { oid: Oid; type: ObjectType; size: number }
 export type GitObject = Info & { bytes: Buffer | undefined }
 /**
  * What names an object: a full id, HEAD or a ref from `refs/` on, and, to get from a tag or commit to what it stands
- * for, `^{commit}`, `^{tree}`, `^{blob}` or `^{}` behind it. Nothing else reaches git, so no line end and no option does.
+ * for, `^{commit}`, `^{tree}`, `^{blob}` or `^{}` behind it. Nothing else reaches git, so no line end and no option
+ * does.
  */
 export type ObjectName = string
 

@@ -28,8 +28,8 @@ export async function listRefs(repository: Repository, prefixes: readonly string
 }
 
 /**
- * What tag objects stand for, by the name of the tag. Git has it in its list of packed refs, for which for-each-ref would
- * open every object.
+ * What tag objects stand for, by the name of the tag. Git has it in its list of packed refs, for which for-each-ref
+ * would open every object.
  */
 async function peeledTags(repository: Repository): Promise<Map<RefName, Oid>> {
   const { code, stdout } = await run(repository, ['show-ref', '--dereference'], { ok: [0, 1, 128] })
@@ -49,7 +49,10 @@ async function peeledOneByOne(repository: Repository): Promise<(readonly [RefNam
   )
 }
 
-/** The commit that a ref or HEAD stands for, or that a tag names; undefined where there is none, as before a first commit. */
+/**
+ * The commit that a ref or HEAD stands for, or that a tag names; undefined where there is none, as before a first
+ * commit.
+ */
 export async function resolve(objects: Objects, name: ObjectName): Promise<Oid | undefined> {
   return (await objects.info(`${name}^{commit}`))?.oid
 }
@@ -83,8 +86,8 @@ export class RefMoved extends Error {
  * symbolic ref moves what it stands for. The message goes into the reflogs that git keeps by itself: in a bare
  * repository there are none.
  *
- * Throws {@link RefMoved} where one is not where it was, and {@link GitError} where git can't (another git's lock, a ref
- * in the way of a folder of refs, an object that is not there).
+ * Throws {@link RefMoved} where one is not where it was, and {@link GitError} where git can't (another git's lock, a
+ * ref in the way of a folder of refs, an object that is not there).
  */
 export async function moveRefs(
   repository: Repository,

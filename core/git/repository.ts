@@ -12,7 +12,10 @@ export type Oid = string
 /** A path inside a repository, one character per byte (latin1), so that any file name survives. See {@link asBytes}. */
 export type Path = string
 export type Format = 'sha1' | 'sha256'
-/** What stands at a path; undefined where nothing does. The mode as git writes it: 100644, 100755, 120000, 160000, 040000. */
+/**
+ * What stands at a path; undefined where nothing does. The mode as git writes it: 100644, 100755, 120000, 160000,
+ * 040000.
+ */
 export type Entry = { mode: string; oid: Oid } | undefined
 
 /** A repository, and how git is run in it: `env` names it, so that `cwd` and the user's variables can't mislead. */

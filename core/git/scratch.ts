@@ -23,7 +23,8 @@ export type ScratchOptions = {
 
 /**
  * Makes a repository with default configuration, an empty work tree and the objects of others, in a new folder below
- * `parent`. Since those may be a stranger's, no git in it takes more than its bounds. The folder bears this process's name, so that one that was killed can be told from one that runs.
+ * `parent`. Since those may be a stranger's, no git in it takes more than its bounds. The folder bears this process's
+ * name, so that one that was killed can be told from one that runs.
  */
 export async function openScratch({ parent, borrowed, format, signal, config = '' }: ScratchOptions): Promise<Scratch> {
   await mkdir(parent, { recursive: true })

@@ -50,7 +50,9 @@ export async function readTree(objects: Objects, treeish: string): Promise<TreeE
   return parseTree(tree.bytes, format)
 }
 
-/** What stands at a path in a tree or commit, whatever bytes the path is made of; the tree itself for the empty path. */
+/**
+ * What stands at a path in a tree or commit, whatever bytes the path is made of; the tree itself for the empty path.
+ */
 export async function entryAt(objects: Objects, treeish: string, path: Path): Promise<Entry> {
   const root = await objects.info(`${treeish}^{tree}`)
   let entry: Entry = root && { mode: '040000', oid: root.oid }

@@ -12,7 +12,9 @@ const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
 const Branch = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1024))
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
-/** Where something is looked at: a branch as it is being worked on, drafts included, or a commit, which never changes. */
+/**
+ * Where something is looked at: a branch as it is being worked on, drafts included, or a commit, which never changes.
+ */
 export const At = v.variant('kind', [
   v.object({ kind: v.literal('branch'), branch: Branch }),
   v.object({ kind: v.literal('commit'), commit: Oid }),
@@ -58,7 +60,9 @@ export const File = v.variant('kind', [
     readOnly: v.optional(v.string()),
   }),
   v.object({ kind: v.literal('image'), mode: v.string(), size: Count, type: v.string(), oid: Oid }),
-  /** Bytes that are no UTF-8, a file that is too large, a link, a submodule, a pointer of Git LFS: said in a sentence. */
+  /**
+   * Bytes that are no UTF-8, a file that is too large, a link, a submodule, a pointer of Git LFS: said in a sentence.
+   */
   v.object({ kind: v.literal('other'), mode: v.string(), size: Count, what: v.string() }),
   v.object({ kind: v.literal('nothing') }),
 ])
@@ -109,7 +113,9 @@ export const Operation = v.object({
 })
 export type Operation = v.InferOutput<typeof Operation>
 
-/** What a window shows: it is there again after a restart. The server keeps it and does not look inside the positions. */
+/**
+ * What a window shows: it is there again after a restart. The server keeps it and does not look inside the positions.
+ */
 export const Layout = v.object({
   tabs: v.array(
     v.object({

@@ -1,6 +1,6 @@
 /**
- * What goes wrong around a run: killed at any moment, no disk, no network, no engine, locks of others, a repository that
- * moves. Afterwards the checkout is as it was, nothing is left, and the next run ends well.
+ * What goes wrong around a run: killed at any moment, no disk, no network, no engine, locks of others, a repository
+ * that moves. Afterwards the checkout is as it was, nothing is left, and the next run ends well.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -262,7 +262,9 @@ test('a lock file left behind on the branch of upstream is named, and once it is
   await theNextRunWorks(world, before)
 })
 
-/** A wire that is cut until it is mended: from the nth request that fits, before it arrives or when its answer comes. */
+/**
+ * A wire that is cut until it is mended: from the nth request that fits, before it arrives or when its answer comes.
+ */
 async function wire(target: string, request: RegExp, nth: number, side: 'asked' | 'answered') {
   let [seen, isMended] = [0, false]
   const server = createServer(client => {

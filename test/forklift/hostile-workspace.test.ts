@@ -161,7 +161,9 @@ test('grafts do not make an unmerged branch look merged', async () => {
   await using _ = await refused(`${LONELY}\n ${graft}; git merge-base --is-ancestor "$upstream" "$lonely"`)
 })
 
-/** Gives a commit a second parent in .git/objects/info/commit-graph, which git believes without a look at the commit. */
+/**
+ * Gives a commit a second parent in .git/objects/info/commit-graph, which git believes without a look at the commit.
+ */
 const FORGE = `
   const [graph, commit, parent] = process.argv.slice(2)
   const bytes = require('fs').readFileSync(graph)

@@ -1,8 +1,8 @@
 /**
  * A run that is killed (SIGKILL), interrupted (SIGINT) or told to end (SIGTERM) just before one of the commands that it
- * starts, and at moments drawn by lot. Here it is a sample, the same every day. `FORKLIFT_FAULTS=all` goes through every
- * command of every path and takes long; `FORKLIFT_FAULTS_SEED` draws other moments, `FORKLIFT_FAULTS_MOMENTS` says how
- * many.
+ * starts, and at moments drawn by lot. Here it is a sample, the same every day. `FORKLIFT_FAULTS=all` goes through
+ * every command of every path and takes long; `FORKLIFT_FAULTS_SEED` draws other moments, `FORKLIFT_FAULTS_MOMENTS`
+ * says how many.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'

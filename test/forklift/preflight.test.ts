@@ -1,4 +1,7 @@
-/** Everything that can be wrong before a run: told in a sentence with its remedy, before anything is written or paid for. */
+/**
+ * Everything that can be wrong before a run: told in a sentence with its remedy, before anything is written or paid
+ * for.
+ */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -462,7 +462,9 @@ test.concurrent('submodules: changed by either side, by both, added and removed'
   expect(world.pull.body).toContain('sub/both')
 })
 
-/** Committed with line ends that the attributes forbid: git takes such a file for changed as soon as it is checked out. */
+/**
+ * Committed with line ends that the attributes forbid: git takes such a file for changed as soon as it is checked out.
+ */
 const untidy = (changes: Record<number, string> = {}): Files => ({
   'app.sln': lines('\r\n', changes),
   'crlf.txt': lines('\r\n', changes),
@@ -507,7 +509,9 @@ test.concurrent('names that differ by case only, on a disk that takes them for o
   expect(told).toMatch(/case\.txt/i)
 })
 
-/** A Mac's own commands, as far as Forklift may use them: the options of GNU's are errors, and these are all there are. */
+/**
+ * A Mac's own commands, as far as Forklift may use them: the options of GNU's are errors, and these are all there are.
+ */
 async function theToolsOfAMac(world: World): Promise<string> {
   const folder = world.path('mac')
   await mkdir(folder)

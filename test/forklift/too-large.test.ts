@@ -1,4 +1,6 @@
-/** A few kilobytes of git's objects can stand for more than any machine holds: what is too large is refused, quickly. */
+/**
+ * A few kilobytes of git's objects can stand for more than any machine holds: what is too large is refused, quickly.
+ */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { git } from '../support/git.ts'
 import { type Ended, expectExit, makeWorld, type World } from '../support/world.ts'

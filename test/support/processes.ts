@@ -15,7 +15,9 @@ export function processes({ root }: World, others = new Set<string>()): string[]
   return found.filter(Boolean)
 }
 
-/** Waits until all that a world's Forklift started has ended. To look at every process each time would slow that down. */
+/**
+ * Waits until all that a world's Forklift started has ended. To look at every process each time would slow that down.
+ */
 export async function untilAllHasEnded(world: World): Promise<void> {
   const others = new Set<string>()
   const hasEnded = () => processes(world, others).length === 0 && processes(world).length === 0
