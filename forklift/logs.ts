@@ -1,4 +1,5 @@
 /** What a run's logs say: the container's, which the agent can't write, and the harness's, which it can. */
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readUntrusted } from '../core/untrusted.ts'
 import { harnessStateOf } from './runs.ts'
@@ -8,10 +9,25 @@ export const containerLogOf = (run: Place): string => join(run.path, 'container.
 
 /** What the container printed, after the command that started it. */
 async function printed(run: Place): Promise<string[]> {
-  const end = await Bun.file(containerLogOf(run))
-    .slice(-(4 << 20))
-    .text()
+  const end = await readEnd(containerLogOf(run), 4 << 20)
   return end.split('\n').filter(line => line && !line.startsWith('docker run '))
+}
+
+/** At most the last bytes of a file, as text. */
+async function readEnd(path: string, bytes: number): Promise<string> {
+  const file = await open(path)
+  try {
+    const { size } = await file.stat()
+    const { buffer, bytesRead } = await file.read(
+      Buffer.alloc(Math.min(size, bytes)),
+      0,
+      null,
+      Math.max(size - bytes, 0),
+    )
+    return buffer.toString('utf8', 0, bytesRead)
+  } finally {
+    await file.close()
+  }
 }
 
 /** What the model was asked for and gave, as the proxy in the container counted it: one line of JSON a request. */
