@@ -41,8 +41,9 @@ async function stoppedAtWork(command: string) {
   return { result, secondsToStop }
 }
 
+// Those that only wait do so together.
 describe('time', () => {
-  test('that runs out is noticed by the harness, which writes STUCK.md', async () => {
+  test.concurrent('that runs out is noticed by the harness, which writes STUCK.md', async () => {
     const result = await box({ scene: { ...conflict, seconds: 24 }, script: turn('sleep 900') })
     expectCode(result, 2)
     expect(result.seconds).toBeLessThan(24)
@@ -51,21 +52,14 @@ describe('time', () => {
     expect(await isGone(result.name)).toBe(true)
   })
 
-  test('that runs out with upstream merged is no failure', async () => {
+  test.concurrent('that runs out with upstream merged is no failure', async () => {
     const result = await box({ scene: { ...clean, seconds: 24 }, script: turn('sleep 900') })
     expectCode(result, 0)
     expect(result.harnessLog).toContain('The tests did not finish.')
     expect(result.merged).toBe(true)
   })
 
-  test('cut short by `docker stop` leaves STUCK.md within the grace', async () => {
-    const { result, secondsToStop } = await stoppedAtWork('touch started; sleep 900')
-    expectCode(result, 2)
-    expect(secondsToStop).toBeLessThan(9)
-    expect(result.stuck).toContain('- greeting.txt')
-  })
-
-  test('is kept by process 1 when the agent has stopped the harness and every other clock', async () => {
+  test.concurrent('is kept by process 1 when the agent has stopped the harness and every other clock', async () => {
     const script = `trap '' TERM INT HUP
       setsid nohup sleep 98761 >/dev/null 2>&1 &
       pkill -KILL -f '[r]ead -r agent'; pkill -STOP -f 'harness/[r]un.sh'; pkill -KILL -f '[s]leep 18$'
@@ -86,6 +80,13 @@ describe('time', () => {
     expect(result.stuck).toBe('')
     expect(running('sleep 98762')).toEqual([])
     expect(await isGone(result.name)).toBe(true)
+  })
+
+  test('cut short by `docker stop` leaves STUCK.md within the grace', async () => {
+    const { result, secondsToStop } = await stoppedAtWork('touch started; sleep 900')
+    expectCode(result, 2)
+    expect(secondsToStop).toBeLessThan(9)
+    expect(result.stuck).toContain('- greeting.txt')
   })
 
   test('is kept although the agent ignores `docker stop`', async () => {
