@@ -16,24 +16,25 @@ import type { Review } from './core/review.ts'
 import { allOf, shellIn } from './core/shell.ts'
 import { clockFace } from './core/text.ts'
 import { takeBranch } from './core/untrusted.ts'
-import { publishByHand } from './forklift/by-hand.ts'
+import { inWords } from './forklift/errors.ts'
 import { type Fork, nameOf } from './forklift/fork.ts'
 import { readForkMd } from './forklift/fork-md.ts'
+import { containerLogOf, harnessSays, lastWords, usage } from './forklift/logs.ts'
+import { nothingToDo, recordTheEnd, type Steps } from './forklift/outcome.ts'
+import { decideWhereToStart, type Merge } from './forklift/plan.ts'
+import { IMAGE, lookAround, verifyItCanBePublished } from './forklift/preflight.ts'
+import { publishByHand } from './forklift/publish-by-hand.ts'
+import * as remotes from './forklift/remotes.ts'
+import * as runs from './forklift/runs.ts'
+import { type AgentSetup, type Options, parseOptions, stateFolder } from './forklift/settings.ts'
+import { Report } from './forklift/terminal.ts'
 import {
   judgeAndPublish,
   publishAsItIs,
   verifyItIsAccepted,
   verifyItIsNotStuck,
   verifyTheAgentEndedWell,
-} from './forklift/judgement.ts'
-import { containerLogOf, harnessSays, lastWords, usage } from './forklift/logs.ts'
-import { inWords, nothingToDo, recordTheEnd, type Steps } from './forklift/outcome.ts'
-import { decideWhereToStart, type Merge } from './forklift/plan.ts'
-import { IMAGE, lookAround, verifyItCanBePublished } from './forklift/preflight.ts'
-import * as remotes from './forklift/remotes.ts'
-import { Report } from './forklift/report.ts'
-import * as runs from './forklift/runs.ts'
-import { type AgentSetup, type Options, parseOptions, stateFolder } from './forklift/settings.ts'
+} from './forklift/verdict.ts'
 import { fill, namesStayApart, takeUntidyFilesAsTheyAre } from './forklift/workspace.ts'
 import { version } from './package.json'
 

@@ -6,7 +6,7 @@ import { GitError, read } from '../core/git/run.ts'
 import { openScratch } from '../core/git/scratch.ts'
 import { review } from '../core/review.ts'
 import { firstLine, visible } from '../core/text.ts'
-import { ledgerText, page } from './page.ts'
+import { ledgerText, page } from './pull-request.ts'
 
 if (import.meta.main) process.exitCode = await main(process.argv.slice(2))
 

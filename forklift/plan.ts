@@ -7,9 +7,9 @@ import { read } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import type { Fork, Head } from './fork.ts'
 import { type GitHub, GitHubError, type Pull } from './github.ts'
-import { isOurPage } from './page.ts'
+import { isOurPage } from './pull-request.ts'
 import * as remotes from './remotes.ts'
-import type { Report } from './report.ts'
+import type { Report } from './terminal.ts'
 
 export type Plan =
   | { kind: 'nothing'; because: string }

@@ -11,7 +11,7 @@ import type { Scratch } from '../core/git/scratch.ts'
 import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
-import { describeDisk } from './disk.ts'
+import { describeDisk } from './disk-space.ts'
 import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
 import {
   credentialHelper,
@@ -24,8 +24,8 @@ import {
   sameRepository,
 } from './github.ts'
 import * as remotes from './remotes.ts'
-import type { Report } from './report.ts'
 import { type AgentSetup, type Options, openCodeFile, readOpenCode, stateFolder, timeLimit } from './settings.ts'
+import type { Report } from './terminal.ts'
 
 export const IMAGE = 'forklift/kitchen-sink:latest'
 const HARNESS = join(import.meta.dir, '../harness')

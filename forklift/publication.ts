@@ -7,10 +7,10 @@ import { read } from '../core/git/run.ts'
 import type { Review } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
 import type { Steps } from './outcome.ts'
-import { ledgerText, mergeBody, page, type Story } from './page.ts'
 import type { Plan } from './plan.ts'
+import { ledgerText, mergeBody, page, type Story } from './pull-request.ts'
 import * as remotes from './remotes.ts'
-import type { Report } from './report.ts'
+import type { Report } from './terminal.ts'
 
 export type Publishable = Extract<Plan, { leftBehind: Head[] }>
 

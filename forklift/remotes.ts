@@ -9,8 +9,8 @@ import { allOf, shellIn } from '../core/shell.ts'
 import { firstLine } from '../core/text.ts'
 import { type Fork, type Head, nameOf, type Pulls, type Remote } from './fork.ts'
 import { type Pull, parseRemote } from './github.ts'
-import type { Report } from './report.ts'
 import { stamp } from './runs.ts'
+import type { Report } from './terminal.ts'
 
 /** Brings the remote-tracking refs of both default branches up to date. Gives the fork with its remotes as fetched. */
 export async function fetchBothBranches(fork: Fork, report: Report): Promise<Fork> {

@@ -8,7 +8,7 @@ import { holds, read, run, type Where } from '../core/git/run.ts'
 import { quoteInC, type Scratch } from '../core/git/scratch.ts'
 import { allOf } from '../core/shell.ts'
 import { visiblePath } from '../core/text.ts'
-import type { Report } from './report.ts'
+import type { Report } from './terminal.ts'
 
 /**
  * Makes one pack of all that is wanted (ids, a line each), and checks out the files of HEAD at the same time: those are

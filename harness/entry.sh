@@ -296,7 +296,7 @@ start_disk_watch() {
   local said heard answer=''
   exec {said}<> <(:) # a pipe; what is heard of it ends with the process
   exec {heard}<"/proc/self/fd/$said"
-  "${become_keeper[@]}" env -i "$node" "$here/disk.mjs" /workspace /harness-state >&"$said" {said}>&- {heard}<&- &
+  "${become_keeper[@]}" env -i "$node" "$here/disk-watch.mjs" /workspace /harness-state >&"$said" {said}>&- {heard}<&- &
   disk=$!
   exec {said}>&-
   IFS= read -r -t 20 answer <&"$heard" || true

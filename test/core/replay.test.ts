@@ -1,7 +1,7 @@
 /** Random histories, the same ones every time: a good merge is never refused, a bad one never passes unseen. */
 import { expect, test } from 'bun:test'
 import type { Review } from '../../core/review.ts'
-import { page } from '../../forklift/page.ts'
+import { page } from '../../forklift/pull-request.ts'
 import { type History, makeHistory, type Tree, text } from '../support/histories.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 

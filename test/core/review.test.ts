@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Review } from '../../core/review.ts'
-import { page } from '../../forklift/page.ts'
+import { page } from '../../forklift/pull-request.ts'
 import { git } from '../support/git.ts'
 import { type History, makeHistory, type Tree, text } from '../support/histories.ts'
 

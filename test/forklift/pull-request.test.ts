@@ -1,7 +1,7 @@
 /** The pull request's text: what a reviewer reads, and what a stranger's words can't do in it. */
 import { expect, test } from 'bun:test'
 import type { Review } from '../../core/review.ts'
-import { commitMessage, ledgerText, mergeBody, page, type Story } from '../../forklift/page.ts'
+import { commitMessage, ledgerText, mergeBody, page, type Story } from '../../forklift/pull-request.ts'
 import { gitWith } from '../support/git.ts'
 
 const OID = 'a1b2c3d4'.repeat(5)

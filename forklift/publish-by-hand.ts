@@ -8,14 +8,14 @@ import type { Scratch } from '../core/git/scratch.ts'
 import type { Review } from '../core/review.ts'
 import { many, visible } from '../core/text.ts'
 import { type Fork, type Head, nameOf } from './fork.ts'
-import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './judgement.ts'
 import { nothingToDo, recordTheEnd, type Steps } from './outcome.ts'
 import { decideWhereToStart, joinOf } from './plan.ts'
 import { verifyItCanBePublished } from './preflight.ts'
 import type { Publishable } from './publication.ts'
-import type { Report } from './report.ts'
 import * as runs from './runs.ts'
 import type { Options } from './settings.ts'
+import type { Report } from './terminal.ts'
+import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './verdict.ts'
 
 /**
  * Judges and publishes the merge on the branch that the options name: from origin's branch, or from the living pull

@@ -1,6 +1,6 @@
 // Watches the disks of the mounts, which have no bound of their own, and ends when one is nearly full.
 //
-//   node disk.mjs FOLDER...
+//   node disk-watch.mjs FOLDER...
 //
 // Gives the line `watching` on standard output once there is room. Exit code 3, with a sentence on standard error, where
 // there is too little, then or later.

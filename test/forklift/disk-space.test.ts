@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describeDisk, hasFilledTheDisk, removeWhatTheAgentWrote } from '../../forklift/disk.ts'
+import { describeDisk, hasFilledTheDisk, removeWhatTheAgentWrote } from '../../forklift/disk-space.ts'
 
 const folders: string[] = []
 afterEach(() => {
