@@ -110,13 +110,13 @@ const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
 const READ_BYTES = 8 << 20
 
 /**
- * Judges the result from the start, and shows what it means for origin. Throws {@link TooLarge} where the sides or the
- * result differ in more than what is looked at. The scratch repository reads all four commits.
+ * Judges the result from the start, and shows what it means for origin. The scratch repository reads all four commits.
+ * Throws {@link TooLarge} where the result differs from git's own merge in more than what is looked at. Whether upstream
+ * does ({@link verifyFewChanges}) is asked before anybody merges, once a run.
  */
 export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
   await using objects = openObjects(scratch)
-  await verifyFewChanges(objects, start, upstream)
   const [judged, missing, upstreamCommits] = await Promise.all([
     compare(scratch, objects, start, commits),
     unreachable(scratch, commits),

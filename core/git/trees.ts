@@ -115,20 +115,19 @@ export async function verifyFewChanges(objects: Objects, from: string, to: strin
 async function countChanges(objects: Objects, one: Entry, other: Entry): Promise<number> {
   const known = new Map<string, Promise<number>>()
   let folders = 0
-  const entriesOf = async (tree: Entry): Promise<TreeEntry[]> => {
-    if (!tree || !isFolder(tree) || tree.oid === emptyTree(objects.repository.format)) return []
+  const bytesOf = async (tree: Entry): Promise<Buffer> => {
+    if (!tree || !isFolder(tree) || tree.oid === emptyTree(objects.repository.format)) return Buffer.alloc(0)
     if (++folders > LIMITS.folders) throw new TooLarge(`it has more than ${LIMITS.folders} folders of its own`)
     const read = await objects.read(tree.oid, { limit: LIMITS.folder })
     if (!read) throw new TooLarge(`it has a folder that is not there, ${tree.oid}`)
     if (!read.bytes) throw new TooLarge(`it has a folder with a list of ${read.size.toLocaleString('en')} bytes`)
-    return parseTree(read.bytes, objects.repository.format)
+    return read.bytes
   }
   const look = async (before: Entry, after: Entry, depth: number): Promise<number> => {
     if (depth > LIMITS.depth) throw new TooLarge(`it has more than ${LIMITS.depth} folders inside of each other`)
-    const [old, young] = await Promise.all([entriesOf(before), entriesOf(after)])
-    const names = new Map<string, [Entry, Entry]>(old.map(entry => [entry.name, [entry, undefined]]))
-    for (const entry of young) names.set(entry.name, [names.get(entry.name)?.[0], entry])
-    const counts = await Promise.all([...names.values()].map(([a, b]) => count(a, b, depth + 1)))
+    const [old, young] = await Promise.all([bytesOf(before), bytesOf(after)])
+    const pairs = differentEntries(old, young, objects.repository.format)
+    const counts = await Promise.all(pairs.map(([a, b]) => count(a, b, depth + 1)))
     return counts.reduce((sum, it) => sum + it, 1)
   }
   const count = (before: Entry, after: Entry, depth: number): number | Promise<number> => {
@@ -141,6 +140,45 @@ async function countChanges(objects: Objects, one: Entry, other: Entry): Promise
     return counted
   }
   return await count(one, other, 0)
+}
+
+/**
+ * The entries in which two trees differ, by name: what stands there before and after. Most are the same, and of those
+ * nothing but their bytes is compared.
+ */
+function differentEntries(before: Buffer, after: Buffer, format: Format): [Entry, Entry][] {
+  const endOf = (tree: Buffer, at: number) => {
+    const end = tree.indexOf(0, at) + 1 + (format === 'sha1' ? 20 : 32)
+    // A tree that ends in the middle of an entry is read up to there.
+    return at < tree.length && end <= tree.length ? end : tree.length
+  }
+  const rest: [Buffer[], Buffer[]] = [[], []]
+  let [at, to] = [0, 0]
+  while (at < before.length || to < after.length) {
+    const [end, until] = [endOf(before, at), endOf(after, to)]
+    if (end - at === until - to && before.compare(after, to, until, at, end) === 0) {
+      at = end
+      to = until
+      continue
+    }
+    // What is only in one of them is passed over there; the names say later what belongs together.
+    const order = nameOrder(before.subarray(at, end), after.subarray(to, until))
+    if (order <= 0 && at < before.length) rest[0].push(before.subarray(at, end))
+    if (order >= 0 && to < after.length) rest[1].push(after.subarray(to, until))
+    if (order <= 0) at = end
+    if (order >= 0) to = until
+  }
+  const [old, young] = rest.map(entries => parseTree(Buffer.concat(entries), format))
+  const names = new Map<string, [Entry, Entry]>(old?.map(entry => [entry.name, [entry, undefined]]))
+  for (const entry of young ?? []) names.set(entry.name, [names.get(entry.name)?.[0], entry])
+  return [...names.values()]
+}
+
+/** Which of two raw entries comes first; one that is not there comes last. */
+function nameOrder(one: Buffer, other: Buffer): number {
+  if (one.length === 0 || other.length === 0) return other.length - one.length
+  const nameOf = (entry: Buffer) => entry.subarray(entry.indexOf(32) + 1, entry.indexOf(0))
+  return nameOf(one).compare(nameOf(other))
 }
 
 /** What a path shall become: something that is there already, new content, or nothing. */
