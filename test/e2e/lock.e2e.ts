@@ -125,22 +125,21 @@ describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
   let limits = ''
 
   beforeAll(async () => {
+    const of = (pid: number, file: string) => `/proc/${pid}/${file}`
+    const filesOf = (pid: number) =>
+      readdirSync(of(pid, 'fd')).map(fd => [fd, readlinkSync(of(pid, `fd/${fd}`))] as const)
     const look = async (name: string) => {
-      const of = (pid: number, file: string) => `/proc/${pid}/${file}`
-      const link = (path: string) => {
+      seen = (await processesIn(name)).flatMap(it => {
         try {
-          return readlinkSync(path)
-        } catch {
-          return ''
+          const [cwd, files] = [readlinkSync(of(it.pid, 'cwd')), new Map(filesOf(it.pid))]
+          const status = readFileSync(of(it.pid, 'status'), 'utf8')
+          return { ...it, cwd, files, status, owner: statSync(of(it.pid, 'environ')).uid }
+        } catch (error) {
+          // One of the agent's that has just ended.
+          if (it.uid === 1000 && (error as NodeJS.ErrnoException).code === 'ENOENT') return []
+          throw error
         }
-      }
-      seen = (await processesIn(name)).map(it => ({
-        ...it,
-        cwd: link(of(it.pid, 'cwd')),
-        files: new Map(readdirSync(of(it.pid, 'fd')).map(fd => [fd, link(of(it.pid, `fd/${fd}`))])),
-        status: readFileSync(of(it.pid, 'status'), 'utf8'),
-        owner: statSync(of(it.pid, 'environ')).uid,
-      }))
+      })
       limits = readFileSync(of(seen.find(it => it.command.includes('proxy.mjs'))?.pid ?? 0, 'limits'), 'utf8')
     }
     const result = await box({
