@@ -6,7 +6,7 @@
 # Takes
 #   WORKSPACE           a repository with <branch> checked out at <start>, and
 #                       refs/remotes/upstream/<upstream_branch> at <upstream>
-#   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS,
+#   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS/PREFIX,
 #                       any number of times, is for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
 #   OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY
