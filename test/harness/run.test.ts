@@ -252,9 +252,16 @@ describe('stuck', () => {
   })
 })
 
+/** Ends the agent's time when it says so, as the harness's own clock does: a busy machine is no test of the clock. */
+const timeRunsOut = async ({ pid, mark }: { pid: number; mark: string }) => {
+  await appears(`${mark}.out`)
+  process.kill(pid, 'SIGALRM')
+}
+const OUT = 'touch "$OPENCODE_TEST_MARK.out"; sleep 60'
+
 describe.concurrent('time', () => {
   test('that runs out before the merge is done ends with 2 and a STUCK.md of the harness', async () => {
-    const result = await run({ ...conflict, seconds: 2, agent: `say 'I am looking at greeting.txt'; sleep 60` })
+    const result = await run({ ...conflict, seconds: 12, agent: `say 'I am looking at greeting.txt'; sleep 60` })
     expect(result.code).toBe(2)
     expect(result.merged).toBe(false)
     const stuck = result.stuck()
@@ -264,33 +271,31 @@ describe.concurrent('time', () => {
   })
 
   test('that runs out with upstream merged and committed ends with 0 and says that the tests did not finish', async () => {
-    const result = await run({ ...clean, seconds: 2, agent: 'sleep 60' })
+    const result = await run({ ...clean, seconds: 600, agent: OUT }, timeRunsOut)
     expect(result.code).toBe(0)
     expect(result.stuck()).toBeUndefined()
     expect(result.log()).toContain('The tests did not finish.')
   })
 
   test('that runs out over uncommitted work names it in STUCK.md', async () => {
-    const result = await run({ ...clean, seconds: 2, agent: 'echo half >fork.txt; sleep 60' })
+    const result = await run({ ...clean, seconds: 600, agent: `echo half >fork.txt; ${OUT}` }, timeRunsOut)
     expect(result.code).toBe(2)
     expect(result.stuck()).toContain(' M fork.txt')
   })
 
   test('that runs out leaves the STUCK.md that the agent wrote', async () => {
-    const result = await run({ ...conflict, seconds: 2, agent: 'echo mine >STUCK.md; sleep 60' })
+    const result = await run({ ...conflict, seconds: 600, agent: `echo mine >STUCK.md; ${OUT}` }, timeRunsOut)
     expect(result.code).toBe(2)
     expect(result.stuck()).toBe('mine\n')
   })
 
   test('ends an agent that ignores signals, and its children in sessions of their own', async () => {
-    const result = await run({
-      ...conflict,
-      seconds: 2,
-      agent: `trap '' TERM
-        setsid bash -c 'trap "" TERM; echo $$ >'"'$OPENCODE_TEST_MARK.child'"'; while :; do sleep 1; done' &
-        echo $$ >"$OPENCODE_TEST_MARK.self"
-        while :; do sleep 1; done`,
-    })
+    const agent = `trap '' TERM
+      echo $$ >"$OPENCODE_TEST_MARK.self"
+      setsid bash -c 'trap "" TERM; echo $$ >'"'$OPENCODE_TEST_MARK.child'"'; touch '"'$OPENCODE_TEST_MARK.out'"'
+        while :; do sleep 1; done' &
+      while :; do sleep 1; done`
+    const result = await run({ ...conflict, seconds: 600, agent }, timeRunsOut)
     expect(result.code).toBe(2)
     for (const name of ['self', 'child']) {
       expect(isAlive(Number(readFileSync(`${result.mark}.${name}`, 'utf8')))).toBe(false)
