@@ -12,6 +12,7 @@ import { read, run } from './git/run.ts'
 import type { Scratch } from './git/scratch.ts'
 import { treeBytes, verifyFewChanges } from './git/trees.ts'
 import { visiblePath } from './text.ts'
+import { allOf } from './together.ts'
 
 /** `start` is where the agent began, `origin` the branch that the pull request goes to, `result` the agent's branch. */
 export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
@@ -50,6 +51,8 @@ export type Review = Ledger & {
   stuck: Oid | undefined
   /** The result has upstream's history but not the start's: the trees alone were judged. */
   rebased: boolean
+  /** Files in which what the start had beyond origin is gone, though nothing was in its way. */
+  goneFromStart: Path[]
   /** Whose tree the result is, unchanged, because there was nothing but conflicts and all went one way. */
   settledOn: Comparison['whole']
   shrunk: Shrunk[]
@@ -79,7 +82,7 @@ const CI = [
   /^\.(github|gitea|forgejo)\/(workflows|actions)\//i,
   /^\.(circleci|buildkite|woodpecker|semaphore|tekton|teamcity|builds|zuul\.d|dagger|harness|jenkins)\//i,
   /^\.(azure-?pipelines|azuredevops|pipelines|gitlab\/ci|codesandbox|do|platform|upsun|openshift-ci|ci-operator)\//i,
-  /^(zuul\.d|dagger|ci_scripts)\//i,
+  /^(zuul\.d|dagger)\/|^ci_scripts\/ci_[^/]*$/i,
   /(^|\/)action\.ya?ml$/i,
   // CI systems whose file may lie in a folder.
   /(^|\/)(\.gitlab-ci|\.?azure-pipelines[^/]*|\.?bitbucket-pipelines|\.?cloudbuild[^/]*|\.?buildspec[^/]*)\.(ya?ml|json)$/i,
@@ -90,7 +93,7 @@ const CI = [
   /^(bitrise|codemagic|codeship-services|codeship-steps|gocd)\.ya?ml$/i,
   // Builders of previews and documentation: they run the build of what was pushed.
   /(^|\/)(netlify\.toml|vercel\.json|now\.json|wrangler\.(toml|jsonc?)|fly\.toml|railway\.(toml|json)|nixpacks\.toml)$/i,
-  /(^|\/)(amplify|render|apprunner|heroku|\.platform\.app)\.ya?ml$|(^|\/)app\.(ya?ml|json)$/i,
+  /(^|\/)(amplify|render|apprunner|heroku|\.platform\.app)\.ya?ml$|^app\.(ya?ml|json)$/i,
   /^\.?readthedocs\.ya?ml$/i,
 ]
 /** What agents obey, and what runs when a person opens, enters or commits to a checkout. */
@@ -117,13 +120,13 @@ const READ_BYTES = 8 << 20
 export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
   await using objects = openObjects(scratch)
-  const [judged, missing, upstreamCommits] = await Promise.all([
+  const [judged, missing, upstreamCommits] = await allOf([
     compare(scratch, objects, start, commits),
     unreachable(scratch, commits),
     commitsBetween(scratch, origin, upstream, SHOWN.commits),
   ])
   const shown = origin === start ? judged : await compare(scratch, objects, origin, commits)
-  const [diffs, shrunk, markers, ci, losses] = await Promise.all([
+  const [diffs, shrunk, markers, ci, losses] = await allOf([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
     withMarkers(scratch, objects, judged),
@@ -145,6 +148,8 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
     ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
     ...naming('The result says itself that it is stuck, in', isStuck ? ['STUCK.md'] : []),
   ]
+  // The start may be a pull request that people have added to: what they did is not in origin yet.
+  const goneFromStart = judged.ledger.vanished.filter(path => !vanished.includes(path))
   const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
   const partial = [
     ...naming(
@@ -153,6 +158,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
     ),
     ...naming("Upstream's changes were not taken, though nothing was in their way:", dropped),
     ...naming("The fork's changes were undone, though nothing was in their way:", vanished),
+    ...naming('What the start had is gone, though nothing was in its way:', goneFromStart),
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
   ]
   const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
@@ -163,6 +169,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
     partial,
     stuck: isStuck ? stuck.result?.oid : undefined,
     rebased,
+    goneFromStart,
     settledOn,
     ...seen,
   }
@@ -195,7 +202,7 @@ async function compare(
 ): Promise<Comparison> {
   const merge = await mergeTrees(scratch, ours, upstream, { objects })
   await verifyFewChanges(objects, merge.tree, result)
-  const [toResult = '', toOurs = '', toTheirs = ''] = await Promise.all(
+  const [toResult = '', toOurs = '', toTheirs = ''] = await allOf(
     [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid)),
   )
   const stages = Map.groupBy(merge.stages, pathOf)
@@ -278,7 +285,7 @@ async function unreachable(scratch: Scratch, { start, upstream, result }: Commit
   const lacks = async (oids: Oid[]) =>
     (await read(scratch, ['rev-list', '-n', '1', ...oids, `^${result}`, '--'])) !== ''
   if (!(await lacks([start, upstream]))) return []
-  return (await Promise.all([upstream, start].map(async oid => ((await lacks([oid])) ? [oid] : [])))).flat()
+  return (await allOf([upstream, start].map(async oid => ((await lacks([oid])) ? [oid] : [])))).flat()
 }
 
 /** Writes trees whose files are named by their place in the list, because a path does not survive in a patch. */
@@ -368,7 +375,7 @@ async function withMarkers(scratch: Scratch, objects: Objects, comparison: Compa
 
 /** Throws where a file is larger than what is read whole. */
 async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
-  const infos = await Promise.all(files.map(({ result }) => objects.info(result?.oid ?? '')))
+  const infos = await allOf(files.map(({ result }) => objects.info(result?.oid ?? '')))
   const at = infos.findIndex(info => !info || info.size > LIMITS.blob)
   if (at < 0) return
   const size = infos[at]?.size.toLocaleString('en') ?? 'no'
@@ -398,11 +405,11 @@ async function slippedIntoCi(scratch: Scratch, objects: Objects, { spots }: Comp
     if (!spot.kind) return !same(spot.result, spot.automatic)
     if (resolutionOf(spot) !== 'a mixture of both') return false
     if (!isFile(spot.result)) return true
-    const known = new Set((await Promise.all(spot.stages.map(wordsOf))).flat())
+    const known = new Set((await allOf(spot.stages.map(wordsOf))).flat())
     return !(await wordsOf(spot.result)).every(word => known.has(word))
   }
   const changed = [...spots.values()].filter(({ path, ours, result }) => among(CI, path) && !same(result, ours))
-  return (await Promise.all(changed.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
+  return (await allOf(changed.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
 }
 
 /** What a side lost though nothing was in its way, where that is all or most of what it had changed. */

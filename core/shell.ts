@@ -34,10 +34,3 @@ export function shellIn({ cwd, env, signal, bounds }: Where, options: Partial<Op
     env: unattended(env),
   }) as Shell
 }
-
-/** Waits for all, so that nothing goes on behind an error; then throws the first, or gives what they gave. */
-export async function allOf<T extends readonly unknown[]>(work: { [K in keyof T]: Promise<T[K]> }): Promise<T> {
-  const ends = await Promise.allSettled(work)
-  for (const end of ends) if (end.status === 'rejected') throw end.reason
-  return ends.map(end => (end as PromiseFulfilledResult<unknown>).value) as unknown as T
-}

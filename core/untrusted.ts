@@ -6,7 +6,7 @@ import { constants } from 'node:fs'
 import { lstat, open, opendir, readlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from './failure.ts'
-import { isFull } from './full-disk.ts'
+import { canBeWritten } from './full-disk.ts'
 import { TooLarge } from './git/bounds.ts'
 import { isOid, type Oid } from './git/repository.ts'
 import { GitError, read, run } from './git/run.ts'
@@ -66,34 +66,48 @@ export async function takeBranch(
   const updates = known.map(oid => `update refs/heads/known-${oid} ${oid}\n`)
   const flags = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
   const fetch = ['-c', 'fetch.fsckObjects=true', 'fetch', '--quiet', ...flags, carrier.gitDir]
-  try {
+  const taken = await twice(scratch, `in the workspace, branch ${branch} can't be read`, async () => {
     await run(scratch, ['update-ref', '--stdin'], { input: updates.join('') })
     await run(scratch, [...fetch, '+refs/heads/result:refs/heads/result'])
-    const taken = await read(scratch, ['rev-parse', '--verify', '--quiet', 'refs/heads/result^{commit}'])
-    if (taken === tip) return tip
-  } catch (error) {
-    throw await verdictOn(error, scratch, `in the workspace, branch ${branch} can't be read`)
-  }
+    return await read(scratch, ['rev-parse', '--verify', '--quiet', 'refs/heads/result^{commit}'])
+  })
+  if (taken === tip) return tip
   throw refused(`in the workspace, branch ${branch} can't be read (no reason given)`)
 }
 
 /** The end of a sentence that refuses a result. */
-const refused = (what: string) => new Failure(`Refused: ${what}.`, EXIT.refused)
+const refused = (what: string) => new Failure(`Refused: ${what}. Nothing was pushed.`, EXIT.refused)
+
+/**
+ * Asks git about what a stranger made, and once more where it fails: the host's passing trouble is over then, and an
+ * object that can't be read still can't. Throws what the second failure means ({@link verdictOn}).
+ */
+export async function twice<T>(scratch: Scratch, what: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    const isFinal = !(error instanceof GitError) || error.ending.bound !== undefined
+    if (isFinal) throw await verdictOn(error, scratch, what)
+  }
+  return await ask().catch(async error => {
+    throw await verdictOn(error, scratch, what)
+  })
+}
 
 /**
  * What it means that git failed on what the agent made. A stranger can choose git's words, so they are told and not
- * believed: it is the host's trouble, and no verdict, where something else ended git or the disk is full as measured;
+ * believed: it is the host's trouble, and no verdict, where something else ended git or nothing can be written to disk;
  * else the result is refused. What is no failure of git's comes back as it is.
  */
-export async function verdictOn(error: unknown, scratch: Scratch, what: string): Promise<unknown> {
+async function verdictOn(error: unknown, scratch: Scratch, what: string): Promise<unknown> {
   if (error instanceof TooLarge) return refused(`${what} (${error.message})`)
   if (!(error instanceof GitError)) return error
   const reason = visible(error.message)
   const { bound, signal } = error.ending
   // Of others' signals these two are sent; the rest is git's own crash, over what it was given to read.
   const wasEnded = bound === undefined && (signal === 'SIGKILL' || signal === 'SIGTERM')
-  if (!wasEnded && !(await isFull(scratch.temporary))) return refused(`${what} (${reason})`)
-  return new Failure(`The agent's result could not be read (${reason}): it is kept, run forklift again.`)
+  if (!wasEnded && (await canBeWritten(scratch.temporary))) return refused(`${what} (${reason})`)
+  return new Failure(`The result could not be read (${reason}): it is kept, run forklift again.`)
 }
 
 /** What git keeps below `objects`, in folders as deep as these; and files of one object each, as many as these. */

@@ -15,13 +15,17 @@ async function main([startRef, upstreamRef, resultRef, ...more]: string[]): Prom
     console.error('usage: forklift/judge.ts START UPSTREAM RESULT')
     return 64
   }
+  const interruption = new AbortController()
+  const { signal } = interruption
+  // Nothing is left behind by an interruption: neither the scratch repository nor a git that runs.
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => interruption.abort(new Error(name)))
   try {
-    const repository = await openRepository(process.cwd())
+    const repository = await openRepository(process.cwd(), { signal })
     const commits = [startRef, upstreamRef, resultRef].map(ref => `${ref}^{commit}`)
     const resolved = await read(repository, ['rev-parse', '--revs-only', ...commits])
     const [start = '', upstream = '', result = ''] = resolved.split('\n')
     const { objects, format } = repository
-    await using scratch = await openScratch({ parent: tmpdir(), borrowed: [objects], format })
+    await using scratch = await openScratch({ parent: tmpdir(), borrowed: [objects], format, signal })
     const verdict = await review(scratch, { origin: start, start, upstream, result })
     const isGood = verdict.refusals.length === 0
     console.log(

@@ -5,6 +5,7 @@ import { openObjects } from '../core/git/objects.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
+import { allOf } from '../core/together.ts'
 import type { Fork, Head } from './fork.ts'
 import { type GitHub, GitHubError, type Pull } from './github.ts'
 import { isOurPage } from './pull-request.ts'
@@ -70,7 +71,7 @@ async function whereToStart(now: Situation): Promise<Plan> {
     const updates = await updatesOn(now, head.tip)
     const isOurs = updates || isOurPage(head.pull?.body ?? '')
     if (!isOurs && !(await isAncestor(now.scratch, head.tip, now.upstream))) continue
-    const [join, isCurrent] = await Promise.all([
+    const [join, isCurrent] = await allOf([
       joinOf(now.scratch, head.tip, now.origin),
       isAncestor(now.scratch, now.upstream, head.tip),
     ])
@@ -112,7 +113,8 @@ export async function joinOf(scratch: Scratch, tip: Oid, origin: Oid): Promise<O
   return stages.length > 0 ? undefined : aidTo(scratch, tree, [tip, origin], 'Join the fork as it is now')
 }
 
-async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+/** A commit of nobody's that helps a merge, the same on every try; its message takes a line. */
+export async function aidTo(scratch: Scratch, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
   await using objects = openObjects(scratch)
   return await commit(objects, { tree, parents, message: `${message}\n`, author: NOBODY, committer: NOBODY })
 }

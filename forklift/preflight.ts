@@ -193,8 +193,13 @@ async function withCredentials(
   { repository, urls }: Checkout,
   github: GitHub | undefined,
 ): Promise<Fork['repository']> {
-  const helper = github && (await credentialHelper(urls.origin.push, github, shellIn(repository)))
+  const helper = github && (await credentialHelper(urls.origin.push, github, shellIn(unbounded(repository))))
   return { ...repository, env: { ...repository.env, ...helper } }
+}
+
+/** For programs of the user's own, which are no git. */
+function unbounded({ bounds: _, ...where }: Repository): Where {
+  return where
 }
 
 /** The fork's own pull requests. */
@@ -302,7 +307,7 @@ async function theGitHub(
   if (!place && host && !host.includes('.'))
     report.note(`which GitHub ${visible(host)} stands for can't be told: ${consequence}`)
   if (!place) return undefined
-  const token = await findToken(place.host, process.env, shellIn(repository))
+  const token = await findToken(place.host, process.env, shellIn(unbounded(repository)))
   if (token) return new GitHub(place, token, signal)
   if (isHosted(place.host)) throw new Failure(`There is no token for ${place.host}: set GH_TOKEN or run gh auth login.`)
   report.note(`there is no token for ${visible(place.host)}, so it is taken for no GitHub: ${consequence}`)

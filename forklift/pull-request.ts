@@ -110,7 +110,8 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 }
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
-function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settledOn }: Review): Group[] {
+function worthALook(review: Review): Group[] {
+  const { dropped, vanished, goneFromStart, edits, shrunk, conflicts, diffs, settledOn } = review
   const all = conflicts.map(({ path }) => ({ path }))
   const isGone = ({ resolution, stages }: Conflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
@@ -120,6 +121,7 @@ function worthALook({ dropped, vanished, edits, shrunk, conflicts, diffs, settle
     [`**The result is the tree of ${settledOn}**, because all conflicts went its way:`, settledOn ? all : []],
     ["**Upstream's change was not taken**, though nothing was in the way:", dropped.map(itemOf), diffs],
     ["**The fork's change was undone**, though nothing was in the way:", vanished.map(itemOf), diffs],
+    ['**What the pull request had already is gone**, though nothing was in the way:', goneFromStart.map(itemOf)],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
     ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],
     ["**The fork's change is smaller** than it was:", smaller],

@@ -5,8 +5,9 @@ import { TRANSFERS } from '../core/git/bounds.ts'
 import { isAncestor } from '../core/git/commits.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
 import { type Answer, GitError, holds, read, run } from '../core/git/run.ts'
-import { allOf, shellIn } from '../core/shell.ts'
+import { shellIn } from '../core/shell.ts'
 import { firstLine } from '../core/text.ts'
+import { allOf } from '../core/together.ts'
 import { type Fork, type Head, nameOf, type Pulls, type Remote } from './fork.ts'
 import { type Pull, parseRemote } from './github.ts'
 import { stamp } from './runs.ts'
@@ -88,7 +89,7 @@ export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report:
 }
 
 /** Fetches a branch of ours; where it is now, or undefined where it is gone meanwhile. */
-async function fetchHead(fork: Fork, ref: string, report: Report): Promise<Oid | undefined> {
+export async function fetchHead(fork: Fork, ref: string, report: Report): Promise<Oid | undefined> {
   const listed = fork.origin.heads.get(ref)
   if (fork.tracked.get(`refs/remotes/origin/${ref}`) === listed) return listed
   const { fetched, tip } = await fetchBranch(fork, 'origin', ref, report)
@@ -112,8 +113,23 @@ const EXACTLY =
 const isLocked = (words: string): boolean => /cannot lock ref|\.lock': File exists/.test(words)
 
 /** Fetches exactly what is named: no tags, no pruning, no FETCH_HEAD, none of the user's own refspecs. */
-async function fetch(repository: Repository, from: string, refspecs: string[], report: Report): Promise<Answer> {
-  const command = ['-c', 'protocol.file.allow=always', 'fetch', report.counting, ...EXACTLY, from, ...refspecs]
+async function fetch(
+  repository: Repository,
+  from: string,
+  refspecs: string[],
+  report: Report,
+  settings: string[] = [],
+): Promise<Answer> {
+  const command = [
+    ...settings,
+    '-c',
+    'protocol.file.allow=always',
+    'fetch',
+    report.counting,
+    ...EXACTLY,
+    from,
+    ...refspecs,
+  ]
   for (let attempt = 1; ; attempt++) {
     const fetched = await report.follow(onWords => run(repository, command, { ok: 'any', bounds: TRANSFERS, onWords }))
     // Another fetch at the same moment, the user's or another run's, holds the ref for an instant.
@@ -155,7 +171,8 @@ export async function verifyLargeFilesCanBeCarried(fork: Fork): Promise<void> {
 
 /** Brings the large files of upstream's new commits to origin, through the user's own git-lfs. */
 export async function carryLargeFiles({ repository, origin, upstream }: Fork, report: Report): Promise<void> {
-  const sh = shellIn(repository, { nothrow: true })
+  const { bounds: _, ...asLongAsItTakes } = repository
+  const sh = shellIn(asLongAsItTakes, { nothrow: true })
   report.step('Carrying the large files of upstream to origin')
   // All new commits that brought a pointer, also where an attribute calls the file binary, and also in merges
   // themselves.
@@ -199,7 +216,9 @@ export type Push = { from: Repository; commit: Oid; ref: string; expected: Oid |
  */
 export async function push(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
   await run(from, ['update-ref', 'refs/heads/publish', commit])
-  const brought = await fetch(fork.repository, from.gitDir, ['refs/heads/publish'], report)
+  // As the pack that it comes in: a few objects that are small there can be very large as files.
+  const asPack = ['-c', 'fetch.unpackLimit=1']
+  const brought = await fetch(fork.repository, from.gitDir, ['refs/heads/publish'], report, asPack)
   if (brought.code !== 0) throw new GitError('fetch', brought.code, brought.stderr, '')
   const flags = ['--porcelain', '--no-verify', '--no-signed', '--no-follow-tags', '--recurse-submodules=no']
   const lease = `--force-with-lease=refs/heads/${ref}:${expected}`

@@ -10,15 +10,17 @@ import { readUntrusted } from '../core/untrusted.ts'
 
 /** What STUCK.md says, made harmless and not too long, where the workspace has one that neither of the commits has. */
 export async function newStuckFile(scratch: Scratch, workspace: string, known: Oid[]): Promise<string | undefined> {
-  const file = await readUntrusted(join(workspace, 'STUCK.md'), 1 << 20)
+  const file = await readUntrusted(join(workspace, 'STUCK.md'), LONGEST)
   if (!file) return undefined
   if (file.kind === 'other') return '(STUCK.md is no file: it is not shown)'
   await using objects = openObjects(scratch)
   for (const commit of known) {
     // As it would be checked out: line ends and encodings may differ from what is committed.
     await using place = await openAttributesPlace(scratch, await attributesFor(objects, commit, ['STUCK.md']))
-    const theirs = await run(place, ['cat-file', '--filters', `${commit}:STUCK.md`], { ok: [0, 128] })
-    if (theirs.code === 0 && unix(theirs.stdout) === unix(file.bytes)) return undefined
+    // One that is longer than what was read of the agent's is another.
+    const limit = LONGEST + 1
+    const theirs = await run(place, ['cat-file', '--filters', `${commit}:STUCK.md`], { ok: [0, 128], limit })
+    if (theirs.code === 0 && !theirs.cut && unix(theirs.stdout) === unix(file.bytes)) return undefined
   }
   if (file.kind === 'link') return '(STUCK.md is a link: it is not followed)'
   return harmlessCopy(file.bytes)
@@ -26,6 +28,8 @@ export async function newStuckFile(scratch: Scratch, workspace: string, known: O
 
 const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
 
+/** How much is read of a STUCK.md, and how much of it is kept for people. */
+const LONGEST = 1 << 20
 const LONGEST_COPY = 65_536
 
 /** A STUCK.md for whoever prints it: nothing in it reaches a terminal but text. */

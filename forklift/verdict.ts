@@ -9,7 +9,7 @@ import { run } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import { type Commits, type Review, review } from '../core/review.ts'
 import { clockFace } from '../core/text.ts'
-import { verdictOn } from '../core/untrusted.ts'
+import { twice } from '../core/untrusted.ts'
 import { hasFilledTheDisk, removeWhatTheAgentWrote } from './disk-space.ts'
 import type { Fork } from './fork.ts'
 import { lastWords } from './logs.ts'
@@ -55,21 +55,31 @@ export type Candidate = {
 export async function* judgeAndPublish(
   fork: Fork,
   scratch: Scratch,
-  plan: Publishable,
+  decided: Publishable,
   { commits, tip, maker, again, verify }: Candidate,
   report: Report,
 ): Steps {
-  const judged = await review(scratch, commits).catch(async error => {
-    throw await verdictOn(error, scratch, 'the result is not what can be judged')
-  })
+  const [judged, words] = await twice(scratch, 'the result is not what can be judged', async () => [
+    await review(scratch, commits),
+    await wordsOf(scratch, tip, commits),
+  ])
   await verify(judged)
-  const story = { ...storyOf(fork, plan), ...maker, words: await wordsOf(scratch, tip, commits) }
+  // A pull request that people read as ready is not the place for what is refused: that gets one of its own.
+  const plan = judged.refusals.length > 0 ? apart(decided) : decided
+  const story = { ...storyOf(fork, plan), ...maker, words }
   const isThere = plan.kind === 'propose'
   const commit = isThere
     ? plan.head.tip
     : await mergeCommit(scratch, commits, fork.identity, commitMessage(judged, story))
   yield { commit }
   return yield* publish(fork, plan, { from: scratch, commit, judged, story, again }, report)
+}
+
+/** The same plan with a new branch, beside the one that it would have carried on. */
+function apart(plan: Publishable): Publishable {
+  if (plan.kind !== 'merge' || !plan.head) return plan
+  const { head, ...rest } = plan
+  return { ...rest, leftBehind: [...plan.leftBehind, head] }
 }
 
 /** Publishes a commit that needs no merge of ours: upstream's own, or one of ours that is on origin already. */

@@ -6,8 +6,8 @@ import { mergeTrees } from '../core/git/merges.ts'
 import { asBytes, fields, type Oid } from '../core/git/repository.ts'
 import { holds, read, run, type Where } from '../core/git/run.ts'
 import { quoteInC, type Scratch } from '../core/git/scratch.ts'
-import { allOf } from '../core/shell.ts'
 import { visiblePath } from '../core/text.ts'
+import { allOf } from '../core/together.ts'
 import type { Report } from './terminal.ts'
 
 /**

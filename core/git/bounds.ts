@@ -21,12 +21,11 @@ export const TRANSFERS: Bounds = { seconds: 3600, memory: Number.POSITIVE_INFINI
 export const LIMITS = {
   /** Paths in which two trees differ: files, and folders of which only one has anything. */
   changes: 500_000,
-  /** Folders that are read to count them. */
+  /** Folders that are read to count them, inside of each other, and the bytes of their lists: of one, and of all. */
   folders: 500_000,
-  /** Folders inside of each other. */
   depth: 2_000,
-  /** Bytes of one folder's list. */
-  folder: 64 << 20,
+  folder: 16 << 20,
+  folderBytes: 256 << 20,
   /** Bytes of a blob that is read whole; a forge takes no larger file. */
   blob: 100 << 20,
 }

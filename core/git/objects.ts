@@ -40,6 +40,7 @@ export class Objects implements AsyncDisposable {
   /** Gits that died in a row without an answer. */
   #deaths = 0
   #ended: unknown
+  #clock: ReturnType<typeof setTimeout> | undefined
   readonly #interrupt = () => this.#end(this.repository.signal?.reason)
 
   constructor(readonly repository: Repository) {
@@ -82,6 +83,7 @@ export class Objects implements AsyncDisposable {
   }
 
   #rejectAll(reason: unknown): void {
+    clearTimeout(this.#clock)
     for (const request of [...this.#pending.splice(0), ...this.#unsent.splice(0)]) request.reject(reason)
   }
 
@@ -100,6 +102,19 @@ export class Objects implements AsyncDisposable {
     const lines = this.#unsent.map(({ command, name }) => `${command} ${name}\n`)
     this.#pending.push(...this.#unsent.splice(0))
     this.#child.stdin?.write(Buffer.from(`${lines.join('')}flush\n`, 'latin1'))
+    this.#wait()
+  }
+
+  /** Where the place has bounds, the next answer must come within their time. */
+  #wait(): void {
+    clearTimeout(this.#clock)
+    const { bounds } = this.repository
+    if (bounds && this.#pending.length > 0) this.#clock = setTimeout(() => this.#giveUp(), bounds.seconds * 1000)
+  }
+
+  #giveUp(): void {
+    if (this.#child) end(this.#child, 'SIGKILL')
+    this.#rejectAll(new GitError('cat-file', undefined, '', '', { bound: 'time' }))
   }
 
   #start(): ChildProcess {
@@ -115,6 +130,7 @@ export class Objects implements AsyncDisposable {
         this.#deaths = 0
         this.#pending.shift()?.resolve(answer)
       }
+      this.#wait()
     })
     let failed: Error | undefined
     child.on('error', error => {

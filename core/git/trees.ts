@@ -107,26 +107,34 @@ export async function listFiles(
 export async function verifyFewChanges(objects: Objects, from: string, to: string): Promise<void> {
   const [one, other] = await Promise.all([from, to].map(it => entryAt(objects, it, '')))
   const count = await countChanges(objects, one, other)
-  if (count <= LIMITS.changes) return
+  if (count > LIMITS.changes) throw new TooLarge(tooMany(count))
+}
+
+function tooMany(count: number): string {
   const many = Number.isFinite(count) && count < 1e15 ? count.toLocaleString('en') : 'endlessly many'
-  throw new TooLarge(`it differs in ${many} paths, and at most ${LIMITS.changes.toLocaleString('en')} are looked at`)
+  return `it differs in ${many} paths, and at most ${LIMITS.changes.toLocaleString('en')} are looked at`
 }
 
 async function countChanges(objects: Objects, one: Entry, other: Entry): Promise<number> {
   const known = new Map<string, Promise<number>>()
-  let folders = 0
-  const bytesOf = async (tree: Entry): Promise<Buffer> => {
+  let [folders, bytes, files] = [0, 0, 0]
+  const listOf = async (tree: Entry): Promise<Buffer> => {
     if (!tree || !isFolder(tree) || tree.oid === emptyTree(objects.repository.format)) return Buffer.alloc(0)
     if (++folders > LIMITS.folders) throw new TooLarge(`it has more than ${LIMITS.folders} folders of its own`)
-    const read = await objects.read(tree.oid, { limit: LIMITS.folder })
-    if (!read) throw new TooLarge(`it has a folder that is not there, ${tree.oid}`)
-    if (!read.bytes) throw new TooLarge(`it has a folder with a list of ${read.size.toLocaleString('en')} bytes`)
-    return read.bytes
+    const info = await objects.info(tree.oid)
+    if (!info) throw new TooLarge(`it has a folder that is not there, ${tree.oid}`)
+    // Before they are read: those beside each other are read at the same time.
+    bytes += info.size
+    if (info.size > LIMITS.folder || bytes > LIMITS.folderBytes)
+      throw new TooLarge(`the lists of its folders have more bytes than are looked at, ${bytes.toLocaleString('en')}`)
+    return (await objects.read(tree.oid))?.bytes ?? Buffer.alloc(0)
   }
   const look = async (before: Entry, after: Entry, depth: number): Promise<number> => {
     if (depth > LIMITS.depth) throw new TooLarge(`it has more than ${LIMITS.depth} folders inside of each other`)
-    const [old, young] = await Promise.all([bytesOf(before), bytesOf(after)])
+    const [old, young] = await Promise.all([listOf(before), listOf(after)])
     const pairs = differentEntries(old, young, objects.repository.format)
+    files += pairs.length
+    if (files > LIMITS.changes) throw new TooLarge(tooMany(files))
     const counts = await Promise.all(pairs.map(([a, b]) => count(a, b, depth + 1)))
     return counts.reduce((sum, it) => sum + it, 1)
   }

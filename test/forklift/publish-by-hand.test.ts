@@ -313,3 +313,123 @@ test.each([
   expectExit(run, 64)
   expect(run.last).toMatch(sentence)
 })
+
+test('commits that people pushed to the living pull request are not undone: a sentence says what to merge', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { head, headSha } = world.pull
+  const reviewed = await world.push('origin', { 'reviewed.txt': 'by Rita\n' }, { branch: head })
+  await world.push('upstream', { 'greeting.txt': 'hello once more\n' })
+  await mergeByHand(world, { greeting: 'quite another greeting' })
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 1)
+  expect(run.last).toContain(`mine lacks what is new in origin/${head}, and the two conflict`)
+  expect(await world.tip('origin', head)).toBe(reviewed)
+  expect(headSha).not.toBe(reviewed)
+})
+
+test('what a rebase leaves out of the living pull request is shown, as a draft', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { head } = world.pull
+  await world.push('origin', { 'reviewed.txt': 'by Rita\n', 'also.txt': 'by Rita\n' }, { branch: head })
+  await world.push('upstream', { 'later.txt': 'later\n' })
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', 'mine', '--no-track', 'upstream/main')
+  await change(world, 'fork.txt', 'ours\n')
+  const run = await world.run(['--publish', 'mine', '--anyway'])
+  expectExit(run, 0)
+  const pull = world.github.pulls.at(-1)
+  expect(pull).toMatchObject({ draft: true })
+  expect(pull?.body).toContain('reviewed.txt')
+})
+
+test('after a pull request that was squashed: a merge by hand of the newer upstream is published', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  await world.github.merge(1, 'squash')
+  await world.push('upstream', { 'greeting.txt': 'hello once more\n' })
+  await mergeByHand(world, { greeting: 'hello once more, from us both' })
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { headSha } = world.github.pull(2)
+  expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello once more, from us both')
+  expect(await contains(world.origin, (await world.tip('upstream')) ?? '', headSha)).toBe(true)
+})
+
+test('two lines of upstream’s that were merged apart: a sentence with the command that joins them', async () => {
+  await using world = await withoutAnAgent()
+  const first = await world.push('upstream', { 'x.txt': 'x\n' }, { branch: 'x' })
+  await git(world.upstream, 'update-ref', 'refs/heads/y', (await world.tip('upstream')) ?? '')
+  const second = await world.push('upstream', { 'y.txt': 'y\n' }, { branch: 'y' })
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', 'mine', '--no-track', 'origin/main')
+  await world.git('merge', '--quiet', '--no-edit', '--allow-unrelated-histories', first)
+  await world.git('merge', '--quiet', '--no-edit', second).catch(() => undefined)
+  await writeFile(join(world.checkout, 'greeting.txt'), 'hello from us both\n')
+  await world.git('commit', '--quiet', '--all', '--message', 'Merge y')
+  await world.push('upstream', { 'z.txt': 'z\n' }, { parents: [second, first] })
+  const run = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain("lines of upstream's in it that upstream has joined since: git merge upstream/main")
+})
+
+test('a commit that was left out of a clean rebase does not come back', async () => {
+  await using world = await withoutAnAgent({ story: 'clean' })
+  await world.push('origin', { 'dropped.txt': 'no longer wanted\n' })
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', 'mine', '--no-track', 'origin/main')
+  await world.git('rebase', '--quiet', '--onto', 'upstream/main', 'upstream/main~1', 'mine~1')
+  await world.git('branch', '--quiet', '--force', 'mine', 'HEAD')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { headSha, draft } = world.pull
+  expect(await git(world.origin, 'ls-tree', '--name-only', headSha)).not.toContain('dropped.txt')
+  expect(draft).toBe(true)
+})
+
+test.each(['mine', 'origin/mine'])('a branch that is only on origin is taken as it is there now: %s', async name => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await world.git('push', '--quiet', 'origin', 'mine')
+  await world.git('checkout', '--quiet', 'main')
+  await world.git('branch', '--quiet', '-D', 'mine')
+  await world.push('origin', { 'newer.txt': 'pushed by somebody else\n' }, { branch: 'mine' })
+  expectExit(await world.run(['--publish', name]), 0)
+  expect(await show(world.origin, world.pull.headSha, 'newer.txt')).toBe('pushed by somebody else')
+})
+
+test('upstream’s own branch, without the fork’s commits: a sentence, and no way to force it', async () => {
+  await using world = await withoutAnAgent()
+  await world.git('fetch', '--quiet', '--all')
+  for (const more of [[], ['--anyway']]) {
+    const run = await world.run(['--publish', 'upstream/main', ...more])
+    await nothingIsPublished(world, run, 1)
+    expect(run.last).toContain(
+      "upstream/main is upstream's own, without the fork's commits: git merge origin/main there",
+    )
+  }
+})
+
+test('a merge that is not committed yet: a sentence that says so', async () => {
+  await using world = await withoutAnAgent()
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-b', 'mine')
+  await world.git('merge', '--quiet', '--no-edit', 'upstream/main').catch(() => undefined)
+  const run = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain('A merge is under way on mine: git commit it')
+})
+
+test('--anyway on a living pull request: what is refused gets a draft of its own', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { head, headSha } = world.pull
+  await world.push('upstream', { 'later.txt': 'later\n' })
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', 'mine', '--no-track', `origin/${head}`)
+  await world.git('merge', '--quiet', '--no-edit', 'upstream/main')
+  await change(world, '.github/workflows/new.yml', 'on: push\n')
+  expectExit(await world.run(['--publish', 'mine', '--anyway']), 0)
+  expect(world.github.pull(1)).toMatchObject({ headSha, draft: false })
+  expect(world.github.pull(2)).toMatchObject({ state: 'open', draft: true })
+  expect(world.github.pull(2).body).toContain('/pull/1')
+})

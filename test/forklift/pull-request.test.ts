@@ -12,7 +12,15 @@ const STORY: Story = {
 }
 const REVIEW: Review = {
   commits: { origin: OID, start: OID, upstream: OID, result: OID },
-  ...{ refusals: [], unliftable: [], partial: [], stuck: undefined, rebased: false, settledOn: undefined },
+  ...{
+    refusals: [],
+    unliftable: [],
+    goneFromStart: [],
+    partial: [],
+    stuck: undefined,
+    rebased: false,
+    settledOn: undefined,
+  },
   ...{ conflicts: [], edits: [], dropped: [], vanished: [], shrunk: [], ci: [], steering: [], diffs: new Map() },
   upstreamCommits: { count: 1, newest: [{ oid: OID, date: '2026-11-01', subject: 'Add a thing' }] },
   files: { upstream: 2, fork: 1 },
