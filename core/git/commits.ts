@@ -91,8 +91,8 @@ export async function commit(repository: Repository, wanted: NewCommit): Promise
   if (odd !== undefined) throw new Error(`${JSON.stringify(odd)} is no full object id`)
   if (wanted.sign) return await signedCommit(repository, wanted)
   const [author, committer] = await Promise.all([
-    wanted.author ? lineOf(wanted.author) : ownIdentity(repository, 'AUTHOR'),
-    wanted.committer ? lineOf(wanted.committer) : ownIdentity(repository, 'COMMITTER'),
+    wanted.author ? lineOf(wanted.author) : readIdentity(repository, 'AUTHOR'),
+    wanted.committer ? lineOf(wanted.committer) : readIdentity(repository, 'COMMITTER'),
     verifyTypes(repository, wanted),
   ])
   const [oid = ''] = await writeObjects(repository, [{ type: 'commit', bytes: bytesOf(wanted, author, committer) }])
@@ -146,7 +146,11 @@ function now(): { seconds: number; zone: string } {
 
 const NO_IDENTITY = 'Git does not know whose name a commit bears: git config --global user.name and user.email.'
 
-async function ownIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): Promise<Buffer> {
+/**
+ * The user's own line in a commit, as of now and by git's rules. Throws a {@link Failure} that says what to set where git
+ * knows no name or email.
+ */
+export async function readIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): Promise<Buffer> {
   const answer = await run(where, ['var', `GIT_${who}_IDENT`], { ok: [0, 128] })
   if (answer.code !== 0) throw new Failure(NO_IDENTITY)
   return answer.stdout.subarray(0, -1)
@@ -159,6 +163,10 @@ async function verifyTypes(repository: Repository, { tree, parents }: NewCommit)
   const missing = parents.find((_, at) => types[at + 1] !== 'commit')
   if (missing) throw new Error(`There is no commit ${missing}`)
 }
+
+/** Whether the user wants commits signed: no plumbing looks at that by itself. */
+export const wantsSigning = async (where: Where): Promise<boolean> =>
+  (await read(where, ['config', '--type=bool', '--get', 'commit.gpgSign'], { ok: [0, 1] })) === 'true'
 
 /** By `git commit-tree`, which knows how the user signs. */
 async function signedCommit(repository: Repository, wanted: NewCommit): Promise<Oid> {

@@ -161,6 +161,20 @@ export async function writeTree(
   base: Oid | undefined,
   changes: ReadonlyMap<Path, Change>,
 ): Promise<Oid> {
+  const { oid, made } = await makeTree(objects, base, changes)
+  await writeObjects(objects.repository, made)
+  return oid
+}
+
+/** A tree that is not written yet: its id, and all that has to be written with it. */
+export type NewTree = { oid: Oid; made: NewObject[] }
+
+/** The same as {@link writeTree}, but for the writing: for those that write more than a tree by the same git. */
+export async function makeTree(
+  objects: Objects,
+  base: Oid | undefined,
+  changes: ReadonlyMap<Path, Change>,
+): Promise<NewTree> {
   const { repository } = objects
   const made: NewObject[] = []
   const make = (object: NewObject): Oid => {
@@ -195,8 +209,7 @@ export async function writeTree(
   if (base !== undefined && !root) throw new Error(`There is no tree ${base}`)
   const tree = await apply(plan, root && { mode: '040000', oid: root.oid })
   const oid = tree ? tree.oid : make({ type: 'tree', bytes: new Uint8Array() })
-  await writeObjects(repository, made)
-  return oid
+  return { oid, made }
 }
 
 function planOf(format: Format, changes: ReadonlyMap<Path, Change>): Plan {

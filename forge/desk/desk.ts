@@ -6,7 +6,7 @@ import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import { readHead } from '../../core/git/refs.ts'
-import type { Oid, Repository } from '../../core/git/repository.ts'
+import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { read, run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
 import { changesBetween } from './changes.ts'
@@ -14,7 +14,7 @@ import { FileFinder, findText, textSearch } from './find.ts'
 import { listFolder } from './folders.ts'
 import { commitInFull, commitNamed, Histories, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
-import { type At, type Desk as DeskInfo, Layout, type Match, type News, type Question } from './messages.ts'
+import { type At, type Desk as DeskInfo, type File, Layout, type Match, type News, type Question } from './messages.ts'
 import { type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
@@ -101,29 +101,39 @@ export class Desk implements AsyncDisposable {
     }, 20)
   }
 
-  /** What only this window showed is closed. */
+  /** What the window has open is closed. */
   #leave(window: Window): void {
     this.#windows.delete(window)
     window.leave()
-    for (const [key, file] of window.shown) {
-      window.shown.delete(key)
-      this.#closeUnseen(key, file).catch(error => this.options.log(inWords(error)))
-    }
+    for (const { at, path } of window.shown.splice(0))
+      this.#opened.close(at, path).catch(error => this.options.log(inWords(error)))
   }
 
-  async #closeUnseen(key: string, { at, path }: { at: At; path: string }): Promise<void> {
-    if (![...this.#windows].some(window => window.shown.has(key))) await this.#opened.close(at, path)
+  async #open(window: Window, at: At, path: Path): Promise<File> {
+    const file = await this.#opened.open(at, path)
+    if (this.#windows.has(window)) window.shown.push({ at, path })
+    // It went while the file was read.
+    else await this.#opened.close(at, path)
+    return file
+  }
+
+  /** A window closes what it has opened itself, and no other's. */
+  async #close(window: Window, at: At, path: Path): Promise<void> {
+    const place = window.shown.findIndex(shown => shown.path === path && isSamePlace(shown.at, at))
+    if (place < 0) return
+    window.shown.splice(place, 1)
+    await this.#opened.close(at, path)
   }
 
   async describe(): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#opened
-    const [branches, head, identity, hooks, { canUndo, canRedo }] = await Promise.all([
+    const [branches, head, identity, hooks, { undo, redo }] = await Promise.all([
       work.branches(),
       readHead(repository),
       identityOf(repository),
       hooksOf(repository),
-      work.canUndo(),
+      work.undoable(),
     ])
     const branch = head.ref?.startsWith('refs/heads/') ? head.ref.slice('refs/heads/'.length) : undefined
     return {
@@ -133,8 +143,8 @@ export class Desk implements AsyncDisposable {
       ...(branch && { head: branch }),
       ...(identity && { identity }),
       branches,
-      ...(canUndo && { canUndo }),
-      ...(canRedo && { canRedo }),
+      ...(undo && { canUndo: undo }),
+      ...(redo && { canRedo: redo }),
       hooks,
     }
   }
@@ -156,11 +166,9 @@ export class Desk implements AsyncDisposable {
         return await this.#finder.find(tree, question.words, Math.min(question.count, 1000))
       }
       case 'open':
-        window.shown.set(keyOf(question), question)
-        return await work.open(question.at, question.path)
+        return await this.#open(window, question.at, question.path)
       case 'close':
-        window.shown.delete(keyOf(question))
-        return await this.#closeUnseen(keyOf(question), question)
+        return await this.#close(window, question.at, question.path)
       case 'edit':
         return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
       case 'save':
@@ -176,7 +184,7 @@ export class Desk implements AsyncDisposable {
       case 'delete':
         return { commit: await work.delete(question.branch, question.path) }
       case 'new branch':
-        return await work.newBranch(question.branch, question.from ?? undefined)
+        return await work.newBranch(question.branch, question.from)
       case 'rename branch':
         return await work.renameBranch(question.branch, question.to)
       case 'delete branch':
@@ -281,7 +289,10 @@ export class Desk implements AsyncDisposable {
   }
 }
 
-const keyOf = ({ at, path }: { at: At; path: string }): string => JSON.stringify([at, path])
+const isSamePlace = (one: At, other: At): boolean =>
+  one.kind === 'branch'
+    ? other.kind === 'branch' && one.branch === other.branch
+    : other.kind === 'commit' && one.commit === other.commit
 
 /** Whose name a commit would bear; undefined where git knows none. */
 async function identityOf(repository: Repository): Promise<DeskInfo['identity']> {

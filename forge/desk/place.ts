@@ -3,6 +3,7 @@ import { Failure } from '../../core/failure.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { emptyTree } from '../../core/git/trees.ts'
+import { CommitVfs, type Vfs, WorkInProgressVfs } from './vfs.ts'
 
 export type Place = {
   /** What the place stands on; undefined in a branch that has no commit yet. */
@@ -13,15 +14,14 @@ export type Place = {
   drafts: ReadonlySet<Path>
 }
 
-/** Files that belong to a commit, or to a commit and what is not saved on top of it. */
-type Files = { commit: Oid } | { base: Oid | undefined; changes: ReadonlyMap<Path, unknown>; writeTree(): Promise<Oid> }
-
 /** The place in which some files are. Drafts become objects of the repository: so whatever reads trees can read them. */
-export async function placeOf(objects: Objects, files: Files): Promise<Place> {
-  if ('base' in files && files.changes.size > 0)
+export async function placeOf(objects: Objects, files: Vfs): Promise<Place> {
+  if (files instanceof WorkInProgressVfs && files.changes.size > 0)
     return { commit: files.base, tree: await files.writeTree(), drafts: new Set(files.changes.keys()) }
-  const commit = 'base' in files ? files.base : files.commit
-  return { commit, tree: await treeOf(objects, commit), drafts: new Set() }
+  if (files instanceof WorkInProgressVfs)
+    return { commit: files.base, tree: await treeOf(objects, files.base), drafts: new Set() }
+  if (!(files instanceof CommitVfs)) throw new Error('These files belong to no commit')
+  return { commit: files.commit, tree: await treeOf(objects, files.commit), drafts: new Set() }
 }
 
 async function treeOf(objects: Objects, commit: Oid | undefined): Promise<Oid> {

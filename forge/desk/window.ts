@@ -16,8 +16,8 @@ const [AT_ONCE, A_SECOND] = [4000, 500]
 const MOST_FINDS = 2
 
 export class Window {
-  /** The files that it has open. */
-  readonly shown = new Map<string, { at: At; path: string }>()
+  /** The files that it has open, as often as it has opened them. */
+  readonly shown: { at: At; path: string }[] = []
   readonly #finds = new Map<number, AbortController>()
   #searches = 0
   #waiting = 0

@@ -1,192 +1,144 @@
-/** A desk for tests: the real server on the real work of a repository, and a window that speaks to it. */
-import { mkdir, writeFile } from 'node:fs/promises'
-import { connect } from 'node:net'
-import { join } from 'node:path'
-import { openRepository } from '../../core/git/repository.ts'
-import type { Key } from '../../forge/desk/access.ts'
-import { Desk } from '../../forge/desk/desk.ts'
-import type { News, Question } from '../../forge/desk/messages.ts'
-import { Pages } from '../../forge/desk/pages.ts'
-import { serve } from '../../forge/desk/server.ts'
-import { openWork } from '../../forge/desk/work.ts'
-import { PLAIN } from './git.ts'
-import { makeFolder } from './repository.ts'
+/** A repository with the desk's work open on it, as a test of a person's day wants it. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { openRepository, type Path } from '../../core/git/repository.ts'
+import type { Edit, File, News } from '../../forge/desk/messages.ts'
+import { openWork, type Work } from '../../forge/desk/work.ts'
+import { type Files, gitWith, PLAIN } from './git.ts'
+import { makeFolder, until } from './repository.ts'
 
-export const SCRIPT = '/main-abcd1234.js'
-export const SCRIPT_TEXT = `export const text = '${'desk '.repeat(500)}'\n`
-
-/** A page to be served, with one script. */
-export async function makePage(folder: string): Promise<string> {
-  await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'index.html'), `<!doctype html><meta name="nonce" content="__NONCE__">`)
-  await writeFile(join(folder, SCRIPT), SCRIPT_TEXT)
-  return folder
+/** Whose name commits bear. */
+export const PERSON = {
+  GIT_CONFIG_COUNT: '2',
+  GIT_CONFIG_KEY_0: 'user.name',
+  GIT_CONFIG_VALUE_0: 'Ada',
+  GIT_CONFIG_KEY_1: 'user.email',
+  GIT_CONFIG_VALUE_1: 'ada@example.org',
 }
 
-export type TestDesk = AsyncDisposable & {
-  key: Key
-  desk: Desk
-  state: string
-  said: string[]
-  /** What the browser shows with each request. */
-  headers: Record<string, string>
-  window: () => Promise<TestWindow>
+export type Desk = AsyncDisposable & {
+  /** A folder of its own for everything. */
+  folder: string
+  /** The repository: a checkout, or a bare one. */
+  path: string
+  work: Work
+  /** All that it said, oldest first. */
+  news: News[]
+  git: (...args: string[]) => Promise<string>
+  /** Ends the work and begins it anew, as a restart does. */
+  restart: () => Promise<Work>
+  /** Another desk on the same repository. */
+  another: () => Promise<{ work: Work; news: News[] }>
 }
 
-/** Opens the desk of a repository at a free port. */
-export async function openTestDesk(path: string): Promise<TestDesk> {
-  const folder = await makeFolder()
-  const state = join(folder.path, 'state')
-  await mkdir(state)
-  const said: string[] = []
-  const identity = { GIT_CONFIG_COUNT: '2', GIT_CONFIG_KEY_0: 'user.name', GIT_CONFIG_VALUE_0: 'Dora Desk' }
-  const email = { GIT_CONFIG_KEY_1: 'user.email', GIT_CONFIG_VALUE_1: 'dora@desk.example' }
-  const repository = await openRepository(path, { env: { ...PLAIN, ...identity, ...email } })
-  const desk = await Desk.open(repository, { state, openWork, log: words => said.push(words) })
-  const served = {
-    pages: await Pages.open(await makePage(join(folder.path, 'page'))),
-    image: (oid: string) => desk.image(oid),
-    greeting: { pid: process.pid },
-    enter: desk.enter.bind(desk),
+export type DeskOptions = {
+  /** What the first commit has; none where it is undefined. */
+  files?: Record<string, string | Buffer>
+  bare?: boolean
+  format?: 'sha1' | 'sha256'
+  env?: Record<string, string>
+}
+
+export async function makeDesk({
+  files,
+  bare = false,
+  format = 'sha1',
+  env = PERSON,
+}: DeskOptions = {}): Promise<Desk> {
+  const { path: folder, ...rest } = await makeFolder()
+  const path = join(folder, 'repository')
+  const kind = bare ? ['--bare'] : []
+  await gitWith('/', ['init', '-q', ...kind, '--template=', '-b', 'main', `--object-format=${format}`, path])
+  const git = (...args: string[]) => gitWith(path, args, undefined, PERSON)
+  if (files) await firstCommit(folder, path, files, format)
+  if (files && !bare) await git('reset', '--hard', '-q')
+  const news: News[] = []
+  const opened: Work[] = []
+  const open = async (said: News[], state: string) => {
+    const repository = await openRepository(path, { env: { ...PLAIN, ...env } })
+    const work = await openWork(repository, { state: join(folder, state), onNews: it => said.push(it) })
+    opened.push(work)
+    return work
   }
-  const { key, stop } = serve(served, {})
-  return {
-    key,
-    desk,
-    state,
-    said,
-    headers: ours(key),
-    window: () => TestWindow.open(key),
+  const desk: Desk = {
+    folder,
+    path,
+    work: await open(news, 'state'),
+    news,
+    git,
+    restart: async () => {
+      await desk.work[Symbol.asyncDispose]()
+      desk.work = await open(news, 'state')
+      return desk.work
+    },
+    another: async () => {
+      const said: News[] = []
+      return { work: await open(said, 'state-2'), news: said }
+    },
     [Symbol.asyncDispose]: async () => {
-      await stop()
-      await desk[Symbol.asyncDispose]()
-      await folder[Symbol.asyncDispose]()
+      for (const work of opened) await work[Symbol.asyncDispose]().catch(() => undefined)
+      await rest[Symbol.asyncDispose]()
     },
   }
+  return desk
 }
 
-/** The headers of a request that our own page makes. */
-export const ours = ({ port, token }: Key): Record<string, string> => ({
-  Host: `127.0.0.1:${port}`,
-  Origin: `http://127.0.0.1:${port}`,
-  Cookie: `desk_${port}=${token}`,
-})
-
-export type RawAnswer = { status: number; headers: Record<string, string>; body: string }
-
-/** Sends the bytes of a request as they are, which no client with manners would, and reads the answer to its end. */
-export function send(port: number, head: string): Promise<RawAnswer> {
-  return new Promise((resolve, reject) => {
-    let text = ''
-    const socket = connect(port, '127.0.0.1', () => socket.write(Buffer.from(head, 'latin1')))
-    const done = () => {
-      const [top = '', ...rest] = text.split('\r\n\r\n')
-      const [first = '', ...lines] = top.split('\r\n')
-      const pairs = lines.map(line => line.split(/: (.*)/s) as [string, string])
-      const headers = Object.fromEntries(pairs.map(([name, value]) => [name.toLowerCase(), value]))
-      resolve({ status: Number(first.split(' ')[1] ?? 0), headers, body: rest.join('\r\n\r\n') })
-    }
-    socket.on('data', (bytes: Buffer) => {
-      text += bytes.toString('latin1')
-      if (isWhole(text)) socket.destroy()
-    })
-    socket.on('close', done)
-    socket.on('error', error => (text ? undefined : reject(error)))
-  })
+/** Files of any bytes and names, committed by git itself, through a checkout that is somewhere else. */
+async function firstCommit(folder: string, path: string, files: Record<string, string | Buffer>, format: string) {
+  const place = join(folder, 'first')
+  await gitWith('/', ['init', '-q', '-b', 'main', `--object-format=${format}`, place])
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(Buffer.from(dirname(`${place}/${name}`), 'latin1'), { recursive: true })
+    await writeFile(Buffer.from(`${place}/${name}`, 'latin1'), content)
+  }
+  const git = (...args: string[]) => gitWith(place, args, undefined, PERSON)
+  await git('-c', 'core.autocrlf=false', 'add', '-A')
+  await git('commit', '-q', '-m', 'Begin')
+  await gitWith(path, ['fetch', '-q', '-u', place, 'main:main'])
 }
 
-/** Whether an answer has come to its end. A socket stays open: that it was let in is all there is to know. */
-function isWhole(text: string): boolean {
-  const head = text.indexOf('\r\n\r\n')
-  if (head < 0) return false
-  const length = /^content-length: (\d+)/im.exec(text)?.[1]
-  return text.startsWith('HTTP/1.1 101') || (length !== undefined && text.length >= head + 4 + Number(length))
-}
+/** The file as an editor with one window has it: what is typed in it goes to the desk. */
+export class Editor {
+  text: string
+  version: number
 
-/** The text of a request; a header that is undefined is left out, one with a list is sent so often. */
-export function request(path: string, headers: Record<string, string | string[] | undefined>, method = 'GET'): string {
-  const lines = Object.entries({ Connection: 'close', ...headers }).flatMap(([name, value]) =>
-    [value ?? []].flat().map(it => `${name}: ${it}\r\n`),
-  )
-  return `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`
-}
-
-export const UPGRADE = {
-  Connection: 'Upgrade',
-  Upgrade: 'websocket',
-  'Sec-WebSocket-Version': '13',
-  'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-}
-
-type WithoutId<Q> = Q extends { id: number } ? Omit<Q, 'id'> : never
-export type Ask = WithoutId<Question>
-
-/** A window of the page, without its looks. */
-export class TestWindow implements AsyncDisposable {
-  readonly news: News[] = []
-  readonly ended: Promise<{ code: number; reason: string }>
-  #asked = 0
-  readonly #waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
-  #listeners: (() => void)[] = []
-
-  private constructor(readonly socket: WebSocket) {
-    this.ended = new Promise(resolve =>
-      socket.addEventListener('close', ({ code, reason }) => {
-        for (const { reject } of this.#waiting.values()) reject(new Error(`the socket was closed: ${code} ${reason}`))
-        resolve({ code, reason })
-      }),
-    )
-    socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data))))
+  constructor(
+    readonly work: Work,
+    readonly branch: string,
+    readonly path: Path,
+    file: File,
+  ) {
+    if (file.kind !== 'text') throw new Error(`${path} is no text: ${JSON.stringify(file)}`)
+    this.text = file.text
+    this.version = file.version
   }
 
-  static open(key: Key): Promise<TestWindow> {
-    const { Origin, Cookie } = ours(key)
-    const socket = new WebSocket(`ws://127.0.0.1:${key.port}/socket`, { headers: { Origin, Cookie } } as never)
-    const window = new TestWindow(socket)
-    return new Promise((resolve, reject) => {
-      socket.addEventListener('open', () => resolve(window))
-      socket.addEventListener('error', () => reject(new Error('the socket was refused')))
-    })
-  }
-
-  /** Asks, and gives the value of the reply; throws with the words of one that says why not. */
-  ask(question: Ask): Promise<unknown> {
-    return this.say({ id: ++this.#asked, ...question })
-  }
-
-  /** Says anything that has an id, and waits for the reply to it. */
-  say(message: { id: number }): Promise<unknown> {
-    const reply = new Promise((resolve, reject) => this.#waiting.set(message.id, { resolve, reject }))
-    this.socket.send(JSON.stringify(message))
-    return reply
-  }
-
-  /** Waits until something was said that fits. */
-  async heard<Kind extends News['say']>(
-    kind: Kind,
-    fits: (news: Extract<News, { say: Kind }>) => boolean = () => true,
-  ): Promise<Extract<News, { say: Kind }>> {
-    for (;;) {
-      const found = this.news.find(news => news.say === kind && fits(news as never))
-      if (found) return found as Extract<News, { say: Kind }>
-      await new Promise<void>(resolve => this.#listeners.push(resolve))
-    }
-  }
-
-  #take(message: News | { re: number; value?: unknown; error?: string }): void {
-    if ('say' in message) {
-      this.news.push(message)
-      for (const wake of this.#listeners.splice(0)) wake()
-      return
-    }
-    const waiting = this.#waiting.get(message.re)
-    this.#waiting.delete(message.re)
-    if (message.error === undefined) waiting?.resolve(message.value)
-    else waiting?.reject(new Error(message.error))
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.socket.close()
-    await this.ended
+  /** Puts text at a place, or in place of so many characters. */
+  async type(text: string, at = this.text.length, instead = 0): Promise<void> {
+    const edits: Edit[] = [{ client: 'window', changes: replacement(this.text.length, at, instead, text) }]
+    if (!(await this.work.edit(this.branch, this.path, this.version, edits))) throw new Error('Others were faster')
+    this.text = this.text.slice(0, at) + text + this.text.slice(at + instead)
+    this.version++
   }
 }
+
+/** A ChangeSet as JSON: so many characters kept, so many replaced by some lines, the rest kept. */
+export function replacement(length: number, at: number, instead: number, text: string): unknown[] {
+  const middle = [instead, ...(text === '' ? [] : text.split('\n'))]
+  return [...(at > 0 ? [at] : []), middle, ...(length - at - instead > 0 ? [length - at - instead] : [])]
+}
+
+export async function edit(work: Work, branch: string, path: Path): Promise<Editor> {
+  return new Editor(work, branch, path, await work.open({ kind: 'branch', branch }, path))
+}
+
+/** The text that a branch shows for a file at this moment. */
+export async function textOf(work: Work, branch: string, path: Path): Promise<string | undefined> {
+  const at = { kind: 'branch', branch } as const
+  const file = await work.open(at, path)
+  await work.close(at, path)
+  return file.kind === 'text' ? file.text : undefined
+}
+
+export type { Files }
+export { readFile, until }

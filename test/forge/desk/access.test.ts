@@ -1,8 +1,8 @@
 /** Only the user gets in: each way in which others were let in elsewhere, against every route and the socket. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import { openTestDesk, ours, request, SCRIPT, SCRIPT_TEXT, send, type TestDesk, UPGRADE } from '../../support/desk.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
+import { openTestDesk, ours, request, SCRIPT, SCRIPT_TEXT, send, type TestDesk, UPGRADE } from '../../support/served.ts'
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII='
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'

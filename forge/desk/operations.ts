@@ -1,0 +1,184 @@
+/**
+ * What the desk did to refs, each time as a commit at `refs/forge/operations`, made in the same transaction that moved
+ * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
+ * more, so that no garbage collection takes them.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as v from 'valibot'
+import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
+import { type Move, moveRefs, RefMoved } from '../../core/git/refs.ts'
+import { isOid, type Oid } from '../../core/git/repository.ts'
+import { GitError } from '../../core/git/run.ts'
+import { DESK } from './drafts.ts'
+import type { Operation } from './messages.ts'
+
+export const OPERATIONS = 'refs/forge/operations'
+
+/** What is written down of an operation, as JSON behind the first line of its commit's message. */
+const Body = v.object({
+  kind: v.string(),
+  words: v.string(),
+  previous: v.nullable(v.string()),
+  of: v.optional(v.string()),
+  refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
+})
+
+export type NewOperation = {
+  kind: string
+  /** What it does, in a few words: save lease.ts to main. */
+  words: string
+  /** The operation that it undoes or does again. */
+  of?: Oid
+  moves: readonly Move[]
+  /** What is written down of them, where a part has been moved before: by default, all that differs. */
+  refs?: Operation['refs']
+  /** What has to be written before the refs can move. */
+  made?: readonly NewObject[]
+}
+
+/** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
+const TRIES = 20
+const PAUSE = 50
+
+/**
+ * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. Throws what that
+ * throws.
+ */
+export async function moveRefsPatiently(objects: Objects, moves: readonly Move[], message: string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await moveRefs(objects.repository, moves, { message })
+    } catch (error) {
+      const isHeld = error instanceof GitError && /\.lock': File exists/.test(error.stderr)
+      if (!isHeld || tries >= TRIES) throw error
+    }
+    await sleep(PAUSE)
+  }
+}
+
+/** The operations of one repository. */
+export class Operations {
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(readonly objects: Objects) {}
+
+  /**
+   * Moves refs, all or none, and records it in the same transaction. Throws RefMoved where one of them is not where it
+   * was seen: then nothing has happened.
+   */
+  async record(operation: NewOperation): Promise<Oid> {
+    // One after the other: each names the one before.
+    const next = this.#last.then(() => this.#record(operation))
+    this.#last = next.catch(() => undefined)
+    return await next
+  }
+
+  async #record(operation: NewOperation): Promise<Oid> {
+    let unwritten = operation.made ?? []
+    for (;;) {
+      const previous = (await this.objects.info(OPERATIONS))?.oid
+      const commit = this.#commitFor(operation, previous)
+      await writeObjects(this.objects.repository, [...unwritten, EMPTY, commit])
+      unwritten = []
+      const oid = oidOf(this.objects.repository.format, commit)
+      try {
+        const own = { ref: OPERATIONS, from: previous, to: oid }
+        await moveRefsPatiently(this.objects, [...operation.moves, own], `forge: ${operation.words}`)
+        return oid
+      } catch (error) {
+        // Another desk was faster: this operation comes after that one's.
+        if (!(error instanceof RefMoved) || error.ref !== OPERATIONS) throw error
+      }
+    }
+  }
+
+  #commitFor({ kind, words, of, moves, refs = refsOf(moves) }: NewOperation, previous: Oid | undefined): NewObject {
+    const { format } = this.objects.repository
+    const body = { kind, words, previous: previous ?? null, of, refs }
+    const lost = refs.flatMap(({ before }) => (before === undefined ? [] : [before]))
+    const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
+    const who = lineOf(DESK)
+    const message = `${words}\n\n${JSON.stringify(body)}\n`
+    const tree = oidOf(format, EMPTY)
+    return { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
+  }
+
+  /** An operation by its id; undefined where that is none. */
+  async find(id: Oid): Promise<(Operation & { previous: Oid | undefined }) | undefined> {
+    const object = await this.objects.read(id)
+    if (object?.type !== 'commit' || !object.bytes) return undefined
+    const { message, committer } = parseCommit(object.bytes)
+    const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
+    const body = v.safeParse(Body, parseJson(json))
+    if (!body.success) return undefined
+    const { kind, words, of, previous, refs } = body.output
+    const ids = [of, previous ?? undefined, ...refs.flatMap(({ before, after }) => [before, after])]
+    if (!ids.every(it => it === undefined || isOid(this.objects.repository.format, it))) return undefined
+    const time = committer.date?.seconds ?? 0
+    return { id, kind, words, time, refs, ...(of && { of }), previous: previous ?? undefined }
+  }
+
+  /** All operations, the newest first. */
+  async *newestFirst(): AsyncGenerator<Operation> {
+    for (let id = (await this.objects.info(OPERATIONS))?.oid; id !== undefined; ) {
+      const found = await this.find(id)
+      if (!found) return
+      const { previous, ...operation } = found
+      yield operation
+      id = previous
+    }
+  }
+
+  /** So many operations, the newest first, after the first `from`. */
+  async list(from: number, count: number): Promise<Operation[]> {
+    const found: Operation[] = []
+    let at = 0
+    for await (const operation of this.newestFirst()) {
+      if (at++ < from) continue
+      if (found.length >= count) break
+      found.push(operation)
+    }
+    return found
+  }
+
+  /** What an undo would take back: the newest operation that is not taken back already. */
+  async nextToUndo(): Promise<Operation | undefined> {
+    const seen = new Set<Oid>()
+    for await (const operation of this.newestFirst()) {
+      if (operation.of) {
+        // The newest word on an operation counts: taken back, or done again.
+        if (seen.has(operation.of)) continue
+        seen.add(operation.of)
+        if (operation.kind === 'redo') return await this.find(operation.of)
+        continue
+      }
+      if (!seen.has(operation.id)) return operation
+    }
+    return undefined
+  }
+
+  /** What a redo would do again: the undo that was made last, where nothing else has been done since. */
+  async nextToRedo(): Promise<Operation | undefined> {
+    const again = new Set<Oid>()
+    for await (const operation of this.newestFirst()) {
+      if (!operation.of) return undefined
+      if (operation.kind === 'redo') again.add(operation.of)
+      else if (!again.delete(operation.of)) return operation
+    }
+    return undefined
+  }
+}
+
+const refsOf = (moves: readonly Move[]): Operation['refs'] =>
+  moves.filter(({ from, to }) => from !== to).map(({ ref, from, to }) => ({ ref, before: from, after: to }))
+
+const EMPTY: NewObject = { type: 'tree', bytes: new Uint8Array() }
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
