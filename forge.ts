@@ -37,7 +37,7 @@ Exit codes
   130, 143 interrupted`
 
 /** Where the page is, as it was built. FORGE_PAGE is for who works on the page. */
-const PAGE = process.env.FORGE_PAGE || join(import.meta.dir, 'forge/desk/web/built')
+const PAGE = process.env.FORGE_PAGE || join(import.meta.dir, '.tools/desk')
 /** How long another start may take to become a desk, and how often it is asked. */
 const [PATIENCE, PAUSE] = [10_000, 25]
 

@@ -1,14 +1,16 @@
 /** The page as it was built: the files that it is made of, each served as it is or compressed, and nothing else. */
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { extname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { Failure } from '../../core/failure.ts'
 import { visible } from '../../core/text.ts'
 
-/** Stands in index.html for what changes with every visit: the word without which a style of a script's is not taken. */
-export const NONCE_MARK = '__NONCE__'
+/** Stands in the page for what changes with every visit: the word without which a style of a script's is not taken. */
+export const NONCE_MARK = 'STYLE_NONCE'
+
+const PAGE = '/page.html'
 
 const TYPES: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
@@ -49,7 +51,8 @@ export class Pages {
 
   /** Reads the folder that the page was built into. */
   static async open(folder: string): Promise<Pages> {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => [])
+    const top = resolve(folder)
+    const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => [])
     const assets = new Map<string, Asset>()
     let html: string | undefined
     for (const entry of entries) {
@@ -57,8 +60,8 @@ export class Pages {
       if (!entry.isFile() || !type) continue
       const path = join(entry.parentPath, entry.name)
       const bytes = await readFile(path)
-      const name = path.slice(folder.length)
-      if (name === '/index.html') html = bytes.toString()
+      const name = path.slice(top.length)
+      if (name === PAGE) html = bytes.toString()
       else assets.set(name, assetOf(entry.name, type, bytes))
     }
     if (html === undefined)

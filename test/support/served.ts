@@ -18,7 +18,7 @@ export const SCRIPT_TEXT = `export const text = '${'desk '.repeat(500)}'\n`
 /** A page to be served, with one script. */
 export async function makePage(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'index.html'), `<!doctype html><meta name="nonce" content="__NONCE__">`)
+  await writeFile(join(folder, 'page.html'), `<!doctype html><meta name="style-nonce" content="STYLE_NONCE">`)
   await writeFile(join(folder, SCRIPT), SCRIPT_TEXT)
   return folder
 }
