@@ -115,7 +115,7 @@ desk-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-desk -nt bun.lock ]] || { $(call install-packages,--production) \
 	  && rm -f node_modules/.to-test && touch node_modules/.to-run node_modules/.to-desk; }
 	@cd -- '$(HERE)' && [[ -d .tools/desk && -z $$(find forge bun.lock -newer .tools/desk -print -quit) ]] \
-	  || { bun forge/desk/web/build.ts .tools/desk && touch .tools/desk; }
+	  || { bun forge/desk/build.ts .tools/desk >/dev/null && touch .tools/desk; }
 
 tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \

@@ -13,17 +13,15 @@ export const NONCE_MARK = 'STYLE_NONCE'
 const PAGE = '/page.html'
 
 const TYPES: Record<string, string> = {
-  '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
-  '.json': 'application/json',
   '.png': 'image/png',
   '.ico': 'image/x-icon',
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
   '.wasm': 'application/wasm',
 }
-const IS_TEXT = /^text\/|json|svg|wasm/
+const IS_TEXT = /^text\/|svg|wasm/
 /** A name with a hash of the content in it: what it stands for never changes. */
 const IS_HASHED = /-[0-9a-z]{8}\.\w+$/
 /** Shorter ones grow, or gain nothing. */
@@ -56,13 +54,11 @@ export class Pages {
     const assets = new Map<string, Asset>()
     let html: string | undefined
     for (const entry of entries) {
-      const type = TYPES[extname(entry.name)]
-      if (!entry.isFile() || !type) continue
       const path = join(entry.parentPath, entry.name)
-      const bytes = await readFile(path)
       const name = path.slice(top.length)
-      if (name === PAGE) html = bytes.toString()
-      else assets.set(name, assetOf(entry.name, type, bytes))
+      const type = TYPES[extname(name)]
+      if (entry.isFile() && name === PAGE) html = await readFile(path, 'utf8')
+      else if (entry.isFile() && type) assets.set(name, assetOf(name, type, await readFile(path)))
     }
     if (html === undefined)
       throw new Failure(`The desk's page is not in ${visible(folder)}: run \`make desk\` once in the folder of Forge.`)
