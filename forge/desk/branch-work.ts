@@ -190,7 +190,8 @@ export class BranchWork {
   }
 
   async #contentOf(path: Path, entry: NonNullable<Entry>): Promise<Content | undefined> {
-    const bytes = this.#drafts.files.get(path)?.bytes
+    const { files, clashes } = this.#drafts
+    const bytes = clashes.has(path) ? clashes.get(path)?.bytes : files.get(path)?.bytes
     if (bytes) return { ...entry, size: bytes.length, bytes }
     return await readContent(this.#room.objects, entry)
   }
@@ -201,7 +202,8 @@ export class BranchWork {
       await this.#collect()
       const { tip, files, clashes } = this.#drafts
       const changes = asChanges(files)
-      for (const [path, { mode, draft }] of clashes) changes.set(path, { mode, oid: draft })
+      for (const [path, { mode, draft, bytes }] of clashes)
+        changes.set(path, bytes ? { mode, bytes } : { mode, oid: draft })
       return new WorkInProgressVfs(this.#room.objects, tip, changes)
     })
   }
@@ -221,9 +223,12 @@ export class BranchWork {
       const mode = (this.#drafts.files.get(path) ?? before)?.mode ?? '100644'
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const files = new Map(this.#drafts.files)
-      if (before?.oid === oid && before.mode === mode) files.delete(path)
+      const clashes = new Map(this.#drafts.clashes)
+      const clash = clashes.get(path)
+      if (clash) clashes.set(path, { ...clash, draft: oid, bytes })
+      else if (before?.oid === oid && before.mode === mode) files.delete(path)
       else files.set(path, { mode, oid, bytes })
-      this.#drafts = { ...this.#drafts, files }
+      this.#drafts = { ...this.#drafts, files, clashes }
       const open = this.#open.get(path)
       if (open) open.shown = { mode, oid }
     }
@@ -533,15 +538,13 @@ export class BranchWork {
 
   async clashes(): Promise<Clash[]> {
     return await this.locked(async () => {
+      await this.#collect()
       const { objects } = this.#room
-      const textOf = async (path: Path, mode: string, oid: Oid | undefined): Promise<string> =>
-        (oid && (await textAt(objects, path, { mode, oid }))) || ''
-      const all = [...this.#drafts.clashes].map(async ([path, { mode, base, draft }]) => {
+      const all = [...this.#drafts.clashes].map(async ([path, { mode, base, draft, bytes }]) => {
         const now = await this.#entryBeside(path)
-        const [baseText, draftText, tipText] = await Promise.all(
-          [base, draft, now?.oid].map(oid => textOf(path, mode, oid)),
-        )
-        return { path, base: baseText ?? '', draft: draftText ?? '', tip: tipText ?? '' }
+        const texts = await Promise.all([base, draft, now?.oid].map(oid => oid && textAt(objects, path, { mode, oid })))
+        const [baseText = '', draftText = '', tipText = ''] = texts
+        return { path, base: baseText, draft: (bytes && decode(bytes)?.text) ?? draftText, tip: tipText }
       })
       return await Promise.all(all)
     })
@@ -564,7 +567,7 @@ export class BranchWork {
       if (!text.isWellFormed() || text.includes('\0'))
         throw new Failure('That is no text that can be written to a file.')
       const { mode } = clash
-      const old = (await readContent(objects, { mode, oid: clash.draft }))?.bytes
+      const old = clash.bytes ?? (await readContent(objects, { mode, oid: clash.draft }))?.bytes
       const bytes = encode(text, (old && decode(old)) ?? NEW_FORM)
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const before = this.tip === undefined ? undefined : await entryAt(objects, this.tip, path)
@@ -688,9 +691,8 @@ export class BranchWork {
     const isText = entry && content && !showWithoutText(path, entry, content) && !whyReadOnly(path, content.size)
     const decoded = isText && content.bytes ? decode(content.bytes) : undefined
     if (!isSame && open.document && decoded) {
+      // What was typed in the meantime is on top of it, and among the files that were typed in.
       const edit = open.document.become(decoded.text, decoded)
-      // What was typed in the meantime is on top of it.
-      this.#typed.add(path)
       if (edit) this.#room.say({ say: 'edited', branch: this.name, path, version: edit.version, edits: [edit.edit] })
     } else if (!isSame) {
       open.document = decoded && new Document(decoded.text, decoded)

@@ -12,12 +12,13 @@ import { run } from '../../core/git/run.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import { BranchWork, type Prepared, type Room, type Selection, showFile } from './branch-work.ts'
-import { BranchFacts, branchOf, HEADS, headRef, listBranches, verifyBranchName } from './branches.ts'
+import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyBranchName } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { moveRefsPatiently, type NewOperation, Operations } from './operations.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from './vfs.ts'
+import { type Part, Watch } from './watch.ts'
 
 export type WorkOptions = {
   /** The folder for this repository's files outside of it. */
@@ -36,7 +37,7 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   try {
     const checkouts = await Checkouts.open(repository, options.onNews)
     const work = new Work({ objects, operations: new Operations(objects), checkouts, say: options.onNews })
-    await work.takeUp()
+    await work.begin()
     return work
   } catch (error) {
     await objects[Symbol.asyncDispose]()
@@ -50,9 +51,18 @@ export class Work implements AsyncDisposable {
   readonly #branches = new Map<string, Promise<BranchWork>>()
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly #vanished = new Map<string, Oid>()
+  readonly #watch: Watch
+  /** Where branches and checkouts were when somebody last looked. */
+  #tips: ReadonlyMap<string, Oid> = new Map()
+  #heads: ReadonlyMap<RefName, string> = new Map()
 
   constructor(room: Room) {
     this.#room = room
+    this.#watch = new Watch(
+      room.objects.repository,
+      parts => this.#takeNoticeOf(parts),
+      error => this.#complain(error),
+    )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
   }
 
@@ -64,10 +74,68 @@ export class Work implements AsyncDisposable {
     return this.#objects.repository
   }
 
-  /** Opens the branches that have drafts from an earlier time. */
-  async takeUp(): Promise<void> {
-    const drafts = await listRefs(this.#repository, [DRAFTS])
-    await Promise.all(drafts.map(({ name }) => this.#work(branchOfDrafts(name))))
+  /** Opens the branches that have drafts from an earlier time, and looks from now on what others do. */
+  async begin(): Promise<void> {
+    await this.#watch.begin()
+    const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
+    this.#tips = tips ?? new Map()
+    this.#heads = await this.#checkedOut()
+    for (const name of drafts?.keys() ?? []) {
+      await this.#work(name).catch(error => this.#complain(error))
+    }
+  }
+
+  /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
+  async look(): Promise<void> {
+    await this.#watch.look()
+  }
+
+  async #takeNoticeOf(parts: ReadonlySet<Part>): Promise<void> {
+    const touched = new Set<string>()
+    if (parts.has('branches')) for (const name of await this.#branchesMoved()) touched.add(name)
+    if (parts.has('drafts')) for (const name of await this.#draftsMoved()) touched.add(name)
+    if (parts.has('checkouts'))
+      for (const name of await this.#checkoutsMoved()) this.#room.say({ say: 'branch', branch: name })
+    for (const name of touched) await (await this.#branches.get(name))?.refresh().catch(error => this.#complain(error))
+  }
+
+  /** The branches that are not where they were. Of those that nobody works on it is said at once. */
+  async #branchesMoved(): Promise<string[]> {
+    const before = this.#tips
+    this.#tips = await tipsBelow(this.#repository, HEADS)
+    const names = [...new Set([...before.keys(), ...this.#tips.keys()])]
+    const moved = names.filter(name => before.get(name) !== this.#tips.get(name))
+    for (const name of moved) {
+      const [was, is] = [before.get(name), this.#tips.get(name)]
+      if (is !== undefined) this.#vanished.delete(name)
+      else if (was !== undefined) this.#vanished.set(name, was)
+      if (!this.#branches.has(name)) this.#room.say({ say: 'branch', branch: name })
+    }
+    return moved
+  }
+
+  /** The branches with drafts that are not known here: another desk wrote them. */
+  async #draftsMoved(): Promise<string[]> {
+    const drafts = await tipsBelow(this.#repository, DRAFTS)
+    for (const name of drafts.keys())
+      if (!this.#branches.has(name)) await this.#work(name).catch(error => this.#complain(error))
+    return [...this.#branches.keys()]
+  }
+
+  async #checkoutsMoved(): Promise<string[]> {
+    const before = this.#heads
+    this.#heads = await this.#checkedOut()
+    const refs = [...new Set([...before.keys(), ...this.#heads.keys()])]
+    return refs.filter(ref => before.get(ref) !== this.#heads.get(ref)).map(branchOf)
+  }
+
+  async #checkedOut(): Promise<Map<RefName, string>> {
+    const checkouts = await this.#room.checkouts.list()
+    return new Map(checkouts.flatMap(({ head, folder }) => (head?.startsWith(HEADS) ? [[head, folder] as const] : [])))
+  }
+
+  #complain(error: unknown): void {
+    this.#room.say({ say: 'notice', words: error instanceof Error ? error.message : String(error), isBad: true })
   }
 
   // --- Branches --------------------------------------------------------------------------------------------------------
@@ -447,6 +515,7 @@ export class Work implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watch[Symbol.asyncDispose]()
     try {
       await this.flush()
     } finally {
