@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { isRefName, type Objects, openObjects } from '../../core/git/objects.ts'
 import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../core/git/refs.ts'
-import { asText, isOid, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
+import { asText, fields, isOid, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
@@ -16,7 +16,7 @@ import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyB
 import { Checkouts } from './checkouts.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
-import { moveRefsPatiently, type NewOperation, Operations } from './operations.ts'
+import { moveRefsPatiently, type NewOperation, Operations, type Recorded } from './operations.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from './vfs.ts'
 import { type Part, Watch } from './watch.ts'
 
@@ -270,10 +270,12 @@ export class Work implements AsyncDisposable {
     await this.#renameConfiguration(name, to)
   }
 
+  /** Takes along what the configuration says of a branch; where that is nothing, the file is not written. */
   async #renameConfiguration(name: string, to: string): Promise<void> {
+    const listed = await run(this.#repository, ['config', '--local', '-z', '--name-only', '--list'])
+    if (!fields(listed.stdout).some(key => key.startsWith(`branch.${name}.`))) return
     const [before = '', after = ''] = [name, to].map(it => `branch.${asText(it)}`)
-    // A branch that follows none has nothing there.
-    await run(this.#repository, ['config', '--local', '--rename-section', before, after], { ok: 'any' })
+    await run(this.#repository, ['config', '--local', '--rename-section', before, after])
   }
 
   async #verifyNotCheckedOut(name: string): Promise<void> {
@@ -390,7 +392,7 @@ export class Work implements AsyncDisposable {
     return await this.#reverse(undone)
   }
 
-  async #reverse(operation: Operation): Promise<{ words: string; refs: RefName[] }> {
+  async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
     const { operations } = this.#room
     // To undo an undo is to do it again, and that is taken back as the operation itself.
     const original = operation.of === undefined ? operation : await operations.find(operation.of)
@@ -424,7 +426,7 @@ export class Work implements AsyncDisposable {
   }
 
   async #moveBack(
-    operation: Operation,
+    operation: Recorded,
     original: Operation,
     how: { kind: string; words: string; of: Oid },
   ): Promise<void> {
@@ -434,20 +436,25 @@ export class Work implements AsyncDisposable {
       if (ref.startsWith(HEADS) && !before && original.kind !== 'save' && original.kind !== 'new file')
         await this.#verifyNotCheckedOut(branchOf(ref))
     const works = await Promise.all(names.map(name => this.#work(name)))
+    const { renamed } = operation
+    const back = renamed && { from: renamed.to, to: renamed.from }
     await lockedAll(works, async () => {
       const prepared = new Map<BranchWork, Prepared>()
       for (const work of works) {
         const head = refs.find(({ ref }) => ref === headRef(work.name))
         const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
         const tip = head ? head.before : work.tip
+        const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
+        const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
         const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-        prepared.set(work, await work.prepare({ tip, isUnsaved, letGo: drafts?.before }))
+        prepared.set(work, await work.prepare({ tip, isUnsaved, drafts: change, renamed: back }))
       }
       const others = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
       const moves = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
       const all = [...prepared.values()]
       await this.#record({
         ...how,
+        renamed: back,
         moves: [...moves, ...all.flatMap(it => it.moves)],
         made: all.flatMap(it => it.made),
       })
