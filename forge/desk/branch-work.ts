@@ -2,11 +2,11 @@
  * The work on one branch: its tip, its drafts, and the files of it that are open. Everything that reads or moves its
  * refs goes through one queue; typing does not wait for that.
  */
-import { isFull } from '../../core/disk.ts'
 import { Failure } from '../../core/failure.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { GitError } from '../../core/git/run.ts'
 import { type Change, entryAt, makeTree } from '../../core/git/trees.ts'
 import { many, visiblePath } from '../../core/text.ts'
 import { headRef } from './branches.ts'
@@ -28,7 +28,7 @@ import {
 } from './drafts.ts'
 import type { Clash, Edit, File, News } from './messages.ts'
 import { moveRefsPatiently, type Operations, type Renamed } from './operations.ts'
-import { makeCommit, messageFor, readSignature, type Signature, type Step } from './save.ts'
+import { makeCommit, messageFor, readSignature, type Signature, type Step, whyNotWritten } from './save.ts'
 import { type Content, decode, encode, NEW_FORM, SHOWN, showWithoutText, whyReadOnly } from './text.ts'
 import { WorkInProgressVfs } from './vfs.ts'
 
@@ -297,8 +297,7 @@ export class BranchWork {
   async #tellOnce(error: unknown): Promise<void> {
     if (this.#isTold) return
     this.#isTold = true
-    const isDiskFull = await isFull(this.#room.objects.repository.commonDir).catch(() => false)
-    const why = isDiskFull ? 'the disk is full' : ((error as Error).message ?? String(error))
+    const why = await whyNotWritten(this.#room.objects.repository, error)
     const kept = 'It is kept as long as the desk runs, and written as soon as it can be'
     this.#notice(`What is typed in ${visiblePath(this.name)} can't be written: ${why}. ${kept}.`, true)
   }
@@ -426,12 +425,19 @@ export class BranchWork {
       try {
         return await task()
       } catch (error) {
-        if (!(error instanceof RefMoved) || tries >= TRIES) throw error
+        if (!(error instanceof RefMoved) || tries >= TRIES) throw await this.#inWords(error)
       }
       await this.#collect()
       await this.#refresh()
       this.#verifyThere()
     }
+  }
+
+  /** A refusal of git's or of the disk's, as a sentence for the person who wanted something done. */
+  async #inWords(error: unknown): Promise<unknown> {
+    if (!(error instanceof GitError)) return error
+    const why = await whyNotWritten(this.#room.objects.repository, error)
+    return new Failure(`Nothing was done in ${visiblePath(this.name)}: ${why}. What was typed is kept.`)
   }
 
   #verifyThere(): void {

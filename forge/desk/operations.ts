@@ -3,6 +3,8 @@
  * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
  * more, so that no garbage collection takes them.
  */
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
@@ -45,23 +47,39 @@ export type NewOperation = {
 }
 
 /** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
-const TRIES = 20
+const TRIES = 6
 const PAUSE = 50
 
 /**
- * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. Throws what that
- * throws.
+ * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on one of the
+ * desk's own refs that stays all the time was left behind by a git that was killed: it is taken away. One on a branch
+ * may be that of another program, and is the user's to judge. Throws what moveRefs throws.
  */
 export async function moveRefsPatiently(objects: Objects, moves: readonly Move[], message: string): Promise<void> {
+  let seen: string | undefined
   for (let tries = 1; ; tries++) {
     try {
       return await moveRefs(objects.repository, moves, { message })
     } catch (error) {
-      const isHeld = error instanceof GitError && /\.lock': File exists/.test(error.stderr)
-      if (!isHeld || tries >= TRIES) throw error
+      const lock = error instanceof GitError ? LOCKED.exec(error.stderr)?.[1] : undefined
+      if (lock === undefined) throw error
+      const now = await identityOf(lock)
+      const isOurs = lock.startsWith(join(objects.repository.commonDir, 'refs/forge/'))
+      if (tries >= TRIES && !isOurs) throw error
+      if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
+      if (tries > 2 * TRIES) throw error
+      // Another lock, another owner: the patience begins anew only for the one that stays.
+      if (tries === TRIES) seen = now
     }
     await sleep(PAUSE)
   }
+}
+
+const LOCKED = /Unable to create '(.*\.lock)': File exists/s
+
+async function identityOf(path: string): Promise<string | undefined> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined)
+  return found && `${found.ino} ${found.mtimeNs}`
 }
 
 /** The operations of one repository. */
