@@ -2,11 +2,11 @@
  * The work on one branch: its tip, its drafts, and the files of it that are open. Everything that reads or moves its
  * refs goes through one queue; typing does not wait for that.
  */
-import { isFull } from '../../core/disk.ts'
 import { Failure } from '../../core/failure.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { GitError } from '../../core/git/run.ts'
 import { type Change, entryAt, makeTree } from '../../core/git/trees.ts'
 import { many, visiblePath } from '../../core/text.ts'
 import { headRef } from './branches.ts'
@@ -27,8 +27,8 @@ import {
   written,
 } from './drafts.ts'
 import type { Clash, Edit, File, News } from './messages.ts'
-import { moveRefsPatiently, type Operations } from './operations.ts'
-import { makeCommit, messageFor, readSignature, type Signature, type Step } from './save.ts'
+import { moveRefsPatiently, type Operations, type Renamed } from './operations.ts'
+import { makeCommit, messageFor, readSignature, type Signature, type Step, whyNotWritten } from './save.ts'
 import { type Content, decode, encode, NEW_FORM, SHOWN, showWithoutText, whyReadOnly } from './text.ts'
 import { WorkInProgressVfs } from './vfs.ts'
 
@@ -190,7 +190,8 @@ export class BranchWork {
   }
 
   async #contentOf(path: Path, entry: NonNullable<Entry>): Promise<Content | undefined> {
-    const bytes = this.#drafts.files.get(path)?.bytes
+    const { files, clashes } = this.#drafts
+    const bytes = clashes.has(path) ? clashes.get(path)?.bytes : files.get(path)?.bytes
     if (bytes) return { ...entry, size: bytes.length, bytes }
     return await readContent(this.#room.objects, entry)
   }
@@ -201,7 +202,8 @@ export class BranchWork {
       await this.#collect()
       const { tip, files, clashes } = this.#drafts
       const changes = asChanges(files)
-      for (const [path, { mode, draft }] of clashes) changes.set(path, { mode, oid: draft })
+      for (const [path, { mode, draft, bytes }] of clashes)
+        changes.set(path, bytes ? { mode, bytes } : { mode, oid: draft })
       return new WorkInProgressVfs(this.#room.objects, tip, changes)
     })
   }
@@ -221,9 +223,12 @@ export class BranchWork {
       const mode = (this.#drafts.files.get(path) ?? before)?.mode ?? '100644'
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const files = new Map(this.#drafts.files)
-      if (before?.oid === oid && before.mode === mode) files.delete(path)
+      const clashes = new Map(this.#drafts.clashes)
+      const clash = clashes.get(path)
+      if (clash) clashes.set(path, { ...clash, draft: oid, bytes })
+      else if (before?.oid === oid && before.mode === mode) files.delete(path)
       else files.set(path, { mode, oid, bytes })
-      this.#drafts = { ...this.#drafts, files }
+      this.#drafts = { ...this.#drafts, files, clashes }
       const open = this.#open.get(path)
       if (open) open.shown = { mode, oid }
     }
@@ -292,8 +297,7 @@ export class BranchWork {
   async #tellOnce(error: unknown): Promise<void> {
     if (this.#isTold) return
     this.#isTold = true
-    const isDiskFull = await isFull(this.#room.objects.repository.commonDir).catch(() => false)
-    const why = isDiskFull ? 'the disk is full' : ((error as Error).message ?? String(error))
+    const why = await whyNotWritten(this.#room.objects.repository, error)
     const kept = 'It is kept as long as the desk runs, and written as soon as it can be'
     this.#notice(`What is typed in ${visiblePath(this.name)} can't be written: ${why}. ${kept}.`, true)
   }
@@ -354,8 +358,7 @@ export class BranchWork {
       if (`${to}/`.startsWith(`${from}/`)) throw new Failure(`${visiblePath(from)} can't be moved into itself.`)
       await this.#vfs().verifyFree(to)
       this.#verifyNoClash(this.#below(from))
-      const moved = (path: Path): Path => (isIn(path, from) ? to + path.slice(from.length) : path)
-      const files = new Map([...this.#drafts.files].map(([path, file]) => [moved(path), file]))
+      const renamed = { from, to }
       const saved = this.tip === undefined ? undefined : await entryAt(this.#room.objects, this.tip, from)
       const changes = new Map<Path, Change>(
         saved
@@ -367,10 +370,8 @@ export class BranchWork {
       )
       const message = `rename: ${visiblePath(from)} → ${visiblePath(to)}`
       const words = `rename ${visiblePath(from)} to ${visiblePath(to)} in ${visiblePath(this.name)}`
-      const after = { ...this.#drafts, files }
-      const commit = await this.#commitAlways({ kind: 'rename', words, message, changes, after }, signature)
-      this.#reopen(from, moved)
-      return commit
+      const after = { ...this.#drafts, files: this.#renamed(renamed) }
+      return await this.#commitAlways({ kind: 'rename', words, message, changes, after, renamed }, signature)
     })
   }
 
@@ -424,12 +425,19 @@ export class BranchWork {
       try {
         return await task()
       } catch (error) {
-        if (!(error instanceof RefMoved) || tries >= TRIES) throw error
+        if (!(error instanceof RefMoved) || tries >= TRIES) throw await this.#inWords(error)
       }
       await this.#collect()
       await this.#refresh()
       this.#verifyThere()
     }
+  }
+
+  /** A refusal of git's or of the disk's, as a sentence for the person who wanted something done. */
+  async #inWords(error: unknown): Promise<unknown> {
+    if (!(error instanceof GitError)) return error
+    const why = await whyNotWritten(this.#room.objects.repository, error)
+    return new Failure(`Nothing was done in ${visiblePath(this.name)}: ${why}. What was typed is kept.`)
   }
 
   #verifyThere(): void {
@@ -488,7 +496,7 @@ export class BranchWork {
    * transaction. Gives undefined where the commit would change nothing.
    */
   async #commit(
-    { kind, words, message, changes, after }: NewCommit,
+    { kind, words, message, changes, after, renamed }: NewCommit,
     signature: Promise<Signature>,
   ): Promise<Oid | undefined> {
     const { objects, operations, checkouts, say } = this.#room
@@ -496,6 +504,7 @@ export class BranchWork {
     const tree = await makeTree(objects, tip, changes)
     const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
     if (tree.oid === before) {
+      if (renamed) this.#reopen(renamed)
       await this.#become(after)
       this.#writeIfNeeded()
       return undefined
@@ -504,26 +513,29 @@ export class BranchWork {
     const commit = await makeCommit(objects.repository, await signature, { tree, parents, message })
     const drafts = { ...after, tip: commit.oid }
     const made = await makeDrafts(objects, drafts, { base: tip, changes })
+    const objectsMade = [...commit.made, ...(made?.made ?? [])]
     const moves = [{ ref: headRef(this.name), from: tip, to: commit.oid }, this.#draftsMove(made)]
-    await operations.record({ kind, words, moves: moves.filter(isMove), made: [...commit.made, ...(made?.made ?? [])] })
+    await operations.record({ kind, words, moves: moves.filter(isMove), made: objectsMade, renamed })
     checkouts.follow(this.name, tip, commit.oid)
-    await this.#wroteAndBecome(made?.oid, drafts)
+    await this.#wroteAndBecome(made?.oid, drafts, renamed)
     say({ say: 'saved', branch: this.name, commit: commit.oid })
     return commit.oid
   }
 
-  async #wroteAndBecome(commit: Oid | undefined, drafts: Drafts): Promise<void> {
+  async #wroteAndBecome(commit: Oid | undefined, drafts: Drafts, renamed?: Renamed): Promise<void> {
     this.#written = { commit, drafts: written(drafts) }
+    if (renamed) this.#reopen(renamed)
     await this.#become(this.#written.drafts)
   }
 
   /** Files that were open under another name stay open until what was typed in them is among the drafts. */
-  #reopen(from: Path, moved: (path: Path) => Path): void {
+  #reopen(renamed: Renamed): void {
     for (const [path, open] of [...this.#open]) {
-      if (!isIn(path, from)) continue
+      const other = pathAfter(renamed, path)
+      if (other === path) continue
       this.#open.delete(path)
-      this.#open.set(moved(path), { ...open, windows: 0 })
-      if (this.#typed.delete(path)) this.#typed.add(moved(path))
+      this.#open.set(other, { ...open, windows: 0 })
+      if (this.#typed.delete(path)) this.#typed.add(other)
       this.#room.say({ say: 'replaced', branch: this.name, path, file: { kind: 'nothing' } })
     }
     if (this.#typed.size > 0) this.#writeSoon(WRITE_AFTER)
@@ -533,15 +545,13 @@ export class BranchWork {
 
   async clashes(): Promise<Clash[]> {
     return await this.locked(async () => {
+      await this.#collect()
       const { objects } = this.#room
-      const textOf = async (path: Path, mode: string, oid: Oid | undefined): Promise<string> =>
-        (oid && (await textAt(objects, path, { mode, oid }))) || ''
-      const all = [...this.#drafts.clashes].map(async ([path, { mode, base, draft }]) => {
+      const all = [...this.#drafts.clashes].map(async ([path, { mode, base, draft, bytes }]) => {
         const now = await this.#entryBeside(path)
-        const [baseText, draftText, tipText] = await Promise.all(
-          [base, draft, now?.oid].map(oid => textOf(path, mode, oid)),
-        )
-        return { path, base: baseText ?? '', draft: draftText ?? '', tip: tipText ?? '' }
+        const texts = await Promise.all([base, draft, now?.oid].map(oid => oid && textAt(objects, path, { mode, oid })))
+        const [baseText = '', draftText = '', tipText = ''] = texts
+        return { path, base: baseText, draft: (bytes && decode(bytes)?.text) ?? draftText, tip: tipText }
       })
       return await Promise.all(all)
     })
@@ -564,7 +574,7 @@ export class BranchWork {
       if (!text.isWellFormed() || text.includes('\0'))
         throw new Failure('That is no text that can be written to a file.')
       const { mode } = clash
-      const old = (await readContent(objects, { mode, oid: clash.draft }))?.bytes
+      const old = clash.bytes ?? (await readContent(objects, { mode, oid: clash.draft }))?.bytes
       const bytes = encode(text, (old && decode(old)) ?? NEW_FORM)
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const before = this.tip === undefined ? undefined : await entryAt(objects, this.tip, path)
@@ -581,24 +591,45 @@ export class BranchWork {
   // --- Undo ------------------------------------------------------------------------------------------------------------
 
   /** What comes of the drafts where an operation takes the branch to another commit. To be called while it is locked. */
-  async prepare({ tip, isUnsaved, letGo }: Target): Promise<Prepared> {
+  async prepare(target: Target): Promise<Prepared> {
     const { objects } = this.#room
     await this.#collect()
-    const drafts = isUnsaved ? await this.#unsaved(tip) : await this.#draftsOn(tip)
-    const files = new Map(drafts.files)
-    const old = letGo === undefined ? undefined : await readDrafts(objects, letGo)
-    if (old && old.tip === tip && !isUnsaved)
-      for (const [path, file] of old.files) if (!files.has(path)) files.set(path, file)
-    const next = { ...drafts, files }
-    const made = await makeDrafts(objects, next)
-    return { drafts: next, commit: made?.oid, moves: [this.#draftsMove(made)].filter(isMove), made: made?.made ?? [] }
+    const drafts = await this.#draftsFor(target)
+    const made = await makeDrafts(objects, drafts)
+    const moves = [this.#draftsMove(made)].filter(isMove)
+    return { drafts, commit: made?.oid, moves, made: made?.made ?? [], renamed: target.renamed }
+  }
+
+  async #draftsFor({ tip, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {
+    if (isUnsaved) return await this.#unsaved(tip)
+    if (renamed) return { ...this.#drafts, tip, files: this.#renamed(renamed) }
+    const there = await this.#draftsOn(tip)
+    return drafts ? await this.#changed(there, drafts) : there
+  }
+
+  #renamed(renamed: Renamed): Map<Path, DraftFile> {
+    return new Map([...this.#drafts.files].map(([path, file]) => [pathAfter(renamed, path), file]))
+  }
+
+  /** Drafts that were let go come back, and the reverse; what has been typed since stays. */
+  async #changed(now: Drafts, { from, to }: NonNullable<Target['drafts']>): Promise<Drafts> {
+    const [start, end] = await Promise.all([from, to].map(commit => this.#draftsIn(commit, now.tip)))
+    return start && end ? await mergeDrafts(this.#room.objects, start, now, end) : now
+  }
+
+  /** The drafts of another time, as they are on a commit. */
+  async #draftsIn(commit: Oid | undefined, tip: Oid | undefined): Promise<Drafts | undefined> {
+    const { objects } = this.#room
+    const drafts = commit === undefined ? noDrafts(tip) : await readDrafts(objects, commit)
+    if (!drafts || drafts.tip === tip) return drafts
+    return await mergeDrafts(objects, noDrafts(drafts.tip), drafts, noDrafts(tip))
   }
 
   /** Takes what was prepared, after the refs have moved. */
-  async take({ drafts, commit }: Prepared): Promise<void> {
-    this.#room.checkouts.follow(this.name, this.tip, drafts.tip)
+  async take({ drafts, commit, renamed }: Prepared): Promise<void> {
+    if (this.tip !== drafts.tip) this.#room.checkouts.follow(this.name, this.tip, drafts.tip)
     this.#isGone = false
-    await this.#wroteAndBecome(commit, drafts)
+    await this.#wroteAndBecome(commit, drafts, renamed)
   }
 
   async #draftsOn(tip: Oid | undefined): Promise<Drafts> {
@@ -688,9 +719,8 @@ export class BranchWork {
     const isText = entry && content && !showWithoutText(path, entry, content) && !whyReadOnly(path, content.size)
     const decoded = isText && content.bytes ? decode(content.bytes) : undefined
     if (!isSame && open.document && decoded) {
+      // What was typed in the meantime is on top of it, and among the files that were typed in.
       const edit = open.document.become(decoded.text, decoded)
-      // What was typed in the meantime is on top of it.
-      this.#typed.add(path)
       if (edit) this.#room.say({ say: 'edited', branch: this.name, path, version: edit.version, edits: [edit.edit] })
     } else if (!isSame) {
       open.document = decoded && new Document(decoded.text, decoded)
@@ -704,10 +734,18 @@ export type Target = {
   tip: Oid | undefined
   /** What is not in the commit any more becomes drafts. */
   isUnsaved: boolean
-  /** Drafts that were let go, and come back. */
-  letGo: Oid | undefined
+  /** The commits of the drafts that it was about: what they were after it, and before. */
+  drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
+  /** A file or folder that gets another name by it. */
+  renamed: Renamed | undefined
 }
-export type Prepared = { drafts: Drafts; commit: Oid | undefined; moves: Move[]; made: NewObject[] }
+export type Prepared = {
+  drafts: Drafts
+  commit: Oid | undefined
+  moves: Move[]
+  made: NewObject[]
+  renamed: Renamed | undefined
+}
 
 type NewCommit = {
   kind: string
@@ -716,11 +754,14 @@ type NewCommit = {
   changes: ReadonlyMap<Path, Change>
   /** What is left of the drafts. */
   after: Drafts
+  renamed?: Renamed
 }
 
 const isMove = ({ from, to }: Move): boolean => from !== to
 /** Whether a path is another one or below it. */
 const isIn = (path: Path, folder: Path): boolean => path === folder || path.startsWith(`${folder}/`)
+
+const pathAfter = ({ from, to }: Renamed, path: Path): Path => (isIn(path, from) ? to + path.slice(from.length) : path)
 
 function pick(files: Drafts['files'], paths: readonly Path[]): Map<Path, DraftFile> {
   return new Map(paths.map(path => [path, files.get(path)]))

@@ -33,6 +33,18 @@ export async function listBranches(repository: Repository): Promise<Listed[]> {
   })
 }
 
+/** Where the refs below a prefix are, by what follows it in their names. */
+export async function tipsBelow(repository: Repository, prefix: string): Promise<Map<string, Oid>> {
+  const { stdout } = await run(repository, ['for-each-ref', '--format=%(objectname) %(refname)', prefix])
+  const lines = stdout.toString('latin1').split('\n').filter(Boolean)
+  return new Map(
+    lines.map(line => {
+      const [oid = '', ref = ''] = line.split(/ (.*)/s)
+      return [ref.slice(prefix.length), oid]
+    }),
+  )
+}
+
 /** Throws a {@link Failure} where git takes no branch of this name, beside those that are there. */
 export function verifyBranchName(name: string, others: readonly string[]): void {
   const words = visiblePath(name)

@@ -61,7 +61,9 @@ export class Document {
     }
     if (text.length > EDITABLE && text.length > this.#text.length)
       throw new Failure('The text would have more than 2 MB: such files are shown and not edited.')
-    for (const change of changes) this.#apply(change)
+    this.#text = text
+    this.#version += changes.length
+    for (const change of changes) this.#since = this.#since.compose(change)
     return { accepted: true, edits: edits.map(({ client }, at) => ({ client, changes: changes[at]?.toJSON() })) }
   }
 
@@ -82,14 +84,12 @@ export class Document {
     if (whole.empty) return undefined
     const change = whole.map(this.#since)
     const { version } = this
-    this.#apply(change)
-    return { version, edit: { client: SERVER, changes: change.toJSON() } }
-  }
-
-  #apply(change: ChangeSet): void {
     this.#text = change.apply(this.#text)
-    this.#since = this.#since.compose(change)
     this.#version++
+    // The other text is the marked one now, and what was typed comes after it.
+    this.#marked = whole.apply(this.#marked)
+    this.#since = this.#since.map(whole, true)
+    return { version, edit: { client: SERVER, changes: change.toJSON() } }
   }
 }
 

@@ -16,7 +16,7 @@ export const draftsRef = (branch: string): RefName => `${DRAFTS}${branch}`
 /** A file as a draft has it, undefined where it is deleted. The bytes are here for as long as they may not be written. */
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
 /** Two ends of one file that could not be brought together: a draft, what it was made from, and the file as it is now. */
-export type Clashing = { mode: string; base: Oid | undefined; draft: Oid }
+export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer }
 
 export type Drafts = {
   /** The commit that they were made on; undefined before a branch's first one. */
@@ -80,8 +80,8 @@ export async function makeDrafts(
  */
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
   const changes = new Map<Path, Change>()
-  for (const [path, { mode, base, draft }] of clashes) {
-    changes.set(`draft/${path}`, { mode, oid: draft })
+  for (const [path, { mode, base, draft, bytes }] of clashes) {
+    changes.set(`draft/${path}`, bytes ? { mode, bytes } : { mode, oid: draft })
     if (base) changes.set(`base/${path}`, { mode, oid: base })
   }
   const tree = await makeTree(objects, undefined, changes)
@@ -192,6 +192,7 @@ async function stillClashing(
 export const written = (drafts: Drafts): Drafts => ({
   ...drafts,
   files: new Map([...drafts.files].map(([path, file]) => [path, file && { mode: file.mode, oid: file.oid }])),
+  clashes: new Map([...drafts.clashes].map(([path, { mode, base, draft }]) => [path, { mode, base, draft }])),
 })
 
 /** The branch whose drafts a ref has. */

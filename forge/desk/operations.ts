@@ -3,12 +3,14 @@
  * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
  * more, so that no garbage collection takes them.
  */
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import { type Move, moveRefs, RefMoved } from '../../core/git/refs.ts'
-import { isOid, type Oid } from '../../core/git/repository.ts'
+import { isOid, type Oid, type Path } from '../../core/git/repository.ts'
 import { GitError } from '../../core/git/run.ts'
 import { DESK } from './drafts.ts'
 import type { Operation } from './messages.ts'
@@ -21,8 +23,13 @@ const Body = v.object({
   words: v.string(),
   previous: v.nullable(v.string()),
   of: v.optional(v.string()),
+  renamed: v.optional(v.object({ from: v.string(), to: v.string() })),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
 })
+
+export type Renamed = { from: Path; to: Path }
+/** An operation as it is written down: more than a page is told of it. */
+export type Recorded = Operation & { previous: Oid | undefined; renamed: Renamed | undefined }
 
 export type NewOperation = {
   kind: string
@@ -33,28 +40,46 @@ export type NewOperation = {
   moves: readonly Move[]
   /** What is written down of them, where a part has been moved before: by default, all that differs. */
   refs?: Operation['refs']
+  /** A file or folder that it renames, in the branch that it moves. */
+  renamed?: Renamed | undefined
   /** What has to be written before the refs can move. */
   made?: readonly NewObject[]
 }
 
 /** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
-const TRIES = 20
+const TRIES = 6
 const PAUSE = 50
 
 /**
- * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. Throws what that
- * throws.
+ * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on one of the
+ * desk's own refs that stays all the time was left behind by a git that was killed: it is taken away. One on a branch
+ * may be that of another program, and is the user's to judge. Throws what moveRefs throws.
  */
 export async function moveRefsPatiently(objects: Objects, moves: readonly Move[], message: string): Promise<void> {
+  let seen: string | undefined
   for (let tries = 1; ; tries++) {
     try {
       return await moveRefs(objects.repository, moves, { message })
     } catch (error) {
-      const isHeld = error instanceof GitError && /\.lock': File exists/.test(error.stderr)
-      if (!isHeld || tries >= TRIES) throw error
+      const lock = error instanceof GitError ? LOCKED.exec(error.stderr)?.[1] : undefined
+      if (lock === undefined) throw error
+      const now = await identityOf(lock)
+      const isOurs = lock.startsWith(join(objects.repository.commonDir, 'refs/forge/'))
+      if (tries >= TRIES && !isOurs) throw error
+      if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
+      if (tries > 2 * TRIES) throw error
+      // Another lock, another owner: the patience begins anew only for the one that stays.
+      if (tries === TRIES) seen = now
     }
     await sleep(PAUSE)
   }
+}
+
+const LOCKED = /Unable to create '(.*\.lock)': File exists/s
+
+async function identityOf(path: string): Promise<string | undefined> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined)
+  return found && `${found.ino} ${found.mtimeNs}`
 }
 
 /** The operations of one repository. */
@@ -93,9 +118,12 @@ export class Operations {
     }
   }
 
-  #commitFor({ kind, words, of, moves, refs = refsOf(moves) }: NewOperation, previous: Oid | undefined): NewObject {
+  #commitFor(
+    { kind, words, of, moves, renamed, refs = refsOf(moves) }: NewOperation,
+    previous: Oid | undefined,
+  ): NewObject {
     const { format } = this.objects.repository
-    const body = { kind, words, previous: previous ?? null, of, refs }
+    const body = { kind, words, previous: previous ?? null, of, renamed, refs }
     const lost = refs.flatMap(({ before }) => (before === undefined ? [] : [before]))
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
     const who = lineOf(DESK)
@@ -105,28 +133,27 @@ export class Operations {
   }
 
   /** An operation by its id; undefined where that is none. */
-  async find(id: Oid): Promise<(Operation & { previous: Oid | undefined }) | undefined> {
+  async find(id: Oid): Promise<Recorded | undefined> {
     const object = await this.objects.read(id)
     if (object?.type !== 'commit' || !object.bytes) return undefined
     const { message, committer } = parseCommit(object.bytes)
     const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
     const body = v.safeParse(Body, parseJson(json))
     if (!body.success) return undefined
-    const { kind, words, of, previous, refs } = body.output
+    const { kind, words, of, previous, renamed, refs } = body.output
     const ids = [of, previous ?? undefined, ...refs.flatMap(({ before, after }) => [before, after])]
     if (!ids.every(it => it === undefined || isOid(this.objects.repository.format, it))) return undefined
     const time = committer.date?.seconds ?? 0
-    return { id, kind, words, time, refs, ...(of && { of }), previous: previous ?? undefined }
+    return { id, kind, words, time, refs, ...(of && { of }), previous: previous ?? undefined, renamed }
   }
 
   /** All operations, the newest first. */
-  async *newestFirst(): AsyncGenerator<Operation> {
+  async *newestFirst(): AsyncGenerator<Recorded> {
     for (let id = (await this.objects.info(OPERATIONS))?.oid; id !== undefined; ) {
       const found = await this.find(id)
       if (!found) return
-      const { previous, ...operation } = found
-      yield operation
-      id = previous
+      yield found
+      id = found.previous
     }
   }
 
@@ -137,13 +164,14 @@ export class Operations {
     for await (const operation of this.newestFirst()) {
       if (at++ < from) continue
       if (found.length >= count) break
-      found.push(operation)
+      const { previous, renamed, ...told } = operation
+      found.push(told)
     }
     return found
   }
 
   /** What an undo would take back: the newest operation that is not taken back already. */
-  async nextToUndo(): Promise<Operation | undefined> {
+  async nextToUndo(): Promise<Recorded | undefined> {
     const seen = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
       if (operation.of) {
@@ -159,7 +187,7 @@ export class Operations {
   }
 
   /** What a redo would do again: the undo that was made last, where nothing else has been done since. */
-  async nextToRedo(): Promise<Operation | undefined> {
+  async nextToRedo(): Promise<Recorded | undefined> {
     const again = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
       if (!operation.of) return undefined

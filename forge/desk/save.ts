@@ -1,10 +1,11 @@
 /** A save: what its commit is called, and how it is made, with the user's name and signature. */
+import { isFull } from '../../core/disk.ts'
 import { Failure } from '../../core/failure.ts'
 import { bytesOf, commit, readIdentity, wantsSigning } from '../../core/git/commits.ts'
 import { type NewObject, oidOf, writeObjects } from '../../core/git/objects.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import type { NewTree } from '../../core/git/trees.ts'
-import { visiblePath } from '../../core/text.ts'
+import { visible, visiblePath } from '../../core/text.ts'
 
 /** What a save does to one file. */
 export type Step = { path: Path; does: 'edit' | 'add' | 'delete' }
@@ -52,4 +53,11 @@ export async function makeCommit(
   const bytes = bytesOf({ tree: tree.oid, parents, message: words }, author, committer)
   const object: NewObject = { type: 'commit', bytes }
   return { oid: oidOf(repository.format, object), made: [...tree.made, object] }
+}
+
+/** Why the repository could not be written, as a sentence's part; other errors are none of the disk's. */
+export async function whyNotWritten(repository: Repository, error: unknown): Promise<string> {
+  if (error instanceof Failure) return error.message.replace(/\.$/, '')
+  if (await isFull(repository.objects).catch(() => false)) return 'the disk is full'
+  return visible(error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
 }

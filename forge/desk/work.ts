@@ -7,17 +7,18 @@ import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { isRefName, type Objects, openObjects } from '../../core/git/objects.ts'
 import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../core/git/refs.ts'
-import { asText, isOid, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
+import { asText, fields, isOid, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import { BranchWork, type Prepared, type Room, type Selection, showFile } from './branch-work.ts'
-import { BranchFacts, branchOf, HEADS, headRef, listBranches, verifyBranchName } from './branches.ts'
+import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyBranchName } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
-import { moveRefsPatiently, type NewOperation, Operations } from './operations.ts'
+import { moveRefsPatiently, type NewOperation, Operations, type Recorded } from './operations.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from './vfs.ts'
+import { type Part, Watch } from './watch.ts'
 
 export type WorkOptions = {
   /** The folder for this repository's files outside of it. */
@@ -36,7 +37,7 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   try {
     const checkouts = await Checkouts.open(repository, options.onNews)
     const work = new Work({ objects, operations: new Operations(objects), checkouts, say: options.onNews })
-    await work.takeUp()
+    await work.begin()
     return work
   } catch (error) {
     await objects[Symbol.asyncDispose]()
@@ -50,9 +51,18 @@ export class Work implements AsyncDisposable {
   readonly #branches = new Map<string, Promise<BranchWork>>()
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly #vanished = new Map<string, Oid>()
+  readonly #watch: Watch
+  /** Where branches and checkouts were when somebody last looked. */
+  #tips: ReadonlyMap<string, Oid> = new Map()
+  #heads: ReadonlyMap<RefName, string> = new Map()
 
   constructor(room: Room) {
     this.#room = room
+    this.#watch = new Watch(
+      room.objects.repository,
+      parts => this.#takeNoticeOf(parts),
+      error => this.#complain(error),
+    )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
   }
 
@@ -64,10 +74,68 @@ export class Work implements AsyncDisposable {
     return this.#objects.repository
   }
 
-  /** Opens the branches that have drafts from an earlier time. */
-  async takeUp(): Promise<void> {
-    const drafts = await listRefs(this.#repository, [DRAFTS])
-    await Promise.all(drafts.map(({ name }) => this.#work(branchOfDrafts(name))))
+  /** Opens the branches that have drafts from an earlier time, and looks from now on what others do. */
+  async begin(): Promise<void> {
+    await this.#watch.begin()
+    const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
+    this.#tips = tips ?? new Map()
+    this.#heads = await this.#checkedOut()
+    for (const name of drafts?.keys() ?? []) {
+      await this.#work(name).catch(error => this.#complain(error))
+    }
+  }
+
+  /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
+  async look(): Promise<void> {
+    await this.#watch.look()
+  }
+
+  async #takeNoticeOf(parts: ReadonlySet<Part>): Promise<void> {
+    const touched = new Set<string>()
+    if (parts.has('branches')) for (const name of await this.#branchesMoved()) touched.add(name)
+    if (parts.has('drafts')) for (const name of await this.#draftsMoved()) touched.add(name)
+    if (parts.has('checkouts'))
+      for (const name of await this.#checkoutsMoved()) this.#room.say({ say: 'branch', branch: name })
+    for (const name of touched) await (await this.#branches.get(name))?.refresh().catch(error => this.#complain(error))
+  }
+
+  /** The branches that are not where they were. Of those that nobody works on it is said at once. */
+  async #branchesMoved(): Promise<string[]> {
+    const before = this.#tips
+    this.#tips = await tipsBelow(this.#repository, HEADS)
+    const names = [...new Set([...before.keys(), ...this.#tips.keys()])]
+    const moved = names.filter(name => before.get(name) !== this.#tips.get(name))
+    for (const name of moved) {
+      const [was, is] = [before.get(name), this.#tips.get(name)]
+      if (is !== undefined) this.#vanished.delete(name)
+      else if (was !== undefined) this.#vanished.set(name, was)
+      if (!this.#branches.has(name)) this.#room.say({ say: 'branch', branch: name })
+    }
+    return moved
+  }
+
+  /** The branches with drafts that are not known here: another desk wrote them. */
+  async #draftsMoved(): Promise<string[]> {
+    const drafts = await tipsBelow(this.#repository, DRAFTS)
+    for (const name of drafts.keys())
+      if (!this.#branches.has(name)) await this.#work(name).catch(error => this.#complain(error))
+    return [...this.#branches.keys()]
+  }
+
+  async #checkoutsMoved(): Promise<string[]> {
+    const before = this.#heads
+    this.#heads = await this.#checkedOut()
+    const refs = [...new Set([...before.keys(), ...this.#heads.keys()])]
+    return refs.filter(ref => before.get(ref) !== this.#heads.get(ref)).map(branchOf)
+  }
+
+  async #checkedOut(): Promise<Map<RefName, string>> {
+    const checkouts = await this.#room.checkouts.list()
+    return new Map(checkouts.flatMap(({ head, folder }) => (head?.startsWith(HEADS) ? [[head, folder] as const] : [])))
+  }
+
+  #complain(error: unknown): void {
+    this.#room.say({ say: 'notice', words: error instanceof Error ? error.message : String(error), isBad: true })
   }
 
   // --- Branches --------------------------------------------------------------------------------------------------------
@@ -202,10 +270,12 @@ export class Work implements AsyncDisposable {
     await this.#renameConfiguration(name, to)
   }
 
+  /** Takes along what the configuration says of a branch; where that is nothing, the file is not written. */
   async #renameConfiguration(name: string, to: string): Promise<void> {
+    const listed = await run(this.#repository, ['config', '--local', '-z', '--name-only', '--list'])
+    if (!fields(listed.stdout).some(key => key.startsWith(`branch.${name}.`))) return
     const [before = '', after = ''] = [name, to].map(it => `branch.${asText(it)}`)
-    // A branch that follows none has nothing there.
-    await run(this.#repository, ['config', '--local', '--rename-section', before, after], { ok: 'any' })
+    await run(this.#repository, ['config', '--local', '--rename-section', before, after])
   }
 
   async #verifyNotCheckedOut(name: string): Promise<void> {
@@ -322,7 +392,7 @@ export class Work implements AsyncDisposable {
     return await this.#reverse(undone)
   }
 
-  async #reverse(operation: Operation): Promise<{ words: string; refs: RefName[] }> {
+  async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
     const { operations } = this.#room
     // To undo an undo is to do it again, and that is taken back as the operation itself.
     const original = operation.of === undefined ? operation : await operations.find(operation.of)
@@ -356,7 +426,7 @@ export class Work implements AsyncDisposable {
   }
 
   async #moveBack(
-    operation: Operation,
+    operation: Recorded,
     original: Operation,
     how: { kind: string; words: string; of: Oid },
   ): Promise<void> {
@@ -366,20 +436,25 @@ export class Work implements AsyncDisposable {
       if (ref.startsWith(HEADS) && !before && original.kind !== 'save' && original.kind !== 'new file')
         await this.#verifyNotCheckedOut(branchOf(ref))
     const works = await Promise.all(names.map(name => this.#work(name)))
+    const { renamed } = operation
+    const back = renamed && { from: renamed.to, to: renamed.from }
     await lockedAll(works, async () => {
       const prepared = new Map<BranchWork, Prepared>()
       for (const work of works) {
         const head = refs.find(({ ref }) => ref === headRef(work.name))
         const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
         const tip = head ? head.before : work.tip
+        const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
+        const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
         const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-        prepared.set(work, await work.prepare({ tip, isUnsaved, letGo: drafts?.before }))
+        prepared.set(work, await work.prepare({ tip, isUnsaved, drafts: change, renamed: back }))
       }
       const others = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
       const moves = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
       const all = [...prepared.values()]
       await this.#record({
         ...how,
+        renamed: back,
         moves: [...moves, ...all.flatMap(it => it.moves)],
         made: all.flatMap(it => it.made),
       })
@@ -447,6 +522,7 @@ export class Work implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watch[Symbol.asyncDispose]()
     try {
       await this.flush()
     } finally {
