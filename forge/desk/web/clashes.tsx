@@ -127,6 +127,22 @@ function Context({ lines, isFirst, isLast }: { lines: string[]; isFirst: boolean
   )
 }
 
+const CHOICES: { choice: Choice; words: string; key: string }[] = [
+  { choice: 'draft', words: 'Draft', key: '1' },
+  { choice: 'tip', words: 'Branch', key: '2' },
+  { choice: 'both', words: 'Both', key: '3' },
+]
+
+/** The sides without the indentation that all of their lines have, for the eye. */
+function withoutIndentation({ base, draft, tip }: Conflict): Conflict {
+  const indents = [...base, ...draft, ...tip].flatMap(line => {
+    return line.trim() === '' ? [] : [line.length - line.trimStart().length]
+  })
+  const shared = indents.length > 0 ? Math.min(...indents) : 0
+  const cut = (lines: string[]) => lines.map(line => line.slice(shared))
+  return { kind: 'conflict', base: cut(base), draft: cut(draft), tip: cut(tip) }
+}
+
 interface ConflictBoxProps {
   region: Conflict
   choice: Choice | undefined
@@ -134,28 +150,40 @@ interface ConflictBoxProps {
 }
 
 function ConflictBox({ region, choice, choose }: ConflictBoxProps) {
-  const button = (which: Choice, words: string) => (
-    <button type="button" class="button small" aria-pressed={choice === which} onClick={() => choose(which)}>
-      {words}
-    </button>
-  )
+  const sides = withoutIndentation(region)
   return (
-    <section class={`clash-box ${choice ? 'chosen' : ''}`} aria-label="Conflict">
+    <section
+      class={`clash-box ${choice ? 'chosen' : ''}`}
+      aria-label="Conflict"
+      onKeyDown={event => {
+        const pressed = CHOICES.find(({ key }) => key === event.key)
+        if (pressed) choose(pressed.choice)
+      }}
+    >
       <header>
         <Icon name={choice ? 'check' : 'clash'} tone={choice ? 'is-ok' : 'is-warn'} />
         <span class="strong grow cut">Your draft and the branch differ</span>
-        {button('draft', 'Draft')}
-        {button('tip', 'Branch')}
-        {button('both', 'Both')}
+        {CHOICES.map(({ choice: offered, words, key }) => (
+          <button
+            key={key}
+            type="button"
+            class="button small"
+            aria-pressed={choice === offered}
+            onClick={() => choose(offered)}
+          >
+            {words}
+            <kbd>{key}</kbd>
+          </button>
+        ))}
       </header>
       <div class="sides">
-        <Side look="ours" title="Your draft" lines={region.draft} />
-        <Side look="base" title="Before" lines={region.base} />
-        <Side look="theirs" title="On the branch" lines={region.tip} />
+        <Side look="ours" title="Your draft" lines={sides.draft} />
+        <Side look="base" title="Before" lines={sides.base} />
+        <Side look="theirs" title="On the branch" lines={sides.tip} />
       </div>
       <details class="base-row">
         <summary>Before</summary>
-        <pre>{region.base.join('\n') || '(nothing)'}</pre>
+        <pre>{sides.base.join('\n') || '(nothing)'}</pre>
       </details>
     </section>
   )

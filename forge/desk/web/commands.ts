@@ -1,4 +1,5 @@
 /** Every action of the desk: its words in the palette, its keys, and when it can be done. */
+import type { Signal } from '@preact/signals'
 import {
   branchOf,
   deleteBranch,
@@ -65,6 +66,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     { words: 'Review this branch against…', keys: 'Alt+R', icon: 'diff', run: () => tab.show({ kind: 'review' }) },
     { words: 'History', keys: 'Alt+H', icon: 'clock', run: () => tab.show({ kind: 'history', path: undefined }) },
     ...(path === undefined ? [] : fileCommands(page, tab, path)),
+    ...(pane.kind === 'review' ? reviewCommands(tab) : []),
     { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => tab.show({ kind: 'chat' }) },
     { words: 'Go to the explorer', keys: 'Alt+X', icon: 'file', run: () => focusOn('[role="tree"]') },
     { words: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
@@ -94,6 +96,12 @@ function fileCommands(page: Page, tab: Tab, path: string): Command[] {
       run: () => tab.show({ kind: 'history', path }),
     },
     {
+      words: 'Next change',
+      keys: 'Alt+F5',
+      icon: 'arrow-down',
+      run: () => page.files.find(tab.at, path)?.goToNextChange(),
+    },
+    {
       words: 'Word wrap',
       keys: 'Alt+Z',
       icon: 'wrap',
@@ -101,6 +109,16 @@ function fileCommands(page: Page, tab: Tab, path: string): Command[] {
         page.isWrapped.value = !page.isWrapped.peek()
       },
     },
+  ]
+}
+
+function reviewCommands({ review }: Tab): Command[] {
+  const toggle = (setting: Signal<boolean>) => () => {
+    setting.value = !setting.peek()
+  }
+  return [
+    { words: 'Side by side', keys: 'Alt+S', icon: 'columns', run: toggle(review.isSideBySide) },
+    { words: 'Hide changes of blanks', keys: 'Alt+Shift+S', icon: 'pilcrow', run: toggle(review.ignoresBlanks) },
   ]
 }
 

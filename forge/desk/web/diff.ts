@@ -6,6 +6,8 @@ import { Text } from '@codemirror/state'
 const DIFF = { scanLimit: 1_000, timeout: 200 }
 /** Unchanged lines that stay around a change. */
 const CONTEXT = 3
+/** Where more than this part of a line is new, marking its words would say nothing. */
+const MOST_MARKED = 0.7
 /** Fewer lines than this are not worth a fold. */
 const SHORTEST_FOLD = 4
 
@@ -99,14 +101,14 @@ function linesOf(text: Text, from: number, to: number): number[] {
   return Array.from({ length: count }, (_, index) => first + index + 1)
 }
 
-/** The parts of ranges that are in a line, counted from its beginning; none where it is all of the line. */
+/** The parts of ranges that are in a line, counted from its beginning; none where that is most of it. */
 function within(ranges: Range[], from: number, to: number): Range[] {
   const inside = ranges.flatMap(([start, end]): Range[] => {
     const range: Range = [Math.max(start, from) - from, Math.min(end, to) - from]
     return range[0] < range[1] ? [range] : []
   })
-  const isWhole = inside.length === 1 && inside[0]?.[0] === 0 && inside[0]?.[1] === to - from
-  return isWhole ? [] : inside
+  const marked = inside.reduce((sum, [start, end]) => sum + end - start, 0)
+  return marked > MOST_MARKED * (to - from) ? [] : inside
 }
 
 interface Place {

@@ -3,7 +3,6 @@
 import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../messages.ts'
-import { nextChange } from './change-marks.ts'
 import { Icon } from './icons.tsx'
 import { baseName, readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
@@ -49,7 +48,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       ) : null}
       {isText ? (
         <>
-          <IconButton icon="arrow-down" words="Next change" keys="Alt+F5" onClick={() => goToNextChange(file)} />
+          <IconButton icon="arrow-down" words="Next change" keys="Alt+F5" onClick={() => file.goToNextChange()} />
           <IconButton
             icon="wrap"
             words="Word wrap"
@@ -63,11 +62,6 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       ) : null}
     </div>
   )
-}
-
-export function goToNextChange(file: OpenFile): void {
-  const change = file.state && nextChange(file.state)
-  if (change) file.dispatch(change)
 }
 
 /** Why the file can't be edited, where it looks as if it could. */

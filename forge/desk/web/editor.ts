@@ -39,6 +39,19 @@ export interface EditorSettings {
 /** Pasted text comes with the line ends of the system that it was copied on. */
 const pasteWithoutReturns = EditorView.clipboardInputFilter.of(text => text.replace(/\r\n?/g, '\n'))
 
+const SHORT: Record<string, string> = { '\r': '\\r', '\u0000': '\\0', '\u200b': '\\u200b' }
+
+/** A character that can't be seen, as its escape. */
+function shownCharacter(code: number, words: string | null): HTMLElement {
+  const sign = document.createElement('span')
+  const character = String.fromCodePoint(code)
+  sign.textContent = SHORT[character] ?? `\\u${code.toString(16).padStart(4, '0')}`
+  sign.title = words ?? ''
+  sign.setAttribute('aria-label', words ?? sign.textContent)
+  sign.className = 'cm-specialChar'
+  return sign
+}
+
 export function editorExtensions(settings: EditorSettings): Extension {
   const { adjustable } = settings
   return [
@@ -51,7 +64,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     lineNumbers(),
     settings.saved === undefined ? [] : changeMarks(settings.saved),
     foldGutter(),
-    highlightSpecialChars(),
+    highlightSpecialChars({ render: shownCharacter }),
     highlightActiveLine(),
     highlightActiveLineGutter(),
     highlightSelectionMatches(),

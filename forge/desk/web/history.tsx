@@ -7,6 +7,7 @@ import type { Answer } from './answers.ts'
 import { Icon } from './icons.tsx'
 import { readable, shortId, withoutTricks } from './names.ts'
 import { LineCounts } from './review.tsx'
+import { ChangeLetter } from './review-side.tsx'
 import { type Page, type Tab, usePage } from './state.ts'
 import { age, fullTime, plural } from './times.ts'
 import { VirtualList } from './virtual-list.tsx'
@@ -200,7 +201,7 @@ function Files({ commit }: { commit: Answer<'commit'> | undefined }) {
       <h3>{plural(changes.length, 'file')}</h3>
       {changes.slice(0, MOST_FILES).map(change => (
         <div class="filerow" key={change.path}>
-          <span class="letter">{change.status[0]?.toUpperCase()}</span>
+          <ChangeLetter change={change} />
           <Path of={change.path} />
           <LineCounts change={change} />
         </div>

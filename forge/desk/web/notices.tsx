@@ -79,6 +79,7 @@ function clashing(page: Page, tab: Tab): Notice | undefined {
   if (at.kind === 'commit') return undefined
   const paths = page.clashes.value.get(at.branch) ?? []
   if (paths.length === 0) return undefined
+  const isThere = tab.pane.kind === 'clashes'
   const others = draftsOf(page, at.branch).length - paths.length
   const named = paths.slice(0, MOST_NAMED).map(path => readable(baseName(path)))
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
@@ -87,6 +88,6 @@ function clashing(page: Page, tab: Tab): Notice | undefined {
     tone: 'warn',
     title: `${readable(at.branch)} moved outside the desk`,
     words: `${named.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`,
-    actions: [{ words: 'Choose', isMain: true, run: () => tab.show({ kind: 'clashes' }) }],
+    actions: isThere ? [] : [{ words: 'Choose', isMain: true, run: () => tab.show({ kind: 'clashes' }) }],
   }
 }

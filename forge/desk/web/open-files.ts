@@ -17,7 +17,7 @@ import {
 import { EditorView } from '@codemirror/view'
 import { effect, type Signal, signal } from '@preact/signals'
 import type { At, Edit, File } from '../messages.ts'
-import { type Counts, countsOf, isDifferent, setSaved } from './change-marks.ts'
+import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
 import { loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
@@ -201,6 +201,11 @@ export class OpenFile {
       selection: { anchor: start, head: end },
       effects: EditorView.scrollIntoView(start, { y: 'center' }),
     })
+  }
+
+  goToNextChange(): void {
+    const change = this.state && nextChange(this.state)
+    if (change) this.dispatch(change)
   }
 
   close(): void {

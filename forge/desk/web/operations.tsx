@@ -65,7 +65,7 @@ export function Operations({ close }: { close: () => void }) {
           }}
         />
         <span class="grow" />
-        <Button words="Close" keys="Esc" onClick={close} />
+        <Button words="Close" keys="Esc" isFirst onClick={close} />
       </footer>
     </DialogFrame>
   )

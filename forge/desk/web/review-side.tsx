@@ -48,8 +48,18 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   )
 }
 
-function ChangeRow({ review, change }: { review: Review; change: Change }) {
+/** A letter for what happened to a file, and the word for those who can't see it. */
+export function ChangeLetter({ change }: { change: Change }) {
   const { letter, look } = LETTERS[change.status]
+  return (
+    <span class={`letter ${look}`}>
+      <span aria-hidden="true">{letter}</span>
+      <span class="vh">{change.status}</span>
+    </span>
+  )
+}
+
+function ChangeRow({ review, change }: { review: Review; change: Change }) {
   return (
     <button
       type="button"
@@ -61,10 +71,7 @@ function ChangeRow({ review, change }: { review: Review; change: Change }) {
         review.current.value = change.path
       }}
     >
-      <span class={`letter ${look}`}>
-        <span aria-hidden="true">{letter}</span>
-        <span class="vh">{change.status}</span>
-      </span>
+      <ChangeLetter change={change} />
       <Path of={change.path} />
       <LineCounts change={change} />
       {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}

@@ -22,7 +22,7 @@ export function StatusBar() {
         {tab ? <Place tab={tab} /> : <RepositoryPlace />}
         <span class="vh">{page.spoken.value}</span>
       </div>
-      {tab?.at.kind === 'branch' ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
+      {tab?.at.kind === 'branch' && !page.isGone(tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
       <span class="seg push opt-wide">
         <Icon name="bot" />
         no model

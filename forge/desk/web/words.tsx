@@ -56,16 +56,19 @@ interface ButtonProps {
   keys?: string | undefined
   title?: string
   isOff?: boolean
+  /** Whether it has the focus when its dialog opens. */
+  isFirst?: boolean
   onClick: () => void
 }
 
-export function Button({ words, look = '', icon, keys, title, isOff, onClick }: ButtonProps) {
+export function Button({ words, look = '', icon, keys, title, isOff, isFirst, onClick }: ButtonProps) {
   return (
     <button
       type="button"
       class={`button ${look}`}
       title={title}
       aria-disabled={isOff}
+      autofocus={isFirst}
       onClick={() => {
         if (!isOff) onClick()
       }}
