@@ -221,7 +221,13 @@ describe('changes', () => {
 
   test('of a commit, with lines, renames, modes and what is binary', async () => {
     const moved = 'one\ntwo\nthree\nfour\n'
-    await using it = await makeDesk({ 'a.txt': 'a\n', 'old name.txt': moved, script: '#', bin: 'a\0', gone: 'was here\n' })
+    await using it = await makeDesk({
+      'a.txt': 'a\n',
+      'old name.txt': moved,
+      script: '#',
+      bin: 'a\0',
+      gone: 'was here\n',
+    })
     const second = await commit(it.place.path, 'main', {
       'a.txt': 'b\nc\n',
       'old name.txt': null,
