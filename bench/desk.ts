@@ -1,5 +1,8 @@
-/** What the desk costs on a large repository: until it answers, what it answers, and its memory. `bun bench/desk.ts` */
-import { mkdtemp, rm } from 'node:fs/promises'
+/**
+ * What the desk costs on a large repository: until it answers, what it answers, and its memory. `bun bench/desk.ts`, or
+ * with the path of a repository that such a run has made there before, since making it takes minutes.
+ */
+import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { At } from '../forge/desk/messages.ts'
@@ -53,10 +56,15 @@ async function timed(act: () => Promise<unknown>): Promise<number> {
 const say = (what: string, value: number, unit: string) =>
   console.log(`${what.padEnd(52)} ${value.toFixed(1).padStart(9)} ${unit}`)
 
-try {
-  const repository = await bare(join(folder, 'large.git'))
+async function make(repository: string): Promise<void> {
+  await bare(repository)
   await importHistory(repository, { name: 'large', files: 50_000, commits: 50_000, bytesPerFile: 2000 })
-  await git(repository, 'repack', '-adq')
+  await git(repository, 'repack', '-adfq')
+}
+
+try {
+  const repository = process.argv[2] ?? join(folder, 'large.git')
+  if (!(await stat(repository).catch(() => undefined))) await make(repository)
   const page = await makePage(join(folder, 'page'))
   const starts: number[] = []
   for (let round = 0; round < ROUNDS; round++) {

@@ -10,11 +10,13 @@ import type { Change } from './messages.ts'
 
 /** More than anybody reads. */
 const MOST_CHANGES = 20_000
+/** Where more files differ, only names are compared: their contents would take too long. */
+const MOST_READ = 3000
 /** Files that came and files that went, among which git looks for those that only moved. */
 const MOST_RENAMES = 1000
 /** Files of more bytes are not counted by lines. */
 const LARGEST = '2m'
-const SECONDS = 20
+const SECONDS = 10
 
 /** What differs from one tree to another, by path. Throws a {@link Failure} where it is too much to be shown. */
 export async function changesBetween(objects: Objects, from: Oid, to: Oid): Promise<Change[]> {
@@ -26,21 +28,19 @@ export async function changesBetween(objects: Objects, from: Oid, to: Oid): Prom
     throw error
   }
   const bounds = { seconds: SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
-  const diff = ['diff-tree', '-r', '-z', '--raw', '--no-ext-diff', '--no-textconv', '--full-index', '--no-abbrev']
-  const ask = async (more: string[]) =>
-    fields(
-      (
-        await run(objects.repository, ['-c', `core.bigFileThreshold=${LARGEST}`, ...diff, ...more, from, to], {
-          bounds,
-        })
-      ).stdout,
-    )
+  const diff = ['diff-tree', '-r', '-z', '--raw', '--no-ext-diff', '--no-textconv', '--no-abbrev']
+  const ask = async (...more: string[]) => {
+    const args = ['-c', `core.bigFileThreshold=${LARGEST}`, ...diff, ...more, from, to]
+    return readChanges(fields((await run(objects.repository, args, { bounds })).stdout))
+  }
+  const names = await ask('--no-renames')
+  if (names.length > MOST_READ) return names
   try {
-    return readChanges(await ask(['--numstat', '-M', `-l${MOST_RENAMES}`]))
+    return await ask('--numstat', '-M', `-l${MOST_RENAMES}`)
   } catch (error) {
-    if (!(error instanceof GitError && error.ending.bound)) throw error
-    // Contents were made to be slow, or there are very many: then only names are compared.
-    return readChanges(await ask(['--no-renames']))
+    // Contents can be made to be slow.
+    if (error instanceof GitError && error.ending.bound) return names
+    throw error
   }
 }
 
