@@ -25,9 +25,7 @@ const BY_THE_ADDRESS = 'This desk opens by the address that `forge` prints: run 
 export function refusalOf(request: Request, key: Key, door: 'page' | 'file' | 'socket'): Refusal | undefined {
   const { method, headers } = request
   const host = headers.get('host') ?? ''
-  // A request may name a host in its first line, too, as those to a proxy do.
-  if (!LOOPBACK.test(host) || URL.parse(request.url)?.host !== host.toLowerCase())
-    return { status: 421, words: 'The desk answers to no name but localhost and 127.0.0.1.' }
+  if (!LOOPBACK.test(host)) return { status: 421, words: 'The desk answers to no name but localhost and 127.0.0.1.' }
   if (method !== 'GET' && (method !== 'HEAD' || door === 'socket'))
     return { status: 405, words: 'The desk is asked by GET alone.' }
   const origin = headers.get('origin')

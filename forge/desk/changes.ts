@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts'
 import { TooLarge } from '../../core/git/bounds.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import { type Entry, fields, type Oid } from '../../core/git/repository.ts'
-import { GitError, run } from '../../core/git/run.ts'
+import { GitError, MANY_BLOBS, run } from '../../core/git/run.ts'
 import { verifyFewChanges } from '../../core/git/trees.ts'
 import { many } from '../../core/text.ts'
 import type { Change } from './messages.ts'
@@ -30,7 +30,7 @@ export async function changesBetween(objects: Objects, from: Oid, to: Oid): Prom
   const bounds = { seconds: SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
   const diff = ['diff-tree', '-r', '-z', '--raw', '--no-ext-diff', '--no-textconv', '--no-abbrev']
   const ask = async (...more: string[]) => {
-    const args = ['-c', `core.bigFileThreshold=${LARGEST}`, ...diff, ...more, from, to]
+    const args = [...MANY_BLOBS, '-c', `core.bigFileThreshold=${LARGEST}`, ...diff, ...more, from, to]
     return readChanges(fields((await run(objects.repository, args, { bounds })).stdout))
   }
   const names = await ask('--no-renames')

@@ -2,7 +2,7 @@
 import fuzzysort from 'fuzzysort'
 import { Failure } from '../../core/failure.ts'
 import { asText, fields, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
-import { GitError, run } from '../../core/git/run.ts'
+import { GitError, MANY_BLOBS, run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
 import { visible } from '../../core/text.ts'
 import type { Match } from './messages.ts'
@@ -164,7 +164,7 @@ export async function findText(
     return isCut ? 'enough' : undefined
   }
   const where = { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
-  const args = [...colours(colour), ...wordsOf(search), search.tree]
+  const args = [...MANY_BLOBS, ...colours(colour), ...wordsOf(search), search.tree]
   try {
     await run(where, args, {
       ok: [0, 1],

@@ -110,9 +110,10 @@ describe('a name of this machine is needed:', () => {
     expect(await statuses({ Host: host, Origin: `http://${host}` })).toEqual([200, 101, 200, 200, 200])
   })
 
-  test('a request for another machine’s address is none for us', async () => {
-    for (const path of ['http://evil.example/', 'http://evil.example/here', '//evil.example/here'])
-      expect((await ask(path)).status).not.toBe(200)
+  test('an address in the first line of a request does not speak for its Host', async () => {
+    for (const path of [`http://127.0.0.1:${port}/here`, `http://localhost:${port}/`])
+      expect((await ask(path, { Host: 'evil.example', Origin: undefined })).status).toBe(421)
+    expect((await ask('//evil.example/here')).status).toBe(404)
   })
 })
 

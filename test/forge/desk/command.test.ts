@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import { join } from 'node:path'
 import { commit, git, gitWith, PLAIN } from '../../support/git.ts'
 import { makeFolder } from '../../support/repository.ts'
-import { makePage, request, send } from '../../support/served.ts'
+import { makePage, request, send, TestWindow } from '../../support/served.ts'
 
 const FORGE = join(import.meta.dir, '../../../forge.ts')
 
@@ -334,6 +334,21 @@ describe('its end:', () => {
     const end = await forge.ended
     expect([end.code, end.err]).toEqual([code, 'The desk is closed. What was not saved is kept as drafts.\n'])
     expect(await gitWith(top, ['status', '--porcelain'])).toBe('')
+  })
+
+  test.each(['SIGINT', 'SIGTERM'] as const)('what was typed a moment before %s is a draft', async signal => {
+    const top = await checkout()
+    const forge = start(top, ['--no-open'], { state: `typed-${signal}` })
+    const { port, searchParams } = new URL(await forge.address)
+    const window = await TestWindow.open({ port: Number(port), token: searchParams.get('token') ?? '' })
+    const at = { kind: 'branch', branch: 'main' } as const
+    await window.ask({ ask: 'open', at, path: 'a.txt' })
+    const edits = [{ client: 'me', changes: [[4, 'typed', '']] }]
+    await window.ask({ ask: 'edit', branch: 'main', path: 'a.txt', version: 0, edits })
+    forge.child.kill(signal)
+    await forge.ended
+    expect(await git(top, 'show', 'refs/forge/drafts/main:a.txt')).toBe('typed')
+    expect(await git(top, 'show', 'main:a.txt')).toBe('one')
   })
 
   test('an open window does not hold it up', async () => {
