@@ -27,7 +27,7 @@ import {
   written,
 } from './drafts.ts'
 import type { Clash, Edit, File, News } from './messages.ts'
-import { moveRefsPatiently, type Operations, type Renamed } from './operations.ts'
+import { isInTheWay, moveRefsPatiently, type Operations, type Renamed } from './operations.ts'
 import { makeCommit, messageFor, readSignature, type Signature, type Step, whyNotWritten } from './save.ts'
 import { type Content, decode, encode, NEW_FORM, SHOWN, showWithoutText, whyReadOnly } from './text.ts'
 import { WorkInProgressVfs } from './vfs.ts'
@@ -276,11 +276,19 @@ export class BranchWork {
         this.#wrote(made?.oid, drafts)
         return
       } catch (error) {
-        if (!(error instanceof RefMoved)) throw error
+        await this.#makeWay(error)
       }
       await this.#refresh()
     }
     throw new Failure(`Drafts of ${visiblePath(this.name)} are written by another program all the time.`)
+  }
+
+  /** After what can be mended, so that it is worth another try; throws what can't be. */
+  async #makeWay(error: unknown): Promise<void> {
+    if (error instanceof RefMoved) return
+    // A branch that is there is in no other's way: the drafts are those of one that is gone.
+    if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
+    await this.#room.operations.putAside(this.name)
   }
 
   #draftsMove(made: NewDrafts | undefined): Move {
@@ -425,7 +433,8 @@ export class BranchWork {
       try {
         return await task()
       } catch (error) {
-        if (!(error instanceof RefMoved) || tries >= TRIES) throw await this.#inWords(error)
+        if (tries >= TRIES) throw await this.#inWords(error)
+        await this.#makeWay(error)
       }
       await this.#collect()
       await this.#refresh()

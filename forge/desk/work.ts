@@ -16,7 +16,7 @@ import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyB
 import { Checkouts } from './checkouts.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
-import { moveRefsPatiently, type NewOperation, Operations, type Recorded } from './operations.ts'
+import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from './vfs.ts'
 import { type Part, Watch } from './watch.ts'
 
@@ -212,24 +212,30 @@ export class Work implements AsyncDisposable {
     verifyBranchName(name, await this.#names())
     const [tip, drafts] = await this.#whereItWas(name)
     if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
-    const current = await this.#objects.info(draftsRef(name))
     const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
-    if (drafts !== undefined && !current) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
+    if (drafts !== undefined) await this.#room.operations.putAside(name)
+    if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
     await this.#record({ kind: 'restore branch', words: `bring back the branch ${visiblePath(name)}`, moves })
     this.#vanished.delete(name)
     await (await this.#work(name)).refresh()
     this.#room.say({ say: 'branch', branch: name })
   }
 
+  /** Where a branch was when it vanished, and the drafts that went with it, unless they are still there. */
   async #whereItWas(name: string): Promise<[tip: Oid | undefined, drafts: Oid | undefined]> {
-    const vanished = this.#vanished.get(name)
-    if (vanished) return [vanished, undefined]
-    for await (const { refs } of this.#room.operations.newestFirst()) {
-      const head = refs.find(({ ref, before, after }) => ref === headRef(name) && before && !after)
-      if (head) return [head.before, refs.find(({ ref }) => ref === draftsRef(name))?.before]
+    const there = await this.#objects.info(draftsRef(name))
+    let tip = this.#vanished.get(name)
+    let drafts: Oid | undefined
+    for await (const { kind, refs } of this.#room.operations.newestFirst()) {
+      const [head, draft] = [headRef(name), draftsRef(name)].map(it => refs.find(({ ref }) => ref === it))
+      const isKept = kind === 'delete branch' || kind === PUT_ASIDE
+      if (draft && isKept && !there) drafts ??= draft.before
+      if (head && !head.after) tip ??= head.before
+      if (head || (draft && !isKept)) break
     }
-    const drafts = await this.#objects.info(draftsRef(name))
-    return [drafts && (await readDrafts(this.#objects, drafts.oid))?.tip, undefined]
+    const known = there?.oid ?? drafts
+    tip ??= known && (await readDrafts(this.#objects, known))?.tip
+    return [tip, drafts]
   }
 
   /**
