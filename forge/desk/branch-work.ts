@@ -64,6 +64,8 @@ export class BranchWork {
   #last: Promise<unknown> = Promise.resolve()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isTold = false
+  /** The files with drafts when it was last said that there are others. */
+  #saidDrafts = ''
   #isEnded = false
 
   private constructor(
@@ -138,10 +140,9 @@ export class BranchWork {
     const taken = document.take(version, edits)
     if (!taken.accepted) return false
     if (taken.edits.length === 0) return true
-    const isNews = !this.#typed.has(path) && !this.#drafts.files.has(path)
     this.#typed.add(path)
     this.#room.say({ say: 'edited', branch: this.name, path, version, edits: taken.edits })
-    if (isNews) this.#sayBranch()
+    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch()
     this.#writeSoon(WRITE_AFTER)
     return true
   }
@@ -254,6 +255,8 @@ export class BranchWork {
   async #write(): Promise<void> {
     try {
       await this.#collect()
+      // What was typed and taken out again is no draft any more.
+      if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch()
       await this.#writeDrafts()
       if (this.#isTold) this.#notice('What is typed can be written to the disk again: nothing was lost.', false)
       this.#isTold = false
@@ -321,6 +324,7 @@ export class BranchWork {
   }
 
   #sayBranch(): void {
+    this.#saidDrafts = this.draftPaths.join('\0')
     this.#room.say({ say: 'branch', branch: this.name })
   }
 
@@ -524,7 +528,13 @@ export class BranchWork {
     const made = await makeDrafts(objects, drafts, { base: tip, changes })
     const objectsMade = [...commit.made, ...(made?.made ?? [])]
     const moves = [{ ref: headRef(this.name), from: tip, to: commit.oid }, this.#draftsMove(made)]
-    await operations.record({ kind, words, moves: moves.filter(isMove), made: objectsMade, renamed })
+    const withdraw = await checkouts.announce(this.name, tip, commit.oid)
+    try {
+      await operations.record({ kind, words, moves: moves.filter(isMove), made: objectsMade, renamed })
+    } catch (error) {
+      await withdraw()
+      throw error
+    }
     checkouts.follow(this.name, tip, commit.oid)
     await this.#wroteAndBecome(made?.oid, drafts, renamed)
     say({ say: 'saved', branch: this.name, commit: commit.oid })

@@ -35,7 +35,7 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   await removeLeftBehind(join(options.state, 'materialized'))
   const objects = openObjects(repository)
   try {
-    const checkouts = await Checkouts.open(repository, options.onNews)
+    const checkouts = await Checkouts.open(objects, options.state, options.onNews)
     const work = new Work({ objects, operations: new Operations(objects), checkouts, say: options.onNews })
     await work.begin()
     return work
@@ -226,16 +226,18 @@ export class Work implements AsyncDisposable {
     const there = await this.#objects.info(draftsRef(name))
     let tip = this.#vanished.get(name)
     let drafts: Oid | undefined
+    let last: Oid | undefined
     for await (const { kind, refs } of this.#room.operations.newestFirst()) {
       const [head, draft] = [headRef(name), draftsRef(name)].map(it => refs.find(({ ref }) => ref === it))
       const isKept = kind === 'delete branch' || kind === PUT_ASIDE
       if (draft && isKept && !there) drafts ??= draft.before
       if (head && !head.after) tip ??= head.before
+      if (head) last = head.after
       if (head || (draft && !isKept)) break
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(this.#objects, known))?.tip
-    return [tip, drafts]
+    return [tip ?? last, drafts]
   }
 
   /**
@@ -458,12 +460,20 @@ export class Work implements AsyncDisposable {
       const others = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
       const moves = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
       const all = [...prepared.values()]
-      await this.#record({
-        ...how,
-        renamed: back,
-        moves: [...moves, ...all.flatMap(it => it.moves)],
-        made: all.flatMap(it => it.made),
-      })
+      const withdrawals = await Promise.all(
+        [...prepared].map(([work, { drafts }]) => this.#room.checkouts.announce(work.name, work.tip, drafts.tip)),
+      )
+      try {
+        await this.#record({
+          ...how,
+          renamed: back,
+          moves: [...moves, ...all.flatMap(it => it.moves)],
+          made: all.flatMap(it => it.made),
+        })
+      } catch (error) {
+        for (const withdraw of withdrawals) await withdraw()
+        throw error
+      }
       for (const [work, it] of prepared) await work.take(it)
     })
     for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await this.#forgetIfEmpty(branchOf(ref))

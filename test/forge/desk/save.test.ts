@@ -43,8 +43,10 @@ test('a change that was typed and taken out again is none', async () => {
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('more')
   await editor.type('', 2, 4)
-  expect(await desk.work.save('main', 'all')).toBeUndefined()
+  const seen = desk.news.length
   await desk.work.flush()
+  expect(desk.news.slice(seen)).toEqual([{ say: 'branch', branch: 'main' }])
+  expect(await desk.work.save('main', 'all')).toBeUndefined()
   expect((await desk.work.branches())[0]?.drafts).toEqual([])
   expect(await desk.git('for-each-ref', 'refs/forge')).toBe('')
 })
