@@ -613,13 +613,16 @@ export class BranchWork {
   async prepare(target: Target): Promise<Prepared> {
     const { objects } = this.#room
     await this.#collect()
+    // Another desk may have moved the branch, or written drafts, since somebody looked here.
+    await this.#refresh()
     const drafts = await this.#draftsFor(target)
     const made = await makeDrafts(objects, drafts)
     const moves = [this.#draftsMove(made)].filter(isMove)
     return { drafts, commit: made?.oid, moves, made: made?.made ?? [], renamed: target.renamed }
   }
 
-  async #draftsFor({ tip, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {
+  async #draftsFor({ head, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {
+    const tip = head ? head.before : this.tip
     if (isUnsaved) return await this.#unsaved(tip)
     if (renamed) return { ...this.#drafts, tip, files: this.#renamed(renamed) }
     const there = await this.#draftsOn(tip)
@@ -750,7 +753,8 @@ export class BranchWork {
 
 /** Where an operation takes a branch. */
 export type Target = {
-  tip: Oid | undefined
+  /** Where the branch is to go; undefined where it stays. */
+  head: { before?: Oid | undefined } | undefined
   /** What is not in the commit any more becomes drafts. */
   isUnsaved: boolean
   /** The commits of the drafts that it was about: what they were after it, and before. */

@@ -27,6 +27,12 @@ export type WorkOptions = {
   onNews: (news: News) => void
 }
 
+/** An undo or a redo: an operation about another one. */
+type Reversal = { kind: string; words: string; of: Oid }
+
+/** How often an undo begins anew because another desk has written drafts. */
+const TRIES = 10
+
 const NEVER_CHANGES = 'A commit never changes: make a branch from it to edit its files.'
 
 /** Opens the work on a repository; drafts of an earlier time are there again. To be closed. */
@@ -416,7 +422,7 @@ export class Work implements AsyncDisposable {
     return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
   }
 
-  async #renameBack(name: string, to: string, how: { kind: string; words: string; of: Oid }): Promise<void> {
+  async #renameBack(name: string, to: string, how: Reversal): Promise<void> {
     const work = await this.#work(name)
     await work.write()
     await work.locked(async () => await this.#moveBranch(name, to, how))
@@ -433,50 +439,59 @@ export class Work implements AsyncDisposable {
     throw new Failure(`${moved.join(' and ')} ${have} moved since: nothing was undone. Undo what came later first.`)
   }
 
-  async #moveBack(
-    operation: Recorded,
-    original: Operation,
-    how: { kind: string; words: string; of: Oid },
-  ): Promise<void> {
+  async #moveBack(operation: Recorded, original: Operation, how: Reversal): Promise<void> {
     const { refs } = operation
     const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
+    const isFirst = ['save', 'new file'].includes(original.kind)
+    // A branch goes back to having no commit where its first one is undone; any other can't go while it is checked out.
     for (const { ref, before } of refs)
-      if (ref.startsWith(HEADS) && !before && original.kind !== 'save' && original.kind !== 'new file')
-        await this.#verifyNotCheckedOut(branchOf(ref))
+      if (ref.startsWith(HEADS) && !before && !isFirst) await this.#verifyNotCheckedOut(branchOf(ref))
     const works = await Promise.all(names.map(name => this.#work(name)))
-    const { renamed } = operation
-    const back = renamed && { from: renamed.to, to: renamed.from }
     await lockedAll(works, async () => {
-      const prepared = new Map<BranchWork, Prepared>()
-      for (const work of works) {
-        const head = refs.find(({ ref }) => ref === headRef(work.name))
-        const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
-        const tip = head ? head.before : work.tip
-        const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
-        const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-        const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-        prepared.set(work, await work.prepare({ tip, isUnsaved, drafts: change, renamed: back }))
+      for (let tries = 1; ; tries++) {
+        const error = await this.#tryToMoveBack(works, operation, original, how)
+        if (!error) return
+        // Where it was a branch that moved, this says so; drafts of another desk are brought along by another try.
+        await this.#verifyUnmoved(refs.filter(({ ref }) => !ref.startsWith(DRAFTS)))
+        if (tries >= TRIES) throw error
       }
-      const others = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
-      const moves = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
-      const all = [...prepared.values()]
-      const withdrawals = await Promise.all(
-        [...prepared].map(([work, { drafts }]) => this.#room.checkouts.announce(work.name, work.tip, drafts.tip)),
-      )
-      try {
-        await this.#record({
-          ...how,
-          renamed: back,
-          moves: [...moves, ...all.flatMap(it => it.moves)],
-          made: all.flatMap(it => it.made),
-        })
-      } catch (error) {
-        for (const withdraw of withdrawals) await withdraw()
-        throw error
-      }
-      for (const [work, it] of prepared) await work.take(it)
     })
     for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await this.#forgetIfEmpty(branchOf(ref))
+  }
+
+  /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
+  async #tryToMoveBack(
+    works: readonly BranchWork[],
+    { refs, renamed }: Recorded,
+    original: Operation,
+    how: Reversal,
+  ): Promise<RefMoved | undefined> {
+    const { checkouts, operations } = this.#room
+    const back = renamed && { from: renamed.to, to: renamed.from }
+    const prepared = new Map<BranchWork, Prepared>()
+    for (const work of works) {
+      const head = refs.find(({ ref }) => ref === headRef(work.name))
+      const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
+      const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
+      const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
+      const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+      prepared.set(work, await work.prepare({ head, isUnsaved, drafts: change, renamed: back }))
+    }
+    const all = [...prepared.values()]
+    const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
+    const moves = heads.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
+    const announced = [...prepared].map(([work, { drafts }]) => checkouts.announce(work.name, work.tip, drafts.tip))
+    const withdrawals = await Promise.all(announced)
+    try {
+      const made = all.flatMap(it => it.made)
+      await operations.record({ ...how, renamed: back, moves: [...moves, ...all.flatMap(it => it.moves)], made })
+    } catch (error) {
+      for (const withdraw of withdrawals) await withdraw()
+      if (error instanceof RefMoved) return error
+      throw error
+    }
+    for (const [work, it] of prepared) await work.take(it)
+    return undefined
   }
 
   async #record(operation: NewOperation): Promise<void> {
