@@ -216,11 +216,12 @@ export class BranchWork {
   async #collect(): Promise<void> {
     const { objects } = this.#room
     for (const path of [...this.#typed]) {
+      const before = this.tip === undefined ? undefined : await entryAt(objects, this.tip, path)
+      // From here on nothing is waited for: an edit comes before all of this or after it.
       this.#typed.delete(path)
       const document = this.#open.get(path)?.document
       if (!document) continue
       const bytes = document.mark()
-      const before = this.tip === undefined ? undefined : await entryAt(objects, this.tip, path)
       const mode = (this.#drafts.files.get(path) ?? before)?.mode ?? '100644'
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const files = new Map(this.#drafts.files)
