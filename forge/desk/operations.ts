@@ -142,6 +142,7 @@ export class Operations {
 
   /** An operation by its id; undefined where that is none. */
   async find(id: Oid): Promise<Recorded | undefined> {
+    if (!isOid(this.objects.repository.format, id)) return undefined
     const object = await this.objects.read(id)
     if (object?.type !== 'commit' || !object.bytes) return undefined
     const { message, committer } = parseCommit(object.bytes)
