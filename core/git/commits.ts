@@ -180,7 +180,7 @@ async function signedCommit(repository: Repository, wanted: NewCommit): Promise<
   } catch (error) {
     if (!(error instanceof GitError)) throw error
     if (/tell me who you are|empty ident|auto-detect/i.test(error.stderr)) throw new Failure(NO_IDENTITY)
-    if (/sign|gpg|ssh/i.test(error.stderr))
+    if (/sign|gpg|ssh|key/i.test(error.stderr))
       throw new Failure(`The commit could not be signed (${error.message}): check user.signingKey and gpg.`)
     throw error
   }

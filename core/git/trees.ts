@@ -279,7 +279,8 @@ const IGNORED = /\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g
  * checks them out there would have what is in them run.
  */
 export function isSafeName(name: string): boolean {
-  if (name === '' || /[\0/]/.test(name)) return false
+  // A character that is no byte would become another one when it is written: \u012e a dot, for one.
+  if (name === '' || /[\0/\u0100-\uffff]/.test(name)) return false
   const onMac = name.replace(IGNORED, '')
   // On Windows a backslash parts names, what follows a colon is a stream, and dots and spaces at the end are nothing.
   const onWindows = name.split('\\').map(part => part.replace(/:.*$/s, '').replace(/[. ]+$/, ''))

@@ -27,7 +27,7 @@ import {
   written,
 } from './drafts.ts'
 import type { Clash, Edit, File, News } from './messages.ts'
-import { moveRefsPatiently, type Operations, type Renamed } from './operations.ts'
+import { isInTheWay, moveRefsPatiently, type Operations, type Renamed } from './operations.ts'
 import { makeCommit, messageFor, readSignature, type Signature, type Step, whyNotWritten } from './save.ts'
 import { type Content, decode, encode, NEW_FORM, SHOWN, showWithoutText, whyReadOnly } from './text.ts'
 import { WorkInProgressVfs } from './vfs.ts'
@@ -64,6 +64,8 @@ export class BranchWork {
   #last: Promise<unknown> = Promise.resolve()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isTold = false
+  /** The files with drafts when it was last said that there are others. */
+  #saidDrafts = ''
   #isEnded = false
 
   private constructor(
@@ -138,10 +140,9 @@ export class BranchWork {
     const taken = document.take(version, edits)
     if (!taken.accepted) return false
     if (taken.edits.length === 0) return true
-    const isNews = !this.#typed.has(path) && !this.#drafts.files.has(path)
     this.#typed.add(path)
     this.#room.say({ say: 'edited', branch: this.name, path, version, edits: taken.edits })
-    if (isNews) this.#sayBranch()
+    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch()
     this.#writeSoon(WRITE_AFTER)
     return true
   }
@@ -215,11 +216,12 @@ export class BranchWork {
   async #collect(): Promise<void> {
     const { objects } = this.#room
     for (const path of [...this.#typed]) {
+      const before = this.tip === undefined ? undefined : await entryAt(objects, this.tip, path)
+      // From here on nothing is waited for: an edit comes before all of this or after it.
       this.#typed.delete(path)
       const document = this.#open.get(path)?.document
       if (!document) continue
       const bytes = document.mark()
-      const before = this.tip === undefined ? undefined : await entryAt(objects, this.tip, path)
       const mode = (this.#drafts.files.get(path) ?? before)?.mode ?? '100644'
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const files = new Map(this.#drafts.files)
@@ -254,6 +256,8 @@ export class BranchWork {
   async #write(): Promise<void> {
     try {
       await this.#collect()
+      // What was typed and taken out again is no draft any more.
+      if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch()
       await this.#writeDrafts()
       if (this.#isTold) this.#notice('What is typed can be written to the disk again: nothing was lost.', false)
       this.#isTold = false
@@ -276,11 +280,19 @@ export class BranchWork {
         this.#wrote(made?.oid, drafts)
         return
       } catch (error) {
-        if (!(error instanceof RefMoved)) throw error
+        await this.#makeWay(error)
       }
       await this.#refresh()
     }
     throw new Failure(`Drafts of ${visiblePath(this.name)} are written by another program all the time.`)
+  }
+
+  /** After what can be mended, so that it is worth another try; throws what can't be. */
+  async #makeWay(error: unknown): Promise<void> {
+    if (error instanceof RefMoved) return
+    // A branch that is there is in no other's way: the drafts are those of one that is gone.
+    if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
+    await this.#room.operations.putAside(this.name)
   }
 
   #draftsMove(made: NewDrafts | undefined): Move {
@@ -313,6 +325,7 @@ export class BranchWork {
   }
 
   #sayBranch(): void {
+    this.#saidDrafts = this.draftPaths.join('\0')
     this.#room.say({ say: 'branch', branch: this.name })
   }
 
@@ -425,7 +438,8 @@ export class BranchWork {
       try {
         return await task()
       } catch (error) {
-        if (!(error instanceof RefMoved) || tries >= TRIES) throw await this.#inWords(error)
+        if (tries >= TRIES) throw await this.#inWords(error)
+        await this.#makeWay(error)
       }
       await this.#collect()
       await this.#refresh()
@@ -515,7 +529,13 @@ export class BranchWork {
     const made = await makeDrafts(objects, drafts, { base: tip, changes })
     const objectsMade = [...commit.made, ...(made?.made ?? [])]
     const moves = [{ ref: headRef(this.name), from: tip, to: commit.oid }, this.#draftsMove(made)]
-    await operations.record({ kind, words, moves: moves.filter(isMove), made: objectsMade, renamed })
+    const withdraw = await checkouts.announce(this.name, tip, commit.oid)
+    try {
+      await operations.record({ kind, words, moves: moves.filter(isMove), made: objectsMade, renamed })
+    } catch (error) {
+      await withdraw()
+      throw error
+    }
     checkouts.follow(this.name, tip, commit.oid)
     await this.#wroteAndBecome(made?.oid, drafts, renamed)
     say({ say: 'saved', branch: this.name, commit: commit.oid })
@@ -594,13 +614,16 @@ export class BranchWork {
   async prepare(target: Target): Promise<Prepared> {
     const { objects } = this.#room
     await this.#collect()
+    // Another desk may have moved the branch, or written drafts, since somebody looked here.
+    await this.#refresh()
     const drafts = await this.#draftsFor(target)
     const made = await makeDrafts(objects, drafts)
     const moves = [this.#draftsMove(made)].filter(isMove)
     return { drafts, commit: made?.oid, moves, made: made?.made ?? [], renamed: target.renamed }
   }
 
-  async #draftsFor({ tip, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {
+  async #draftsFor({ head, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {
+    const tip = head ? head.before : this.tip
     if (isUnsaved) return await this.#unsaved(tip)
     if (renamed) return { ...this.#drafts, tip, files: this.#renamed(renamed) }
     const there = await this.#draftsOn(tip)
@@ -731,7 +754,8 @@ export class BranchWork {
 
 /** Where an operation takes a branch. */
 export type Target = {
-  tip: Oid | undefined
+  /** Where the branch is to go; undefined where it stays. */
+  head: { before?: Oid | undefined } | undefined
   /** What is not in the commit any more becomes drafts. */
   isUnsaved: boolean
   /** The commits of the drafts that it was about: what they were after it, and before. */

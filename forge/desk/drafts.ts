@@ -4,10 +4,11 @@
  */
 import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../core/git/diffs.ts'
-import { mergeTrees } from '../../core/git/merges.ts'
+import { mergeLines, mergeTrees } from '../../core/git/merges.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import type { RefName } from '../../core/git/refs.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
+import { GitError } from '../../core/git/run.ts'
 import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../core/git/trees.ts'
 
 export const DRAFTS = 'refs/forge/drafts/'
@@ -141,7 +142,7 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
  * kept as clashes.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
-  const clashes = mergeClashes(start.clashes, ours.clashes, theirs.clashes)
+  const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
   if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() })) return { ...theirs, clashes }
   const [base, one, other] = [
     await writeDraftTree(objects, start),
@@ -155,22 +156,53 @@ export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts,
     files.delete(path)
     if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
     const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))
-    if (mine) clashes.set(path, { mode: mine.mode, base: from?.oid, draft: mine.oid })
+    if (mine) await addClash(objects, clashes, path, { mode: mine.mode, base: from?.oid, draft: mine.oid })
   }
   return { tip: theirs.tip, files, clashes: await stillClashing(objects, theirs.tip, files, clashes) }
 }
 
-function mergeClashes(
+async function mergeClashes(
+  objects: Objects,
   start: Drafts['clashes'],
   ours: Drafts['clashes'],
   theirs: Drafts['clashes'],
-): Map<Path, Clashing> {
+): Promise<Map<Path, Clashing>> {
   const clashes = new Map(theirs)
-  for (const [path, clash] of ours) if (start.get(path)?.draft !== clash.draft) clashes.set(path, clash)
   // What was settled here is settled, unless the other end was settled to something else.
   for (const [path, { draft }] of start) if (!ours.has(path) && theirs.get(path)?.draft === draft) clashes.delete(path)
+  for (const [path, clash] of ours) {
+    const before = start.get(path)?.draft
+    if (before === clash.draft) continue
+    // Theirs is still what this one was made from: then this one is the newer of the two.
+    if (theirs.get(path)?.draft === before) clashes.delete(path)
+    await addClash(objects, clashes, path, clash)
+  }
   return clashes
 }
+
+/** Adds a clash; where the same file clashes already, its draft becomes that of both. */
+async function addClash(objects: Objects, clashes: Map<Path, Clashing>, path: Path, clash: Clashing): Promise<void> {
+  const other = clashes.get(path)
+  if (!other || other.draft === clash.draft) {
+    clashes.set(path, clash)
+    return
+  }
+  const { repository } = objects
+  const [base, one, two] = await Promise.all([
+    readBytes(objects, clash.base),
+    other.bytes ?? readBytes(objects, other.draft),
+    clash.bytes ?? readBytes(objects, clash.draft),
+  ])
+  const [ours, theirs] = [one ?? Buffer.of(), two ?? Buffer.of()]
+  const bytes = await mergeLines(repository, base, ours, theirs).catch(error => {
+    if (!(error instanceof GitError)) throw error
+    return Buffer.concat([ours, theirs])
+  })
+  clashes.set(path, { ...clash, draft: oidOf(repository.format, { type: 'blob', bytes }), bytes })
+}
+
+const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
+  blob === undefined ? undefined : (await objects.read(blob))?.bytes
 
 /** Where the file has become what the draft is, there is nothing left to choose. */
 async function stillClashing(

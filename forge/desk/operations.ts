@@ -9,13 +9,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
-import { type Move, moveRefs, RefMoved } from '../../core/git/refs.ts'
+import { listRefs, type Move, moveRefs, RefMoved } from '../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../core/git/repository.ts'
 import { GitError } from '../../core/git/run.ts'
-import { DESK } from './drafts.ts'
+import { visiblePath } from '../../core/text.ts'
+import { DESK, DRAFTS } from './drafts.ts'
 import type { Operation } from './messages.ts'
 
 export const OPERATIONS = 'refs/forge/operations'
+
+/** The one kind of operation that nobody has asked for: an undo goes by it. */
+export const PUT_ASIDE = 'put aside'
+
+/** Whether a ref could not be made because another one is in its way. */
+export const isInTheWay = (error: unknown): boolean =>
+  error instanceof GitError && /exists; cannot create|there are still refs under/.test(error.stderr)
 
 /** What is written down of an operation, as JSON behind the first line of its commit's message. */
 const Body = v.object({
@@ -134,6 +142,7 @@ export class Operations {
 
   /** An operation by its id; undefined where that is none. */
   async find(id: Oid): Promise<Recorded | undefined> {
+    if (!isOid(this.objects.repository.format, id)) return undefined
     const object = await this.objects.read(id)
     if (object?.type !== 'commit' || !object.bytes) return undefined
     const { message, committer } = parseCommit(object.bytes)
@@ -170,10 +179,25 @@ export class Operations {
     return found
   }
 
+  /**
+   * Takes the drafts of branches that are gone out of the way of a branch: git keeps no ref beside a folder of its name.
+   * They are kept by the operation, and come back with their branch.
+   */
+  async putAside(branch: string): Promise<void> {
+    const drafts = await listRefs(this.objects.repository, [DRAFTS])
+    for (const { name, oid } of drafts) {
+      const other = name.slice(DRAFTS.length)
+      if (!other.startsWith(`${branch}/`) && !branch.startsWith(`${other}/`)) continue
+      const words = `put aside what was typed in ${visiblePath(other)}, which is gone`
+      await this.record({ kind: PUT_ASIDE, words, moves: [{ ref: name, from: oid, to: undefined }] })
+    }
+  }
+
   /** What an undo would take back: the newest operation that is not taken back already. */
   async nextToUndo(): Promise<Recorded | undefined> {
     const seen = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
+      if (operation.kind === PUT_ASIDE) continue
       if (operation.of) {
         // The newest word on an operation counts: taken back, or done again.
         if (seen.has(operation.of)) continue
@@ -190,6 +214,7 @@ export class Operations {
   async nextToRedo(): Promise<Recorded | undefined> {
     const again = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
+      if (operation.kind === PUT_ASIDE) continue
       if (!operation.of) return undefined
       if (operation.kind === 'redo') again.add(operation.of)
       else if (!again.delete(operation.of)) return operation

@@ -202,6 +202,7 @@ export class WorkInProgressVfs implements Vfs {
     const scratch = await openScratch({ parent, borrowed: [objects], format, signal: repository.signal })
     try {
       // No attribute of the repository's may change what is in its files.
+      await mkdir(join(scratch.gitDir, 'info'))
       await writeFile(
         join(scratch.gitDir, 'info', 'attributes'),
         '* -text -ident -filter !eol !working-tree-encoding\n',

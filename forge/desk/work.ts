@@ -16,7 +16,7 @@ import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyB
 import { Checkouts } from './checkouts.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
-import { moveRefsPatiently, type NewOperation, Operations, type Recorded } from './operations.ts'
+import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from './vfs.ts'
 import { type Part, Watch } from './watch.ts'
 
@@ -27,6 +27,12 @@ export type WorkOptions = {
   onNews: (news: News) => void
 }
 
+/** An undo or a redo: an operation about another one. */
+type Reversal = { kind: string; words: string; of: Oid }
+
+/** How often an undo begins anew because another desk has written drafts. */
+const TRIES = 10
+
 const NEVER_CHANGES = 'A commit never changes: make a branch from it to edit its files.'
 
 /** Opens the work on a repository; drafts of an earlier time are there again. To be closed. */
@@ -35,7 +41,7 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   await removeLeftBehind(join(options.state, 'materialized'))
   const objects = openObjects(repository)
   try {
-    const checkouts = await Checkouts.open(repository, options.onNews)
+    const checkouts = await Checkouts.open(objects, options.state, options.onNews)
     const work = new Work({ objects, operations: new Operations(objects), checkouts, say: options.onNews })
     await work.begin()
     return work
@@ -212,24 +218,32 @@ export class Work implements AsyncDisposable {
     verifyBranchName(name, await this.#names())
     const [tip, drafts] = await this.#whereItWas(name)
     if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
-    const current = await this.#objects.info(draftsRef(name))
     const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
-    if (drafts !== undefined && !current) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
+    if (drafts !== undefined) await this.#room.operations.putAside(name)
+    if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
     await this.#record({ kind: 'restore branch', words: `bring back the branch ${visiblePath(name)}`, moves })
     this.#vanished.delete(name)
     await (await this.#work(name)).refresh()
     this.#room.say({ say: 'branch', branch: name })
   }
 
+  /** Where a branch was when it vanished, and the drafts that went with it, unless they are still there. */
   async #whereItWas(name: string): Promise<[tip: Oid | undefined, drafts: Oid | undefined]> {
-    const vanished = this.#vanished.get(name)
-    if (vanished) return [vanished, undefined]
-    for await (const { refs } of this.#room.operations.newestFirst()) {
-      const head = refs.find(({ ref, before, after }) => ref === headRef(name) && before && !after)
-      if (head) return [head.before, refs.find(({ ref }) => ref === draftsRef(name))?.before]
+    const there = await this.#objects.info(draftsRef(name))
+    let tip = this.#vanished.get(name)
+    let drafts: Oid | undefined
+    let last: Oid | undefined
+    for await (const { kind, refs } of this.#room.operations.newestFirst()) {
+      const [head, draft] = [headRef(name), draftsRef(name)].map(it => refs.find(({ ref }) => ref === it))
+      const isKept = kind === 'delete branch' || kind === PUT_ASIDE
+      if (draft && isKept && !there) drafts ??= draft.before
+      if (head && !head.after) tip ??= head.before
+      if (head) last = head.after
+      if (head || (draft && !isKept)) break
     }
-    const drafts = await this.#objects.info(draftsRef(name))
-    return [drafts && (await readDrafts(this.#objects, drafts.oid))?.tip, undefined]
+    const known = there?.oid ?? drafts
+    tip ??= known && (await readDrafts(this.#objects, known))?.tip
+    return [tip ?? last, drafts]
   }
 
   /**
@@ -408,7 +422,7 @@ export class Work implements AsyncDisposable {
     return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
   }
 
-  async #renameBack(name: string, to: string, how: { kind: string; words: string; of: Oid }): Promise<void> {
+  async #renameBack(name: string, to: string, how: Reversal): Promise<void> {
     const work = await this.#work(name)
     await work.write()
     await work.locked(async () => await this.#moveBranch(name, to, how))
@@ -425,42 +439,59 @@ export class Work implements AsyncDisposable {
     throw new Failure(`${moved.join(' and ')} ${have} moved since: nothing was undone. Undo what came later first.`)
   }
 
-  async #moveBack(
-    operation: Recorded,
-    original: Operation,
-    how: { kind: string; words: string; of: Oid },
-  ): Promise<void> {
+  async #moveBack(operation: Recorded, original: Operation, how: Reversal): Promise<void> {
     const { refs } = operation
     const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
+    const isFirst = ['save', 'new file'].includes(original.kind)
+    // A branch goes back to having no commit where its first one is undone; any other can't go while it is checked out.
     for (const { ref, before } of refs)
-      if (ref.startsWith(HEADS) && !before && original.kind !== 'save' && original.kind !== 'new file')
-        await this.#verifyNotCheckedOut(branchOf(ref))
+      if (ref.startsWith(HEADS) && !before && !isFirst) await this.#verifyNotCheckedOut(branchOf(ref))
     const works = await Promise.all(names.map(name => this.#work(name)))
-    const { renamed } = operation
-    const back = renamed && { from: renamed.to, to: renamed.from }
     await lockedAll(works, async () => {
-      const prepared = new Map<BranchWork, Prepared>()
-      for (const work of works) {
-        const head = refs.find(({ ref }) => ref === headRef(work.name))
-        const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
-        const tip = head ? head.before : work.tip
-        const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
-        const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-        const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-        prepared.set(work, await work.prepare({ tip, isUnsaved, drafts: change, renamed: back }))
+      for (let tries = 1; ; tries++) {
+        const error = await this.#tryToMoveBack(works, operation, original, how)
+        if (!error) return
+        // Where it was a branch that moved, this says so; drafts of another desk are brought along by another try.
+        await this.#verifyUnmoved(refs.filter(({ ref }) => !ref.startsWith(DRAFTS)))
+        if (tries >= TRIES) throw error
       }
-      const others = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
-      const moves = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
-      const all = [...prepared.values()]
-      await this.#record({
-        ...how,
-        renamed: back,
-        moves: [...moves, ...all.flatMap(it => it.moves)],
-        made: all.flatMap(it => it.made),
-      })
-      for (const [work, it] of prepared) await work.take(it)
     })
     for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await this.#forgetIfEmpty(branchOf(ref))
+  }
+
+  /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
+  async #tryToMoveBack(
+    works: readonly BranchWork[],
+    { refs, renamed }: Recorded,
+    original: Operation,
+    how: Reversal,
+  ): Promise<RefMoved | undefined> {
+    const { checkouts, operations } = this.#room
+    const back = renamed && { from: renamed.to, to: renamed.from }
+    const prepared = new Map<BranchWork, Prepared>()
+    for (const work of works) {
+      const head = refs.find(({ ref }) => ref === headRef(work.name))
+      const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
+      const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
+      const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
+      const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+      prepared.set(work, await work.prepare({ head, isUnsaved, drafts: change, renamed: back }))
+    }
+    const all = [...prepared.values()]
+    const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
+    const moves = heads.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
+    const announced = [...prepared].map(([work, { drafts }]) => checkouts.announce(work.name, work.tip, drafts.tip))
+    const withdrawals = await Promise.all(announced)
+    try {
+      const made = all.flatMap(it => it.made)
+      await operations.record({ ...how, renamed: back, moves: [...moves, ...all.flatMap(it => it.moves)], made })
+    } catch (error) {
+      for (const withdraw of withdrawals) await withdraw()
+      if (error instanceof RefMoved) return error
+      throw error
+    }
+    for (const [work, it] of prepared) await work.take(it)
+    return undefined
   }
 
   async #record(operation: NewOperation): Promise<void> {

@@ -1,11 +1,11 @@
 /** A repository with the desk's work open on it, as a test of a person's day wants it. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openRepository, type Path } from '../../core/git/repository.ts'
 import type { Edit, File, News } from '../../forge/desk/messages.ts'
 import { openWork, type Work } from '../../forge/desk/work.ts'
-import { type Files, gitWith, PLAIN } from './git.ts'
-import { makeFolder, until } from './repository.ts'
+import { gitWith, PLAIN } from './git.ts'
+import { makeFolder } from './repository.ts'
 
 /** Whose name commits bear. */
 export const PERSON = {
@@ -139,6 +139,3 @@ export async function textOf(work: Work, branch: string, path: Path): Promise<st
   await work.close(at, path)
   return file.kind === 'text' ? file.text : undefined
 }
-
-export type { Files }
-export { readFile, until }

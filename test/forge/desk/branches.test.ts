@@ -1,7 +1,8 @@
 /** Branches: listed, made, renamed, deleted and brought back, each with its drafts. */
 import { expect, test } from 'bun:test'
-import { edit, makeDesk, textOf, until } from '../../support/desk.ts'
+import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
+import { until } from '../../support/repository.ts'
 
 const FILES = { 'a.txt': 'a\n' }
 

@@ -150,6 +150,9 @@ test('names that lead out of the repository, or into git’s own folder, are ref
     'a\nb',
     'a\x1bb',
     'x/',
+    '\u012e\u012e/x',
+    '\u012egit/config',
+    '\u012fetc',
   ]
   for (const path of bad) {
     await expect(desk.work.newFile('main', path)).rejects.toThrow("can't be the name of a file")

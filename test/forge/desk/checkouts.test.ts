@@ -213,3 +213,41 @@ test('a checkout that can’t be written is left behind, and the save is there a
   )
   await chmod(desk.path, 0o755)
 })
+
+test('a checkout follows after a restart where the desk was killed between a save and that', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const before = await desk.git('rev-parse', 'main')
+  const state = join(desk.folder, 'state', 'checkouts.json')
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  const to = await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(JSON.parse(await readFile(state, 'utf8'))).toEqual({})
+  // As it is at that moment: the branch has moved, the files have not.
+  await desk.git('read-tree', '-m', '-u', 'main', before)
+  expect(await desk.git('status', '--porcelain')).toBe('M  a.txt')
+  const pending = { [join(desk.path, '.git')]: { branch: 'main', from: before, to, isTold: false } }
+  await writeFile(state, JSON.stringify(pending))
+  const work = await desk.restart()
+  await work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  // What was written down of another moment is no reason to touch anything.
+  await desk.git('commit', '-q', '--allow-empty', '-m', 'later')
+  await writeFile(state, JSON.stringify(pending))
+  const snap = await snapshot(desk.path)
+  await (await desk.restart()).flush()
+  expect(await snapshot(desk.path)).toEqual(snap)
+  await writeFile(state, 'no JSON')
+  await desk.restart()
+})
+
+test('what is to follow is written down before the branch moves', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await mkdir(join(desk.path, '.git/hooks'))
+  const copy = `cp ${desk.folder}/state/checkouts.json ${desk.folder}/seen.json`
+  const hook = `#!/bin/sh\n[ "$1" = prepared ] && grep -q refs/heads/main && ${copy}\nexit 0\n`
+  await writeFile(join(desk.path, '.git/hooks/reference-transaction'), hook, { mode: 0o755 })
+  const from = await desk.git('rev-parse', 'main')
+  const to = await desk.work.newFile('main', 'new.txt')
+  const seen = JSON.parse(await readFile(join(desk.folder, 'seen.json'), 'utf8'))
+  expect(Object.values(seen)).toEqual([{ branch: 'main', from, to, isTold: false }])
+})

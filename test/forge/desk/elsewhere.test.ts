@@ -1,7 +1,8 @@
 /** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
 import { expect, test } from 'bun:test'
-import { edit, makeDesk, textOf, until } from '../../support/desk.ts'
+import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit } from '../../support/git.ts'
+import { until } from '../../support/repository.ts'
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\n'
 

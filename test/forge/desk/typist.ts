@@ -4,7 +4,7 @@ import { openWork } from '../../../forge/desk/work.ts'
 import { edit, PERSON } from '../../support/desk.ts'
 import { PLAIN } from '../../support/git.ts'
 
-const [path = '', state = '', first = '0'] = process.argv.slice(2)
+const [path = '', state = '', first = '0', saves = ''] = process.argv.slice(2)
 const repository = await openRepository(path, { env: { ...PLAIN, ...PERSON } })
 const work = await openWork(repository, { state, onNews: news => console.error(JSON.stringify(news)) })
 const editor = await edit(work, 'main', 'a.txt')
@@ -12,6 +12,5 @@ for (let number = Number(first); ; number++) {
   await editor.type(`${number}\n`)
   console.log(number)
   await Bun.sleep(3)
-  // Now and then it is saved.
-  if (number % 97 === 0) void work.save('main', 'all')
+  if (saves === 'and saves' && number % 97 === 0) void work.save('main', 'all')
 }
