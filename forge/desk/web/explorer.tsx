@@ -99,6 +99,7 @@ function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): bo
   if (next !== undefined) select(tab, rows, next)
   else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
   else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
+  else if (event.key === 'Enter' && row?.kind === 'file') tab.edit(row.path)
   else if ((event.key === 'Enter' || event.key === ' ') && row) activate(tab, row)
   else return event.key.length === 1 && find(tab, rows, active, event.key)
   return true

@@ -65,6 +65,8 @@ export class OpenFile {
   #confirmed = Text.empty
   #earlier: Text[] = []
   #isSending = false
+  /** The collaboration is taken out and put in again: nothing is sent meanwhile. */
+  #isAdopting = false
   /** The version that the edits under way lead to, once the server has accepted them. */
   #awaited = 0
   #waiting: (() => void)[] = []
@@ -181,6 +183,10 @@ export class OpenFile {
     this.#view = undefined
   }
 
+  focus(): void {
+    this.#view?.focus()
+  }
+
   /** Where the window is now, to be there again after a restart. */
   get position(): { top: number; cursor: number } {
     const top = this.#view ? Math.round(this.#view.scrollDOM.scrollTop) : this.top
@@ -276,6 +282,7 @@ export class OpenFile {
     const state = this.state as EditorState
     const lacking = this.#lackingIn(theirs)
     const target = lacking.apply(theirs)
+    this.#isAdopting = true
     const selection = target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target))
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure([]) })
     if (!theirs.eq(state.doc)) {
@@ -289,6 +296,7 @@ export class OpenFile {
     this.#awaited = version
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
+    this.#isAdopting = false
     if (!lacking.empty) {
       const annotations = Transaction.addToHistory.of(false)
       this.dispatch({ changes: lacking, selection: inside(selection, target), annotations, filter: false })
@@ -328,7 +336,7 @@ export class OpenFile {
   }
 
   async #push(): Promise<void> {
-    if (this.at.kind === 'commit' || !this.state || this.#isClosed) return
+    if (this.at.kind === 'commit' || !this.state || this.#isClosed || this.#isAdopting) return
     const edits = sendableUpdates(this.state)
     if (edits.length === 0) {
       for (const resolve of this.#waiting.splice(0)) resolve()

@@ -36,6 +36,9 @@ export class Tab {
   readonly active: Signal<string>
   /** Where each file was scrolled to in the last session. */
   readonly positions: ReadonlyMap<string, { top: number; cursor: number }>
+  /** Counts up when the editor is to have the focus, and how many of these it has had. */
+  readonly focusWanted = signal(0)
+  focusGiven = 0
   /** What a person made of the commit's message; undefined: the server's words. */
   readonly message = signal<string | undefined>(undefined)
 
@@ -72,6 +75,12 @@ export class Tab {
       this.active.value = key
       if (pane.kind === 'file') this.tree.reveal(pane.path)
     })
+  }
+
+  /** Shows a file, to be typed into. */
+  edit(path: string): void {
+    this.show({ kind: 'file', path })
+    this.focusWanted.value++
   }
 
   /** Closes a pane; the one beside it is shown. */
