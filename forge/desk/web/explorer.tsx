@@ -71,7 +71,9 @@ function TreeRows({ tab }: { tab: Tab }) {
 /** What stands where no file is. */
 function NoRow({ tab }: { tab: Tab }) {
   const { problem, isThere } = tab.tree
-  const words = problem.value ?? (isThere.value ? 'No files yet' : '')
+  const page = usePage()
+  const isEmpty = isThere.value || page.desk.value?.isEmpty === true
+  const words = isEmpty ? 'No files yet' : (problem.value ?? '')
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
       {words}

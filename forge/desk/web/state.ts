@@ -234,10 +234,23 @@ export class Page {
     } catch (error) {
       this.complain(error)
     }
+    for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
-    for (const file of this.files.all()) file.ask()
+    for (const file of this.files.all()) file.ask(true)
     for (const tab of this.tabs.peek()) tab.tree.refresh()
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** Drafts of an earlier session that wait to be settled. */
+  async #askForClashes(at: At): Promise<void> {
+    if (at.kind === 'commit' || (this.branch(at.branch)?.drafts.length ?? 0) === 0) return
+    try {
+      const clashes = await this.connection.ask('clashes', { branch: at.branch })
+      const paths = clashes.map(({ path }) => path)
+      this.clashes.value = new Map(this.clashes.peek()).set(at.branch, paths)
+    } catch (error) {
+      this.complain(error, at.branch)
+    }
   }
 
   #restore(desk: Desk, layout: Layout | undefined): void {

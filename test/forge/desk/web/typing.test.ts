@@ -123,6 +123,25 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await until(async () => (await page.getByText('The disk is full').count()) === 0)
   })
 
+  test('goes on being sent when its tab is closed at once', async () => {
+    desk.delay = 100
+    await page.keyboard.type('late ')
+    await page.keyboard.press('Alt+w')
+    await isOnServer(`late ${REST}`)
+    await until(() => desk.asked.some(({ ask }) => ask === 'close'))
+  })
+
+  test('is let go of when a person says so, and not sent again', async () => {
+    await page.keyboard.type('draft ')
+    await isOnServer(`draft ${REST}`)
+    await page.keyboard.press('Alt+Shift+d')
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await isOnServer(REST)
+    await until(async () => (await inEditor()) === REST)
+    await Bun.sleep(200)
+    expect(desk.textOf('main', 'README.md')).toBe(REST)
+  })
+
   test('keeps \\r, and pastes without it', async () => {
     desk.addBranch('ends', { 'mixed.txt': 'a\r\nb\n' })
     desk.sayDesk()
