@@ -47,6 +47,8 @@ export async function openBrowser({
     viewport: { width, height },
     reducedMotion: 'reduce',
   })
+  // Shorter than a test's time: a wait that fails says for what, and the browser stays for the next test.
+  context.setDefaultTimeout(8_000)
   return {
     context,
     async [Symbol.asyncDispose]() {

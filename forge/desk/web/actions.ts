@@ -103,7 +103,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
     run: async words => {
       const path = toName(words)
       await page.connection.ask('new file', { branch, path })
-      tab.show({ kind: 'file', path })
+      tab.edit(path)
     },
   }
 }
@@ -122,7 +122,7 @@ export function newFolder(page: Page, tab: Tab): void {
     run: async words => {
       const path = toName(words)
       await page.connection.ask('new file', { branch, path })
-      tab.show({ kind: 'file', path })
+      tab.edit(path)
     },
   }
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { Clash } from '../messages.ts'
 import { attempt } from './actions.ts'
 import { Icon } from './icons.tsx'
-import { baseName, readable } from './names.ts'
+import { baseName, readable, visible } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import { mergeThree, type Region } from './three-way.ts'
 import { plural } from './times.ts'
@@ -112,17 +112,22 @@ function chosenLines({ draft, tip }: Conflict, choice: Choice): string[] {
   return choice === 'tip' ? tip : [...draft, ...tip]
 }
 
+/** Lines for the eye. */
+function shown(lines: string[]): string {
+  return lines.map(visible).join('\n')
+}
+
 /** What fits between two conflicts: its ends are shown. */
 function Context({ lines, isFirst, isLast }: { lines: string[]; isFirst: boolean; isLast: boolean }) {
   const head = isFirst ? 0 : CONTEXT
   const tail = isLast ? 0 : CONTEXT
   const folded = lines.length - head - tail
-  if (folded < 2) return <pre class="plain">{lines.join('\n')}</pre>
+  if (folded < 2) return <pre class="plain">{shown(lines)}</pre>
   return (
     <>
-      {head > 0 ? <pre class="plain">{lines.slice(0, head).join('\n')}</pre> : null}
+      {head > 0 ? <pre class="plain">{shown(lines.slice(0, head))}</pre> : null}
       <p class="fold">{plural(folded, 'line')} that fit</p>
-      {tail > 0 ? <pre class="plain">{lines.slice(-tail).join('\n')}</pre> : null}
+      {tail > 0 ? <pre class="plain">{shown(lines.slice(-tail))}</pre> : null}
     </>
   )
 }
@@ -183,7 +188,7 @@ function ConflictBox({ region, choice, choose }: ConflictBoxProps) {
       </div>
       <details class="base-row">
         <summary>Before</summary>
-        <pre>{sides.base.join('\n') || '(nothing)'}</pre>
+        <pre>{shown(sides.base) || '(nothing)'}</pre>
       </details>
     </section>
   )
@@ -193,7 +198,7 @@ function Side({ look, title, lines }: { look: string; title: string; lines: stri
   return (
     <section class={look}>
       <h3>{title}</h3>
-      <pre>{lines.length > 0 ? lines.join('\n') : '(nothing)'}</pre>
+      <pre>{lines.length > 0 ? shown(lines) : '(nothing)'}</pre>
     </section>
   )
 }

@@ -1,6 +1,6 @@
 /** What all dialogs have: a title, the focus kept inside, and Escape. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 
 interface FrameProps {
   title: string
@@ -13,7 +13,7 @@ interface FrameProps {
 export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
     return () => element?.close()

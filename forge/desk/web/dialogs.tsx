@@ -1,6 +1,6 @@
 /** The dialogs: a question with one answer, a confirmation, and lists that do not deserve a tab. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { DialogContent } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { KeyList } from './key-list.tsx'
@@ -64,7 +64,7 @@ function Ask({ content, close }: AskProps) {
   const field = useRef<HTMLInputElement>(null)
   const id = useId()
   const { problem, isBusy, start } = useRun(() => content.run(field.current?.value ?? ''), close)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const length = content.value.length
     const [from, to] = content.selection ?? [length, length]
     field.current?.focus()
@@ -104,7 +104,7 @@ interface ConfirmProps {
 function Confirm({ content, close }: ConfirmProps) {
   const safe = useRef<HTMLButtonElement>(null)
   const { problem, isBusy, start } = useRun(content.run, close)
-  useEffect(() => safe.current?.focus(), [])
+  useLayoutEffect(() => safe.current?.focus(), [])
   const list = content.list ?? []
   return (
     <DialogFrame title={content.title} close={close} look="narrow">

@@ -4,6 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { type Colours, coloursOf, piecesOf } from './coloured.ts'
 import { type Diff, type DiffLine, type DiffPart, diffOf, type Range } from './diff.ts'
 import { Icon } from './icons.tsx'
+import { visible } from './names.ts'
 import { plural } from './times.ts'
 
 interface Props {
@@ -46,7 +47,7 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks }: P
       </button>
     )
   }
-  if (diff.added + diff.deleted === 0) return <p class="diff-none meta">No line is different.</p>
+  if (diff.added + diff.deleted === 0) return <NoLines diff={diff} />
   return (
     <div class={`diff-code ${isSideBySide ? 'two' : ''}`}>
       {diff.parts.map((part, index) => {
@@ -60,8 +61,18 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks }: P
         }
         return <Lines key={key} diff={diff} part={part} colours={colours} isSideBySide={isSideBySide} />
       })}
+      {diff.end ? <p class="diff-none meta">{END_WORDS[diff.end]}</p> : null}
     </div>
   )
+}
+
+const END_WORDS = {
+  added: 'The last line has a line end now.',
+  removed: 'The last line has no line end any more.',
+}
+
+function NoLines({ diff }: { diff: Diff }) {
+  return <p class="diff-none meta">{diff.end ? END_WORDS[diff.end] : 'No line is different.'}</p>
 }
 
 function useColours(path: string, diff: Diff): Sides {
@@ -153,10 +164,10 @@ function Code({ diff, line, side, colours }: HalfProps & { line: DiffLine }) {
       {piecesOf(text, colours[side].get(number), words).map((piece, index) => {
         return piece.look ? (
           <span key={index} class={piece.look}>
-            {piece.text}
+            {visible(piece.text)}
           </span>
         ) : (
-          piece.text
+          visible(piece.text)
         )
       })}
       {rest > 0 ? <span class="meta"> … {plural(rest, 'more character')}</span> : null}

@@ -37,9 +37,12 @@ export interface Diff {
   parts: DiffPart[]
   added: number
   deleted: number
+  /** Whether the last line got a line end, or lost it. */
+  end: 'added' | 'removed' | undefined
 }
 
 export function diffOf(before: string, after: string, ignoresBlanks: boolean): Diff {
+  if (before === '' || after === '') return wholeOf(before, after)
   const one = textOf(before)
   const other = textOf(after)
   const chunks = Chunk.build(one, other, DIFF).filter(chunk => !ignoresBlanks || !isBlank(one, other, chunk))
@@ -58,7 +61,30 @@ export function diffOf(before: string, after: string, ignoresBlanks: boolean): D
   }
   const end = ignoresBlanks ? Math.min(one.lines, other.lines - shift) : one.lines
   parts.push(...unchanged(other, line, end, shift, { isFirst: chunks.length === 0, isLast: true }))
-  return { before: one, after: other, parts: joined(parts), added, deleted }
+  return { before: one, after: other, parts: joined(parts), added, deleted, end: endOf(before, after) }
+}
+
+/** A text that was not there, or is not any more: it has no lines, not one empty line. */
+function wholeOf(before: string, after: string): Diff {
+  const one = textOf(before)
+  const other = textOf(after)
+  const numbers = (text: Text, whole: string) =>
+    whole === '' ? [] : Array.from({ length: text.lines }, (_, index) => index + 1)
+  const deleted = numbers(one, before).map((number): DiffLine => {
+    return { kind: 'deleted', before: number, after: undefined, words: [] }
+  })
+  const added = numbers(other, after).map((number): DiffLine => {
+    return { kind: 'added', before: undefined, after: number, words: [] }
+  })
+  const parts = joined([{ kind: 'lines', lines: [...deleted, ...added], where: '' }])
+  return { before: one, after: other, parts, added: added.length, deleted: deleted.length, end: undefined }
+}
+
+/** What became of the line end at the end of the file. */
+function endOf(before: string, after: string): Diff['end'] {
+  const [had, has] = [before.endsWith('\n'), after.endsWith('\n')]
+  if (had === has) return undefined
+  return has ? 'added' : 'removed'
 }
 
 /** A text that ends with a line end has no line behind it. */

@@ -18,7 +18,7 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
       <Crumbs tab={tab} file={file} />
       <ReadOnlyReason tab={tab} file={file} />
       <Problem file={file} />
-      {shown ? <Content file={file} shown={shown} /> : <div class="editor" aria-busy="true" />}
+      {shown ? <Content tab={tab} file={file} shown={shown} /> : <div class="editor" aria-busy="true" />}
     </>
   )
 }
@@ -91,10 +91,10 @@ function Problem({ file }: { file: OpenFile }) {
   )
 }
 
-function Content({ file, shown }: { file: OpenFile; shown: File }) {
+function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }) {
   switch (shown.kind) {
     case 'text':
-      return <TextEditor file={file} />
+      return <TextEditor tab={tab} file={file} />
     case 'image':
       return <Picture path={file.path} image={shown} />
     case 'other':
@@ -126,7 +126,7 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
   )
 }
 
-function TextEditor({ file }: { file: OpenFile }) {
+function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const box = useRef<HTMLDivElement>(null)
 
@@ -143,6 +143,13 @@ function TextEditor({ file }: { file: OpenFile }) {
       view.destroy()
     }
   }, [file, page])
+
+  const wanted = tab.focusWanted.value
+  useLayoutEffect(() => {
+    if (wanted <= tab.focusGiven) return
+    tab.focusGiven = wanted
+    file.focus()
+  }, [tab, file, wanted])
 
   useEffect(() => {
     file.isWrapped = page.isWrapped.value

@@ -9,6 +9,7 @@ import {
   drawSelection,
   dropCursor,
   EditorView,
+  gutter,
   highlightActiveLine,
   highlightActiveLineGutter,
   highlightSpecialChars,
@@ -62,7 +63,9 @@ export function editorExtensions(settings: EditorSettings): Extension {
     EditorState.allowMultipleSelections.of(true),
     pasteWithoutReturns,
     lineNumbers(),
-    settings.saved === undefined ? [] : changeMarks(settings.saved),
+    settings.saved === undefined
+      ? gutter({ class: 'cm-marks', renderEmptyElements: true })
+      : changeMarks(settings.saved),
     foldGutter(),
     highlightSpecialChars({ render: shownCharacter }),
     highlightActiveLine(),

@@ -71,7 +71,9 @@ function TreeRows({ tab }: { tab: Tab }) {
 /** What stands where no file is. */
 function NoRow({ tab }: { tab: Tab }) {
   const { problem, isThere } = tab.tree
-  const words = problem.value ?? (isThere.value ? 'No files yet' : '')
+  const page = usePage()
+  const isEmpty = isThere.value || page.desk.value?.isEmpty === true
+  const words = isEmpty ? 'No files yet' : (problem.value ?? '')
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
       {words}
@@ -99,6 +101,7 @@ function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): bo
   if (next !== undefined) select(tab, rows, next)
   else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
   else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
+  else if (event.key === 'Enter' && row?.kind === 'file') tab.edit(row.path)
   else if ((event.key === 'Enter' || event.key === ' ') && row) activate(tab, row)
   else return event.key.length === 1 && find(tab, rows, active, event.key)
   return true

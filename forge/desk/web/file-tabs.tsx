@@ -1,4 +1,5 @@
 /** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
+import { useEffect, useRef } from 'preact/hooks'
 import { draftsOf, hasDraft, newBranch } from './actions.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { baseName, readable, shortId } from './names.ts'
@@ -49,12 +50,17 @@ function EndBar({ tab }: { tab: Tab }) {
 
 function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const page = usePage()
+  const element = useRef<HTMLButtonElement>(null)
   const isSelected = tab.active.value === paneKey(pane)
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const icon = iconOf(pane)
+  useEffect(() => {
+    if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isSelected])
   return (
     <button
       type="button"
+      ref={element}
       role="tab"
       class={`tab ${pane.kind === 'chat' ? 'pinned' : ''}`}
       aria-selected={isSelected}

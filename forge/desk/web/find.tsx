@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Match } from '../messages.ts'
+import { visible } from './names.ts'
 import type { TextSearch } from './search.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import { plural } from './times.ts'
@@ -122,7 +123,7 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
   const page = usePage()
   const active = useSignal(1)
   const open = (row: Row | undefined) => {
-    if (row?.kind === 'file') tab.show({ kind: 'file', path: row.path })
+    if (row?.kind === 'file') tab.edit(row.path)
     else if (row) openMatch(page, tab, row.match)
   }
   return (
@@ -197,14 +198,17 @@ function piecesOf({ text, ranges }: Match) {
   let at = from
   for (const [start, end] of ranges) {
     if (start < at || start >= to) continue
-    pieces.push(text.slice(at, start), <mark key={start}>{text.slice(start, Math.min(end, to))}</mark>)
+    pieces.push(
+      visible(text.slice(at, start)),
+      <mark key={start}>{visible(text.slice(start, Math.min(end, to)))}</mark>,
+    )
     at = Math.min(end, to)
   }
-  return [from > indentation ? '…' : '', ...pieces, text.slice(at, to)]
+  return [from > indentation ? '…' : '', ...pieces, visible(text.slice(at, to))]
 }
 
 async function openMatch(page: Page, tab: Tab, match: Match): Promise<void> {
-  tab.show({ kind: 'file', path: match.path })
+  tab.edit(match.path)
   const file = page.files.open(tab.at, match.path)
   await file.opened()
   file.goTo(match.line, match.ranges[0])

@@ -25,6 +25,11 @@ export function withoutTricks(text: string): string {
   )
 }
 
+/** A line of a file: what can't be seen in it becomes an escape, but tabs stay. */
+export function visible(line: string): string {
+  return line.split('\t').map(withoutTricks).join('\t')
+}
+
 /** What a person typed, as the name that git gets. */
 export function toName(words: string): string {
   return PLAIN.test(words) ? words : String.fromCharCode(...new TextEncoder().encode(words))

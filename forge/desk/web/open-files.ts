@@ -65,6 +65,8 @@ export class OpenFile {
   #confirmed = Text.empty
   #earlier: Text[] = []
   #isSending = false
+  /** The collaboration is taken out and put in again: nothing is sent meanwhile. */
+  #isAdopting = false
   /** The version that the edits under way lead to, once the server has accepted them. */
   #awaited = 0
   #waiting: (() => void)[] = []
@@ -86,11 +88,14 @@ export class OpenFile {
     this.path = path
   }
 
-  /** Asks for the file: at first, after a break, and when its branch has another commit. */
-  async ask(): Promise<void> {
+  /**
+   * Asks for the file: at first, and when its branch has another commit. After a break the server may have lost what
+   * it had confirmed.
+   */
+  async ask(isAfterBreak = false): Promise<void> {
     try {
       const file = await this.#connection.ask('open', { at: this.at, path: this.path })
-      if (!this.#isClosed) this.take(file)
+      if (!this.#isClosed) this.take(file, isAfterBreak)
     } catch (error) {
       if (!(error instanceof Disconnected)) this.problem.value = String((error as Error).message)
     }
@@ -107,14 +112,14 @@ export class OpenFile {
   }
 
   /** The file as the server has it now. */
-  take(file: File): void {
+  take(file: File, isAfterBreak = false): void {
     this.problem.value = undefined
     if (file.kind !== 'text') this.state = undefined
-    else if (this.state) this.#compare(file)
+    else if (this.state) this.#compare(file, isAfterBreak)
     else this.#start(file)
     this.file.value = file
-    this.isDraft.value = false
-    this.#say()
+    if (file.kind === 'text') this.#say()
+    else this.isDraft.value = false
     this.#push()
   }
 
@@ -179,6 +184,10 @@ export class OpenFile {
     if (!this.#view) return
     this.top = Math.round(this.#view.scrollDOM.scrollTop)
     this.#view = undefined
+  }
+
+  focus(): void {
+    this.#view?.focus()
   }
 
   /** Where the window is now, to be there again after a restart. */
@@ -256,7 +265,7 @@ export class OpenFile {
     return this.at.kind === 'commit' ? [] : collab({ startVersion, clientID: crypto.randomUUID() })
   }
 
-  #compare(file: TextFile): void {
+  #compare(file: TextFile, isAfterBreak: boolean): void {
     const state = this.state as EditorState
     const effects: StateEffect<unknown>[] = [setSaved.of(textOf(file.saved ?? ''))]
     const isReadOnly = this.at.kind === 'commit' || file.readOnly !== undefined
@@ -268,14 +277,15 @@ export class OpenFile {
     const theirs = textOf(file.text)
     const isAsKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#confirmed)
     if (isAsKnown) this.#awaited = file.version
-    else this.#adopt(theirs, file.version)
+    else this.#adopt(theirs, file.version, isAfterBreak)
   }
 
   /** Goes on from the server's text, and types again on top of it what the server lacks. */
-  #adopt(theirs: Text, version: number): void {
+  #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
     const state = this.state as EditorState
-    const lacking = this.#lackingIn(theirs)
+    const lacking = this.#lackingIn(theirs, isAfterBreak)
     const target = lacking.apply(theirs)
+    this.#isAdopting = true
     const selection = target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target))
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure([]) })
     if (!theirs.eq(state.doc)) {
@@ -289,6 +299,7 @@ export class OpenFile {
     this.#awaited = version
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
+    this.#isAdopting = false
     if (!lacking.empty) {
       const annotations = Transaction.addToHistory.of(false)
       this.dispatch({ changes: lacking, selection: inside(selection, target), annotations, filter: false })
@@ -296,11 +307,12 @@ export class OpenFile {
   }
 
   /** What of our text is to be done to the server's: all that was typed and is not in it. */
-  #lackingIn(theirs: Text): ChangeSet {
+  #lackingIn(theirs: Text, isAfterBreak: boolean): ChangeSet {
     const { doc } = this.state as EditorState
     const pending = sendableUpdates(this.state as EditorState)
     if (theirs.eq(doc)) return ChangeSet.empty(doc.length)
-    if (this.#hadBefore(theirs) || this.#isOnTheWay(theirs)) return changesBetween(theirs, doc)
+    const isBehind = isAfterBreak && this.#hadBefore(theirs)
+    if (isBehind || this.#isOnTheWay(theirs)) return changesBetween(theirs, doc)
     if (pending.length === 0) return ChangeSet.empty(theirs.length)
     const typed = pending.reduce((all, { changes }) => all.compose(changes), ChangeSet.empty(this.#confirmed.length))
     return typed.map(changesBetween(this.#confirmed, theirs))
@@ -328,7 +340,7 @@ export class OpenFile {
   }
 
   async #push(): Promise<void> {
-    if (this.at.kind === 'commit' || !this.state || this.#isClosed) return
+    if (this.at.kind === 'commit' || !this.state || this.#isClosed || this.#isAdopting) return
     const edits = sendableUpdates(this.state)
     if (edits.length === 0) {
       for (const resolve of this.#waiting.splice(0)) resolve()
@@ -401,6 +413,8 @@ function inside(selection: EditorSelection, text: Text): EditorSelection {
 /** All files that are open in this window, by where they are and their path. */
 export class OpenFiles {
   readonly #files = new Map<string, OpenFile>()
+  /** Those that are closed as soon as the server has all that was typed into them. */
+  readonly #unwanted = new Set<string>()
   readonly #connection: Connection
   readonly #choices: EditorChoices
 
@@ -412,6 +426,7 @@ export class OpenFiles {
   /** `position`: where it was when it was last shown. */
   open(at: At, path: string, position = { top: 0, cursor: 0 }): OpenFile {
     const key = keyOf(at, path)
+    this.#unwanted.delete(key)
     const known = this.#files.get(key)
     if (known) return known
     const file = new OpenFile(this.#connection, this.#choices, at, path, position)
@@ -432,9 +447,14 @@ export class OpenFiles {
     return [...this.#files.values()]
   }
 
-  close(at: At, path: string): void {
+  async close(at: At, path: string): Promise<void> {
     const key = keyOf(at, path)
-    this.#files.get(key)?.close()
+    const file = this.#files.get(key)
+    if (!file) return
+    this.#unwanted.add(key)
+    if (file.isUnsettled) await file.settled()
+    if (!this.#unwanted.delete(key)) return
+    file.close()
     this.#files.delete(key)
   }
 }

@@ -69,8 +69,16 @@ function nonceOfStyles(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? ''
 }
 
+/** Asks before the window goes while something typed has not reached the server. */
+function guardTyping(page: Page): void {
+  window.addEventListener('beforeunload', event => {
+    if (page.files.all().some(file => file.isUnsettled)) event.preventDefault()
+  })
+}
+
 const url = new URL('/socket', location.href)
 url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
 const page = new Page(url.href, nonceOfStyles())
 page.start()
+guardTyping(page)
 render(<Desk page={page} />, document.body)

@@ -2,7 +2,7 @@
 import { useComputed, useSignal } from '@preact/signals'
 import fuzzysort from 'fuzzysort'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { CommitRow } from '../messages.ts'
 import { newBranch } from './actions.ts'
 import { type Command, commandsOf } from './commands.ts'
@@ -56,7 +56,8 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     option.run()
   }
 
-  useEffect(() => {
+  // Before the browser paints: letters that are typed at once are meant for the field.
+  useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
     return () => element?.close()
@@ -272,7 +273,7 @@ function useFiles(page: Page, words: string, isWanted: boolean): Option[] {
             key: `file ${path}`,
             icon: <Icon name="file" />,
             words: <FoundFile path={path} ranges={ranges} />,
-            run: () => tab.show({ kind: 'file', path }),
+            run: () => tab.edit(path),
           }))
         },
         () => {},

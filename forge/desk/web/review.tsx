@@ -229,7 +229,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           }}
         />
         {change.after && tab.at.kind === 'branch' ? (
-          <Button look="quiet small" words="Open" onClick={() => tab.show({ kind: 'file', path: change.path })} />
+          <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
         ) : null}
       </header>
       {isOpen.value && isNear.value ? <Blobs review={review} change={change} /> : null}

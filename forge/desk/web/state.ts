@@ -36,6 +36,9 @@ export class Tab {
   readonly active: Signal<string>
   /** Where each file was scrolled to in the last session. */
   readonly positions: ReadonlyMap<string, { top: number; cursor: number }>
+  /** Counts up when the editor is to have the focus, and how many of these it has had. */
+  readonly focusWanted = signal(0)
+  focusGiven = 0
   /** What a person made of the commit's message; undefined: the server's words. */
   readonly message = signal<string | undefined>(undefined)
 
@@ -72,6 +75,12 @@ export class Tab {
       this.active.value = key
       if (pane.kind === 'file') this.tree.reveal(pane.path)
     })
+  }
+
+  /** Shows a file, to be typed into. */
+  edit(path: string): void {
+    this.show({ kind: 'file', path })
+    this.focusWanted.value++
   }
 
   /** Closes a pane; the one beside it is shown. */
@@ -225,10 +234,23 @@ export class Page {
     } catch (error) {
       this.complain(error)
     }
+    for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
-    for (const file of this.files.all()) file.ask()
+    for (const file of this.files.all()) file.ask(true)
     for (const tab of this.tabs.peek()) tab.tree.refresh()
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** Drafts of an earlier session that wait to be settled. */
+  async #askForClashes(at: At): Promise<void> {
+    if (at.kind === 'commit' || (this.branch(at.branch)?.drafts.length ?? 0) === 0) return
+    try {
+      const clashes = await this.connection.ask('clashes', { branch: at.branch })
+      const paths = clashes.map(({ path }) => path)
+      this.clashes.value = new Map(this.clashes.peek()).set(at.branch, paths)
+    } catch (error) {
+      this.complain(error, at.branch)
+    }
   }
 
   #restore(desk: Desk, layout: Layout | undefined): void {

@@ -117,13 +117,17 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   const { path } = tab
   const drafts = draftsOf(page, branch)
   const isThis = path !== undefined && drafts.includes(path)
-  const key = isThis ? path : drafts.join('\0')
+  // Asked again when the server knows of a draft that was only here before.
+  const known = page.branch(branch)?.drafts ?? []
+  const key = [isThis ? path : '', ...drafts, '', ...known].join('\0')
   const hasClash = (page.clashes.value.get(branch)?.length ?? 0) > 0
   const reason = offReason(drafts.length, hasClash)
 
   useEffect(() => {
-    suggested.value = ''
-    if (drafts.length === 0) return undefined
+    if (drafts.length === 0) {
+      suggested.value = ''
+      return undefined
+    }
     const timer = setTimeout(async () => {
       try {
         const paths = isThis ? [path] : ('all' as const)

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { At } from '../messages.ts'
 import { draftsOf } from './actions.ts'
 import { BranchIcon, Icon } from './icons.tsx'
+import { shownKeys } from './keys.ts'
 import { readable, shortId } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
@@ -39,14 +40,14 @@ export function Tabs() {
         <button
           type="button"
           class="find"
-          aria-label="Find or run"
+          aria-keyshortcuts="Control+K"
           onClick={() => {
             page.palette.value = 'all'
           }}
         >
           <Icon name="search" />
           <span class="word">Find or run</span>
-          <kbd>Ctrl K</kbd>
+          <kbd>{shownKeys('Ctrl+K')}</kbd>
         </button>
       </div>
     </header>

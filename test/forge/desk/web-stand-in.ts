@@ -3,6 +3,9 @@
  * made-up repository in memory, under the policy that the real one has, and does what a test needs: answers slowly,
  * refuses, forgets, breaks the connection.
  */
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
@@ -580,7 +583,8 @@ function linesOf(text: string | undefined): string[] {
 
 /** Builds the page once for all tests of a run. */
 export async function builtPage(): Promise<string> {
-  const folder = `${process.env.TMPDIR ?? '/tmp'}/forge-page-${process.pid}`
+  const folder = join(tmpdir(), `forge-page-${process.pid}`)
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
   await buildPage(folder)
   return folder
 }

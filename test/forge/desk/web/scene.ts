@@ -45,8 +45,19 @@ export async function startScene(built: string): Promise<StandIn> {
   return standIn
 }
 
+export type DeskPage = Page & { troubles: string[] }
+
+/** Waits until something is so. */
+export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 8_000): Promise<void> {
+  const end = Date.now() + patience
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error(`It did not become so within ${patience} ms: ${isSo}`)
+    await Bun.sleep(20)
+  }
+}
+
 /** Opens the page; what it should never do (an error, a violation of its policy) is collected. */
-export async function openDesk(context: BrowserContext, standIn: StandIn): Promise<Page & { troubles: string[] }> {
+export async function openDesk(context: BrowserContext, standIn: StandIn): Promise<DeskPage> {
   const page = await context.newPage()
   const troubles: string[] = []
   page.on('pageerror', error => troubles.push(String(error)))
