@@ -1,4 +1,4 @@
-# Forklift's commands. `make` alone lists them; each installs what it needs first.
+# The commands of Forklift and of the desk. `make` alone lists them; each installs what it needs first.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -7,6 +7,7 @@ SHELL := /bin/bash
 # The folder of this Makefile, from wherever it is used; it may have spaces in it.
 HERE := $(shell cd -- "$$(dirname -- '$(strip $(MAKEFILE_LIST))')" && pwd)
 FORK ?= .
+REPO ?=
 IMAGE := forklift/kitchen-sink:latest
 BUN_VERSION := 1.4.5
 BIN := $(HOME)/.local/bin
@@ -14,10 +15,10 @@ BIN := $(HOME)/.local/bin
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo image test test-e2e bench check install cron clean bun runtime tools programs jq
+.PHONY: help run demo desk image test test-e2e bench check install cron clean bun runtime desk-runtime tools programs jq
 
 help: ## list these targets
-	@echo 'Forklift keeps a fork current. Targets:'
+	@echo 'Forklift keeps a fork current; the desk is for working on branches in the browser. Targets:'
 	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' '$(HERE)/Makefile'
 
 run: runtime ## bring upstream into the fork in this folder, or in FORK=path; ARGS="--check" and the like
@@ -25,6 +26,10 @@ run: runtime ## bring upstream into the fork in this folder, or in FORK=path; AR
 
 demo: runtime jq ## show the whole thing on a made-up fork: needs no docker, no key, no GitHub
 	@'$(HERE)/test/demo.sh'
+
+desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around
+	@repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \
+	exec '$(HERE)/forge.ts' $(ARGS) "$$repository"
 
 image: ## build the container image that the agent works in
 	@echo 'Building $(IMAGE): about 10 minutes and 5 GB the first time.'
@@ -48,10 +53,12 @@ check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
 	  | xargs -0 shellcheck --external-sources
 	@cd -- '$(HERE)' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' | xargs -0 shfmt -d -i 2 -ci -bn
-	@cd -- '$(HERE)' && echo 'size' && lines=$$(wc -l <forklift.ts) && { ((lines < 500)) || { echo "forklift.ts has $$lines lines"; exit 1; }; }
+	@cd -- '$(HERE)' && echo 'size' && for command in forklift.ts forge.ts; do lines=$$(wc -l <$$command); \
+	  ((lines < 500)) || { echo "$$command has $$lines lines"; exit 1; }; done
 
-install: runtime ## make `forklift` a command: a link in ~/.local/bin
-	@mkdir -p '$(BIN)' && ln -sfn '$(HERE)/forklift.ts' '$(BIN)/forklift' && echo 'Linked $(BIN)/forklift to $(HERE)/forklift.ts.'
+install: runtime desk-runtime ## make `forklift` and `forge` commands: links in ~/.local/bin
+	@mkdir -p '$(BIN)' && for name in forklift forge; do \
+	  ln -sfn '$(HERE)'/$$name.ts '$(BIN)'/$$name && echo "Linked $(BIN)/$$name to $(HERE)/$$name.ts."; done
 	@command -v bun | grep -qv '^$(HERE)/' || { ln -sfn "$$(command -v bun)" '$(BIN)/bun' && echo 'Linked $(BIN)/bun too.'; }
 	@case ":$$PATH:" in *':$(BIN):'*) ;; *) echo '$(BIN) is not on your PATH: add it in your shell profile.' ;; esac
 
@@ -80,7 +87,7 @@ patiently() {
   return "$$status"
 }
 endef
-bun runtime tools programs jq: export PATIENTLY = $(define-patiently)
+bun runtime desk-runtime tools programs jq: export PATIENTLY = $(define-patiently)
 
 CHECK_NETWORK := check the network and the proxy (npm config get registry, npm config get proxy, HTTPS_PROXY)
 
@@ -100,12 +107,19 @@ bun:
 
 # A mark says what was installed, and by being older than the lock file, that it is out of date.
 runtime: bun
-	@cd -- '$(HERE)' && [[ node_modules/.to-run -nt bun.lock ]] || { $(call install-packages,--production) \
-	  && rm -f node_modules/.to-test && touch node_modules/.to-run; }
+	@cd -- '$(HERE)' && [[ node_modules/.to-run -nt bun.lock ]] || { $(call install-packages,--production --filter forklift) \
+	  && rm -f node_modules/.to-test node_modules/.to-desk && touch node_modules/.to-run; }
+
+# The desk has packages of its own, and a page that is built from some of them.
+desk-runtime: bun
+	@cd -- '$(HERE)' && [[ node_modules/.to-desk -nt bun.lock ]] || { $(call install-packages,--production) \
+	  && rm -f node_modules/.to-test && touch node_modules/.to-run node_modules/.to-desk; }
+	@cd -- '$(HERE)' && [[ -d .tools/desk && -z $$(find forge bun.lock -newer .tools/desk -print -quit) ]] \
+	  || { bun forge/desk/build.ts .tools/desk >/dev/null && touch .tools/desk; }
 
 tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \
-	  && touch node_modules/.to-run node_modules/.to-test; }
+	  && touch node_modules/.to-run node_modules/.to-desk node_modules/.to-test; }
 
 # For the checks, and for the one test that needs the real git-lfs.
 programs: jq

@@ -49,8 +49,8 @@ export async function fill(world: World, size: Size): Promise<void> {
   await world.git('fetch', '--quiet', 'upstream')
 }
 
-/** refs/heads/main is upstream, refs/heads/fork the fork. */
-async function importHistory(repository: string, { files, commits, bytesPerFile }: Size): Promise<void> {
+/** A history in a bare repository: refs/heads/main is upstream, refs/heads/fork the fork. */
+export async function importHistory(repository: string, { files, commits, bytesPerFile }: Size): Promise<void> {
   const child = Bun.spawn(['git', '-c', 'pack.compression=1', 'fast-import', '--quiet'], {
     cwd: repository,
     env: { PATH: process.env.PATH, HOME: '/nonexistent', ...PLAIN },

@@ -1,10 +1,10 @@
 /** What a run is told: the command line, opencode.env and one variable. Parsed here once, trusted afterwards. */
 import { readFile, stat } from 'node:fs/promises'
-import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import { EXIT, Failure } from '../core/failure.ts'
+import { xdgFolder } from '../core/folders.ts'
 import { visible } from '../core/text.ts'
 
 type Environment = Record<string, string | undefined>
@@ -79,10 +79,6 @@ export const openCodeFile = (env: Environment): string =>
 
 /** Where runs are kept. */
 export const stateFolder = (env: Environment): string => join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forklift')
-
-/** The XDG base directory specification has relative paths ignored. */
-const xdgFolder = (value: string | undefined, fallback: string): string =>
-  value && isAbsolute(value) ? value : join(homedir(), fallback)
 
 /** Reads opencode.env; the command line's words go first. What is unwise about the file is worth a note. */
 export async function readOpenCode(file: string, options: Options, note: (text: string) => void): Promise<OpenCode> {

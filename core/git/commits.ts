@@ -101,15 +101,15 @@ export async function commitChanges(
   objects: Objects,
   { base, changes, ...wanted }: Omit<NewCommit, 'tree'> & { base: Oid | undefined; changes: ReadonlyMap<Path, Change> },
 ): Promise<Oid> {
-  const { tree, made } = await makeTree(objects, base, changes)
+  const { oid: tree, made } = await makeTree(objects, base, changes)
   return await writeCommit(objects, { ...wanted, tree }, made)
 }
 
 async function writeCommit(objects: Objects, wanted: NewCommit, made: readonly NewObject[]): Promise<Oid> {
   const { repository } = objects
   const [author, committer] = await Promise.all([
-    wanted.author ? lineOf(wanted.author) : ownIdentity(repository, 'AUTHOR'),
-    wanted.committer ? lineOf(wanted.committer) : ownIdentity(repository, 'COMMITTER'),
+    wanted.author ? lineOf(wanted.author) : readIdentity(repository, 'AUTHOR'),
+    wanted.committer ? lineOf(wanted.committer) : readIdentity(repository, 'COMMITTER'),
     verifyIsThere(objects, 'commit', wanted.parents),
   ])
   if (wanted.sign) {
@@ -176,11 +176,19 @@ function now(): { seconds: number; zone: string } {
 
 const NO_IDENTITY = 'Git does not know whose name a commit bears: git config --global user.name and user.email.'
 
-async function ownIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): Promise<Buffer> {
+/**
+ * The user's own line in a commit, as of now and by git's rules. Throws a {@link Failure} that says what to set where git
+ * knows no name or email.
+ */
+export async function readIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): Promise<Buffer> {
   const answer = await run(where, ['var', `GIT_${who}_IDENT`], { ok: [0, 128] })
   if (answer.code !== 0) throw new Failure(NO_IDENTITY)
   return answer.stdout.subarray(0, -1)
 }
+
+/** Whether the user wants commits signed: no plumbing looks at that by itself. */
+export const wantsSigning = async (where: Where): Promise<boolean> =>
+  (await read(where, ['config', '--type=bool', '--get', 'commit.gpgSign'], { ok: [0, 1] })) === 'true'
 
 /** By `git commit-tree`, which knows how the user signs. */
 async function signedCommit(repository: Repository, wanted: NewCommit): Promise<Oid> {
@@ -194,7 +202,7 @@ async function signedCommit(repository: Repository, wanted: NewCommit): Promise<
   } catch (error) {
     if (!(error instanceof GitError)) throw error
     if (/tell me who you are|empty ident|auto-detect/i.test(error.stderr)) throw new Failure(NO_IDENTITY)
-    if (/sign|gpg|ssh/i.test(error.stderr))
+    if (/sign|gpg|ssh|key/i.test(error.stderr))
       throw new Failure(`The commit could not be signed (${error.message}): check user.signingKey and gpg.`)
     throw error
   }

@@ -208,7 +208,8 @@ export async function touching(
   { count, after = 0, follow = false }: TouchingOptions,
 ): Promise<{ touches: Touch[]; more: boolean }> {
   if (!isOid(repository.format, tip)) throw new Error(`${JSON.stringify(tip)} is no full object id`)
-  const range = ['-n', String(count + 1), `--skip=${after}`]
+  // Git follows a file only through commits that it shows: so none of them can be skipped then.
+  const range = follow ? ['-n', String(after + count + 1)] : ['-n', String(count + 1), `--skip=${after}`]
   const names = follow ? ['--follow', '--name-only'] : ['--no-patch']
   const text = asText(path)
   // An argument is text: other bytes go another way, where a line end would end them.
@@ -226,7 +227,8 @@ export async function touching(
     if (isOid(repository.format, word)) touches.push({ oid: word, path })
     else if (last) last.path = word.replace(/^\n/, '')
   }
-  return { touches: touches.slice(0, count), more: touches.length > count }
+  const wanted = follow ? touches.slice(after) : touches
+  return { touches: wanted.slice(0, count), more: wanted.length > count }
 }
 
 /** A commit that no ref reaches any more, and the newest line of a reflog that names it. */

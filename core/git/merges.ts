@@ -1,4 +1,6 @@
 /** Git's own merge of two commits, without a work tree. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { attributesFor, openAttributesPlace } from './attributes.ts'
 import { bytesOf, lineOf } from './commits.ts'
 import { type NewObject, type Objects, oidOf, openObjects, writeObjects } from './objects.ts'
@@ -74,6 +76,27 @@ async function treeOf(objects: Objects, oid: Oid): Promise<Oid> {
   const tree = await objects.info(`${oid}^{tree}`)
   if (!tree) throw new Error(`There is no tree ${oid}`)
   return tree.oid
+}
+
+/**
+ * Two texts that were made from one (undefined: from nothing), brought together line by line; where both have changed
+ * the same lines, with those of the one and then those of the other. Throws {@link GitError} where they are no text.
+ */
+export async function mergeLines(
+  repository: Repository,
+  base: Uint8Array | undefined,
+  ours: Uint8Array,
+  theirs: Uint8Array,
+): Promise<Buffer> {
+  const folder = await mkdtemp(join(repository.temporary, 'merge-'))
+  try {
+    const names = ['ours', 'base', 'theirs']
+    const contents = [ours, base ?? new Uint8Array(), theirs]
+    await Promise.all(names.map((name, at) => writeFile(join(folder, name), contents[at] ?? new Uint8Array())))
+    return (await run({ ...repository, cwd: folder }, ['merge-file', '-p', '--union', ...names])).stdout
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 }
 
 async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Merge & { met: Path[] }> {

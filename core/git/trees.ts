@@ -209,17 +209,20 @@ export async function writeTree(
   base: Oid | undefined,
   changes: ReadonlyMap<Path, Change>,
 ): Promise<Oid> {
-  const { tree, made } = await makeTree(objects, base, changes)
+  const { oid, made } = await makeTree(objects, base, changes)
   await writeObjects(objects.repository, made)
-  return tree
+  return oid
 }
 
-/** The same without writing it: the tree's id, and all that has to be written for it, in this order. */
+/** A tree that is not written yet: its id, and all that has to be written with it. */
+export type NewTree = { oid: Oid; made: NewObject[] }
+
+/** The same as {@link writeTree}, but for the writing: for those that write more than a tree by the same git. */
 export async function makeTree(
   objects: Objects,
   base: Oid | undefined,
   changes: ReadonlyMap<Path, Change>,
-): Promise<{ tree: Oid; made: NewObject[] }> {
+): Promise<NewTree> {
   const { repository } = objects
   const made: NewObject[] = []
   const make = (object: NewObject): Oid => {
@@ -252,9 +255,9 @@ export async function makeTree(
   await verifyAreThere(objects, changes)
   const root = base === undefined ? undefined : await objects.info(`${base}^{tree}`)
   if (base !== undefined && !root) throw new Error(`There is no tree ${base}`)
-  const top = await apply(plan, root && { mode: '040000', oid: root.oid })
-  const tree = top ? top.oid : make({ type: 'tree', bytes: new Uint8Array() })
-  return { tree, made }
+  const tree = await apply(plan, root && { mode: '040000', oid: root.oid })
+  const oid = tree ? tree.oid : make({ type: 'tree', bytes: new Uint8Array() })
+  return { oid, made }
 }
 
 function planOf(format: Format, changes: ReadonlyMap<Path, Change>): Plan {
@@ -324,7 +327,8 @@ const IGNORED = /\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g
  * checks them out there would have what is in them run.
  */
 export function isSafeName(name: string): boolean {
-  if (name === '' || /[\0/]/.test(name)) return false
+  // A character that is no byte would become another one when it is written: \u012e a dot, for one.
+  if (name === '' || /[\0/\u0100-\uffff]/.test(name)) return false
   const onMac = name.replace(IGNORED, '')
   // On Windows a backslash parts names, what follows a colon is a stream, and dots and spaces at the end are nothing.
   const onWindows = name.split('\\').map(part => part.replace(/:.*$/s, '').replace(/[. ]+$/, ''))

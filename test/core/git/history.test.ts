@@ -175,6 +175,9 @@ test('a file is followed to the names that it had', async () => {
     more: false,
   })
   expect((await touching(place.repository, third, 'new', { count: 9 })).touches).toHaveLength(2)
+  // A window that begins behind the rename knows of it.
+  const later = await touching(place.repository, third, 'new', { count: 9, after: 2, follow: true })
+  expect(later).toEqual({ ...followed, touches: followed.touches.slice(2) })
 })
 
 test('paths of any bytes are found in history', async () => {

@@ -2,10 +2,11 @@
 import { expect, test } from 'bun:test'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { mergeTrees } from '../../../core/git/merges.ts'
+import { mergeLines, mergeTrees } from '../../../core/git/merges.ts'
 import { writeObjects } from '../../../core/git/objects.ts'
 import type { Format } from '../../../core/git/repository.ts'
 import { openRepository } from '../../../core/git/repository.ts'
+import { GitError } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
 import { treeBytes } from '../../../core/git/trees.ts'
 import { commit, type Files, git, PLAIN, tryGit } from '../../support/git.ts'
@@ -241,4 +242,16 @@ test('sha256 commits are merged, with a base of their own or without', async () 
     await bytesFrom(scene.scratch.cwd, '--git-dir', scene.scratch.gitDir, 'cat-file', 'blob', `${merge.tree}:list`),
   ).toBe(lines('ours', 'theirs'))
   expect(await mergeTrees(scene.scratch, ours, theirs, { base: root })).toEqual(merge)
+})
+
+test('two texts come together line by line, and where both changed a line it has both', async () => {
+  await using place = await makePlace()
+  const merge = async (...texts: [string | undefined, string, string]) => {
+    const [base, ours, theirs] = texts.map(it => (it === undefined ? undefined : Buffer.from(it, 'latin1')))
+    return (await mergeLines(place.repository, base, ours ?? Buffer.of(), theirs ?? Buffer.of())).toString('latin1')
+  }
+  expect(await merge('a\nb\nc\n', 'A\nb\nc\n', 'a\nb\nC\n')).toBe('A\nb\nC\n')
+  expect(await merge('a\nb\nc\n', 'a\n1\nc\n', 'a\n2\nc\n')).toBe('a\n1\n2\nc\n')
+  expect(await merge(undefined, '1\r\n', '2\xff\n')).toBe('1\r\n2\xff\n')
+  await expect(merge('a\0', 'b\0', 'c\0')).rejects.toBeInstanceOf(GitError)
 })

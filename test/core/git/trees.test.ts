@@ -160,6 +160,9 @@ test('no name is written that some file system takes for .git or a way out', asy
     '.g\xe2\x80\x8cit',
     '\xef\xbb\xbf.Git',
     '.git\xe2\x81\xaa',
+    '\u012e\u012e',
+    '\u012egit',
+    'a\u012fb',
   ]
   const safe = [
     '.gitignore',

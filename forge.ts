@@ -1,0 +1,185 @@
+#!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
+/**
+ * Forge opens the desk: branches as tabs in the browser, files from git's objects, saving is a commit. main() is the list
+ * of steps; what they do follows in the same order. (The first line keeps the .env and bunfig.toml of the folder that it
+ * is started in, which may be a stranger's code, out.)
+ */
+import { spawn } from 'node:child_process'
+import { hostname } from 'node:os'
+import { join, resolve } from 'node:path'
+import { EXIT, type ExitCode, Failure } from './core/failure.ts'
+import { openRepository, type Repository } from './core/git/repository.ts'
+import { GitError, read } from './core/git/run.ts'
+import { visible } from './core/text.ts'
+import { askWhoIsThere, urlOf } from './forge/desk/address.ts'
+import { Desk } from './forge/desk/desk.ts'
+import { type Options, parseOptions } from './forge/desk/options.ts'
+import { Pages } from './forge/desk/pages.ts'
+import { serve } from './forge/desk/server.ts'
+import { type Address, Claim, nameOf, openState, readAddress, writeAddress } from './forge/desk/state.ts'
+import { openWork } from './forge/desk/work.ts'
+import { version } from './package.json'
+
+const HELP = `forge: opens the desk, where branches are tabs in the browser and saving is a commit.
+
+forge [FOLDER]   the desk of the git repository that FOLDER is in (default: this one)
+
+  --no-open      print the address and open no browser
+  --port N       answer at this port instead of the last or a free one
+  --version, --help
+
+A repository has one desk: started again, from wherever, it is opened again. Ctrl-C ends it; nothing is lost by that.
+
+Exit codes
+  0  the desk was open already, and has been opened once more
+  1  something is in the way: no repository, git, the state folder, the port
+  64 wrong usage
+  130, 143 interrupted`
+
+/** Where the page is, as it was built. FORGE_PAGE is for who works on the page. */
+const PAGE = process.env.FORGE_PAGE || join(import.meta.dir, '.tools/desk')
+/** How long another start may take to become a desk, and how often it is asked. */
+const [PATIENCE, PAUSE] = [10_000, 25]
+
+/** Gives the last line of a good end; every other end is thrown. */
+async function main(options: Options, signal: AbortSignal): Promise<string> {
+  const repository = await findRepository(options, signal)
+  const state = await openState(repository, process.env)
+  using claim = Claim.take(state)
+  if (!claim) return await openTheOneThatIsThere(repository, state, options)
+  await using desk = await Desk.open(repository, { state, openWork, log: say })
+  const server = await openTheDoor(desk, state, options)
+  say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
+  if (options.open) openInBrowser(urlOf(server.key))
+  await interruption(signal)
+  await server.stop()
+  throw signal.reason
+}
+
+// --- The repository ---------------------------------------------------------------------------------------------------
+
+async function findRepository({ folder }: Options, signal: AbortSignal): Promise<Repository> {
+  const path = resolve(folder)
+  // The signal ends the desk, which has to write what was typed: so git is not ended by it.
+  const repository = openRepository(path).catch(error => inTheWay(path, error))
+  const git = verifyGitIsNewEnough()
+  await Promise.allSettled([repository, git])
+  signal.throwIfAborted()
+  await git
+  return await repository
+}
+
+function inTheWay(path: string, error: unknown): never {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EACCES' || code === 'EPERM' || code === 'ENOTDIR')
+    throw new Failure(`${visible(path)} can't be looked into (${code}): check that it is a folder, and its owner.`)
+  throw error
+}
+
+async function verifyGitIsNewEnough(): Promise<void> {
+  const words = await read({ cwd: '/' }, ['--version']).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? new Failure('Forge needs git 2.38 or newer: install it.') : error
+  })
+  const [, major = 0, minor = 0] = (/(\d+)\.(\d+)/.exec(words) ?? []).map(Number)
+  if (major * 1000 + minor < 2038) throw new Failure(`Forge needs git 2.38 or newer, and this is ${major}.${minor}.`)
+}
+
+// --- A desk that is open already --------------------------------------------------------------------------------------
+
+/** Another process has the repository: its desk, or one that is just becoming it. */
+async function openTheOneThatIsThere(repository: Repository, state: string, options: Options): Promise<string> {
+  const { name } = nameOf(repository)
+  const { address, answers } = await lookForTheOther(state)
+  if (!address || !answers) {
+    const where = address?.host ?? hostname()
+    throw new Failure(
+      `The desk of ${visible(name)} is open on ${where} and does not answer: end it there, and try again.`,
+    )
+  }
+  if (options.open) openInBrowser(urlOf(address))
+  return `The desk of ${visible(name)}: ${urlOf(address)} (it was open already)`
+}
+
+async function lookForTheOther(state: string): Promise<{ address: Address | undefined; answers: boolean }> {
+  for (const end = Date.now() + PATIENCE; ; await Bun.sleep(PAUSE)) {
+    // One that was killed leaves its address behind, until the next one writes its own.
+    const address = await readAddress(state)
+    const answers = address !== undefined && (await askWhoIsThere(address))
+    const isElsewhere = address !== undefined && address.host !== hostname()
+    if (answers || isElsewhere || Date.now() > end) return { address, answers }
+  }
+}
+
+// --- The desk ---------------------------------------------------------------------------------------------------------
+
+async function openTheDoor(desk: Desk, state: string, { port }: Options) {
+  const last = await readAddress(state)
+  const greeting = { host: hostname(), pid: process.pid }
+  const served = {
+    pages: await Pages.open(PAGE),
+    image: (oid: string) => desk.image(oid),
+    greeting,
+    enter: desk.enter.bind(desk),
+  }
+  // The same port as the last time: windows that are still open find the desk there again.
+  const server = serve(served, { port, wish: last?.port })
+  await writeAddress(state, { ...server.key, ...greeting })
+  return server
+}
+
+/** Without waiting for it, and whatever comes of it: the address is printed. */
+function openInBrowser(url: string): void {
+  const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
+  const child = spawn(program, [url], { stdio: 'ignore', detached: true })
+  child.on('error', () => say('No browser could be opened: open the address by hand.'))
+  child.unref()
+}
+
+// --- Ends -------------------------------------------------------------------------------------------------------------
+
+const say = (words: string): void => console.log(visible(words))
+
+const interruption = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+/** The one place where an error becomes a sentence and an exit code. */
+function inWords(error: unknown): Failure {
+  if (error instanceof Failure) return error
+  // What failed while the desk was being closed says more than why it was.
+  if (error instanceof SuppressedError) return inWords(error.error)
+  if (error instanceof GitError) return new Failure(`Git failed: ${error.message}.`)
+  const { code, path, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT') return new Failure('The disk is full: free some space and try again.')
+  if (code && path) return new Failure(`${path} can't be used (${code}): check its owner and its disk.`)
+  return new Failure(`${message}: this was not expected, please report it.`)
+}
+
+/** Runs to the last line. A second signal does not wait for an orderly end. */
+async function runToTheLastLine(argv: string[]): Promise<void> {
+  const control = new AbortController()
+  const endWith = (code: ExitCode) => () => {
+    if (control.signal.aborted) process.exit(code)
+    control.abort(new Failure('The desk is closed. What was not saved is kept as drafts.', code))
+  }
+  process.on('SIGINT', endWith(EXIT.interrupted))
+  process.on('SIGTERM', endWith(EXIT.terminated))
+  process.on('SIGHUP', endWith(EXIT.terminated))
+  try {
+    const options = parseOptions(argv)
+    if (options.help) return console.log(HELP)
+    if (options.version) return console.log(version)
+    say(await main(options, control.signal))
+  } catch (error) {
+    const failure = inWords(error)
+    process.stderr.write(`${visible(failure.message)}\n`)
+    process.exitCode = failure.code
+  }
+}
+
+// Who reads our output may leave early.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
+await runToTheLastLine(process.argv.slice(2))
+process.stdout.write('', () => process.exit())

@@ -1,0 +1,316 @@
+/**
+ * One desk: a repository, the work in its branches, and the windows that show it. Each window asks and is answered; what
+ * has become different is said to all of them.
+ */
+import { access, constants, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Objects, openObjects } from '../../core/git/objects.ts'
+import { readHead } from '../../core/git/refs.ts'
+import type { Oid, Path, Repository } from '../../core/git/repository.ts'
+import { read, run } from '../../core/git/run.ts'
+import { emptyTree } from '../../core/git/trees.ts'
+import { changesBetween } from './changes.ts'
+import { FileFinder, findText, textSearch } from './find.ts'
+import { listFolder } from './folders.ts'
+import { commitInFull, commitNamed, Histories, rowsTouching, treeBefore } from './history.ts'
+import { imageAnswer } from './images.ts'
+import { type At, type Desk as DeskInfo, type File, Layout, type Match, type News, type Question } from './messages.ts'
+import { type Place, placeOf } from './place.ts'
+import type { Line, Listener } from './server.ts'
+import { nameOf, readLayout, writeLayout } from './state.ts'
+import { inWords, Window } from './window.ts'
+import type { Work } from './work.ts'
+
+/** A text file of more bytes is not sent whole. */
+const LONGEST_TEXT = 2 << 20
+
+export type DeskOptions = {
+  /** The folder outside of the repository in which the desk keeps what it knows. */
+  state: string
+  openWork: (repository: Repository, options: { state: string; onNews: (news: News) => void }) => Promise<Work>
+  /** Gets what a person at the terminal should know, as a line. */
+  log: (words: string) => void
+}
+
+export class Desk implements AsyncDisposable {
+  readonly objects: Objects
+  readonly #windows = new Set<Window>()
+  readonly #histories: Histories
+  readonly #finder: FileFinder
+  #work: Work | undefined
+  #layout: Promise<unknown> = Promise.resolve()
+  #isDeskNews = false
+
+  private constructor(
+    readonly repository: Repository,
+    readonly options: DeskOptions,
+  ) {
+    this.objects = openObjects(repository)
+    this.#histories = new Histories(this.objects)
+    this.#finder = new FileFinder(repository)
+  }
+
+  static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
+    const desk = new Desk(repository, options)
+    desk.#work = await options.openWork(repository, { state: options.state, onNews: news => desk.#say(news) })
+    return desk
+  }
+
+  get #opened(): Work {
+    if (!this.#work) throw new Error('The desk is not open yet')
+    return this.#work
+  }
+
+  enter(line: Line): Listener {
+    const window = new Window(line, question => this.#answer(window, question))
+    this.#windows.add(window)
+    return { hear: text => window.hear(text), leave: () => this.#leave(window) }
+  }
+
+  image(oid: Oid): Promise<Response | undefined> {
+    return imageAnswer(this.objects, oid)
+  }
+
+  /** Writes what has been typed, and ends. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const window of this.#windows) this.#leave(window)
+    await this.#layout
+    await this.#work?.[Symbol.asyncDispose]()
+    await this.#histories[Symbol.asyncDispose]()
+    await this.objects[Symbol.asyncDispose]()
+  }
+
+  // --- What is said to all windows ----------------------------------------------------------------------------------
+
+  #say(news: News): void {
+    for (const window of this.#windows) window.tell(news)
+    if (news.say === 'notice') this.options.log(news.words)
+    // Branches are in the description of the desk, too.
+    if (news.say === 'branch' || news.say === 'saved') this.#sayDesk()
+  }
+
+  /** Several changes at once make one description. */
+  #sayDesk(): void {
+    if (this.#isDeskNews) return
+    this.#isDeskNews = true
+    setTimeout(async () => {
+      this.#isDeskNews = false
+      if (this.#windows.size === 0) return
+      const desk = await this.describe().catch(() => undefined)
+      if (desk) this.#say({ say: 'desk', desk })
+    }, 20)
+  }
+
+  /** What the window has open is closed. */
+  #leave(window: Window): void {
+    this.#windows.delete(window)
+    window.leave()
+    for (const { at, path } of window.shown.splice(0))
+      this.#opened.close(at, path).catch(error => this.options.log(inWords(error)))
+  }
+
+  async #open(window: Window, at: At, path: Path): Promise<File> {
+    const file = await this.#opened.open(at, path)
+    if (this.#windows.has(window)) window.shown.push({ at, path })
+    // It went while the file was read.
+    else await this.#opened.close(at, path)
+    return file
+  }
+
+  /** A window closes what it has opened itself, and no other's. */
+  async #close(window: Window, at: At, path: Path): Promise<void> {
+    const place = window.shown.findIndex(shown => shown.path === path && isSamePlace(shown.at, at))
+    if (place < 0) return
+    window.shown.splice(place, 1)
+    await this.#opened.close(at, path)
+  }
+
+  async describe(): Promise<DeskInfo> {
+    const { repository } = this
+    const work = this.#opened
+    const [branches, head, identity, hooks, { undo, redo }] = await Promise.all([
+      work.branches(),
+      readHead(repository),
+      identityOf(repository),
+      hooksOf(repository),
+      work.undoable(),
+    ])
+    const branch = head.ref?.startsWith('refs/heads/') ? head.ref.slice('refs/heads/'.length) : undefined
+    return {
+      ...nameOf(repository),
+      isBare: repository.isBare,
+      isEmpty: branches.length === 0,
+      ...(branch && { head: branch }),
+      ...(identity && { identity }),
+      branches,
+      ...(undo && { canUndo: undo }),
+      ...(redo && { canRedo: redo }),
+      hooks,
+    }
+  }
+
+  // --- What the windows ask -----------------------------------------------------------------------------------------
+
+  /** The value of the reply. What goes to the work goes there at once, in the order in which it was asked. */
+  async #answer(window: Window, question: Question): Promise<unknown> {
+    const work = this.#opened
+    switch (question.ask) {
+      case 'desk':
+        return { desk: await this.describe(), layout: await this.#readLayout() }
+      case 'keep layout':
+        return await this.#keepLayout(question.layout)
+      case 'folder':
+        return await listFolder(this.objects, await this.#placeOf(question.at), question.path)
+      case 'find file': {
+        const { tree } = await this.#placeOf(question.at)
+        return await this.#finder.find(tree, question.words, Math.min(question.count, 1000))
+      }
+      case 'open':
+        return await this.#open(window, question.at, question.path)
+      case 'close':
+        return await this.#close(window, question.at, question.path)
+      case 'edit':
+        return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
+      case 'save':
+        return { commit: await work.save(question.branch, question.paths, question.message) }
+      case 'discard':
+        return await work.discard(question.branch, question.paths)
+      case 'message':
+        return { message: await work.messageFor(question.branch, question.paths) }
+      case 'new file':
+        return { commit: await work.newFile(question.branch, question.path) }
+      case 'rename':
+        return { commit: await work.rename(question.branch, question.from, question.to) }
+      case 'delete':
+        return { commit: await work.delete(question.branch, question.path) }
+      case 'new branch':
+        return await work.newBranch(question.branch, question.from)
+      case 'rename branch':
+        return await work.renameBranch(question.branch, question.to)
+      case 'delete branch':
+        return await work.deleteBranch(question.branch)
+      case 'restore branch':
+        return await work.restoreBranch(question.branch)
+      case 'changes':
+        return await this.#changes(question.from, question.to)
+      case 'blob':
+        return { text: await this.#text(question.oid) }
+      case 'history':
+        return await this.#history(question)
+      case 'commit':
+        return await commitInFull(this.objects, await commitNamed(this.objects, question.commit))
+      case 'find text':
+        return { search: await this.#findText(window, question) }
+      case 'stop finding':
+        return window.endFinding(question.search)
+      case 'operations':
+        return await work.operations(question.from, Math.min(question.count, 500))
+      case 'undo':
+        return await work.undo(question.operation)
+      case 'redo':
+        return await work.redo()
+      case 'clashes':
+        return await work.clashes(question.branch)
+      case 'settle':
+        return await work.settle(question.branch, question.path, question.text)
+    }
+  }
+
+  async #placeOf(at: At): Promise<Place> {
+    return await placeOf(this.objects, await this.#opened.vfsOf(at))
+  }
+
+  async #readLayout(): Promise<Layout | undefined> {
+    await this.#layout
+    return await readLayout(this.options.state, Layout)
+  }
+
+  /** One after the other, so that the last word is what stays. */
+  async #keepLayout(layout: Layout): Promise<void> {
+    const written = this.#layout.then(() => writeLayout(this.options.state, layout))
+    this.#layout = written.catch(() => undefined)
+    await written
+  }
+
+  /** Without a beginning: what a commit changed, or what is not saved in a branch. */
+  async #changes(from: At | undefined, to: At) {
+    const place = await this.#placeOf(to)
+    const before = from ? (await this.#placeOf(from)).tree : await this.#treeBefore(to, place)
+    return await changesBetween(this.objects, before, place.tree)
+  }
+
+  async #treeBefore(to: At, { commit }: Place): Promise<Oid> {
+    if (commit === undefined) return emptyTree(this.repository.format)
+    if (to.kind === 'commit') return await treeBefore(this.objects, commit)
+    const tree = await this.objects.info(`${commit}^{tree}`)
+    return tree?.oid ?? emptyTree(this.repository.format)
+  }
+
+  async #text(oid: Oid): Promise<string | undefined> {
+    const blob = await this.objects.read(oid, { limit: LONGEST_TEXT })
+    if (!blob?.bytes || blob.type !== 'blob' || blob.bytes.includes(0)) return undefined
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(blob.bytes)
+    } catch {
+      return undefined
+    }
+  }
+
+  async #history({ at, path, from, count }: Extract<Question, { ask: 'history' }>) {
+    const { commit } = await this.#placeOf(at)
+    if (commit === undefined) return { rows: [], total: 0 }
+    if (path !== undefined)
+      return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
+    const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit
+    return await this.#histories.rows(name, commit, from, count)
+  }
+
+  /** The search goes on after the reply: what it finds is said to its window alone. */
+  async #findText(window: Window, { at, ...question }: Extract<Question, { ask: 'find text' }>): Promise<number> {
+    const { tree } = await this.#placeOf(at)
+    const wanted = await textSearch(this.repository, { ...question, tree })
+    const { search, signal } = window.beginToFind()
+    const found = (matches: Match[], isDone: boolean, isCut: boolean) =>
+      window.tell({ say: 'found', search, matches, isDone, isCut })
+    const look = async () => {
+      try {
+        const { isCut } = await findText(this.repository, wanted, { signal, onFound: it => found(it, false, false) })
+        found([], true, isCut)
+      } catch (error) {
+        found([], true, true)
+        if (!signal.aborted) window.tell({ say: 'notice', words: inWords(error), isBad: true })
+      } finally {
+        window.endFinding(search)
+      }
+    }
+    // The reply says what the number stands for, so it goes first.
+    setImmediate(look)
+    return search
+  }
+}
+
+const isSamePlace = (one: At, other: At): boolean =>
+  one.kind === 'branch'
+    ? other.kind === 'branch' && one.branch === other.branch
+    : other.kind === 'commit' && one.commit === other.commit
+
+/** Whose name a commit would bear; undefined where git knows none. */
+async function identityOf(repository: Repository): Promise<DeskInfo['identity']> {
+  const { code, stdout } = await run(repository, ['var', 'GIT_AUTHOR_IDENT'], { ok: [0, 128] })
+  const [, name = '', email = ''] = /^(.*) <(.*)> \d+ [+-]\d+$/m.exec(stdout.toString()) ?? []
+  return code === 0 ? { name, email } : undefined
+}
+
+/** The hooks that git would run here: programs with a hook's name. */
+async function hooksOf(repository: Repository): Promise<string[]> {
+  const folder = await read(repository, ['rev-parse', '--path-format=absolute', '--git-path', 'hooks'])
+  const names = await readdir(folder).catch(() => [])
+  const candidates = names.filter(name => /^[a-z][a-z0-9-]*$/.test(name))
+  const isProgram = (name: string) =>
+    access(join(folder, name), constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+  const runnable = await Promise.all(candidates.map(isProgram))
+  return candidates.filter((_, at) => runnable[at]).sort()
+}

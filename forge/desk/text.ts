@@ -1,0 +1,103 @@
+/**
+ * A file's bytes as an editor shows them, and the text of an editor as the file's bytes: what nobody has touched comes
+ * out as it was, byte by byte.
+ */
+import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { visiblePath } from '../../core/text.ts'
+import type { File } from './messages.ts'
+
+/** How lines end: all with \n, all with \r\n, or some this way and some that. */
+export type LineEnd = 'LF' | 'CRLF' | 'mixed'
+/** What a file's bytes have that its text does not show. */
+export type Form = { lineEnd: LineEnd; bom: boolean }
+
+/** Larger files are shown and not edited; of those that are larger still only the size is said. */
+export const EDITABLE = 2 << 20
+export const SHOWN = 10 << 20
+
+const BOM = Buffer.from([0xef, 0xbb, 0xbf])
+
+/**
+ * The text in some bytes, with \n between lines; undefined where they are no text: not UTF-8, or with a NUL in it. Where
+ * line ends differ, the \r stay in the text, so that no line loses its own. {@link encode} is the exact reverse.
+ */
+export function decode(bytes: Uint8Array): (Form & { text: string }) | undefined {
+  if (bytes.includes(0)) return undefined
+  const bom = BOM.equals(bytes.subarray(0, BOM.length))
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bom ? bytes.subarray(BOM.length) : bytes)
+  } catch {
+    return undefined
+  }
+  const lineEnd = lineEndOf(text)
+  return { text: lineEnd === 'CRLF' ? text.replaceAll('\r\n', '\n') : text, lineEnd, bom }
+}
+
+function lineEndOf(text: string): LineEnd {
+  if (!text.includes('\r')) return 'LF'
+  const isUniform = !/\r(?!\n)|(?<!\r)\n/.test(text)
+  return isUniform ? 'CRLF' : 'mixed'
+}
+
+/** The bytes of a text in this form. */
+export function encode(text: string, { lineEnd, bom }: Form): Buffer {
+  const body = Buffer.from(lineEnd === 'CRLF' ? text.replaceAll('\n', '\r\n') : text)
+  return bom ? Buffer.concat([BOM, body]) : body
+}
+
+/** What a new file is: nothing yet, with the line ends that git itself writes. */
+export const NEW_FORM: Form = { lineEnd: 'LF', bom: false }
+
+/** How images begin that a browser shows. SVG is text, and is shown as that. */
+const IMAGES: [type: string, start: RegExp][] = [
+  ['image/png', /^\x89PNG\r\n/],
+  ['image/jpeg', /^\xff\xd8\xff/],
+  ['image/gif', /^GIF8[79]a/],
+  ['image/webp', /^RIFF....WEBP/s],
+  ['image/avif', /^....ftypavi[fs]/s],
+  ['image/bmp', /^BM....\0\0\0\0/s],
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how icons begin
+  ['image/x-icon', /^\0\0\x01\0/],
+]
+
+/** The type of an image that a browser shows, by its first bytes. */
+export function imageType(bytes: Buffer): string | undefined {
+  const start = bytes.toString('latin1', 0, 16)
+  return IMAGES.find(([, pattern]) => pattern.test(start))?.[0]
+}
+
+/** What stands at a path: its mode and id, its size, and its bytes where they are not too many to be read. */
+export type Content = { mode: string; oid: Oid; size: number; bytes: Buffer | undefined }
+
+/** What is shown for a file that has no text; undefined for one that has. */
+export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: Content | undefined): File | undefined {
+  const { mode } = entry
+  const size = content?.size ?? 0
+  const other = (what: string): File => ({ kind: 'other', mode, size, what })
+  if (mode === '160000') return other(`A submodule: another repository, at its commit ${entry.oid}.`)
+  if (mode === '040000') return other('A folder.')
+  if (!content) return other(`The content of ${visiblePath(path)} is not in this repository.`)
+  const { bytes } = content
+  if (mode === '120000') return other(`A symbolic link to ${visiblePath(bytes?.toString('latin1') ?? '')}.`)
+  if (!bytes) return other(`${sizeInWords(size)}: too large to be shown.`)
+  const type = imageType(bytes)
+  if (type) return { kind: 'image', mode, size, type, oid: content.oid }
+  if (isPointer(bytes)) return other('A pointer of Git LFS: the file itself is kept elsewhere.')
+  if (/^(\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)))
+    return other('Text in UTF-16, which is not edited here.')
+  if (bytes.includes(0)) return other('A binary file.')
+  if (!decode(bytes)) return other('Bytes that are no UTF-8: Latin-1, perhaps, or a binary file.')
+  return undefined
+}
+
+const isPointer = (bytes: Buffer): boolean =>
+  bytes.length < 1024 && bytes.toString('latin1', 0, 43).startsWith('version https://git-lfs.github.com/spec/v1\n')
+
+const sizeInWords = (size: number): string => `${(size / (1 << 20)).toFixed(1)} MB`
+
+/** Why a text of so many bytes is only shown. */
+export function whyReadOnly(path: Path, size: number): string | undefined {
+  if (size <= EDITABLE) return undefined
+  return `${visiblePath(path)} has ${sizeInWords(size)}: files of more than 2 MB are shown and not edited.`
+}

@@ -1,0 +1,266 @@
+/**
+ * All access to files goes through here, never through the file system: that of a commit, which is as it was, and that
+ * of work in progress, which has a commit and changes on top of it.
+ */
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { Failure } from '../../core/failure.ts'
+import { commit, type NewCommit } from '../../core/git/commits.ts'
+import { type Objects, oidOf } from '../../core/git/objects.ts'
+import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { run } from '../../core/git/run.ts'
+import { openScratch } from '../../core/git/scratch.ts'
+import {
+  type Change,
+  emptyTree,
+  entryAt,
+  type FileEntry,
+  isSafeName,
+  listFiles,
+  writeTree,
+} from '../../core/git/trees.ts'
+import { visiblePath } from '../../core/text.ts'
+
+/** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
+export interface Vfs {
+  /** Throws a {@link Failure} where there is no such file. */
+  readFile(path: Path): Promise<Buffer>
+  writeFile(path: Path, bytes: Uint8Array, options?: { mode?: '100644' | '100755' }): Promise<void>
+  /** A file, or all that is in a folder. Throws a {@link Failure} where there is nothing. */
+  deleteFile(path: Path): Promise<void>
+  /** The files below a folder ('' for the top), in git's order. */
+  listFiles(folder: Path): Promise<FileEntry[]>
+  fileExists(path: Path): Promise<boolean>
+}
+
+/** A repository of more files than this is not one that somebody works in by hand. */
+const MOST_FILES = 2_000_000
+/** No larger file is read whole. */
+const LARGEST = 128 << 20
+
+/**
+ * Throws a {@link Failure} where a path is one that git refuses, or that some file system takes for another: `..`,
+ * `.git` in any spelling, an absolute one, one with control characters.
+ */
+export function verifyPath(path: Path): void {
+  const refused = whyRefused(path)
+  if (refused) throw new Failure(`${visiblePath(path) || 'An empty name'} can't be the name of a file: ${refused}.`)
+}
+
+function whyRefused(path: Path): string | undefined {
+  if (path === '') return 'it has no characters'
+  if (path.startsWith('/')) return 'names begin at the top of the repository, without a slash'
+  if (path.length > 4096) return 'it is longer than any file system takes'
+  const names = path.split('/')
+  if (names.includes('')) return 'a name between two slashes is empty'
+  if (names.some(name => name.length > 255)) return 'a part of it is longer than any file system takes'
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+  if (/[\x00-\x1f\x7f]/.test(path)) return 'it has a control character'
+  const unsafe = names.find(name => !isSafeName(name))
+  return unsafe === undefined ? undefined : `git refuses ${visiblePath(unsafe)}`
+}
+
+const nothingAt = (path: Path): Failure => new Failure(`There is no file ${visiblePath(path)}.`)
+
+async function readBlob(objects: Objects, path: Path, entry: Entry): Promise<Buffer> {
+  if (!entry || entry.mode === '040000' || entry.mode === '160000') throw nothingAt(path)
+  const object = await objects.read(entry.oid, { limit: LARGEST })
+  if (!object) throw new Failure(`The content of ${visiblePath(path)} is not in this repository.`)
+  if (!object.bytes) throw new Failure(`${visiblePath(path)} is larger than 128 MB: it is not read.`)
+  return object.bytes
+}
+
+async function listBelow(objects: Objects, treeish: string | undefined, folder: Path): Promise<FileEntry[]> {
+  if (treeish === undefined) return []
+  const top = await entryAt(objects, treeish, folder)
+  if (top?.mode !== '040000') return []
+  const { files, cut } = await listFiles(objects, top.oid, { limit: MOST_FILES })
+  if (cut) throw new Failure('The tree stands for more than two million files: it is not listed.')
+  if (folder === '') return files
+  return files.map(file => ({ ...file, path: `${folder}/${file.path}` }))
+}
+
+/** The files of a commit: they never change. */
+export class CommitVfs implements Vfs {
+  constructor(
+    readonly objects: Objects,
+    readonly commit: Oid,
+  ) {}
+
+  async readFile(path: Path): Promise<Buffer> {
+    return await readBlob(this.objects, path, await entryAt(this.objects, this.commit, path))
+  }
+
+  async writeFile(path: Path): Promise<void> {
+    throw this.#refusal(path)
+  }
+
+  async deleteFile(path: Path): Promise<void> {
+    throw this.#refusal(path)
+  }
+
+  listFiles(folder: Path): Promise<FileEntry[]> {
+    return listBelow(this.objects, this.commit, folder)
+  }
+
+  async fileExists(path: Path): Promise<boolean> {
+    return isFile(await entryAt(this.objects, this.commit, path))
+  }
+
+  #refusal(path: Path): Failure {
+    return new Failure(`${visiblePath(path)} is in the commit ${this.commit.slice(0, 8)}, which never changes.`)
+  }
+}
+
+const isFile = (entry: Entry): boolean => entry !== undefined && entry.mode !== '040000'
+
+/** A commit, or nothing yet, and changes that are not committed: they are in this object alone. */
+export class WorkInProgressVfs implements Vfs {
+  readonly #changes: Map<Path, Change>
+
+  constructor(
+    readonly objects: Objects,
+    readonly base: Oid | undefined,
+    changes: ReadonlyMap<Path, Change> = new Map(),
+  ) {
+    this.#changes = new Map(changes)
+  }
+
+  /** What differs from the base. */
+  get changes(): ReadonlyMap<Path, Change> {
+    return this.#changes
+  }
+
+  async readFile(path: Path): Promise<Buffer> {
+    const change = this.#changes.get(path)
+    if (change && 'bytes' in change) return Buffer.from(change.bytes)
+    return await readBlob(this.objects, path, await this.#entryAt(path))
+  }
+
+  /** Writes a file; the mode of one that is there is kept, unless another one is asked for. */
+  async writeFile(path: Path, bytes: Uint8Array, { mode }: { mode?: '100644' | '100755' } = {}): Promise<void> {
+    verifyPath(path)
+    const there = await this.#entryAt(path)
+    if (there?.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: it is not written here.`)
+    if (await this.#isFolder(path)) throw new Failure(`${visiblePath(path)} is a folder.`)
+    const above = await this.#fileAbove(path)
+    if (above) throw new Failure(`${visiblePath(above)} is a file: nothing can be in it.`)
+    const kept = there?.mode === '120000' ? '100644' : there?.mode
+    this.#changes.set(path, { mode: mode ?? kept ?? '100644', bytes: Buffer.from(bytes) })
+  }
+
+  async deleteFile(path: Path): Promise<void> {
+    const files = isFile(await this.#entryAt(path)) ? [path] : (await this.listFiles(path)).map(file => file.path)
+    if (files.length === 0) throw nothingAt(path)
+    for (const file of files) this.#changes.set(file, undefined)
+  }
+
+  async listFiles(folder: Path): Promise<FileEntry[]> {
+    const files = new Map((await listBelow(this.objects, this.base, folder)).map(file => [file.path, file]))
+    const prefix = folder === '' ? '' : `${folder}/`
+    for (const [path, change] of this.#changes) {
+      if (!path.startsWith(prefix)) continue
+      if (!change) files.delete(path)
+      else files.set(path, { path, ...this.#entryOf(change) })
+    }
+    return [...files.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
+  }
+
+  async fileExists(path: Path): Promise<boolean> {
+    return isFile(await this.#entryAt(path))
+  }
+
+  /** Throws a {@link Failure} where nothing new can be at a path: something is there, or a file is where a folder must be. */
+  async verifyFree(path: Path): Promise<void> {
+    verifyPath(path)
+    if ((await this.fileExists(path)) || (await this.#isFolder(path)))
+      throw new Failure(`There is ${visiblePath(path)} already: choose another name.`)
+    const above = await this.#fileAbove(path)
+    if (above) throw new Failure(`${visiblePath(above)} is a file: nothing can be in it.`)
+  }
+
+  /** The tree of the base with the changes, written into the repository. */
+  async writeTree(): Promise<Oid> {
+    return await writeTree(this.objects, this.base, this.#changes)
+  }
+
+  /** A commit of the changes on the base: no branch moves. */
+  async commit(wanted: Omit<NewCommit, 'tree' | 'parents'>): Promise<Oid> {
+    const parents = this.base === undefined ? [] : [this.base]
+    return await commit(this.objects, { ...wanted, tree: await this.writeTree(), parents })
+  }
+
+  /**
+   * Writes all files into a new folder below `parent`, exactly as they are: no filter of anybody's runs. To be closed,
+   * which removes it; that of a process that was killed is removed by {@link removeLeftBehind}.
+   */
+  async materialize(parent: string): Promise<{ folder: string } & AsyncDisposable> {
+    const { repository } = this.objects
+    const tree = await this.writeTree()
+    const { objects, format } = repository
+    const scratch = await openScratch({ parent, borrowed: [objects], format, signal: repository.signal })
+    try {
+      // No attribute of the repository's may change what is in its files.
+      await mkdir(join(scratch.gitDir, 'info'))
+      await writeFile(
+        join(scratch.gitDir, 'info', 'attributes'),
+        '* -text -ident -filter !eol !working-tree-encoding\n',
+      )
+      if (tree !== emptyTree(format)) await run(scratch, ['read-tree', '--reset', '-u', tree])
+      // Who works there gets the files alone: no repository, and no way to the user's objects.
+      await rm(scratch.gitDir, { recursive: true, force: true })
+    } catch (error) {
+      await scratch[Symbol.asyncDispose]()
+      throw error
+    }
+    return { folder: scratch.cwd, [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose]() }
+  }
+
+  async #entryAt(path: Path): Promise<Entry> {
+    if (this.#changes.has(path)) {
+      const change = this.#changes.get(path)
+      return change && this.#entryOf(change)
+    }
+    const entry = this.base === undefined ? undefined : await entryAt(this.objects, this.base, path)
+    return isFile(entry) ? entry : undefined
+  }
+
+  #entryOf(change: NonNullable<Change>): NonNullable<Entry> {
+    const { mode } = change
+    if ('oid' in change) return { mode, oid: change.oid }
+    return { mode, oid: oidOf(this.objects.repository.format, { type: 'blob', bytes: change.bytes }) }
+  }
+
+  async #isFolder(path: Path): Promise<boolean> {
+    const isThere = [...this.#changes].some(([file, change]) => change && file.startsWith(`${path}/`))
+    if (isThere) return true
+    const entry = this.base === undefined ? undefined : await entryAt(this.objects, this.base, path)
+    return entry?.mode === '040000' && (await this.listFiles(path)).length > 0
+  }
+
+  async #fileAbove(path: Path): Promise<Path | undefined> {
+    const names = path.split('/')
+    const above = names.slice(1).map((_, depth) => names.slice(0, depth + 1).join('/'))
+    for (const folder of above) if (isFile(await this.#entryAt(folder))) return folder
+    return undefined
+  }
+}
+
+/** Removes the folders of processes that have been killed. Those of other machines stay. */
+export async function removeLeftBehind(parent: string): Promise<void> {
+  await mkdir(parent, { recursive: true })
+  for (const name of await readdir(parent)) {
+    const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(name) ?? []
+    if (!pid || host !== hostname() || isRunning(Number(pid))) continue
+    await rm(join(parent, name), { recursive: true, force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

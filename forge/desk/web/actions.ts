@@ -1,0 +1,279 @@
+/** What a person can do, each as the questions and dialogs that it takes. */
+import type { At, Operation } from '../messages.ts'
+import { baseName, folderOf, readable, shortId, toName } from './names.ts'
+import { Disconnected } from './socket.ts'
+import type { Page, Tab } from './state.ts'
+import { plural } from './times.ts'
+
+type Paths = string[] | 'all'
+
+/** Runs something, and says in the page why it did not work. */
+export async function attempt(page: Page, run: () => Promise<unknown>, branch?: string): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    page.complain(error, branch)
+  }
+}
+
+export function branchOf(tab: Tab | undefined): string | undefined {
+  return tab?.at.kind === 'branch' ? tab.at.branch : undefined
+}
+
+/** Files of a branch that are not saved: what the server knows, and what was typed just now. */
+export function draftsOf(page: Page, branch: string): string[] {
+  const known = page.branch(branch)?.drafts ?? []
+  const typed = page.files.of(branch).flatMap(({ isDraft, path }) => (isDraft.value ? [path] : []))
+  return [...new Set([...known, ...typed])]
+}
+
+export function hasDraft(page: Page, at: At, path: string): boolean {
+  if (at.kind === 'commit') return false
+  const file = page.files.find(at, path)
+  if (file?.file.value?.kind === 'text') return file.isDraft.value
+  return page.branch(at.branch)?.drafts.includes(path) ?? false
+}
+
+/** Saves the file that is shown, or all of the branch's drafts: one commit. */
+export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'all'): Promise<void> {
+  const branch = branchOf(tab)
+  if (!tab || branch === undefined || page.isSaving.peek()) return
+  const { path } = tab
+  if (which === 'this' && path === undefined) return
+  const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
+  page.isSaving.value = true
+  await attempt(page, () => saveWhenSettled(page, tab, branch, paths), branch)
+  page.isSaving.value = false
+}
+
+async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Paths): Promise<void> {
+  const message = tab.message.peek()?.trim()
+  for (;;) {
+    await settle(page, branch, paths)
+    try {
+      const fields = { branch, paths, ...(message ? { message } : {}) }
+      const { commit } = await page.connection.ask('save', fields)
+      tab.message.value = undefined
+      if (commit) page.saved(branch, commit)
+      else page.spoken.value = 'Nothing to save'
+      return
+    } catch (error) {
+      // Saving what is saved already makes nothing: it can be asked again.
+      if (!(error instanceof Disconnected)) throw error
+      await page.connection.up()
+    }
+  }
+}
+
+/** Waits until the server has all that was typed. */
+async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
+  const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
+  await Promise.all(files.map(file => file.settled()))
+}
+
+export function discard(page: Page, branch: string, paths: string[]): void {
+  if (paths.length === 0) return
+  page.dialog.value = {
+    kind: 'confirm',
+    title: paths.length === 1 ? `Let go of the draft of ${names(paths)}?` : `Let go of ${paths.length} drafts?`,
+    words: ['The files are then as in the last commit. Undo brings the drafts back.'],
+    list: paths,
+    button: 'Discard',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('discard', { branch, paths })
+    },
+  }
+}
+
+function names(paths: string[]): string {
+  return paths.map(path => readable(baseName(path))).join(', ')
+}
+
+export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New file',
+    label: `Its path in ${readable(branch)}`,
+    value: readable(folder),
+    button: 'Make',
+    hint: 'Folders in the path are made with it. It is a commit of its own.',
+    run: async words => {
+      const path = toName(words)
+      await page.connection.ask('new file', { branch, path })
+      tab.edit(path)
+    },
+  }
+}
+
+/** git keeps no empty folders: a folder begins with its first file. */
+export function newFolder(page: Page, tab: Tab): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New folder',
+    label: 'Its path, and the name of its first file',
+    value: `${readable(selectedFolder(tab))}folder/README.md`,
+    button: 'Make',
+    hint: 'git keeps no empty folders: a folder begins with its first file.',
+    run: async words => {
+      const path = toName(words)
+      await page.connection.ask('new file', { branch, path })
+      tab.edit(path)
+    },
+  }
+}
+
+function selectedFolder(tab: Tab): string {
+  const selected = tab.tree.selected.peek()
+  const isFolder = tab.tree.rows.peek().some(row => row.path === selected && row.kind === 'folder')
+  return isFolder ? `${selected}/` : folderOf(selected)
+}
+
+export function renameFile(page: Page, tab: Tab, path: string): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Rename ${readable(baseName(path))}`,
+    label: 'Its new path',
+    value: readable(path),
+    selection: [readable(folderOf(path)).length, readable(path).length],
+    button: 'Rename',
+    hint: 'It is a commit of its own. A draft goes along.',
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, [path])
+      await page.connection.ask('rename', { branch, from: path, to })
+      moveTabs(page, tab, path, to)
+    },
+  }
+}
+
+function moveTabs(page: Page, tab: Tab, from: string, to: string): void {
+  for (const pane of tab.panes.peek()) {
+    if (pane.kind !== 'file') continue
+    const isInside = pane.path === from || pane.path.startsWith(`${from}/`)
+    if (!isInside) continue
+    const wasShown = tab.path === pane.path
+    page.closePane(tab, pane)
+    if (wasShown) tab.show({ kind: 'file', path: to + pane.path.slice(from.length) })
+  }
+}
+
+export function deleteFile(page: Page, tab: Tab, path: string): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Delete ${readable(baseName(path))}?`,
+    words: [`It goes from ${readable(branch)} by a commit of its own. Undo brings it back.`],
+    list: [path],
+    button: 'Delete',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('delete', { branch, path })
+      page.closePane(tab, { kind: 'file', path })
+    },
+  }
+}
+
+/** `from`: a commit; undefined: the tip of the branch that is shown. */
+export function newBranch(page: Page, from?: string): void {
+  const tab = page.tab.peek()
+  const here = branchOf(tab)
+  const start = from ?? (tab?.at.kind === 'commit' ? tab.at.commit : page.branch(here ?? '')?.tip)
+  const words = from === undefined && here !== undefined ? readable(here) : shortId(start ?? '')
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New branch',
+    label: start ? `Its name; it begins at ${words}` : 'Its name',
+    value: '',
+    button: 'Make',
+    run: async typed => {
+      const branch = toName(typed)
+      await page.connection.ask('new branch', { branch, from: start ?? null })
+      page.open({ kind: 'branch', branch })
+    },
+  }
+}
+
+export function renameBranch(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Rename ${readable(branch)}`,
+    label: 'Its new name',
+    value: readable(branch),
+    button: 'Rename',
+    hint: 'Drafts go along. A remote branch keeps its name.',
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('rename branch', { branch, to })
+      page.renamed(branch, to)
+    },
+  }
+}
+
+export function deleteBranch(page: Page, branch: string): void {
+  const drafts = draftsOf(page, branch)
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Delete the branch ${readable(branch)}?`,
+    words: [
+      'Its commits stay in the repository for as long as Undo knows them; Undo brings it back.',
+      ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, also brought back by Undo:`] : []),
+    ],
+    list: drafts,
+    button: 'Delete',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('delete branch', { branch })
+      const tab = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+      if (tab) page.close(tab)
+    },
+  }
+}
+
+export function restoreBranch(page: Page, branch: string): Promise<void> {
+  return attempt(page, () => page.connection.ask('restore branch', { branch }), branch)
+}
+
+export async function undo(page: Page, operation?: Operation): Promise<void> {
+  await attempt(page, async () => {
+    const { words } = await page.connection.ask('undo', operation ? { operation: operation.id } : {})
+    page.notify({ tone: 'plain', title: `Undone: ${words}`, actions: [{ words: 'Redo', run: () => redo(page) }] })
+  })
+}
+
+export async function redo(page: Page): Promise<void> {
+  await attempt(page, async () => {
+    const { words } = await page.connection.ask('redo', {})
+    page.notify({ tone: 'plain', title: `Done again: ${words}`, actions: [{ words: 'Undo', run: () => undo(page) }] })
+  })
+}
+
+/** Opens a commit that a person names by its id or anything that git knows it by. */
+export function goToCommit(page: Page): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Go to a commit',
+    label: 'Its id, a tag, or main~3',
+    value: '',
+    button: 'Open',
+    run: async words => {
+      const { row } = await page.connection.ask('commit', { commit: words.slice(0, 64) })
+      page.open({ kind: 'commit', commit: row.oid })
+    },
+  }
+}
+
+export async function copy(page: Page, words: string): Promise<void> {
+  await attempt(page, async () => {
+    await navigator.clipboard.writeText(words)
+    page.spoken.value = 'Copied'
+  })
+}

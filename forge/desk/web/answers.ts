@@ -1,0 +1,40 @@
+/** What the server answers to each question, as the page reads it. */
+import * as v from 'valibot'
+import { Change, Clash, CommitRow, Desk, File, FolderEntry, Layout, Operation, type Question } from '../messages.ts'
+
+const Nothing = v.unknown()
+const Commit = v.object({ commit: v.string() })
+
+export const answers = {
+  desk: v.object({ desk: Desk, layout: v.optional(v.nullable(Layout)) }),
+  'keep layout': Nothing,
+  folder: v.array(FolderEntry),
+  'find file': v.array(v.object({ path: v.string(), ranges: v.array(v.tuple([v.number(), v.number()])) })),
+  open: File,
+  close: Nothing,
+  edit: v.object({ accepted: v.boolean() }),
+  save: v.object({ commit: v.optional(v.nullable(v.string())) }),
+  discard: Nothing,
+  message: v.object({ message: v.string() }),
+  'new file': Commit,
+  rename: Commit,
+  delete: Commit,
+  'new branch': Nothing,
+  'rename branch': Nothing,
+  'delete branch': Nothing,
+  'restore branch': Nothing,
+  changes: v.array(Change),
+  blob: v.object({ text: v.optional(v.nullable(v.string())) }),
+  history: v.object({ rows: v.array(CommitRow), total: v.optional(v.nullable(v.number())) }),
+  commit: v.object({ row: CommitRow, message: v.string(), changes: v.array(Change) }),
+  'find text': v.object({ search: v.number() }),
+  'stop finding': Nothing,
+  operations: v.array(Operation),
+  undo: v.object({ words: v.string(), refs: v.array(v.string()) }),
+  redo: v.object({ words: v.string(), refs: v.array(v.string()) }),
+  clashes: v.array(Clash),
+  settle: Nothing,
+} satisfies Record<Question['ask'], v.GenericSchema>
+
+export type Answer<Kind extends Question['ask']> = v.InferOutput<(typeof answers)[Kind]>
+export type QuestionOf<Kind extends Question['ask']> = Extract<Question, { ask: Kind }>

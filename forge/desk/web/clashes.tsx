@@ -1,0 +1,204 @@
+/** Drafts that do not fit the branch's new commit: for each place the person chooses, and nothing is overwritten. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Clash } from '../messages.ts'
+import { attempt } from './actions.ts'
+import { Icon } from './icons.tsx'
+import { baseName, readable, visible } from './names.ts'
+import { type Page, type Tab, usePage } from './state.ts'
+import { mergeThree, type Region } from './three-way.ts'
+import { plural } from './times.ts'
+import { Button, Empty, Path } from './words.tsx'
+
+type Choice = 'draft' | 'tip' | 'both'
+type Conflict = Extract<Region, { kind: 'conflict' }>
+
+/** Lines around a conflict that are shown. */
+const CONTEXT = 4
+
+export function Clashes({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const clashes = useSignal<Clash[] | undefined>(undefined)
+  const branch = tab.at.kind === 'branch' ? tab.at.branch : undefined
+  const paths = branch === undefined ? [] : (page.clashes.value.get(branch) ?? [])
+  const key = paths.join('\0')
+  useEffect(() => {
+    if (branch === undefined) return
+    attempt(page, async () => {
+      clashes.value = await page.connection.ask('clashes', { branch })
+    })
+    // Asked again when other files clash.
+  }, [page, branch, key])
+  if (branch === undefined || clashes.value?.length === 0) {
+    return (
+      <Empty title="Nothing to choose">
+        <p class="lede">All drafts fit the branch.</p>
+      </Empty>
+    )
+  }
+  return (
+    <section class="diffs" aria-label="Conflicts">
+      {(clashes.value ?? []).map(clash => (
+        <ClashFile key={clash.path} page={page} branch={branch} clash={clash} />
+      ))}
+    </section>
+  )
+}
+
+function ClashFile({ page, branch, clash }: { page: Page; branch: string; clash: Clash }) {
+  const regions = useMemo(() => mergeThree(clash.base, clash.draft, clash.tip), [clash])
+  const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
+  const conflicts = regions.filter(({ kind }) => kind === 'conflict').length
+  const open = conflicts - choices.value.size
+  const name = readable(baseName(clash.path))
+  const settle = (text: string) => {
+    attempt(page, () => settleFile(page, branch, clash.path, text), branch)
+  }
+  return (
+    <article class="diff" aria-label={name}>
+      <header class="diff-head">
+        <Icon name="clash" tone="is-warn" />
+        <Path of={clash.path} />
+        <span class="meta">{open === 0 ? 'all chosen' : plural(open, 'place to choose', 'places to choose')}</span>
+        <span class="grow" />
+        <Button look="small" words="All mine" onClick={() => settle(clash.draft)} />
+        <Button look="small" words="All of the branch" onClick={() => settle(clash.tip)} />
+        <Button
+          look="small main"
+          words="Keep this"
+          isOff={open > 0}
+          onClick={() => settle(textOf(regions, choices.peek()))}
+        />
+      </header>
+      <div class="diff-code clash-code">
+        {regions.map((region, index) => {
+          const key = `${index}`
+          if (region.kind === 'fits') {
+            return (
+              <Context key={key} lines={region.lines} isFirst={index === 0} isLast={index === regions.length - 1} />
+            )
+          }
+          return (
+            <ConflictBox
+              key={key}
+              region={region}
+              choice={choices.value.get(index)}
+              choose={choice => {
+                choices.value = new Map(choices.peek()).set(index, choice)
+              }}
+            />
+          )
+        })}
+      </div>
+    </article>
+  )
+}
+
+async function settleFile(page: Page, branch: string, path: string, text: string): Promise<void> {
+  await page.connection.ask('settle', { branch, path, text })
+  const left = (page.clashes.peek().get(branch) ?? []).filter(other => other !== path)
+  page.clashes.value = new Map(page.clashes.peek()).set(branch, left)
+}
+
+function textOf(regions: Region[], choices: ReadonlyMap<number, Choice>): string {
+  const lines = regions.flatMap((region, index) => {
+    return region.kind === 'fits' ? region.lines : chosenLines(region, choices.get(index) ?? 'both')
+  })
+  return lines.join('\n')
+}
+
+function chosenLines({ draft, tip }: Conflict, choice: Choice): string[] {
+  if (choice === 'draft') return draft
+  return choice === 'tip' ? tip : [...draft, ...tip]
+}
+
+/** Lines for the eye. */
+function shown(lines: string[]): string {
+  return lines.map(visible).join('\n')
+}
+
+/** What fits between two conflicts: its ends are shown. */
+function Context({ lines, isFirst, isLast }: { lines: string[]; isFirst: boolean; isLast: boolean }) {
+  const head = isFirst ? 0 : CONTEXT
+  const tail = isLast ? 0 : CONTEXT
+  const folded = lines.length - head - tail
+  if (folded < 2) return <pre class="plain">{shown(lines)}</pre>
+  return (
+    <>
+      {head > 0 ? <pre class="plain">{shown(lines.slice(0, head))}</pre> : null}
+      <p class="fold">{plural(folded, 'line')} that fit</p>
+      {tail > 0 ? <pre class="plain">{shown(lines.slice(-tail))}</pre> : null}
+    </>
+  )
+}
+
+const CHOICES: { choice: Choice; words: string; key: string }[] = [
+  { choice: 'draft', words: 'Draft', key: '1' },
+  { choice: 'tip', words: 'Branch', key: '2' },
+  { choice: 'both', words: 'Both', key: '3' },
+]
+
+/** The sides without the indentation that all of their lines have, for the eye. */
+function withoutIndentation({ base, draft, tip }: Conflict): Conflict {
+  const indents = [...base, ...draft, ...tip].flatMap(line => {
+    return line.trim() === '' ? [] : [line.length - line.trimStart().length]
+  })
+  const shared = indents.length > 0 ? Math.min(...indents) : 0
+  const cut = (lines: string[]) => lines.map(line => line.slice(shared))
+  return { kind: 'conflict', base: cut(base), draft: cut(draft), tip: cut(tip) }
+}
+
+interface ConflictBoxProps {
+  region: Conflict
+  choice: Choice | undefined
+  choose: (choice: Choice) => void
+}
+
+function ConflictBox({ region, choice, choose }: ConflictBoxProps) {
+  const sides = withoutIndentation(region)
+  return (
+    <section
+      class={`clash-box ${choice ? 'chosen' : ''}`}
+      aria-label="Conflict"
+      onKeyDown={event => {
+        const pressed = CHOICES.find(({ key }) => key === event.key)
+        if (pressed) choose(pressed.choice)
+      }}
+    >
+      <header>
+        <Icon name={choice ? 'check' : 'clash'} tone={choice ? 'is-ok' : 'is-warn'} />
+        <span class="strong grow cut">Your draft and the branch differ</span>
+        {CHOICES.map(({ choice: offered, words, key }) => (
+          <button
+            key={key}
+            type="button"
+            class="button small"
+            aria-pressed={choice === offered}
+            onClick={() => choose(offered)}
+          >
+            {words}
+            <kbd>{key}</kbd>
+          </button>
+        ))}
+      </header>
+      <div class="sides">
+        <Side look="ours" title="Your draft" lines={sides.draft} />
+        <Side look="base" title="Before" lines={sides.base} />
+        <Side look="theirs" title="On the branch" lines={sides.tip} />
+      </div>
+      <details class="base-row">
+        <summary>Before</summary>
+        <pre>{shown(sides.base) || '(nothing)'}</pre>
+      </details>
+    </section>
+  )
+}
+
+function Side({ look, title, lines }: { look: string; title: string; lines: string[] }) {
+  return (
+    <section class={look}>
+      <h3>{title}</h3>
+      <pre>{lines.length > 0 ? shown(lines) : '(nothing)'}</pre>
+    </section>
+  )
+}

@@ -1,0 +1,25 @@
+/** What a dialog asks. `run` may throw a sentence for the person: the dialog stays and shows it. */
+export type DialogContent =
+  | {
+      kind: 'ask'
+      title: string
+      label: string
+      value: string
+      /** What of the value is selected at first. */
+      selection?: [number, number]
+      button: string
+      hint?: string
+      run: (words: string) => Promise<void>
+    }
+  | {
+      kind: 'confirm'
+      title: string
+      words: string[]
+      /** Paths that it is about. */
+      list?: string[]
+      button: string
+      isDangerous?: boolean
+      run: () => Promise<void>
+    }
+  | { kind: 'operations' }
+  | { kind: 'keys' }

@@ -1,0 +1,29 @@
+/** What all dialogs have: a title, the focus kept inside, and Escape. */
+import type { ComponentChildren } from 'preact'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+
+interface FrameProps {
+  title: string
+  close: () => void
+  children: ComponentChildren
+  look?: string
+}
+
+/** A native dialog: the browser keeps the focus in it, closes it by Escape, and gives the focus back. */
+export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  useLayoutEffect(() => {
+    const element = dialog.current
+    element?.showModal()
+    return () => element?.close()
+  }, [])
+  return (
+    <dialog ref={dialog} class={`dialog ${look}`} aria-labelledby={heading} onClose={close}>
+      <header>
+        <h2 id={heading}>{title}</h2>
+      </header>
+      {children}
+    </dialog>
+  )
+}

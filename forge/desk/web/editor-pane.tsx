@@ -1,0 +1,159 @@
+/** A file: as text in the editor, as a picture, or as a sentence that says what it is. */
+
+import { EditorView } from '@codemirror/view'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import type { File } from '../messages.ts'
+import { Icon } from './icons.tsx'
+import { baseName, readable, shortId } from './names.ts'
+import type { OpenFile } from './open-files.ts'
+import { type Tab, usePage } from './state.ts'
+import { Empty, IconButton } from './words.tsx'
+
+export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
+  const page = usePage()
+  const file = page.files.open(tab.at, path, tab.positions.get(path))
+  const shown = file.file.value
+  return (
+    <>
+      <Crumbs tab={tab} file={file} />
+      <ReadOnlyReason tab={tab} file={file} />
+      <Problem file={file} />
+      {shown ? <Content tab={tab} file={file} shown={shown} /> : <div class="editor" aria-busy="true" />}
+    </>
+  )
+}
+
+function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const folders = file.path.split('/').slice(0, -1)
+  const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
+  const { added, deleted } = file.counts.value
+  const isText = file.file.value?.kind === 'text'
+  return (
+    <div class="crumbs">
+      <bdi class="crumb-path cut" title={readable(file.path)}>
+        {folders.map((folder, index) => (
+          <span key={index} class="crumb">
+            {readable(folder)}
+            <Icon name="chevron-right" size="xs" />
+          </span>
+        ))}
+        <span class="here">{readable(baseName(file.path))}</span>
+      </bdi>
+      <span class="grow" />
+      {branch && added + deleted > 0 ? (
+        <span class="opt-wide">
+          <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
+        </span>
+      ) : null}
+      {isText ? (
+        <>
+          <IconButton icon="arrow-down" words="Next change" keys="Alt+F5" onClick={() => file.goToNextChange()} />
+          <IconButton
+            icon="wrap"
+            words="Word wrap"
+            keys="Alt+Z"
+            isPressed={page.isWrapped.value}
+            onClick={() => {
+              page.isWrapped.value = !page.isWrapped.peek()
+            }}
+          />
+        </>
+      ) : null}
+    </div>
+  )
+}
+
+/** Why the file can't be edited, where it looks as if it could. */
+function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const shown = file.file.value
+  const reason = shown?.kind === 'text' ? shown.readOnly : undefined
+  if (tab.at.kind === 'commit' || reason === undefined) return null
+  return (
+    <div class="notice" role="status">
+      <Icon name="alert" />
+      <p class="grow">{reason}</p>
+    </div>
+  )
+}
+
+function Problem({ file }: { file: OpenFile }) {
+  const words = file.problem.value
+  if (words === undefined) return null
+  return (
+    <div class="notice bad" role="alert">
+      <Icon name="alert" />
+      <div class="grow">
+        <p class="strong">{words}</p>
+        {file.isUnsettled ? <p>What you typed is kept in this window, and is sent again by itself.</p> : null}
+      </div>
+    </div>
+  )
+}
+
+function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }) {
+  switch (shown.kind) {
+    case 'text':
+      return <TextEditor tab={tab} file={file} />
+    case 'image':
+      return <Picture path={file.path} image={shown} />
+    case 'other':
+      return (
+        <Empty title={readable(baseName(file.path))}>
+          <p class="lede">{shown.what}</p>
+          <p class="meta after">
+            {shown.size.toLocaleString('en')} bytes, mode {shown.mode}. It is not edited here.
+          </p>
+        </Empty>
+      )
+    case 'nothing':
+      return (
+        <Empty title={`${readable(baseName(file.path))} is not here`}>
+          <p class="lede">There is no such file in this place. It may have been deleted or renamed.</p>
+        </Empty>
+      )
+  }
+}
+
+function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {
+  return (
+    <figure class="picture">
+      <img src={`/image/${image.oid}`} alt={readable(baseName(path))} />
+      <figcaption class="meta">
+        {image.type}, {image.size.toLocaleString('en')} bytes
+      </figcaption>
+    </figure>
+  )
+}
+
+function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const box = useRef<HTMLDivElement>(null)
+
+  useLayoutEffect(() => {
+    if (!box.current || !file.state) return undefined
+    const view = new EditorView({ parent: box.current, state: file.state })
+    file.show(view)
+    const isFree = document.activeElement === document.body || document.activeElement === null
+    if (isFree) view.focus()
+    const keep = () => page.keepLayout()
+    view.scrollDOM.addEventListener('scroll', keep, { passive: true })
+    return () => {
+      file.hide()
+      view.destroy()
+    }
+  }, [file, page])
+
+  const wanted = tab.focusWanted.value
+  useLayoutEffect(() => {
+    if (wanted <= tab.focusGiven) return
+    tab.focusGiven = wanted
+    file.focus()
+  }, [tab, file, wanted])
+
+  useEffect(() => {
+    file.isWrapped = page.isWrapped.value
+  }, [file, page, page.isWrapped.value])
+
+  return <div class="editor" ref={box} />
+}

@@ -1,0 +1,115 @@
+/** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
+import { useEffect, useRef } from 'preact/hooks'
+import { draftsOf, hasDraft, newBranch } from './actions.ts'
+import { Icon, type IconName } from './icons.tsx'
+import { baseName, readable, shortId } from './names.ts'
+import { type Pane, paneKey, type Tab, usePage } from './state.ts'
+import { onTabKeys } from './tab-keys.ts'
+import { isCross, TabEnd } from './tabs.tsx'
+import { Button } from './words.tsx'
+
+export function FileTabs({ tab }: { tab: Tab }) {
+  return (
+    <div class="files">
+      <div role="tablist" aria-label="Files" class="tabs" onKeyDown={onTabKeys}>
+        {tab.panes.value.map(pane => (
+          <PaneTab key={paneKey(pane)} tab={tab} pane={pane} />
+        ))}
+      </div>
+      <EndBar tab={tab} />
+    </div>
+  )
+}
+
+function EndBar({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { at } = tab
+  const drafts = at.kind === 'branch' ? draftsOf(page, at.branch).length : 0
+  return (
+    <div class="end-bar">
+      {at.kind === 'commit' ? (
+        <Button look="small" icon="branch" words="Branch from here" onClick={() => newBranch(page, at.commit)} />
+      ) : null}
+      <Button
+        look="quiet small opt-wide"
+        icon="clock"
+        title="History  Alt+H"
+        words="History"
+        onClick={() => tab.show({ kind: 'history', path: undefined })}
+      />
+      <Button
+        look="quiet small"
+        icon="diff"
+        title="Review  Alt+R"
+        words={drafts > 0 ? `Review ${drafts}` : 'Review'}
+        onClick={() => tab.show({ kind: 'review' })}
+      />
+    </div>
+  )
+}
+
+function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
+  const page = usePage()
+  const element = useRef<HTMLButtonElement>(null)
+  const isSelected = tab.active.value === paneKey(pane)
+  const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
+  const icon = iconOf(pane)
+  useEffect(() => {
+    if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isSelected])
+  return (
+    <button
+      type="button"
+      ref={element}
+      role="tab"
+      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''}`}
+      aria-selected={isSelected}
+      tabIndex={isSelected ? 0 : -1}
+      title={pane.kind === 'file' ? readable(pane.path) : undefined}
+      onClick={event => {
+        if (pane.kind !== 'chat' && isCross(event)) page.closePane(tab, pane)
+        else tab.show(pane)
+      }}
+      onAuxClick={event => {
+        if (event.button === 1) page.closePane(tab, pane)
+      }}
+      onKeyDown={event => {
+        if (event.key === 'Delete') page.closePane(tab, pane)
+      }}
+    >
+      {icon ? <Icon name={icon} /> : null}
+      <bdi class="cut">{wordsOf(tab, pane)}</bdi>
+      {hasDot ? <span class="vh">, draft</span> : null}
+      {pane.kind === 'chat' ? null : <TabEnd hasDot={hasDot} dotWords="draft, not saved" />}
+    </button>
+  )
+}
+
+function iconOf(pane: Pane): IconName | undefined {
+  const icons: Record<Pane['kind'], IconName | undefined> = {
+    chat: 'chat',
+    file: undefined,
+    review: 'diff',
+    history: 'clock',
+    find: 'search',
+    clashes: 'clash',
+  }
+  return icons[pane.kind]
+}
+
+function wordsOf(tab: Tab, pane: Pane): string {
+  switch (pane.kind) {
+    case 'chat':
+      return 'AI chat'
+    case 'file':
+      return readable(baseName(pane.path))
+    case 'review':
+      return tab.at.kind === 'commit' ? `Changes of ${shortId(tab.at.commit)}` : 'Review'
+    case 'history':
+      return pane.path === undefined ? 'History' : `History of ${readable(baseName(pane.path))}`
+    case 'find':
+      return 'Find'
+    case 'clashes':
+      return 'Conflicts'
+  }
+}

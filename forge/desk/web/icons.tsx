@@ -1,0 +1,94 @@
+/** The icons, in the two sizes of the desk. They are decoration: the words beside them say what they mean. */
+import {
+  ArrowDown,
+  Bot,
+  Check,
+  ChevronDown,
+  ChevronRight,
+  CircleAlert,
+  CircleDot,
+  ClockArrowLeft,
+  Columns2,
+  Copy,
+  Cpu,
+  FileDiff,
+  FilePlus,
+  FileText,
+  FolderPlus,
+  GitBranch,
+  GitCommitHorizontal,
+  GitCompare,
+  GitGraph,
+  KeyRound,
+  type LucideIcon,
+  MessageSquare,
+  Pencil,
+  Pilcrow,
+  Plus,
+  Redo2,
+  Search,
+  Sprout,
+  TextWrap,
+  Trash2,
+  TriangleAlert,
+  Undo2,
+  UnfoldVertical,
+  User,
+  X,
+} from 'lucide-preact'
+
+const ICONS = {
+  'arrow-down': ArrowDown,
+  bot: Bot,
+  branch: GitBranch,
+  check: Check,
+  'chevron-down': ChevronDown,
+  'chevron-right': ChevronRight,
+  alert: CircleAlert,
+  clash: CircleDot,
+  clock: ClockArrowLeft,
+  columns: Columns2,
+  commit: GitCommitHorizontal,
+  compare: GitCompare,
+  copy: Copy,
+  cpu: Cpu,
+  diff: FileDiff,
+  file: FileText,
+  'new-file': FilePlus,
+  'new-folder': FolderPlus,
+  graph: GitGraph,
+  key: KeyRound,
+  chat: MessageSquare,
+  pencil: Pencil,
+  pilcrow: Pilcrow,
+  plus: Plus,
+  redo: Redo2,
+  search: Search,
+  sprout: Sprout,
+  wrap: TextWrap,
+  trash: Trash2,
+  warning: TriangleAlert,
+  undo: Undo2,
+  unfold: UnfoldVertical,
+  user: User,
+  x: X,
+} satisfies Record<string, LucideIcon>
+
+export type IconName = keyof typeof ICONS
+
+export interface IconProps {
+  name: IconName
+  size?: 'm' | 's' | 'xs'
+  /** What its colour means: by-ai, is-warn… */
+  tone?: string | undefined
+}
+
+export function Icon({ name, size = 's', tone = '' }: IconProps) {
+  const Shape = ICONS[name]
+  return <Shape class={`i ${size} ${tone}`} aria-hidden="true" />
+}
+
+/** A robot where an AI has a conversation, a leaf where not. */
+export function BranchIcon({ hasSession }: { hasSession: boolean }) {
+  return hasSession ? <Icon name="bot" tone="by-ai" /> : <Icon name="sprout" />
+}

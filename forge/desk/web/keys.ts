@@ -1,0 +1,26 @@
+/** Keys as they are written in the palette: Ctrl+Shift+F. On a Mac, Ctrl is the command key. */
+
+const IS_MAC = navigator.platform.startsWith('Mac')
+
+/** The keys of an event; letters and digits by their place, because Alt makes other characters of them. */
+export function keysOf(event: KeyboardEvent): string {
+  const isCommand = IS_MAC ? event.metaKey : event.ctrlKey
+  const parts = [isCommand ? 'Ctrl' : '', event.altKey ? 'Alt' : '', event.shiftKey ? 'Shift' : '', nameOf(event)]
+  return parts.filter(part => part !== '').join('+')
+}
+
+function nameOf(event: KeyboardEvent): string {
+  const { code, key } = event
+  if (/^Key[A-Z]$/.test(code) && (event.altKey || /^[^a-z]$/i.test(key))) return code.slice(3)
+  if (/^Digit\d$/.test(code)) return code.slice(5)
+  return key.length === 1 ? key.toUpperCase() : key
+}
+
+const MAC_SIGNS: Record<string, string> = { Ctrl: '⌘', Alt: '⌥', Shift: '⇧' }
+const SHORT: Record<string, string> = { PageDown: 'PgDn', PageUp: 'PgUp', Delete: 'Del' }
+
+/** Keys for the eye. */
+export function shownKeys(keys: string): string {
+  const parts = keys.split('+').map(part => SHORT[part] ?? part)
+  return IS_MAC ? parts.map(part => MAC_SIGNS[part] ?? part).join('') : parts.join(' ')
+}

@@ -1,0 +1,120 @@
+/**
+ * Names of files, branches and refs come as byte strings, one character per byte. Here they are made readable, without
+ * letting them play tricks: what would be invisible, or turn the direction of the text, is shown as an escape.
+ */
+
+const PLAIN = /^[\x20-\x7e]*$/
+// Control characters, marks that turn the direction of text, characters without width, and separators of lines.
+const TRICKS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu
+const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
+const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** A name for the eye. It can't be turned back into the name: keep the name itself for that. */
+export function readable(name: string): string {
+  return PLAIN.test(name) ? name : withoutTricks(decode(name))
+}
+
+/** Text that others wrote, on one line: the subject of a commit, for example. */
+export function withoutTricks(text: string): string {
+  return text.replace(
+    TRICKS,
+    character => SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** A line of a file: what can't be seen in it becomes an escape, but tabs stay. */
+export function visible(line: string): string {
+  return line.split('\t').map(withoutTricks).join('\t')
+}
+
+/** What a person typed, as the name that git gets. */
+export function toName(words: string): string {
+  return PLAIN.test(words) ? words : String.fromCharCode(...new TextEncoder().encode(words))
+}
+
+export function decode(name: string): string {
+  const bytes = Uint8Array.from(name, character => character.charCodeAt(0))
+  try {
+    return strict.decode(bytes)
+  } catch {
+    // Byte by byte, as git shows it: what is no UTF-8 becomes an escape.
+    return decodePieces(bytes)
+  }
+}
+
+function decodePieces(bytes: Uint8Array): string {
+  let text = ''
+  let at = 0
+  while (at < bytes.length) {
+    const piece = pieceAt(bytes, at)
+    text += piece ? piece.text : `\\x${(bytes[at] ?? 0).toString(16).padStart(2, '0')}`
+    at += piece ? piece.length : 1
+  }
+  return text
+}
+
+function pieceAt(bytes: Uint8Array, at: number): { text: string; length: number } | undefined {
+  for (let length = 1; length <= 4 && at + length <= bytes.length; length++) {
+    try {
+      return { text: strict.decode(bytes.subarray(at, at + length)), length }
+    } catch {}
+  }
+  return undefined
+}
+
+export function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/** The folder of a path, with its slash at the end; '' for the top. */
+export function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/') + 1)
+}
+
+export function joinPath(folder: string, name: string): string {
+  return folder ? `${folder}/${name}` : name
+}
+
+/** All folders above a path: a, a/b for a/b/c. */
+export function foldersAbove(path: string): string[] {
+  const parts = path.split('/').slice(0, -1)
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+/** Found places in a name, as pieces of readable text. A place that cuts a character in two takes all of it. */
+export function markedPieces(name: string, ranges: [number, number][]): { text: string; isFound: boolean }[] {
+  const pieces: { text: string; isFound: boolean }[] = []
+  let at = 0
+  for (const [start, end] of ranges) {
+    const from = characterStart(name, Math.max(at, start))
+    const to = characterEnd(name, Math.max(from, end))
+    if (from > at) pieces.push({ text: readable(name.slice(at, from)), isFound: false })
+    if (to > from) pieces.push({ text: readable(name.slice(from, to)), isFound: true })
+    at = to
+  }
+  if (at < name.length) pieces.push({ text: readable(name.slice(at)), isFound: false })
+  return pieces
+}
+
+function isInsideCharacter(name: string, at: number): boolean {
+  return at > 0 && at < name.length && (name.charCodeAt(at) & 0xc0) === 0x80
+}
+
+function characterStart(name: string, at: number): number {
+  let start = at
+  while (isInsideCharacter(name, start)) start--
+  return start
+}
+
+function characterEnd(name: string, at: number): number {
+  let end = at
+  while (isInsideCharacter(name, end)) end++
+  return end
+}
+
+export function shortId(oid: string): string {
+  return oid.slice(0, 8)
+}

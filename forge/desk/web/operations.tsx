@@ -1,0 +1,104 @@
+/** What the desk did to branches and tags, the newest first, and the way back from each. */
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Operation } from '../messages.ts'
+import { redo, undo } from './actions.ts'
+import { DialogFrame } from './dialog-frame.tsx'
+import { readable, shortId } from './names.ts'
+import { usePage } from './state.ts'
+import { ago, fullTime, plural } from './times.ts'
+import { Button } from './words.tsx'
+
+const WINDOW = 100
+
+export function Operations({ close }: { close: () => void }) {
+  const page = usePage()
+  const operations = useSignal<Operation[] | undefined>(undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  const desk = page.desk.value
+  // Asked again when there is something else to undo.
+  useEffect(() => {
+    page.connection.ask('operations', { from: 0, count: WINDOW }).then(
+      list => {
+        operations.value = list
+      },
+      (error: Error) => {
+        problem.value = error.message
+      },
+    )
+  }, [page, desk?.canUndo, desk?.canRedo])
+  const list = operations.value
+  return (
+    <DialogFrame title="Operations" close={close}>
+      <div class="dialog-body">
+        <p class="meta">
+          All that the desk did to branches and tags. Undo brings all refs of one back together; it can be undone, too.
+        </p>
+        {problem.value ? <p class="is-bad">{problem.value}</p> : null}
+        {list?.length === 0 ? <p>Nothing yet.</p> : null}
+      </div>
+      <ol class="operations">
+        {(list ?? []).map(operation => (
+          <OperationRow key={operation.id} operation={operation} close={close} />
+        ))}
+      </ol>
+      <footer>
+        <Button
+          icon="undo"
+          words="Undo"
+          keys="Ctrl Alt Z"
+          isOff={!desk?.canUndo}
+          {...(desk?.canUndo ? { title: desk.canUndo } : {})}
+          onClick={() => {
+            close()
+            undo(page)
+          }}
+        />
+        <Button
+          icon="redo"
+          words="Redo"
+          isOff={!desk?.canRedo}
+          {...(desk?.canRedo ? { title: desk.canRedo } : {})}
+          onClick={() => {
+            close()
+            redo(page)
+          }}
+        />
+        <span class="grow" />
+        <Button words="Close" keys="Esc" isFirst onClick={close} />
+      </footer>
+    </DialogFrame>
+  )
+}
+
+function OperationRow({ operation, close }: { operation: Operation; close: () => void }) {
+  const page = usePage()
+  const { words, time, refs, of: undone } = operation
+  return (
+    <li>
+      <details class="operation">
+        <summary>
+          <bdi class="cut grow">{words}</bdi>
+          <span class="meta nowrap" title={fullTime(time)}>
+            {plural(refs.length, 'ref')}, {ago(time)}
+          </span>
+          <Button
+            look="quiet small"
+            words={undone ? 'Undo this, too' : 'Undo'}
+            onClick={() => {
+              close()
+              undo(page, operation)
+            }}
+          />
+        </summary>
+        <ul>
+          {refs.map(({ ref, before, after }) => (
+            <li key={ref} class="mono">
+              <bdi>{readable(ref)}</bdi> {before ? shortId(before) : 'new'} → {after ? shortId(after) : 'gone'}
+            </li>
+          ))}
+        </ul>
+      </details>
+    </li>
+  )
+}

@@ -1,0 +1,84 @@
+/** The page's beginning: connects to the desk's server, and shows what it says. */
+import { render } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { commandsOf } from './commands.ts'
+import { Dialogs } from './dialogs.tsx'
+import { keysOf } from './keys.ts'
+import { Notices } from './notices.tsx'
+import { Palette } from './palette.tsx'
+import { Repository } from './repository.tsx'
+import { Room } from './room.tsx'
+import { Page, PageProvider } from './state.ts'
+import { StatusBar } from './status.tsx'
+import { Tabs, titleOf } from './tabs.tsx'
+
+function Desk({ page }: { page: Page }) {
+  useEffect(() => listenForKeys(page), [page])
+  const title = titleOf(page)
+  useEffect(() => {
+    document.title = title
+  }, [title])
+  return (
+    <PageProvider value={page}>
+      <div class="desk">
+        <Tabs />
+        <Middle page={page} />
+        <StatusBar />
+      </div>
+      <Palette />
+      <Dialogs />
+    </PageProvider>
+  )
+}
+
+function Middle({ page }: { page: Page }) {
+  const tab = page.tab.value
+  if (tab) return <Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
+  return (
+    <main class="room alone">
+      <div class="middle">
+        <Notices tab={undefined} />
+        <Repository />
+      </div>
+    </main>
+  )
+}
+
+/** The keys of all commands, before the editor or a list gets them. */
+function listenForKeys(page: Page): () => void {
+  const listen = (event: KeyboardEvent) => {
+    const keys = keysOf(event)
+    const isFree = !page.dialog.peek() && !event.isComposing
+    if (!isFree || isForTheList(event, keys)) return
+    const command = commandsOf(page).find(known => known.keys === keys)
+    if (!command) return
+    event.preventDefault()
+    event.stopPropagation()
+    command.run()
+  }
+  window.addEventListener('keydown', listen, { capture: true })
+  return () => window.removeEventListener('keydown', listen, { capture: true })
+}
+
+/** F2 in the explorer is about the row there, not about the file that is shown. */
+function isForTheList(event: KeyboardEvent, keys: string): boolean {
+  return keys === 'F2' && event.target instanceof Element && event.target.closest('[role="tree"]') !== null
+}
+
+function nonceOfStyles(): string {
+  return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? ''
+}
+
+/** Asks before the window goes while something typed has not reached the server. */
+function guardTyping(page: Page): void {
+  window.addEventListener('beforeunload', event => {
+    if (page.files.all().some(file => file.isUnsettled)) event.preventDefault()
+  })
+}
+
+const url = new URL('/socket', location.href)
+url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
+const page = new Page(url.href, nonceOfStyles())
+page.start()
+guardTyping(page)
+render(<Desk page={page} />, document.body)

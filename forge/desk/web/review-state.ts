@@ -1,0 +1,112 @@
+/** What a review shows: which comparison, the files that differ, and what has been looked at. */
+import { effect, signal } from '@preact/signals'
+import type { At, Change, CommitRow } from '../messages.ts'
+import type { Page } from './state.ts'
+
+/** All changes against another branch, one commit's, or what is not saved yet. */
+export type Kind = 'all' | 'commit' | 'unsaved'
+
+const MOST_COMMITS = 100
+
+export class Review {
+  readonly kind = signal<Kind>('all')
+  /** The branch that it is compared with; undefined: the default branch. */
+  readonly chosenBase = signal<string | undefined>(undefined)
+  readonly commit = signal<string | undefined>(undefined)
+  readonly commits = signal<CommitRow[]>([])
+  readonly changes = signal<Change[] | undefined>(undefined)
+  readonly problem = signal<string | undefined>(undefined)
+  readonly isSideBySide = signal(false)
+  readonly ignoresBlanks = signal(false)
+  /** The paths of files that a person has looked at, as they were then. */
+  readonly lookedAt = signal<ReadonlySet<string>>(new Set())
+  /** The file that the list points at. */
+  readonly current = signal<string | undefined>(undefined)
+
+  readonly #page: Page
+  readonly #at: At
+  #turn = 0
+
+  constructor(page: Page, at: At) {
+    this.#page = page
+    this.#at = at
+    if (at.kind === 'commit') {
+      this.kind.value = 'commit'
+      this.commit.value = at.commit
+    }
+  }
+
+  get base(): string | undefined {
+    return this.chosenBase.value ?? this.#page.desk.value?.head ?? this.#page.desk.value?.branches[0]?.name
+  }
+
+  /** Asks whenever what is compared becomes another, for as long as it is shown. */
+  watch(): () => void {
+    return effect(() => {
+      const { base } = this
+      const branch = this.#at.kind === 'branch' ? this.#at.branch : undefined
+      const tip = branch === undefined ? undefined : this.#page.branch(branch)?.tip
+      if (branch !== undefined) this.#page.changed.value.get(branch)
+      this.#load(this.kind.value, base, this.commit.value, tip)
+    })
+  }
+
+  async #load(
+    kind: Kind,
+    base: string | undefined,
+    commit: string | undefined,
+    tip: string | undefined,
+  ): Promise<void> {
+    const turn = ++this.#turn
+    try {
+      if (kind === 'commit') await this.#loadCommits(commit)
+      const changes = await this.#compare(kind, base, commit ?? this.commits.peek()[0]?.oid, tip)
+      if (turn !== this.#turn) return
+      this.changes.value = changes
+      this.problem.value = undefined
+    } catch (error) {
+      if (turn === this.#turn) this.problem.value = (error as Error).message
+    }
+  }
+
+  async #loadCommits(commit: string | undefined): Promise<void> {
+    const at = this.#at
+    const { rows } = await this.#page.connection.ask('history', { at, from: 0, count: MOST_COMMITS })
+    this.commits.value = rows
+    if (commit === undefined && rows[0]) this.commit.value = rows[0].oid
+  }
+
+  async #compare(
+    kind: Kind,
+    base: string | undefined,
+    commit: string | undefined,
+    tip: string | undefined,
+  ): Promise<Change[]> {
+    const { connection } = this.#page
+    if (kind === 'commit') {
+      return commit === undefined ? [] : await connection.ask('changes', { to: { kind: 'commit', commit } })
+    }
+    if (kind === 'unsaved') {
+      if (tip === undefined) return []
+      return await connection.ask('changes', { from: { kind: 'commit', commit: tip }, to: this.#at })
+    }
+    if (base === undefined) return []
+    return await connection.ask('changes', { from: { kind: 'branch', branch: base }, to: this.#at })
+  }
+
+  /** What it was looked at as: another content is to be looked at again. */
+  static mark(change: Change): string {
+    return `${change.path}\0${change.before?.oid}\0${change.after?.oid}`
+  }
+
+  isLookedAt(change: Change): boolean {
+    return this.lookedAt.value.has(Review.mark(change))
+  }
+
+  setLookedAt(change: Change, isLookedAt: boolean): void {
+    const marks = new Set(this.lookedAt.peek())
+    if (isLookedAt) marks.add(Review.mark(change))
+    else marks.delete(Review.mark(change))
+    this.lookedAt.value = marks
+  }
+}

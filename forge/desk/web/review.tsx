@@ -1,0 +1,320 @@
+/** What changed: a list of files at the side, and the diff of each, under each other. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Change } from '../messages.ts'
+import { DiffView } from './diff-view.tsx'
+import { Icon } from './icons.tsx'
+import { readable, shortId, withoutTricks } from './names.ts'
+import { type Kind, Review } from './review-state.ts'
+import { type Tab, usePage } from './state.ts'
+import { onTabKeys } from './tab-keys.ts'
+import { Button, Empty, IconButton, Path } from './words.tsx'
+
+/** So many files have their diff in the page at first; more come when they are asked for. */
+const BATCH = 100
+
+export function ReviewPane({ tab }: { tab: Tab }) {
+  const { review } = tab
+  useEffect(() => review.watch(), [review])
+  return (
+    <>
+      <ReviewBar tab={tab} />
+      <Diffs tab={tab} />
+    </>
+  )
+}
+
+function ReviewBar({ tab }: { tab: Tab }) {
+  const { review } = tab
+  const isBranch = tab.at.kind === 'branch'
+  return (
+    <div class="review-bar">
+      {review.kind.value === 'all' ? <BaseChoice review={review} /> : null}
+      {review.kind.value === 'commit' && isBranch ? <CommitChoice review={review} /> : null}
+      <span class="grow" />
+      {isBranch ? <KindTabs review={review} /> : null}
+      <IconButton
+        icon="columns"
+        words="Side by side"
+        keys="Alt+S"
+        isPressed={review.isSideBySide.value}
+        onClick={() => {
+          review.isSideBySide.value = !review.isSideBySide.peek()
+        }}
+      />
+      <IconButton
+        icon="pilcrow"
+        words="Hide changes of blanks"
+        keys="Alt+Shift+S"
+        isPressed={review.ignoresBlanks.value}
+        onClick={() => {
+          review.ignoresBlanks.value = !review.ignoresBlanks.peek()
+        }}
+      />
+    </div>
+  )
+}
+
+function BaseChoice({ review }: { review: Review }) {
+  const page = usePage()
+  const branches = page.desk.value?.branches ?? []
+  return (
+    <label class="pick">
+      <Icon name="compare" />
+      <span>against</span>
+      <select
+        class="strong"
+        value={review.base ?? ''}
+        onChange={event => {
+          review.chosenBase.value = event.currentTarget.value
+        }}
+      >
+        {branches.map(({ name }) => (
+          <option key={name} value={name}>
+            {readable(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+function CommitChoice({ review }: { review: Review }) {
+  return (
+    <label class="pick">
+      <Icon name="commit" />
+      <span class="vh">Commit</span>
+      <select
+        value={review.commit.value ?? ''}
+        onChange={event => {
+          review.commit.value = event.currentTarget.value
+        }}
+      >
+        {review.commits.value.map(({ oid, subject }) => (
+          <option key={oid} value={oid}>
+            {shortId(oid)} {withoutTricks(subject)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+const KINDS: { kind: Kind; words: string }[] = [
+  { kind: 'all', words: 'All changes' },
+  { kind: 'commit', words: 'By commit' },
+  { kind: 'unsaved', words: 'Not saved' },
+]
+
+function KindTabs({ review }: { review: Review }) {
+  return (
+    <div class="pill-tabs" role="tablist" aria-label="What to review" onKeyDown={onTabKeys}>
+      {KINDS.map(({ kind, words }) => {
+        const isSelected = review.kind.value === kind
+        return (
+          <button
+            key={kind}
+            type="button"
+            role="tab"
+            aria-selected={isSelected}
+            tabIndex={isSelected ? 0 : -1}
+            onClick={() => {
+              review.kind.value = kind
+            }}
+          >
+            {words}
+          </button>
+        )
+      })}
+    </div>
+  )
+}
+
+function Diffs({ tab }: { tab: Tab }) {
+  const { review } = tab
+  const page = usePage()
+  const count = useSignal(BATCH)
+  const changes = review.changes.value
+  if (review.problem.value !== undefined) {
+    return (
+      <Empty title="It could not be compared">
+        <p class="lede">{review.problem.value}</p>
+      </Empty>
+    )
+  }
+  if (!changes) return <div class="diffs" aria-busy="true" />
+  if (changes.length === 0) {
+    return (
+      <Empty title="Nothing is different">
+        <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
+      </Empty>
+    )
+  }
+  const more = changes.length - count.value
+  return (
+    // It scrolls: the keyboard must be able to reach it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    <section class="diffs" tabIndex={0} aria-label="Diff">
+      {changes.slice(0, count.value).map(change => (
+        <FileDiff key={Review.mark(change)} tab={tab} change={change} />
+      ))}
+      {more > 0 ? (
+        <Button
+          words={`Show ${Math.min(more, BATCH)} of ${more} more files`}
+          look="more"
+          onClick={() => {
+            count.value += BATCH
+          }}
+        />
+      ) : null}
+    </section>
+  )
+}
+
+function emptyWords(review: Review, isBranch: boolean): string {
+  if (review.kind.value === 'unsaved') return 'All that was typed is saved.'
+  if (review.kind.value === 'commit' || !isBranch) return 'This commit changed no file.'
+  return `All is as on ${readable(review.base ?? '')}.`
+}
+
+function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
+  const { review } = tab
+  const element = useRef<HTMLElement>(null)
+  const isNear = useSignal(false)
+  const isLookedAt = review.isLookedAt(change)
+  const isOpen = useSignal(!isLookedAt)
+  const isCurrent = review.current.value === change.path
+
+  useEffect(() => {
+    if (isCurrent) element.current?.scrollIntoView({ block: 'start' })
+  }, [isCurrent])
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      entries => {
+        if (entries.some(entry => entry.isIntersecting)) isNear.value = true
+      },
+      { root: element.current?.closest('.diffs') ?? null, rootMargin: '800px' },
+    )
+    if (element.current) observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [isNear])
+
+  return (
+    <article class="diff" ref={element} aria-label={readable(change.path)}>
+      <header class="diff-head">
+        <button
+          type="button"
+          class="twister"
+          aria-expanded={isOpen.value}
+          aria-label={`Diff of ${readable(change.path)}`}
+          onClick={() => {
+            isOpen.value = !isOpen.value
+          }}
+        >
+          <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} />
+        </button>
+        {change.from === undefined ? null : (
+          <>
+            <Path of={change.from} />→
+          </>
+        )}
+        <Path of={change.path} />
+        <LineCounts change={change} />
+        <span class="grow" />
+        <LookedAt
+          review={review}
+          change={change}
+          close={() => {
+            isOpen.value = false
+          }}
+        />
+        {change.after && tab.at.kind === 'branch' ? (
+          <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
+        ) : null}
+      </header>
+      {isOpen.value && isNear.value ? <Blobs review={review} change={change} /> : null}
+      {isOpen.value && !isNear.value ? <div class="diff-far" /> : null}
+    </article>
+  )
+}
+
+export function LineCounts({ change }: { change: Change }) {
+  const { added, deleted } = change
+  return (
+    <>
+      <span class="num add-n">{added ? `+${added}` : ''}</span>
+      <span class="num del-n">{deleted ? `−${deleted}` : ''}</span>
+    </>
+  )
+}
+
+function LookedAt({ review, change, close }: { review: Review; change: Change; close: () => void }) {
+  const isLookedAt = review.isLookedAt(change)
+  return (
+    <button
+      type="button"
+      class="button quiet small"
+      aria-pressed={isLookedAt}
+      onClick={() => {
+        review.setLookedAt(change, !isLookedAt)
+        if (!isLookedAt) close()
+      }}
+    >
+      {isLookedAt ? <Icon name="check" /> : null}
+      looked at
+    </button>
+  )
+}
+
+type Texts = { before: string | undefined; after: string | undefined }
+
+/** The two contents, which are asked for when the diff comes into view. */
+function Blobs({ review, change }: { review: Review; change: Change }) {
+  const page = usePage()
+  const texts = useSignal<Texts | undefined>(undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  useEffect(() => {
+    const text = async (oid: string | undefined) => {
+      if (oid === undefined) return ''
+      const { text } = await page.connection.ask('blob', { oid })
+      return text ?? undefined
+    }
+    Promise.all([text(change.before?.oid), text(change.after?.oid)]).then(
+      ([before, after]) => {
+        texts.value = { before, after }
+      },
+      (error: Error) => {
+        problem.value = error.message
+      },
+    )
+  }, [page, change.before?.oid, change.after?.oid, texts, problem])
+
+  if (problem.value !== undefined) return <p class="diff-none is-bad">{problem.value}</p>
+  if (!texts.value) return <div class="diff-far" aria-busy="true" />
+  const { before, after } = texts.value
+  if (change.status === 'mode') return <ModeChange change={change} />
+  if (before === undefined || after === undefined) {
+    return <p class="diff-none meta">This is no text: {sidesOf(change)}.</p>
+  }
+  return (
+    <DiffView
+      path={change.path}
+      before={before}
+      after={after}
+      isSideBySide={review.isSideBySide.value}
+      ignoresBlanks={review.ignoresBlanks.value}
+    />
+  )
+}
+
+function ModeChange({ change }: { change: Change }) {
+  return (
+    <p class="diff-none meta">
+      The mode changed: {change.before?.mode} → {change.after?.mode}.
+    </p>
+  )
+}
+
+function sidesOf({ before, after }: Change): string {
+  return `${before ? shortId(before.oid) : 'nothing'} → ${after ? shortId(after.oid) : 'nothing'}`
+}

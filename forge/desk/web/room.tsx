@@ -1,0 +1,80 @@
+/** A branch or a commit: what stands at its side, and what is shown of it. */
+import { newFile } from './actions.ts'
+import { Chat } from './chat.tsx'
+import { Clashes } from './clashes.tsx'
+import { EditorPane } from './editor-pane.tsx'
+import { Explorer } from './explorer.tsx'
+import { FileTabs } from './file-tabs.tsx'
+import { Find } from './find.tsx'
+import { History } from './history.tsx'
+import { Icon } from './icons.tsx'
+import { readable } from './names.ts'
+import { Notices } from './notices.tsx'
+import { ReviewPane } from './review.tsx'
+import { ReviewSide } from './review-side.tsx'
+import { type Tab, usePage } from './state.ts'
+import { TimeTravel } from './time-travel.tsx'
+import { Empty } from './words.tsx'
+
+export function Room({ tab }: { tab: Tab }) {
+  const { pane } = tab
+  return (
+    <main class="room">
+      {pane.kind === 'review' ? <ReviewSide tab={tab} /> : <Explorer tab={tab} />}
+      <section class="middle" aria-label="Work">
+        <FileTabs tab={tab} />
+        <Notices tab={tab} />
+        {tab.at.kind === 'commit' ? <TimeTravel commit={tab.at.commit} /> : null}
+        <Content tab={tab} />
+      </section>
+    </main>
+  )
+}
+
+function Content({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { pane } = tab
+  switch (pane.kind) {
+    case 'chat':
+      return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <Chat tab={tab} />
+    case 'file':
+      return <EditorPane key={pane.path} tab={tab} path={pane.path} />
+    case 'review':
+      return <ReviewPane tab={tab} />
+    case 'history':
+      return <History key={pane.path ?? ''} tab={tab} path={pane.path} />
+    case 'find':
+      return <Find tab={tab} />
+    case 'clashes':
+      return <Clashes tab={tab} />
+  }
+}
+
+/** A repository without commits. */
+function FirstCommit({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const desk = page.desk.value
+  const branch = tab.at.kind === 'branch' ? readable(tab.at.branch) : ''
+  const name = desk?.identity?.name
+  return (
+    <Empty title={`${desk?.name ?? 'The repository'} has no commits yet`}>
+      <p class="lede">
+        The first save makes the first one, on <code class="ic">{branch}</code>
+        {name ? `, as ${name}` : ''}.
+      </p>
+      <div class="ways">
+        <button type="button" class="way" onClick={() => newFile(page, tab)}>
+          <Icon name="new-file" size="m" />
+          <span>
+            <span class="strong">New file</span>
+            <span class="meta">It is the first commit</span>
+          </span>
+          <kbd>Alt N</kbd>
+        </button>
+      </div>
+      <p class="meta after">
+        Files that lie in the folder are not touched: the desk works on commits. Commit them with git to see them here.
+      </p>
+    </Empty>
+  )
+}

@@ -1,0 +1,168 @@
+/**
+ * The connection to the desk's server: questions with their replies, and what the server says by itself. It is made
+ * again whenever it breaks. What only asks is then asked again; what does something is not, because nobody knows
+ * whether it was done: it fails with `Disconnected`, and who asked decides.
+ */
+import { signal } from '@preact/signals'
+import * as v from 'valibot'
+import { News, type Question, Reply } from '../messages.ts'
+import { type Answer, answers, type QuestionOf } from './answers.ts'
+
+/** The server said no, in a sentence for the person. */
+export class Refused extends Error {}
+
+/** The connection broke before the answer came. */
+export class Disconnected extends Error {
+  constructor() {
+    super('The connection to the desk broke before it answered. Look whether it was done before you try again.')
+  }
+}
+
+type Kind = Question['ask']
+
+// Asking twice changes nothing.
+const REPEATABLE: ReadonlySet<Kind> = new Set([
+  'desk',
+  'keep layout',
+  'folder',
+  'find file',
+  'open',
+  'close',
+  'message',
+  'changes',
+  'blob',
+  'history',
+  'commit',
+  'operations',
+  'clashes',
+  'settle',
+  'restore branch',
+])
+
+interface Pending {
+  question: Question
+  schema: v.GenericSchema
+  resolve: (value: unknown) => void
+  reject: (reason: Error) => void
+}
+
+const FIRST_PAUSE = 200
+const LONGEST_PAUSE = 5_000
+const SLICE = 4_000
+
+export class Connection {
+  /** Whether the server hears us now. */
+  readonly isUp = signal(false)
+  /** Called each time that the connection is there, before anything is asked again. */
+  onUp: (isFirst: boolean) => void = () => {}
+  onNews: (news: News) => void = () => {}
+
+  readonly #url: string
+  readonly #pending = new Map<number, Pending>()
+  #socket: WebSocket | undefined
+  #lastId = 0
+  #pause = FIRST_PAUSE
+  #wasUp = false
+
+  constructor(url: string) {
+    this.#url = url
+  }
+
+  connect(): void {
+    const socket = new WebSocket(this.#url)
+    this.#socket = socket
+    socket.addEventListener('open', () => this.#opened())
+    socket.addEventListener('message', event => this.#heard(String(event.data)))
+    socket.addEventListener('close', () => this.#closed())
+  }
+
+  ask<K extends Kind>(ask: K, fields: Omit<QuestionOf<K>, 'id' | 'ask'>): Promise<Answer<K>> {
+    const question = { ...fields, id: ++this.#lastId, ask } as unknown as Question
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    if (!this.isUp.peek() && !REPEATABLE.has(ask)) {
+      reject(new Refused('The desk does not answer at the moment. Try again when it is back.'))
+      return promise as Promise<Answer<K>>
+    }
+    this.#pending.set(question.id, { question, schema: answers[ask], resolve, reject })
+    this.#send(question)
+    return promise as Promise<Answer<K>>
+  }
+
+  /** Resolves when the server hears us. */
+  async up(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = this.isUp.subscribe(isUp => {
+      if (isUp) resolve()
+    })
+    await promise
+    stop()
+  }
+
+  #send(question: Question): void {
+    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(question))
+  }
+
+  #opened(): void {
+    const unanswered = [...this.#pending.values()]
+    this.#pause = FIRST_PAUSE
+    this.isUp.value = true
+    this.onUp(!this.#wasUp)
+    this.#wasUp = true
+    for (const { question } of unanswered) this.#send(question)
+  }
+
+  #closed(): void {
+    this.isUp.value = false
+    for (const [id, { question, reject }] of this.#pending) {
+      if (REPEATABLE.has(question.ask)) continue
+      this.#pending.delete(id)
+      reject(new Disconnected())
+    }
+    setTimeout(() => this.connect(), this.#pause * (0.75 + Math.random() / 2))
+    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE)
+  }
+
+  #heard(data: string): void {
+    const said: unknown = JSON.parse(data)
+    const news = v.safeParse(News, said)
+    if (news.success) {
+      this.onNews(news.output)
+      return
+    }
+    const reply = v.safeParse(Reply, withValue(said))
+    if (!reply.success) {
+      console.error('The desk said something that this page does not understand.', v.flatten(reply.issues))
+      return
+    }
+    this.#replied(reply.output)
+  }
+
+  #replied(reply: Reply): void {
+    const pending = this.#pending.get(reply.re)
+    if (!pending) return
+    this.#pending.delete(reply.re)
+    if ('error' in reply) {
+      pending.reject(new Refused(reply.error))
+      return
+    }
+    read(pending.schema, reply.value).then(pending.resolve, pending.reject)
+  }
+}
+
+/** JSON has no word for nothing: a reply without a value has the value of nothing. */
+function withValue(said: unknown): unknown {
+  const hasNone = typeof said === 'object' && said !== null && !('value' in said) && !('error' in said)
+  return hasNone ? { ...said, value: null } : said
+}
+
+/** Reads an answer. A long list is read in slices, so that the page goes on answering to the person meanwhile. */
+async function read(schema: v.GenericSchema, value: unknown): Promise<unknown> {
+  const isLong = Array.isArray(value) && value.length > SLICE
+  if (!isLong) return v.parse(schema, value)
+  const slices: unknown[][] = []
+  for (let from = 0; from < value.length; from += SLICE) {
+    slices.push(v.parse(schema, value.slice(from, from + SLICE)) as unknown[])
+    await new Promise(resolve => setTimeout(resolve))
+  }
+  return slices.flat()
+}

@@ -1,0 +1,387 @@
+/** What the page knows and shows. The server is the truth: this is its copy, and what only this window needs. */
+import { batch, computed, effect, type Signal, signal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { At, BranchInfo, Desk, Layout, News } from '../messages.ts'
+import type { DialogContent } from './dialog-content.ts'
+import { OpenFiles, placeOf } from './open-files.ts'
+import type { PaletteMode } from './palette.tsx'
+import { Review } from './review-state.ts'
+import { TextSearch } from './search.ts'
+import { Connection } from './socket.ts'
+import { Tree } from './tree.ts'
+
+/** What a file tab shows. There is one of each kind, and one for each file. */
+export type Pane =
+  | { kind: 'chat' }
+  | { kind: 'file'; path: string }
+  | { kind: 'review' }
+  | { kind: 'history'; path: string | undefined }
+  | { kind: 'find' }
+  | { kind: 'clashes' }
+
+export function paneKey(pane: Pane): string {
+  return pane.kind === 'file' ? `file ${pane.path}` : pane.kind
+}
+
+const CHAT: Pane = { kind: 'chat' }
+
+/** A branch that is worked on, or a commit that is looked at. */
+export class Tab {
+  readonly at: At
+  readonly tree: Tree
+  readonly review: Review
+  readonly search: TextSearch
+  readonly panes: Signal<Pane[]>
+  readonly active: Signal<string>
+  /** Where each file was scrolled to in the last session. */
+  readonly positions: ReadonlyMap<string, { top: number; cursor: number }>
+  /** Counts up when the editor is to have the focus, and how many of these it has had. */
+  readonly focusWanted = signal(0)
+  focusGiven = 0
+  /** What a person made of the commit's message; undefined: the server's words. */
+  readonly message = signal<string | undefined>(undefined)
+
+  constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
+    this.at = at
+    this.tree = new Tree(page.connection, at, kept?.folders ?? [])
+    this.review = new Review(page, at)
+    this.search = new TextSearch(page.connection, at)
+    this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
+    this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
+    this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
+    if (kept?.active !== undefined) this.tree.selected.value = kept.active
+  }
+
+  get pane(): Pane {
+    const key = this.active.value
+    return this.panes.value.find(pane => paneKey(pane) === key) ?? CHAT
+  }
+
+  /** The file that is shown, if one is. */
+  get path(): string | undefined {
+    const { pane } = this
+    return pane.kind === 'file' ? pane.path : undefined
+  }
+
+  show(pane: Pane): void {
+    const key = paneKey(pane)
+    const isThere = this.panes.peek().some(other => paneKey(other) === key)
+    batch(() => {
+      if (!isThere) this.panes.value = [...this.panes.peek(), pane]
+      else if (pane.kind === 'history') {
+        this.panes.value = this.panes.peek().map(other => (other.kind === 'history' ? pane : other))
+      }
+      this.active.value = key
+      if (pane.kind === 'file') this.tree.reveal(pane.path)
+    })
+  }
+
+  /** Shows a file, to be typed into. */
+  edit(path: string): void {
+    this.show({ kind: 'file', path })
+    this.focusWanted.value++
+  }
+
+  /** Closes a pane; the one beside it is shown. */
+  close(pane: Pane): void {
+    if (pane.kind === 'chat') return
+    const key = paneKey(pane)
+    const index = this.panes.peek().findIndex(other => paneKey(other) === key)
+    if (index < 0) return
+    batch(() => {
+      const panes = this.panes.peek().toSpliced(index, 1)
+      this.panes.value = panes
+      if (this.active.peek() === key) this.active.value = paneKey(panes[index] ?? panes[index - 1] ?? CHAT)
+    })
+  }
+}
+
+export interface NoticeAction {
+  words: string
+  isMain?: boolean
+  run: () => void
+}
+
+/** Something that a person should know. It stays until it is put away. */
+export interface Notice {
+  /** The branch that it is about: it is shown there. Without one it is shown everywhere. */
+  branch?: string
+  tone: 'plain' | 'warn' | 'bad'
+  title: string
+  words?: string
+  actions?: NoticeAction[]
+}
+
+/** How long after the last change the layout is sent. */
+const KEEP_AFTER = 400
+
+export class Page {
+  readonly connection: Connection
+  readonly files: OpenFiles
+  readonly desk = signal<Desk | undefined>(undefined)
+  readonly tabs = signal<Tab[]>([])
+  /** The tab that is shown, from 0; -1 for the repository. */
+  readonly active = signal(-1)
+  readonly notices = signal<Notice[]>([])
+  readonly palette = signal<PaletteMode | undefined>(undefined)
+  readonly dialog = signal<DialogContent | undefined>(undefined)
+  readonly isWrapped = signal(false)
+  readonly isSaving = signal(false)
+  /** A word for those who can't see what just happened. */
+  readonly spoken = signal('')
+  /** Files of a branch that have to be settled, by branch. */
+  readonly clashes = signal<ReadonlyMap<string, string[]>>(new Map())
+  /** Counts up when a branch is another one: what shows it asks again. */
+  readonly changed = signal<ReadonlyMap<string, number>>(new Map())
+  readonly tab = computed(() => this.tabs.value[this.active.value])
+
+  #layoutTimer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(url: string, nonce: string) {
+    this.connection = new Connection(url)
+    this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
+    this.connection.onNews = news => this.#hear(news)
+    this.connection.onUp = isFirst => this.#begin(isFirst)
+  }
+
+  start(): void {
+    this.connection.connect()
+    effect(() => this.#showActive())
+    effect(() => this.#watchLayout())
+  }
+
+  branch(name: string): BranchInfo | undefined {
+    return this.desk.value?.branches.find(branch => branch.name === name)
+  }
+
+  /** Whether a tab's branch is no more. In a repository without commits, its first branch is not there yet. */
+  isGone(at: At): boolean {
+    const desk = this.desk.value
+    if (!desk || at.kind === 'commit') return false
+    return !this.branch(at.branch) && !desk.isEmpty
+  }
+
+  /** Shows a branch or a commit, in its tab or a new one. */
+  open(at: At): Tab {
+    const place = placeOf(at)
+    const index = this.tabs.peek().findIndex(tab => placeOf(tab.at) === place)
+    if (index >= 0) {
+      this.active.value = index
+      return this.tabs.peek()[index] as Tab
+    }
+    const tab = new Tab(this, at)
+    batch(() => {
+      this.tabs.value = [...this.tabs.peek(), tab]
+      this.active.value = this.tabs.peek().length - 1
+    })
+    return tab
+  }
+
+  close(tab: Tab): void {
+    const index = this.tabs.peek().indexOf(tab)
+    if (index < 0) return
+    for (const pane of tab.panes.peek()) {
+      if (pane.kind === 'file') this.files.close(tab.at, pane.path)
+    }
+    batch(() => {
+      this.tabs.value = this.tabs.peek().toSpliced(index, 1)
+      const active = this.active.peek()
+      if (active > index || active >= this.tabs.peek().length) this.active.value = active - 1
+    })
+  }
+
+  closePane(tab: Tab, pane: Pane): void {
+    tab.close(pane)
+    if (pane.kind === 'file') this.files.close(tab.at, pane.path)
+  }
+
+  /** A tab for the branch under its new name, with all that was open. */
+  renamed(from: string, to: string): void {
+    const tabs = this.tabs.peek()
+    const index = tabs.findIndex(tab => tab.at.kind === 'branch' && tab.at.branch === from)
+    const old = tabs[index]
+    if (!old) return
+    const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
+    for (const pane of old.panes.peek()) {
+      if (pane.kind === 'file') this.files.close(old.at, pane.path)
+    }
+    this.tabs.value = tabs.with(index, tab)
+  }
+
+  notify(notice: Notice): void {
+    const others = this.notices.peek().filter(({ title, branch }) => title !== notice.title || branch !== notice.branch)
+    this.notices.value = [...others, notice]
+  }
+
+  dismiss(notice: Notice): void {
+    this.notices.value = this.notices.peek().filter(other => other !== notice)
+  }
+
+  /** Says why something did not work, where the person looks. */
+  complain(error: unknown, branch?: string): void {
+    const title = error instanceof Error ? error.message : String(error)
+    this.notify(branch === undefined ? { tone: 'bad', title } : { tone: 'bad', title, branch })
+  }
+
+  async #begin(isFirst: boolean): Promise<void> {
+    try {
+      const { desk, layout } = await this.connection.ask('desk', {})
+      batch(() => {
+        this.desk.value = desk
+        if (isFirst) this.#restore(desk, layout ?? undefined)
+      })
+    } catch (error) {
+      this.complain(error)
+    }
+    for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
+    if (isFirst) return
+    for (const file of this.files.all()) file.ask(true)
+    for (const tab of this.tabs.peek()) tab.tree.refresh()
+    for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** Drafts of an earlier session that wait to be settled. */
+  async #askForClashes(at: At): Promise<void> {
+    if (at.kind === 'commit' || (this.branch(at.branch)?.drafts.length ?? 0) === 0) return
+    try {
+      const clashes = await this.connection.ask('clashes', { branch: at.branch })
+      const paths = clashes.map(({ path }) => path)
+      this.clashes.value = new Map(this.clashes.peek()).set(at.branch, paths)
+    } catch (error) {
+      this.complain(error, at.branch)
+    }
+  }
+
+  #restore(desk: Desk, layout: Layout | undefined): void {
+    const kept = layout?.tabs ?? []
+    if (kept.length > 0) {
+      this.tabs.value = kept.map(tab => new Tab(this, tab.at, tab))
+      this.active.value = Math.min(layout?.active ?? 0, kept.length) % (kept.length + 1)
+      if (this.active.value === kept.length) this.active.value = -1
+      return
+    }
+    const first = desk.head ?? desk.branches[0]?.name
+    if (first !== undefined) this.open({ kind: 'branch', branch: first })
+  }
+
+  #hear(news: News): void {
+    switch (news.say) {
+      case 'desk':
+        this.desk.value = news.desk
+        return
+      case 'branch':
+        this.#branchChanged(news.branch)
+        return
+      case 'edited':
+        this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)
+        return
+      case 'replaced':
+        this.#fileIn(news.branch, news.path)?.take(news.file)
+        return
+      case 'saved':
+        this.saved(news.branch, news.commit)
+        return
+      case 'checkout left behind':
+        this.notify(leftBehind(news))
+        return
+      case 'clashes':
+        this.clashes.value = new Map(this.clashes.peek()).set(news.branch, news.paths)
+        return
+      case 'found':
+        for (const tab of this.tabs.peek()) tab.search.receive(news)
+        return
+      case 'notice':
+        this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
+        return
+    }
+  }
+
+  /** The branch has this commit now: seen at once, before the server sends all of the desk. */
+  saved(branch: string, commit: string): void {
+    const desk = this.desk.peek()
+    if (!desk) return
+    const branches = desk.branches.map(info => (info.name === branch ? { ...info, tip: commit } : info))
+    this.desk.value = { ...desk, branches }
+    this.spoken.value = `Saved → ${commit.slice(0, 8)}`
+  }
+
+  #fileIn(branch: string, path: string) {
+    return this.files.find({ kind: 'branch', branch }, path)
+  }
+
+  #branchChanged(branch: string): void {
+    for (const file of this.files.of(branch)) file.ask()
+    for (const tab of this.tabs.peek()) {
+      if (tab.at.kind === 'branch' && tab.at.branch === branch) tab.tree.refresh()
+    }
+    this.#touch(branch)
+  }
+
+  #touch(branch: string): void {
+    const changed = this.changed.peek()
+    this.changed.value = new Map(changed).set(branch, (changed.get(branch) ?? 0) + 1)
+  }
+
+  /** Asks for what the tab that is shown needs, at the first time. */
+  #showActive(): void {
+    const tab = this.tab.value
+    if (!tab) return
+    const { pane } = tab
+    tab.tree.load()
+    if (pane.kind !== 'file') return
+    const isKnown = this.files.find(tab.at, pane.path) !== undefined
+    if (!isKnown) this.files.open(tab.at, pane.path, tab.positions.get(pane.path))
+  }
+
+  #watchLayout(): void {
+    // Read here, so that the effect runs when any of it changes.
+    for (const tab of this.tabs.value) {
+      tab.panes.value
+      tab.active.value
+      tab.tree.open.value
+    }
+    this.active.value
+    if (this.desk.value) this.keepLayout()
+  }
+
+  /** Also called where something scrolls. */
+  keepLayout(): void {
+    clearTimeout(this.#layoutTimer)
+    this.#layoutTimer = setTimeout(() => {
+      const tabs = this.tabs.peek()
+      const active = this.active.peek() < 0 ? tabs.length : this.active.peek()
+      const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active }
+      this.connection.ask('keep layout', { layout }).catch(() => {})
+    }, KEEP_AFTER)
+  }
+
+  #layoutOf(tab: Tab): Layout['tabs'][number] {
+    const paths = tab.panes.peek().flatMap(pane => (pane.kind === 'file' ? [pane.path] : []))
+    const key = tab.active.peek()
+    const active = paths.find(path => paneKey({ kind: 'file', path }) === key)
+    const files = paths.map(path => {
+      const position = this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
+      return { path, ...(position ?? { top: 0, cursor: 0 }) }
+    })
+    return { at: tab.at, files, folders: [...tab.tree.open.peek()], ...(active === undefined ? {} : { active }) }
+  }
+}
+
+function leftBehind(news: Extract<News, { say: 'checkout left behind' }>): Notice {
+  return {
+    branch: news.branch,
+    tone: 'warn',
+    title: `The checkout in ${news.folder} did not follow the save`,
+    words: `${news.why} Nothing in that folder was touched.`,
+  }
+}
+
+const PageContext = createContext<Page | undefined>(undefined)
+export const PageProvider = PageContext.Provider
+
+export function usePage(): Page {
+  const page = useContext(PageContext)
+  if (!page) throw new Error('There is no page around this component.')
+  return page
+}

@@ -1,0 +1,155 @@
+/** The tabs on top: the repository, then what is open. Switching between them checks nothing out. */
+import { useEffect, useRef } from 'preact/hooks'
+import type { At } from '../messages.ts'
+import { draftsOf } from './actions.ts'
+import { BranchIcon, Icon } from './icons.tsx'
+import { shownKeys } from './keys.ts'
+import { readable, shortId } from './names.ts'
+import { type Page, type Tab, usePage } from './state.ts'
+import { onTabKeys } from './tab-keys.ts'
+import { IconButton } from './words.tsx'
+
+export function Tabs() {
+  const page = usePage()
+  return (
+    <header class="top">
+      <h1 class="vh">{titleOf(page)}</h1>
+      <div role="tablist" aria-label="Branches" class="tabs branches" onKeyDown={onTabKeys}>
+        <RepositoryTab />
+        {page.tabs.value.map((tab, index) => (
+          <BranchTab key={tabKey(tab.at)} tab={tab} index={index} />
+        ))}
+      </div>
+      <IconButton
+        icon="plus"
+        words="Open or make a branch"
+        keys="Alt+B"
+        onClick={() => {
+          page.palette.value = 'branches'
+        }}
+      />
+      <div class="top-end">
+        <IconButton
+          icon="clock"
+          words="Operations, undo and redo"
+          keys="Alt+O"
+          onClick={() => {
+            page.dialog.value = { kind: 'operations' }
+          }}
+        />
+        <button
+          type="button"
+          class="find"
+          aria-keyshortcuts="Control+K"
+          onClick={() => {
+            page.palette.value = 'all'
+          }}
+        >
+          <Icon name="search" />
+          <span class="word">Find or run</span>
+          <kbd>{shownKeys('Ctrl+K')}</kbd>
+        </button>
+      </div>
+    </header>
+  )
+}
+
+function tabKey(at: At): string {
+  return at.kind === 'branch' ? `branch ${at.branch}` : at.commit
+}
+
+export function titleOf(page: Page): string {
+  const tab = page.tab.value
+  const repository = page.desk.value?.name ?? 'desk'
+  if (!tab) return `Repository · ${repository}`
+  const place = tab.at.kind === 'branch' ? readable(tab.at.branch) : shortId(tab.at.commit)
+  const { path } = tab
+  return path === undefined ? `${place} · ${repository}` : `${readable(path)} · ${place} · ${repository}`
+}
+
+function RepositoryTab() {
+  const page = usePage()
+  const isSelected = page.active.value < 0
+  return (
+    <button
+      type="button"
+      role="tab"
+      class="tab pinned"
+      aria-selected={isSelected}
+      tabIndex={isSelected ? 0 : -1}
+      onClick={() => {
+        page.active.value = -1
+      }}
+    >
+      <Icon name="graph" />
+      <span class="cut">Repository</span>
+    </button>
+  )
+}
+
+function BranchTab({ tab, index }: { tab: Tab; index: number }) {
+  const page = usePage()
+  const { at } = tab
+  const element = useRef<HTMLButtonElement>(null)
+  const isSelected = page.active.value === index
+  const isGone = page.isGone(at)
+  const hasDrafts = at.kind === 'branch' && draftsOf(page, at.branch).length > 0
+  useEffect(() => {
+    if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isSelected])
+  return (
+    <button
+      type="button"
+      ref={element}
+      role="tab"
+      class={`tab ${isGone ? 'gone' : ''}`}
+      aria-selected={isSelected}
+      tabIndex={isSelected ? 0 : -1}
+      title={at.kind === 'branch' ? readable(at.branch) : `The commit ${at.commit}, read-only`}
+      onClick={event => {
+        if (isCross(event)) page.close(tab)
+        else page.active.value = index
+      }}
+      onAuxClick={event => {
+        if (event.button === 1) page.close(tab)
+      }}
+      onKeyDown={event => {
+        if (event.key === 'Delete') page.close(tab)
+      }}
+    >
+      <TabIcon at={at} />
+      <bdi class="cut">{at.kind === 'branch' ? readable(at.branch) : shortId(at.commit)}</bdi>
+      {isGone ? <span class="vh">, deleted</span> : null}
+      {hasDrafts ? <span class="vh">, drafts</span> : null}
+      <TabEnd hasDot={hasDrafts} dotWords="has drafts" />
+    </button>
+  )
+}
+
+function TabIcon({ at }: { at: At }) {
+  const page = usePage()
+  if (at.kind === 'commit') return <Icon name="clock" />
+  if (page.isGone(at)) return <Icon name="alert" tone="is-bad" />
+  return <BranchIcon hasSession={page.branch(at.branch)?.session ?? false} />
+}
+
+/** The end of a tab: the dot of a draft, or a cross for the mouse; the keyboard has Delete. */
+export function TabEnd({ hasDot, dotWords }: { hasDot: boolean; dotWords: string }) {
+  if (!hasDot) {
+    return (
+      <span class="end x" aria-hidden="true">
+        <Icon name="x" size="xs" />
+      </span>
+    )
+  }
+  return (
+    <span class="end has-dot" title={dotWords}>
+      <span class="dot" />
+      <Icon name="x" size="xs" />
+    </span>
+  )
+}
+
+export function isCross(event: Event): boolean {
+  return event.target instanceof Element && event.target.closest('.end') !== null
+}

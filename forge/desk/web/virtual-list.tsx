@@ -1,0 +1,64 @@
+/** A long list of rows of one height, of which only those in view are in the page. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren, HTMLAttributes } from 'preact'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+
+/** Rows above and below the view that are there already when it moves. */
+const MARGIN = 12
+
+interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
+  count: number
+  rowHeight: number
+  row: (index: number) => ComponentChildren
+  /** The row that is kept in view. */
+  active?: number
+  /** Called with the last row that is in view. */
+  onReach?: (index: number) => void
+}
+
+export function VirtualList({ count, rowHeight, row, active, onReach, ...attributes }: Props) {
+  const box = useRef<HTMLDivElement>(null)
+  const top = useSignal(0)
+  const height = useSignal(600)
+
+  useLayoutEffect(() => {
+    const element = box.current
+    if (!element) return undefined
+    const observer = new ResizeObserver(() => {
+      height.value = element.clientHeight
+    })
+    observer.observe(element)
+    height.value = element.clientHeight
+    return () => observer.disconnect()
+  }, [height])
+
+  useLayoutEffect(() => {
+    const element = box.current
+    if (element && active !== undefined && active >= 0) keepInView(element, active * rowHeight, rowHeight)
+  }, [active, rowHeight])
+
+  const first = Math.max(0, Math.floor(top.value / rowHeight) - MARGIN)
+  const last = Math.min(count, Math.ceil((top.value + height.value) / rowHeight) + MARGIN)
+  onReach?.(last - 1)
+  return (
+    <div
+      {...attributes}
+      ref={box}
+      onScroll={event => {
+        top.value = event.currentTarget.scrollTop
+      }}
+    >
+      <div class="rows" role="presentation" style={{ height: `${count * rowHeight}px` }}>
+        <div role="presentation" style={{ transform: `translateY(${first * rowHeight}px)` }}>
+          {Array.from({ length: Math.max(0, last - first) }, (_, index) => row(first + index))}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+function keepInView(element: HTMLElement, from: number, rowHeight: number): void {
+  if (from < element.scrollTop) element.scrollTop = from
+  const below = from + rowHeight - element.clientHeight
+  if (below > element.scrollTop) element.scrollTop = below
+}

@@ -1,0 +1,142 @@
+/** Branches: listed, made, renamed, deleted and brought back, each with its drafts. */
+import { expect, test } from 'bun:test'
+import { edit, makeDesk, textOf } from '../../support/desk.ts'
+import { commit, gitWith } from '../../support/git.ts'
+import { until } from '../../support/repository.ts'
+
+const FILES = { 'a.txt': 'a\n' }
+
+test('branches are listed with what a person wants to know of them', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const first = await desk.git('rev-parse', 'main')
+  await desk.git('update-ref', 'refs/remotes/origin/main', first)
+  await desk.git('config', 'remote.origin.url', 'x')
+  await desk.git('config', 'remote.origin.fetch', '+refs/heads/*:refs/remotes/origin/*')
+  await desk.git('branch', '-q', '--set-upstream-to=origin/main', 'main')
+  const author = 'Jörg <j@example.org>'
+  await commit(desk.path, 'main', { 'b.txt': 'b\n' }, { message: 'Bring b: grüße\n\nBody.', author })
+  await desk.git('reset', '-q', '--hard')
+  const topic = { '.forge/session.json': '{}' }
+  await commit(desk.path, 'wip/\xe2\x82\xac'.normalize(), topic, { parents: [first] }).catch(() => undefined)
+  await commit(desk.path, 'topic', topic, { parents: [first] })
+  await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
+  const list = await desk.work.branches()
+  expect(list.find(it => it.name === 'main')).toEqual({
+    name: 'main',
+    tip: await desk.git('rev-parse', 'main'),
+    committed: Number(await desk.git('log', '-1', '--format=%ct', 'main')),
+    subject: 'Bring b: grüße',
+    session: false,
+    upstream: { name: 'origin/main', ahead: 1, behind: 0 },
+    checkout: desk.path,
+    drafts: [],
+  })
+  expect(list.find(it => it.name === 'topic')).toMatchObject({ session: true, drafts: ['a.txt'] })
+})
+
+test('a branch is made at any commit, and at the one checked out where none is named', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const first = await desk.git('rev-parse', 'main')
+  const second = await commit(desk.path, 'main', { 'b.txt': 'b\n' })
+  await desk.work.newBranch('at/first', first)
+  await desk.work.newBranch('here', null)
+  expect(await desk.git('rev-parse', 'at/first', 'here')).toBe(`${first}\n${second}`)
+  await desk.work.undo()
+  expect(await desk.git('branch', '--list', 'here')).toBe('')
+})
+
+test('names that git would not take are refused in words', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('a', null)
+  const bad: [string, string][] = [
+    ['main', 'There is a branch main already'],
+    ['a/b', 'Git keeps no branch a/b beside a'],
+    ['-rf', "can't be the name of a branch"],
+    ['HEAD', "can't be the name"],
+    ['with space', "can't be the name"],
+    ['x..y', "can't be the name"],
+    ['', "can't be the name"],
+    ['x.lock', "can't be the name"],
+    ['x\ny', "can't be the name"],
+  ]
+  for (const [name, why] of bad) {
+    await expect(desk.work.newBranch(name, null)).rejects.toThrow(why)
+    await expect(desk.work.renameBranch('a', name)).rejects.toThrow(why)
+  }
+  await expect(desk.work.newBranch('new', '1'.repeat(40))).rejects.toThrow('There is no commit')
+  await expect(desk.work.save('nowhere', 'all')).rejects.toThrow('There is no branch nowhere')
+  expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('a\nmain')
+})
+
+test('a renamed branch keeps drafts, upstream and checkout, and so does the undo of it', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.git('config', 'branch.main.remote', 'origin')
+  await desk.git('config', 'branch.main.merge', 'refs/heads/main')
+  await (await edit(desk.work, 'main', 'a.txt')).type('draft\n')
+  await desk.work.renameBranch('main', 'trunk')
+  expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/trunk')
+  expect(await desk.git('config', 'branch.trunk.merge')).toBe('refs/heads/main')
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(await textOf(desk.work, 'trunk', 'a.txt')).toBe('a\ndraft\n')
+  expect((await desk.work.branches()).map(({ name, drafts }) => [name, drafts])).toEqual([['trunk', ['a.txt']]])
+  await desk.work.undo()
+  expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+  expect(await desk.git('config', 'branch.main.merge')).toBe('refs/heads/main')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\ndraft\n')
+  await desk.work.redo()
+  expect(await desk.git('for-each-ref', '--format=%(refname)')).toBe(
+    'refs/forge/drafts/trunk\nrefs/forge/operations\nrefs/heads/trunk',
+  )
+})
+
+test('a deleted branch comes back with its drafts, by undo or by its name, even after garbage was collected', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await desk.work.newBranch('topic', null)
+  await desk.work.newFile('topic', 'only here.txt')
+  const tip = await desk.git('rev-parse', 'topic')
+  await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
+  for (const back of [() => desk.work.undo(), () => desk.work.restoreBranch('topic')]) {
+    await desk.work.deleteBranch('topic')
+    expect(await desk.git('for-each-ref', '--format=%(refname)')).toBe('refs/forge/operations\nrefs/heads/main')
+    await desk.git('gc', '-q', '--prune=now')
+    await back()
+    expect(await desk.git('rev-parse', 'topic')).toBe(tip)
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\ndraft\n')
+  }
+})
+
+test('a branch that is checked out is not deleted', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await expect(desk.work.deleteBranch('main')).rejects.toThrow(`main is checked out in ${desk.path}`)
+  await desk.work.newBranch('topic', null)
+  await desk.git('checkout', '-q', 'topic')
+  await expect(desk.work.undo()).rejects.toThrow('topic is checked out')
+})
+
+test('a switch in the terminal is noticed', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  const seen = desk.news.length
+  await desk.git('checkout', '-q', 'topic')
+  await until(() => desk.news.slice(seen).some(it => it.say === 'branch' && it.branch === 'main'))
+  expect((await desk.work.branches()).find(it => it.name === 'topic')?.checkout).toBe(desk.path)
+})
+
+test('of thousands of branches all are listed, and counts that take long come later', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const first = await desk.git('rev-parse', 'main')
+  const second = await commit(desk.path, 'up', { 'b.txt': 'b\n' }, { parents: [first] })
+  const names = Array.from({ length: 60 }, (_, at) => `b${at}`)
+  const input = names.map(name => `create refs/heads/${name} ${first}\n`).join('')
+  await gitWith(desk.path, ['update-ref', '--stdin'], input)
+  for (const [at, name] of names.entries()) {
+    // Each follows another commit, so that none is known from another one.
+    const other = await commit(desk.path, `up${at}`, { c: name }, { parents: [second] })
+    await desk.git('config', `branch.${name}.remote`, '.')
+    await desk.git('config', `branch.${name}.merge`, `refs/heads/up${at}`)
+    expect(other).toHaveLength(40)
+  }
+  const counted = async () => (await desk.work.branches()).filter(it => it.upstream?.behind === 2).length
+  expect(await counted()).toBeGreaterThanOrEqual(20)
+  await until(async () => (await counted()) === 60)
+}, 60_000)

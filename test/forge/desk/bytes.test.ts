@@ -1,0 +1,215 @@
+/** What was not touched comes out identical, whatever bytes it is made of. */
+import { expect, test } from 'bun:test'
+import { symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openRepository } from '../../../core/git/repository.ts'
+import { edit, makeDesk, PERSON } from '../../support/desk.ts'
+import { gitWith, PLAIN } from '../../support/git.ts'
+import { bytesFrom } from '../../support/repository.ts'
+
+const latin1 = (text: string) => Buffer.from(text, 'latin1')
+const CASES: [what: string, before: string, after: string][] = [
+  ['CRLF', 'a\r\nb\r\n', 'a\r\nb\r\nnew\r\n'],
+  ['mixed line ends', 'a\r\nb\nc\r\n', 'a\r\nb\nc\r\nnew\n'],
+  ['a byte order mark', '\xef\xbb\xbfa\n', '\xef\xbb\xbfa\nnew\n'],
+  ['no final newline', 'a\nb', 'a\nbnew\n'],
+  ['nothing at all', '', 'new\n'],
+  [
+    'signs of other alphabets',
+    'caf\xc3\xa9 \xf0\x9f\x8e\x89 \xd7\xa9\n',
+    'caf\xc3\xa9 \xf0\x9f\x8e\x89 \xd7\xa9\nnew\n',
+  ],
+  ['an old Mac’s line ends', 'a\rb\r', 'a\rb\rnew\n'],
+]
+
+for (const [what, before, after] of CASES)
+  test(`a file with ${what} keeps all that was not touched`, async () => {
+    const others = { 'latin1.txt': latin1('caf\xe9\n'), 'nul.bin': latin1('a\0b'), 'other.txt': latin1(before) }
+    await using desk = await makeDesk({ files: { 'a.txt': latin1(before), ...others } })
+    await (await edit(desk.work, 'main', 'a.txt')).type('new\n')
+    await desk.work.save('main', 'all')
+    expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe(after)
+    expect(await desk.git('diff', '--name-status', 'main^', 'main')).toBe('M\ta.txt')
+    // Taking it back out again is the file as it was, and no draft.
+    const editor = await edit(desk.work, 'main', 'a.txt')
+    await editor.type('', editor.text.length - 4, 4)
+    await desk.work.save('main', 'all')
+    expect(await desk.git('diff', '--name-status', 'main^^', 'main')).toBe('')
+  })
+
+test('names of any bytes are opened, edited, renamed, deleted and listed', async () => {
+  const names = [
+    'with space.txt',
+    'line\nbreak',
+    '"quotes" \'too\'',
+    'bytes\xff\xfe',
+    'caf\xc3\xa9',
+    '\xe2\x80\xaertl',
+    '-rf',
+    ':(glob)*',
+    'back\\slash',
+    '$(x) `y` %s',
+  ]
+  await using desk = await makeDesk({ files: Object.fromEntries(names.map(name => [name, 'a\n'])), bare: true })
+  for (const name of names) await (await edit(desk.work, 'main', name)).type('b\n')
+  const work = await desk.restart()
+  expect((await work.branches())[0]?.drafts).toEqual(names.toSorted())
+  await work.save('main', 'all')
+  for (const name of names) expect(await blob(desk.path, name)).toBe('a\nb\n')
+  for (const name of names.filter(it => !it.includes('\n'))) await work.rename('main', name, `moved/${name}`)
+  expect(await blob(desk.path, 'moved/bytes\xff\xfe')).toBe('a\nb\n')
+  expect(await desk.git('log', '--format=%s', '--grep=ff')).toBe('rename: bytes\\xff\\xfe → moved/bytes\\xff\\xfe')
+  await work.delete('main', 'moved')
+  expect(await bytesFrom(desk.path, 'ls-tree', '-r', '-z', '--name-only', 'main')).toBe('line\nbreak\0')
+})
+
+const blob = async (repository: string, path: string): Promise<string> => {
+  const listed = await bytesFrom(repository, 'ls-tree', '-r', '-z', 'main')
+  const line = listed.split('\0').find(it => it.endsWith(`\t${path}`))
+  return bytesFrom(repository, 'cat-file', 'blob', line?.split(/[ \t]/)[2] ?? '')
+}
+
+test('modes, links and submodules stay; what is no text is not edited', async () => {
+  await using desk = await makeDesk({ files: { 'run.sh': '#!/bin/sh\n', 'a.txt': 'a\n' } })
+  const module = await desk.git('rev-parse', 'main')
+  await symlink('a.txt', join(desk.path, 'link'))
+  await desk.git('add', 'link')
+  await desk.git('update-index', '--chmod=+x', 'run.sh')
+  await desk.git('update-index', '--add', '--cacheinfo', `160000,${module},module`)
+  await desk.git('commit', '-q', '-m', 'odd')
+  await desk.work.look()
+  const before = await desk.git('ls-tree', '-r', 'main')
+  await (await edit(desk.work, 'main', 'run.sh')).type('exit\n')
+  await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
+  await desk.work.save('main', 'all')
+  const after = await desk.git('ls-tree', '-r', 'main')
+  const kept = (list: string) => list.split('\n').map(line => line.replace(/(blob) \w+(\t(run.sh|a.txt))/, '$1$2'))
+  expect(kept(after)).toEqual(kept(before))
+  const at = { kind: 'branch', branch: 'main' } as const
+  expect(await desk.work.open(at, 'link')).toMatchObject({ kind: 'other', what: 'A symbolic link to a.txt.' })
+  expect(await desk.work.open(at, 'module')).toMatchObject({ kind: 'other', mode: '160000' })
+  await expect(desk.work.edit('main', 'link', 0, [{ client: 'x', changes: [5] }])).rejects.toThrow("can't be edited")
+  await expect(desk.work.rename('main', 'module', 'other')).rejects.toThrow('git mv')
+  await expect(desk.work.delete('main', 'module')).rejects.toThrow('git rm')
+})
+
+test('attributes and configuration that would change line ends or content change nothing', async () => {
+  const files = { '.gitattributes': '* text=auto eol=crlf filter=upper ident\n', 'a.txt': 'one $Id$\n' }
+  await using desk = await makeDesk({ files, bare: true })
+  await desk.git('config', 'filter.upper.clean', 'tr a-z A-Z')
+  await desk.git('config', 'filter.upper.smudge', 'tr a-z A-Z')
+  await desk.git('config', 'core.autocrlf', 'true')
+  await (await edit(desk.work, 'main', 'a.txt')).type('two\n')
+  await desk.work.save('main', 'all')
+  expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe('one $Id$\ntwo\n')
+})
+
+test('large files are shown and not edited, larger ones are only named', async () => {
+  const files = {
+    big: 'x'.repeat(3 << 20),
+    huge: 'y'.repeat(11 << 20),
+    pointer: 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n',
+  }
+  await using desk = await makeDesk({ files, bare: true })
+  const at = { kind: 'branch', branch: 'main' } as const
+  expect(await desk.work.open(at, 'big')).toMatchObject({ kind: 'text', readOnly: expect.stringContaining('3.0 MB') })
+  expect(await desk.work.open(at, 'huge')).toMatchObject({ kind: 'other', what: '11.0 MB: too large to be shown.' })
+  expect(await desk.work.open(at, 'pointer')).toMatchObject({ kind: 'other' })
+  await expect(desk.work.edit('main', 'big', 0, [{ client: 'x', changes: [3 << 20] }])).rejects.toThrow(
+    "can't be edited",
+  )
+})
+
+test('a commit is shown as it was, and not edited', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  const old = await desk.git('rev-parse', 'main')
+  await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
+  await desk.work.save('main', 'all')
+  const file = await desk.work.open({ kind: 'commit', commit: old }, 'a.txt')
+  expect(file).toMatchObject({ kind: 'text', text: 'a\n', readOnly: expect.stringContaining('never changes') })
+  const vfs = await desk.work.vfsOf({ kind: 'commit', commit: old })
+  await expect(vfs.writeFile('a.txt', Buffer.from('x'))).rejects.toThrow('never changes')
+  await expect(desk.work.open({ kind: 'commit', commit: '1'.repeat(40) }, 'a.txt')).rejects.toThrow(
+    'There is no commit',
+  )
+  await expect(desk.work.open({ kind: 'commit', commit: '--help' }, 'a.txt')).rejects.toThrow('There is no commit')
+})
+
+test('names that lead out of the repository, or into git’s own folder, are refused in words', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const bad = [
+    '../x',
+    'a/../b',
+    '.git/config',
+    'x/.GIT/hooks',
+    '.git ',
+    'git~1',
+    '/etc/passwd',
+    'a//b',
+    '',
+    'a\nb',
+    'a\x1bb',
+    'x/',
+    '\u012e\u012e/x',
+    '\u012egit/config',
+    '\u012fetc',
+  ]
+  for (const path of bad) {
+    await expect(desk.work.newFile('main', path)).rejects.toThrow("can't be the name of a file")
+    await expect(desk.work.rename('main', 'a.txt', path)).rejects.toThrow("can't be the name of a file")
+  }
+  await expect(desk.work.newFile('main', 'a.txt')).rejects.toThrow('There is a.txt already')
+  await expect(desk.work.newFile('main', 'a.txt/b')).rejects.toThrow('a.txt is a file: nothing can be in it')
+  expect(await desk.git('rev-list', '--count', 'main')).toBe('1')
+})
+
+test('the day works in bare, sha256 and empty repositories and in a linked worktree', async () => {
+  for (const options of [{ bare: true }, { format: 'sha256' as const }, { bare: true, format: 'sha256' as const }]) {
+    await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, ...options })
+    await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
+    await desk.restart()
+    const commit = await desk.work.save('main', 'all')
+    expect(await desk.git('rev-parse', 'main')).toBe(commit ?? '')
+    await desk.work.undo()
+    await desk.work.redo()
+    expect(await desk.git('show', 'main:a.txt')).toBe('a\nb')
+  }
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  const linked = join(desk.folder, 'linked')
+  await desk.git('worktree', 'add', '-q', '-b', 'topic', linked)
+  const { openWork } = await import('../../../forge/desk/work.ts')
+  const repository = await openRepository(linked, { env: { ...PLAIN, ...PERSON } })
+  await using work = await openWork(repository, { state: join(desk.folder, 'linked-state'), onNews: () => undefined })
+  await (await edit(work, 'topic', 'a.txt')).type('b\n')
+  await work.save('topic', 'all')
+  await work.flush()
+  expect(await gitWith(linked, ['status', '--porcelain', '-b'])).toBe('## topic')
+  expect(await Bun.file(join(linked, 'a.txt')).text()).toBe('a\nb\n')
+})
+
+test('the first save in an empty repository makes the first commit and the branch', async () => {
+  for (const bare of [true, false]) {
+    await using desk = await makeDesk({ bare })
+    expect(await desk.work.branches()).toEqual([])
+    await expect(desk.work.newBranch('topic', null)).rejects.toThrow('no commit yet')
+    await desk.work.newFile('main', 'read me.md')
+    await (await edit(desk.work, 'main', 'read me.md')).type('# Hello\n')
+    await desk.work.save('main', 'all')
+    expect(await desk.git('log', '--format=%s', 'main')).toBe('edit: read me.md\nadd: read me.md')
+    await desk.work.flush()
+    if (!bare) expect(await desk.git('status', '--porcelain')).toBe('')
+    await desk.work.undo()
+    await desk.work.undo()
+    expect(await desk.git('for-each-ref', 'refs/heads')).toBe('')
+    await desk.work.redo()
+    expect(await desk.git('log', '--format=%s', 'main')).toBe('add: read me.md')
+  }
+})
+
+test('what nobody has put into a commit is not there: other files in the folder stay theirs', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  await writeFile(join(desk.path, 'untracked'), 'mine')
+  await desk.work.newFile('main', 'b.txt')
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('?? untracked')
+})

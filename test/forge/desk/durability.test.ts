@@ -1,0 +1,185 @@
+/** Nothing typed is lost: kill -9, a full disk, one that can't be written, a clock that is set back. */
+import { expect, test } from 'bun:test'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { edit, makeDesk, PERSON, textOf } from '../../support/desk.ts'
+import { PLAIN, tryGit } from '../../support/git.ts'
+import { randomFrom } from '../../support/random.ts'
+import { until } from '../../support/repository.ts'
+
+const TYPIST = join(import.meta.dir, 'typist.ts')
+
+/** Starts a desk that types, kills it with all that it has started, and tells when each number was typed. */
+async function typeUntilKilled(words: string[], milliseconds: number) {
+  const child = Bun.spawn([process.execPath, TYPIST, ...words], {
+    env: { ...process.env, ...PLAIN, ...PERSON },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const typed: { number: number; at: number }[] = []
+  let rest = ''
+  for await (const piece of child.stdout) {
+    const lines = (rest + Buffer.from(piece).toString()).split('\n')
+    rest = lines.pop() ?? ''
+    if (typed.length === 0) setTimeout(() => child.kill('SIGKILL'), milliseconds)
+    for (const line of lines) typed.push({ number: Number(line), at: performance.now() })
+  }
+  await child.exited
+  return { typed, killed: performance.now() }
+}
+
+test('after kill -9 at any moment, at most the last second of typing is gone', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': '' }, bare: true })
+  await desk.work[Symbol.asyncDispose]()
+  const random = randomFrom(Date.now())
+  let first = 1
+  for (let round = 0; round < 4; round++) {
+    // On some days it is saved now and then, on others only drafts are written.
+    const words = [desk.path, join(desk.folder, 'state'), String(first), round % 2 === 0 ? '' : 'and saves']
+    const { typed, killed } = await typeUntilKilled(words, 200 + random.below(2500))
+    const work = await desk.restart()
+    const numbers = (await textOf(work, 'main', 'a.txt'))?.split('\n').filter(Boolean).map(Number) ?? []
+    // Each number once, in order, from the very first: nothing is missing in the middle.
+    expect(numbers).toEqual(numbers.map((_, at) => at + 1))
+    const certain = typed.filter(({ at }) => at < killed - 1000).at(-1)?.number ?? 0
+    expect(numbers.length).toBeGreaterThanOrEqual(certain)
+    first = numbers.length + 1
+    await work[Symbol.asyncDispose]()
+  }
+  await desk.git('fsck', '--strict', '--no-dangling')
+}, 60_000)
+
+test('a single keystroke is written within a second', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('x')
+  const begun = performance.now()
+  await until(async () => (await tryGit(desk.path, ['show', 'refs/forge/drafts/main:a.txt'])).stdout === 'a\nx')
+  expect(performance.now() - begun).toBeLessThan(1000)
+})
+
+test('what can’t be written is kept in memory and told once, and written as soon as it can be', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  // A file where git needs a folder: no draft can be written.
+  await mkdir(join(desk.path, 'refs/forge'), { recursive: true })
+  const inTheWay = join(desk.path, 'refs/forge/drafts')
+  await writeFile(inTheWay, '')
+  const notices = () => desk.news.filter(it => it.say === 'notice')
+  await editor.type('one\n')
+  await until(() => notices().length > 0)
+  await editor.type('two\n')
+  await expect(desk.work.flush()).rejects.toThrow()
+  await expect(desk.work.flush()).rejects.toThrow()
+  expect(notices()).toEqual([
+    { say: 'notice', isBad: true, words: expect.stringContaining("typed in main can't be written") },
+  ])
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\ntwo\n')
+  await rm(inTheWay)
+  await until(() => notices().length > 1)
+  expect(notices()[1]).toMatchObject({ isBad: false })
+  expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\none\ntwo')
+})
+
+/** A disk of so many megabytes, where this system lets one be made. */
+async function mount(folder: string, megabytes: number): Promise<boolean> {
+  await mkdir(folder)
+  return (await Bun.$`mount -t tmpfs -o size=${megabytes}m tmpfs ${folder}`.quiet().nothrow()).exitCode === 0
+}
+const canMount = (await Bun.$`unshare --mount true`.quiet().nothrow()).exitCode === 0
+
+test.skipIf(!canMount)('on a full disk the text stays, and a save says why it is not made', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const objects = join(desk.path, 'objects')
+  const content = join(desk.folder, 'content')
+  await Bun.$`cp -r ${objects} ${content} && rm -r ${objects}`.quiet()
+  if (!(await mount(objects, 1))) throw new Error('it could not be mounted')
+  try {
+    await Bun.$`cp -r ${content}/. ${objects}`.quiet()
+    const work = await desk.restart()
+    const editor = await edit(work, 'main', 'a.txt')
+    await Bun.$`dd if=/dev/zero of=${objects}/ballast bs=4k`.quiet().nothrow()
+    await editor.type('typed\n')
+    await until(() => desk.news.some(it => it.say === 'notice' && it.isBad))
+    const [notice] = desk.news.filter(it => it.say === 'notice')
+    expect(notice).toMatchObject({ words: expect.stringContaining('the disk is full') })
+    await expect(work.save('main', 'all')).rejects.toThrow('disk is full')
+    expect(await textOf(work, 'main', 'a.txt')).toBe('a\ntyped\n')
+    await rm(`${objects}/ballast`)
+    await until(() => desk.news.some(it => it.say === 'notice' && !it.isBad))
+    await work.save('main', 'all')
+    expect(await desk.git('show', 'main:a.txt')).toBe('a\ntyped')
+  } finally {
+    await desk.work[Symbol.asyncDispose]()
+    await Bun.$`umount ${objects}`.quiet()
+  }
+})
+
+test.skipIf(!canMount)('on a disk that can only be read the text stays, and is written when it can be', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const content = join(desk.folder, 'content')
+  await Bun.$`mv ${desk.path} ${content}`.quiet()
+  if (!(await mount(desk.path, 8))) throw new Error('it could not be mounted')
+  try {
+    await Bun.$`cp -r ${content}/. ${desk.path}`.quiet()
+    const work = await desk.restart()
+    const editor = await edit(work, 'main', 'a.txt')
+    await Bun.$`mount -o remount,ro ${desk.path}`.quiet()
+    await editor.type('typed\n')
+    await until(() => desk.news.some(it => it.say === 'notice' && it.isBad))
+    await expect(work.save('main', 'all')).rejects.toThrow()
+    await Bun.$`mount -o remount,rw ${desk.path}`.quiet()
+    await until(() => desk.news.some(it => it.say === 'notice' && !it.isBad))
+    expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\ntyped')
+  } finally {
+    await desk.work[Symbol.asyncDispose]()
+    await Bun.$`umount ${desk.path}`.quiet()
+  }
+})
+
+test('a clock that is set back changes nothing', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const now = Date.now
+  try {
+    const editor = await edit(desk.work, 'main', 'a.txt')
+    await editor.type('one\n')
+    await desk.work.save('main', 'all')
+    Date.now = () => now() - 86_400_000_000
+    await editor.type('two\n')
+    await until(
+      async () => (await tryGit(desk.path, ['show', 'refs/forge/drafts/main:a.txt'])).stdout === 'a\none\ntwo\n',
+    )
+    await desk.work.save('main', 'all')
+    expect((await desk.work.operations(0, 9)).map(it => it.words)).toEqual(['save a.txt to main', 'save a.txt to main'])
+    await desk.work.undo()
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\ntwo\n')
+    expect(await desk.git('show', 'main:a.txt')).toBe('a\none')
+  } finally {
+    Date.now = now
+  }
+})
+
+test('locks that a killed git left behind do not keep drafts from being written', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('one\n')
+  await desk.work.flush()
+  for (const name of ['drafts/main', 'operations']) await writeFile(join(desk.path, `refs/forge/${name}.lock`), '')
+  await editor.type('two\n')
+  await until(
+    async () => (await tryGit(desk.path, ['show', 'refs/forge/drafts/main:a.txt'])).stdout === 'a\none\ntwo\n',
+  )
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', 'main:a.txt')).toBe('a\none\ntwo')
+}, 30_000)
+
+test('a branch that another git holds is named, and the text stays', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  await (await edit(desk.work, 'main', 'a.txt')).type('one\n')
+  await writeFile(join(desk.path, 'refs/heads/main.lock'), '')
+  await expect(desk.work.save('main', 'all')).rejects.toThrow('main.lock')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\n')
+  await rm(join(desk.path, 'refs/heads/main.lock'))
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', 'main:a.txt')).toBe('a\none')
+})

@@ -1,0 +1,194 @@
+/** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
+import { expect, test } from 'bun:test'
+import { edit, makeDesk, textOf } from '../../support/desk.ts'
+import { commit } from '../../support/git.ts'
+import { until } from '../../support/repository.ts'
+
+const LINES = 'one\ntwo\nthree\nfour\nfive\n'
+
+test('a branch that a terminal moves is noticed, and what was typed is merged onto its new tip', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n' }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.ts')
+  await editor.type('typed\n')
+  const tip = await commit(desk.path, 'main', { 'a.ts': LINES.replace('one', 'ONE'), 'b.ts': 'B\n' })
+  const moved = () => desk.news.some(it => it.say === 'replaced' && it.path === 'a.ts')
+  await until(moved)
+  expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`${LINES.replace('one', 'ONE')}typed\n`)
+  await desk.work.flush()
+  expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(tip)
+  // Windows are told by an edit, so that what they have typed meanwhile stays typed.
+  expect(desk.news).toContainEqual(expect.objectContaining({ say: 'edited', version: 1, path: 'a.ts' }))
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', '--format=', '--numstat', 'main')).toBe('1\t0\ta.ts')
+})
+
+test('it is noticed within two seconds', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
+  const seen = desk.news.length
+  const begun = performance.now()
+  await commit(desk.path, 'main', { 'a.ts': 'b\n' })
+  await until(() => desk.news.slice(seen).some(it => it.say === 'branch' && it.branch === 'main'))
+  expect(performance.now() - begun).toBeLessThan(3000)
+})
+
+test('packing refs, and moving one twice, hides nothing', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
+  await edit(desk.work, 'main', 'a.ts')
+  await desk.git('pack-refs', '--all')
+  for (let round = 0; round < 3; round++) {
+    await commit(desk.path, 'main', { 'a.ts': `${round}\n` })
+    await desk.work.look()
+    expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`${round}\n`)
+    await desk.git('pack-refs', '--all')
+  }
+})
+
+test('where both changed the same lines, both ends are kept until the person has chosen', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n' }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.ts')
+  await editor.type('MINE', LINES.indexOf('two'), 3)
+  await (await edit(desk.work, 'main', 'b.ts')).type('more\n')
+  const theirs = LINES.replace('two', 'THEIRS')
+  await commit(desk.path, 'main', { 'a.ts': theirs })
+  await desk.work.look()
+  const clash = { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'MINE'), tip: theirs }
+  expect(await desk.work.clashes('main')).toEqual([clash])
+  expect(desk.news).toContainEqual({ say: 'clashes', branch: 'main', paths: ['a.ts'] })
+  expect(await desk.work.open({ kind: 'branch', branch: 'main' }, 'a.ts')).toMatchObject({
+    text: clash.draft,
+    readOnly: expect.stringContaining('choose'),
+  })
+  // It can't be saved by mistake, but other files can.
+  await expect(desk.work.save('main', 'all')).rejects.toThrow('choose')
+  expect(await desk.work.save('main', ['b.ts'])).toBeDefined()
+  // It is the same after a restart, and after garbage was collected.
+  await desk.work.flush()
+  await desk.git('-c', 'gc.pruneExpire=now', 'gc', '-q', '--prune=now')
+  const work = await desk.restart()
+  expect(await work.clashes('main')).toEqual([clash])
+  await work.settle('main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
+  expect(await work.clashes('main')).toEqual([])
+  await work.save('main', 'all')
+  expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
+})
+
+test('a save of a branch that moved at that moment is on top of what the other did', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
+  await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
+  const tip = await commit(desk.path, 'main', { 'a.ts': LINES.replace('one', 'ONE') })
+  await desk.work.save('main', 'all')
+  expect(await desk.git('rev-parse', 'main^')).toBe(tip)
+  expect(await desk.git('show', 'main:a.ts')).toBe(`${LINES.replace('one', 'ONE')}typed`)
+})
+
+test('a file that was deleted elsewhere while it was edited is a choice, and its text is kept', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' }, bare: true })
+  await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
+  await commit(desk.path, 'main', { 'a.ts': null })
+  await desk.work.look()
+  expect(await desk.work.clashes('main')).toEqual([{ path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: '' }])
+  await desk.work.settle('main', 'a.ts', 'a\ntyped\n')
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
+})
+
+test('a file that nobody edits shows what the branch has now', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' }, bare: true })
+  await edit(desk.work, 'main', 'a.ts')
+  await edit(desk.work, 'main', 'b.ts')
+  await commit(desk.path, 'main', { 'a.ts': 'other\n', 'b.ts': null })
+  await desk.work.look()
+  const replaced = desk.news.filter(it => it.say === 'replaced')
+  expect(replaced).toContainEqual(
+    expect.objectContaining({ path: 'a.ts', file: expect.objectContaining({ text: 'other\n', saved: 'other\n' }) }),
+  )
+  expect(replaced).toContainEqual(expect.objectContaining({ path: 'b.ts', file: { kind: 'nothing' } }))
+  expect((await desk.work.branches())[0]?.drafts).toEqual([])
+})
+
+test('a branch that was deleted elsewhere can be brought back with all that was typed in it', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
+  const tip = await commit(desk.path, 'topic', { 'b.ts': 'b\n' }, { parents: [await desk.git('rev-parse', 'main')] })
+  await desk.work.look()
+  const editor = await edit(desk.work, 'topic', 'a.ts')
+  await editor.type('typed\n')
+  await desk.git('branch', '-D', 'topic')
+  await desk.work.look()
+  await editor.type('and more\n')
+  await expect(desk.work.save('topic', 'all')).rejects.toThrow('was deleted: bring it back')
+  expect(await desk.work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])
+  const work = await desk.restart()
+  expect(await work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])
+  await work.restoreBranch('topic')
+  expect(await desk.git('rev-parse', 'topic')).toBe(tip)
+  expect(await textOf(work, 'topic', 'a.ts')).toBe('a\ntyped\nand more\n')
+  await work.save('topic', 'all')
+  expect(await desk.git('show', 'topic:a.ts')).toBe('a\ntyped\nand more')
+})
+
+test('a branch without drafts comes back to where it vanished', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
+  const tip = await commit(desk.path, 'topic', { 'b.ts': 'b\n' })
+  await desk.work.look()
+  await desk.git('branch', '-D', 'topic')
+  await desk.work.look()
+  await desk.work.restoreBranch('topic')
+  expect(await desk.git('rev-parse', 'topic')).toBe(tip)
+  await expect(desk.work.restoreBranch('never')).rejects.toThrow('Nobody knows')
+})
+
+test('two desks on one repository show each other’s drafts, and destroy none', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n', 'c.ts': 'c\n' }, bare: true })
+  const { work: other } = await desk.another()
+  await (await edit(desk.work, 'main', 'a.ts')).type('from one\n')
+  await (await edit(other, 'main', 'b.ts')).type('from two\n')
+  await Promise.all([desk.work.flush(), other.flush()])
+  await Promise.all([desk.work.look(), other.look()])
+  for (const work of [desk.work, other]) {
+    expect(await textOf(work, 'main', 'a.ts')).toBe(`${LINES}from one\n`)
+    expect(await textOf(work, 'main', 'b.ts')).toBe('b\nfrom two\n')
+  }
+  // Different lines of one file come together; what one saves is saved for both.
+  await (await edit(other, 'main', 'a.ts')).type('TOP ', 0)
+  await Promise.all([desk.work.flush(), other.flush()])
+  await desk.work.look()
+  expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`TOP ${LINES}from one\n`)
+  await desk.work.save('main', 'all')
+  await other.look()
+  expect((await other.branches())[0]?.drafts).toEqual([])
+  await desk.work.operations(0, 1)
+})
+
+test('what two desks type over each other is kept from both', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
+  const { work: other } = await desk.another()
+  await (await edit(desk.work, 'main', 'a.ts')).type('FIRST', LINES.indexOf('two'), 3)
+  await (await edit(other, 'main', 'a.ts')).type('SECOND', LINES.indexOf('two'), 3)
+  await desk.work.flush()
+  await other.flush()
+  await desk.work.look()
+  for (const work of [desk.work, other])
+    expect(await work.clashes('main')).toEqual([
+      { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'SECOND'), tip: LINES.replace('two', 'FIRST') },
+    ])
+  await other.settle('main', 'a.ts', LINES.replace('two', 'FIRST and SECOND'))
+  await other.flush()
+  await desk.work.look()
+  expect(await textOf(desk.work, 'main', 'a.ts')).toBe(LINES.replace('two', 'FIRST and SECOND'))
+  expect(await desk.work.clashes('main')).toEqual([])
+})
+
+test('saves of two desks at once all arrive', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' }, bare: true })
+  const { work: other } = await desk.another()
+  const one = await edit(desk.work, 'main', 'a.ts')
+  const two = await edit(other, 'main', 'b.ts')
+  for (let round = 0; round < 4; round++) {
+    await Promise.all([one.type(`${round}\n`), two.type(`${round}\n`)])
+    await Promise.all([desk.work.save('main', ['a.ts']), other.save('main', ['b.ts'])])
+  }
+  expect(await desk.git('show', 'main:a.ts')).toBe('a\n0\n1\n2\n3')
+  expect(await desk.git('show', 'main:b.ts')).toBe('b\n0\n1\n2\n3')
+  expect(await desk.git('rev-list', '--count', 'main')).toBe('9')
+  expect(await desk.work.operations(0, 99)).toHaveLength(8)
+})

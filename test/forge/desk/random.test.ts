@@ -1,0 +1,86 @@
+/** Days that nobody would think of: two desks and a terminal in each other's way. No word that was typed is lost. */
+import { expect, test } from 'bun:test'
+import { edit, makeDesk, textOf } from '../../support/desk.ts'
+import { commit, tryGit } from '../../support/git.ts'
+import { randomFrom } from '../../support/random.ts'
+
+const START = Array.from({ length: 30 }, (_, at) => `line ${at}\n`).join('')
+const FILES = ['a.txt', 'b.txt', 'folder/c.txt']
+
+for (const seed of [1, 2, 3, 4])
+  test(`no word is lost on day ${seed}`, async () => {
+    const random = randomFrom(seed)
+    await using desk = await makeDesk({ files: Object.fromEntries(FILES.map(path => [path, START])), bare: true })
+    const works = [desk.work, (await desk.another()).work]
+    const words = new Set<string>()
+    const newWord = (who: string) => {
+      const word = `<${who}-${words.size}>`
+      words.add(word)
+      return word
+    }
+    const type = async () => {
+      const work = random.pick(works)
+      const path = random.pick(FILES)
+      if ((await work.clashes('main')).some(clash => clash.path === path)) return
+      const editor = await edit(work, 'main', path)
+      const starts = [...editor.text.matchAll(/^/gm)].map(({ index }) => index)
+      const word = newWord('desk')
+      try {
+        await editor.type(`${word}\n`, random.pick(starts))
+      } catch (error) {
+        // Somebody else was faster, or it can't be edited now: it was not taken, and that was said.
+        words.delete(word)
+        if (!/faster|choose/.test((error as Error).message)) throw error
+      }
+      await work.close({ kind: 'branch', branch: 'main' }, path)
+    }
+    const byHand = async () => {
+      const path = random.pick(FILES)
+      const { stdout } = await tryGit(desk.path, ['show', `main:${path}`])
+      const lines = stdout.split('\n')
+      const word = newWord('terminal')
+      lines.splice(random.below(lines.length), 0, word)
+      // Where a desk was faster at this moment, git says so to who works in the terminal.
+      await commit(desk.path, 'main', { [path]: lines.join('\n') }).catch(() => words.delete(word))
+    }
+    const save = async () => {
+      await random
+        .pick(works)
+        .save('main', random.chance(0.5) ? 'all' : [random.pick(FILES)])
+        .catch((error: Error) => {
+          if (!/choose/.test(error.message)) throw error
+        })
+    }
+    const settle = async () => {
+      const work = random.pick(works)
+      for (const { path, draft, tip } of await work.clashes('main')) await work.settle('main', path, `${draft}${tip}`)
+    }
+    const undo = async () => {
+      await random
+        .pick(works)
+        .undo()
+        .catch((error: Error) => {
+          if (!/moved since|nothing to undo/.test(error.message)) throw error
+        })
+    }
+    const steps = [type, type, type, type, byHand, save, settle, undo]
+    for (let round = 0; round < 60; round++) {
+      const step = random.pick(steps)
+      // Some things happen at once, some one after the other, some are written in between. Who works in the terminal
+      // writes what they have read there before: that is alone, or it would take back what was saved in between.
+      await Promise.all(step !== byHand && random.chance(0.3) ? [step(), random.pick([type, save])()] : [step()])
+      if (random.chance(0.3)) await random.pick(works).flush()
+      if (random.chance(0.3)) await random.pick(works).look()
+    }
+    for (let round = 0; round < 2; round++)
+      for (const work of works) {
+        await work.flush()
+        await work.look()
+      }
+    for (const work of works) {
+      const texts = await Promise.all(FILES.map(path => textOf(work, 'main', path)))
+      const all = [...texts, ...(await work.clashes('main')).flatMap(({ draft, tip }) => [draft, tip])].join('')
+      expect([...words].filter(word => !all.includes(word))).toEqual([])
+    }
+    await desk.git('fsck', '--strict', '--no-dangling')
+  }, 60_000)

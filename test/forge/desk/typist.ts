@@ -1,0 +1,16 @@
+/** Types a number a line into a.txt of a repository's main, for a test that ends it at a bad moment. */
+import { openRepository } from '../../../core/git/repository.ts'
+import { openWork } from '../../../forge/desk/work.ts'
+import { edit, PERSON } from '../../support/desk.ts'
+import { PLAIN } from '../../support/git.ts'
+
+const [path = '', state = '', first = '0', saves = ''] = process.argv.slice(2)
+const repository = await openRepository(path, { env: { ...PLAIN, ...PERSON } })
+const work = await openWork(repository, { state, onNews: news => console.error(JSON.stringify(news)) })
+const editor = await edit(work, 'main', 'a.txt')
+for (let number = Number(first); ; number++) {
+  await editor.type(`${number}\n`)
+  console.log(number)
+  await Bun.sleep(3)
+  if (saves === 'and saves' && number % 97 === 0) void work.save('main', 'all')
+}

@@ -1,0 +1,590 @@
+/**
+ * Stands in for the desk's server, for the tests of the page alone: it speaks the contract of messages.ts about a
+ * made-up repository in memory, under the policy that the real one has, and does what a test needs: answers slowly,
+ * refuses, forgets, breaks the connection.
+ */
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ChangeSet, Text } from '@codemirror/state'
+import type { Server, ServerWebSocket } from 'bun'
+import * as v from 'valibot'
+import { buildPage } from '../../../forge/desk/build.ts'
+import {
+  type At,
+  type BranchInfo,
+  type Change,
+  type Clash,
+  type CommitRow,
+  type Desk,
+  type Edit,
+  type File,
+  type FolderEntry,
+  type Layout,
+  type Match,
+  type News,
+  type Operation,
+  Question,
+} from '../../../forge/desk/messages.ts'
+
+type Files = Map<string, { mode: string; text: string }>
+
+interface Draft {
+  text: Text
+  version: number
+}
+
+interface StandInBranch {
+  files: Files
+  commits: (CommitRow & { files: Files; message: string })[]
+  drafts: Map<string, Draft>
+  session: boolean
+  upstream: BranchInfo['upstream']
+  checkout: string | undefined
+}
+
+export class Refusal extends Error {}
+
+const FOLDER = '040000'
+const PERSON = { name: 'Mira Okafor', email: 'mira@example.com' }
+
+export function oidOf(words: string): string {
+  return new Bun.CryptoHasher('sha1').update(words).digest('hex')
+}
+
+/** The name of a file in bytes, one character each. */
+export function bytes(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text))
+}
+
+export class StandIn {
+  readonly branches = new Map<string, StandInBranch>()
+  readonly asked: Question[] = []
+  readonly operations: Operation[] = []
+  readonly blobs = new Map<string, string>()
+  name = 'tern'
+  head = 'main'
+  isEmpty = false
+  hasIdentity = true
+  layout: Layout | undefined
+  clashes = new Map<string, Clash[]>()
+  canUndo: string | undefined
+  canRedo: string | undefined
+  /** Milliseconds that each answer takes. */
+  delay = 0
+  /** What is refused, with which sentence. */
+  refused = new Map<Question['ask'], string>()
+  /** Whether edits are answered at all. */
+  swallowsEdits = false
+  violations: string[] = []
+
+  #server: Server<undefined> | undefined
+  #sockets = new Set<ServerWebSocket<undefined>>()
+  #built = ''
+  #lastSearch = 0
+  #commits = 0
+
+  static async start(built: string, port = 0): Promise<StandIn> {
+    const standIn = new StandIn()
+    standIn.#built = built
+    standIn.listen(port)
+    return standIn
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/`
+  }
+
+  get port(): number {
+    return this.#server?.port ?? 0
+  }
+
+  listen(port = 0): void {
+    this.#server = Bun.serve<undefined>({
+      hostname: '127.0.0.1',
+      port,
+      fetch: (request, server) => this.#fetch(request, server),
+      websocket: {
+        open: socket => {
+          this.#sockets.add(socket)
+        },
+        close: socket => {
+          this.#sockets.delete(socket)
+        },
+        message: (socket, data) => this.#hear(socket, String(data)),
+      },
+    })
+  }
+
+  async stop(): Promise<void> {
+    await this.#server?.stop(true)
+    this.#sockets.clear()
+  }
+
+  /** All connections break; new ones can be made. */
+  breakConnections(): void {
+    for (const socket of this.#sockets) socket.terminate()
+  }
+
+  /** As after kill -9: the numbers of edits begin again, and the last edits may be gone. */
+  restart(lost?: { branch: string; path: string; text: string }): void {
+    for (const branch of this.branches.values()) {
+      for (const draft of branch.drafts.values()) draft.version = 0
+    }
+    if (lost) this.#branch(lost.branch).drafts.set(lost.path, { text: textOf(lost.text), version: 0 })
+    this.breakConnections()
+  }
+
+  addBranch(name: string, files: Record<string, string>, more: Partial<StandInBranch> = {}): StandInBranch {
+    const branch: StandInBranch = {
+      files: new Map(Object.entries(files).map(([path, text]) => [path, { mode: '100644', text }])),
+      commits: [],
+      drafts: new Map(),
+      session: false,
+      upstream: undefined,
+      checkout: undefined,
+      ...more,
+    }
+    this.branches.set(name, branch)
+    this.commit(name, `Begin ${name}`)
+    return branch
+  }
+
+  commit(name: string, message: string, model?: string): string {
+    const branch = this.#branch(name)
+    const oid = oidOf(`commit ${++this.#commits} ${message}`)
+    branch.commits.unshift({
+      oid,
+      parents: branch.commits[0] ? [branch.commits[0].oid] : [],
+      subject: message.split('\n')[0] ?? '',
+      message,
+      author: PERSON,
+      committed: Math.floor(Date.now() / 1000) - 60 * (1000 - this.#commits),
+      files: new Map(branch.files),
+      ...(model === undefined ? {} : { model }),
+    })
+    return oid
+  }
+
+  say(news: News): void {
+    for (const socket of this.#sockets) socket.send(JSON.stringify(news))
+  }
+
+  sayDesk(): void {
+    this.say({ say: 'desk', desk: this.#desk() })
+  }
+
+  textOf(branch: string, path: string): string | undefined {
+    const { drafts, files } = this.#branch(branch)
+    return drafts.get(path)?.text.toString() ?? files.get(path)?.text
+  }
+
+  /** Another window types. */
+  typeElsewhere(branch: string, path: string, from: number, insert: string): void {
+    const draft = this.#draft(branch, path)
+    const changes = ChangeSet.of({ from, insert }, draft.text.length)
+    this.#apply(branch, path, draft, [{ client: 'another window', changes: changes.toJSON() }])
+  }
+
+  #branch(name: string): StandInBranch {
+    const branch = this.branches.get(name)
+    if (!branch) throw new Refusal(`There is no branch ${name}.`)
+    return branch
+  }
+
+  #draft(name: string, path: string): Draft {
+    const { drafts, files } = this.#branch(name)
+    const known = drafts.get(path)
+    if (known) return known
+    const draft = { text: textOf(files.get(path)?.text ?? ''), version: 0 }
+    drafts.set(path, draft)
+    return draft
+  }
+
+  #desk(): Desk {
+    return {
+      name: this.name,
+      folder: `/home/mira/${this.name}`,
+      isBare: false,
+      isEmpty: this.isEmpty,
+      head: this.head,
+      ...(this.hasIdentity ? { identity: PERSON } : {}),
+      branches: [...this.branches].map(([name, branch]) => this.#info(name, branch)),
+      hooks: [],
+      ...(this.canUndo ? { canUndo: this.canUndo } : {}),
+      ...(this.canRedo ? { canRedo: this.canRedo } : {}),
+    }
+  }
+
+  #info(name: string, branch: StandInBranch): BranchInfo {
+    const [tip] = branch.commits
+    return {
+      name,
+      tip: tip?.oid ?? oidOf(name),
+      committed: tip?.committed ?? 0,
+      subject: tip?.subject ?? '',
+      session: branch.session,
+      drafts: this.#draftPaths(branch),
+      ...(branch.upstream ? { upstream: branch.upstream } : {}),
+      ...(branch.checkout ? { checkout: branch.checkout } : {}),
+    }
+  }
+
+  #draftPaths({ drafts, files }: StandInBranch): string[] {
+    return [...drafts].flatMap(([path, { text }]) => (text.toString() === files.get(path)?.text ? [] : [path]))
+  }
+
+  async #fetch(request: Request, server: Server<undefined>): Promise<Response | undefined> {
+    const { pathname } = new URL(request.url)
+    if (pathname === '/socket')
+      return server.upgrade(request, { data: undefined }) ? undefined : new Response('no', { status: 400 })
+    const nonce = crypto.randomUUID()
+    const headers = {
+      'content-security-policy':
+        `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; style-src-attr 'none'; ` +
+        `connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; ` +
+        `require-trusted-types-for 'script'; trusted-types 'none'`,
+      'x-content-type-options': 'nosniff',
+    }
+    if (pathname === '/') {
+      const page = (await Bun.file(`${this.#built}/page.html`).text()).replace('STYLE_NONCE', nonce)
+      return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
+    }
+    if (pathname.startsWith('/image/')) {
+      const svg =
+        '<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"><circle cx="32" cy="32" r="30" fill="teal"/></svg>'
+      return new Response(svg, { headers: { ...headers, 'content-type': 'image/svg+xml' } })
+    }
+    const file = Bun.file(`${this.#built}/${pathname.slice(1)}`)
+    if (!/^\/[\w.-]+$/.test(pathname) || !(await file.exists())) return new Response('none', { status: 404 })
+    return new Response(file, { headers })
+  }
+
+  async #hear(socket: ServerWebSocket<undefined>, data: string): Promise<void> {
+    const question = v.parse(Question, JSON.parse(data))
+    this.asked.push(question)
+    if (question.ask === 'edit' && this.swallowsEdits) return
+    if (this.delay > 0) await Bun.sleep(this.delay)
+    const reply = await this.#answer(question)
+    socket.send(JSON.stringify(reply))
+  }
+
+  async #answer(question: Question): Promise<object> {
+    try {
+      const refusal = this.refused.get(question.ask)
+      if (refusal !== undefined) throw new Refusal(refusal)
+      return { re: question.id, value: (await this.#value(question)) ?? null }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return { re: question.id, error: error.message }
+    }
+  }
+
+  #value(question: Question): unknown {
+    switch (question.ask) {
+      case 'desk':
+        return { desk: this.#desk(), layout: this.layout }
+      case 'keep layout':
+        this.layout = question.layout
+        return undefined
+      case 'folder':
+        return this.#folder(question.at, question.path)
+      case 'find file':
+        return this.#findFile(question.at, question.words, question.count)
+      case 'open':
+        return this.#file(question.at, question.path)
+      case 'edit':
+        return this.#edit(question.branch, question.path, question.version, question.edits)
+      case 'save':
+        return this.#save(question.branch, question.paths, question.message)
+      case 'discard':
+        return this.#discard(question.branch, question.paths)
+      case 'message':
+        return { message: this.#message(question.branch, question.paths) }
+      case 'new file':
+        return this.#change(question.branch, `add: ${question.path}`, files => {
+          if (files.has(question.path)) throw new Refusal(`${question.path} is there already.`)
+          files.set(question.path, { mode: '100644', text: '' })
+        })
+      case 'rename':
+        return this.#change(question.branch, `rename: ${question.from} → ${question.to}`, files => {
+          files.set(question.to, files.get(question.from) ?? { mode: '100644', text: '' })
+          files.delete(question.from)
+        })
+      case 'delete':
+        return this.#change(question.branch, `delete: ${question.path}`, files => {
+          files.delete(question.path)
+        })
+      case 'new branch':
+        return this.#newBranch(question.branch, question.from)
+      case 'rename branch':
+        this.branches.set(question.to, this.#branch(question.branch))
+        this.branches.delete(question.branch)
+        this.sayDesk()
+        return undefined
+      case 'delete branch':
+        this.branches.delete(question.branch)
+        this.sayDesk()
+        return undefined
+      case 'restore branch':
+        this.addBranch(question.branch, { 'README.md': 'back\n' })
+        this.sayDesk()
+        return undefined
+      case 'changes':
+        return this.#changes(question.from, question.to)
+      case 'blob':
+        return { text: this.blobs.get(question.oid) }
+      case 'history':
+        return this.#history(question.at, question.from, question.count)
+      case 'commit':
+        return this.#commit(question.commit)
+      case 'find text':
+        return this.#findText(question.at, question.words, question.matchCase)
+      case 'operations':
+        return this.operations
+      case 'undo':
+        this.canRedo = this.canUndo
+        this.canUndo = undefined
+        this.sayDesk()
+        return { words: this.canRedo ?? '', refs: [] }
+      case 'redo':
+        this.canUndo = this.canRedo
+        this.canRedo = undefined
+        this.sayDesk()
+        return { words: this.canUndo ?? '', refs: [] }
+      case 'clashes':
+        return this.clashes.get(question.branch) ?? []
+      case 'settle':
+        this.#draft(question.branch, question.path).text = textOf(question.text)
+        this.#replaced(question.branch, question.path)
+        this.sayDesk()
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  #at(at: At): { files: Files; drafts: Map<string, Draft> } {
+    if (at.kind === 'branch') return this.#branch(at.branch)
+    return { files: this.#found(at.commit).files, drafts: new Map() }
+  }
+
+  #found(commit: string) {
+    const all = [...this.branches.values()].flatMap(({ commits }) => commits)
+    const found = all.find(({ oid }) => oid.startsWith(commit))
+    if (!found) throw new Refusal(`There is no commit ${commit}.`)
+    return found
+  }
+
+  #folder(at: At, folder: string): FolderEntry[] {
+    const { files, drafts } = this.#at(at)
+    const start = folder === '' ? '' : `${folder}/`
+    const entries = new Map<string, FolderEntry>()
+    for (const [path, { mode }] of files) {
+      if (!path.startsWith(start)) continue
+      const [name = '', ...rest] = path.slice(start.length).split('/')
+      const isFolder = rest.length > 0
+      const draft = drafts.has(path) || entries.get(name)?.draft === true
+      entries.set(name, { name, mode: isFolder ? FOLDER : mode, draft })
+    }
+    if (folder !== '' && entries.size === 0) throw new Refusal(`There is no folder ${folder}.`)
+    const rank = ({ mode }: FolderEntry) => (mode === FOLDER ? 0 : 1)
+    return [...entries.values()].sort((one, other) => rank(one) - rank(other) || (one.name < other.name ? -1 : 1))
+  }
+
+  #findFile(at: At, words: string, count: number) {
+    const found = []
+    for (const path of this.#at(at).files.keys()) {
+      const index = path.toLowerCase().lastIndexOf(words.toLowerCase())
+      if (index >= 0) found.push({ path, ranges: [[index, index + words.length]] })
+      if (found.length === count) break
+    }
+    return found
+  }
+
+  #file(at: At, path: string): File {
+    const { files, drafts } = this.#at(at)
+    const saved = files.get(path)
+    const draft = drafts.get(path)
+    if (!saved && !draft) return { kind: 'nothing' }
+    const mode = saved?.mode ?? '100644'
+    const text = draft?.text.toString() ?? saved?.text ?? ''
+    if (path.endsWith('.png')) return { kind: 'image', mode, size: 1234, type: 'image/png', oid: oidOf(path) }
+    if (path.endsWith('.bin')) return { kind: 'other', mode, size: 4096, what: 'These bytes are no UTF-8 text.' }
+    return {
+      kind: 'text',
+      text,
+      version: draft?.version ?? 0,
+      lineEnd: text.includes('\r') ? 'mixed' : 'LF',
+      bom: false,
+      mode,
+      ...(saved ? { saved: saved.text } : {}),
+      ...(path.endsWith('.locked') ? { readOnly: 'This file is kept by git-lfs, and is not edited here.' } : {}),
+    }
+  }
+
+  #edit(branch: string, path: string, version: number, edits: Edit[]): { accepted: boolean } {
+    const draft = this.#draft(branch, path)
+    if (version !== draft.version) return { accepted: false }
+    this.#apply(branch, path, draft, edits)
+    return { accepted: true }
+  }
+
+  #apply(branch: string, path: string, draft: Draft, edits: Edit[]): void {
+    const before = this.#draftPaths(this.#branch(branch)).join('\0')
+    const { version } = draft
+    for (const { changes } of edits) draft.text = ChangeSet.fromJSON(changes).apply(draft.text)
+    draft.version += edits.length
+    this.say({ say: 'edited', branch, path, version, edits })
+    if (this.#draftPaths(this.#branch(branch)).join('\0') === before) return
+    this.sayDesk()
+    this.say({ say: 'branch', branch })
+  }
+
+  #save(name: string, wanted: string[] | 'all', message: string | undefined): { commit?: string } {
+    const branch = this.#branch(name)
+    const paths = this.#draftPaths(branch).filter(path => wanted === 'all' || wanted.includes(path))
+    if (paths.length === 0) return {}
+    const words = message ?? this.#message(name, wanted)
+    for (const path of paths) {
+      const draft = branch.drafts.get(path)
+      if (draft) branch.files.set(path, { mode: branch.files.get(path)?.mode ?? '100644', text: draft.text.toString() })
+    }
+    const commit = this.commit(name, words)
+    this.canUndo = words
+    this.say({ say: 'saved', branch: name, commit })
+    this.sayDesk()
+    this.say({ say: 'branch', branch: name })
+    return { commit }
+  }
+
+  #message(name: string, wanted: string[] | 'all'): string {
+    const paths = this.#draftPaths(this.#branch(name)).filter(path => wanted === 'all' || wanted.includes(path))
+    const names = paths.map(path => path.slice(path.lastIndexOf('/') + 1))
+    return names.length > 3 ? `edit: ${names.length} files` : `edit: ${names.join(', ')}`
+  }
+
+  #discard(name: string, paths: string[]): void {
+    for (const path of paths) {
+      this.#branch(name).drafts.delete(path)
+      this.#replaced(name, path)
+    }
+    this.sayDesk()
+    this.say({ say: 'branch', branch: name })
+  }
+
+  #replaced(branch: string, path: string): void {
+    this.say({ say: 'replaced', branch, path, file: this.#file({ kind: 'branch', branch }, path) })
+  }
+
+  #change(name: string, words: string, change: (files: Files) => void): { commit: string } {
+    const branch = this.#branch(name)
+    branch.files = new Map(branch.files)
+    change(branch.files)
+    const commit = this.commit(name, words)
+    this.canUndo = words
+    this.sayDesk()
+    this.say({ say: 'branch', branch: name })
+    return { commit }
+  }
+
+  #newBranch(name: string, from: string | null): void {
+    if (this.branches.has(name)) throw new Refusal(`There is a branch ${name} already.`)
+    const files = from === null ? new Map() : this.#found(from).files
+    this.addBranch(name, Object.fromEntries([...files].map(([path, { text }]) => [path, text])))
+    this.sayDesk()
+  }
+
+  #changes(from: At | undefined, to: At): Change[] {
+    const after = this.#contents(to)
+    const before = from ? this.#contents(from) : this.#contentsBefore(to)
+    const paths = [...new Set([...before.keys(), ...after.keys()])].sort()
+    return paths.flatMap((path): Change[] => {
+      const [one, other] = [before.get(path), after.get(path)]
+      if (one === other) return []
+      const side = (text: string | undefined) =>
+        text === undefined ? undefined : { mode: '100644', oid: this.#blob(text) }
+      const [lines, others] = [linesOf(one), linesOf(other)]
+      const change: Change = {
+        path,
+        status: one === undefined ? 'added' : other === undefined ? 'deleted' : 'changed',
+        added: others.filter(line => !lines.includes(line)).length,
+        deleted: lines.filter(line => !others.includes(line)).length,
+      }
+      const [left, right] = [side(one), side(other)]
+      return [{ ...change, ...(left ? { before: left } : {}), ...(right ? { after: right } : {}) }]
+    })
+  }
+
+  #contents(at: At): Map<string, string> {
+    const { files, drafts } = this.#at(at)
+    const contents = new Map([...files].map(([path, { text }]) => [path, text]))
+    for (const [path, { text }] of drafts) contents.set(path, text.toString())
+    return contents
+  }
+
+  #contentsBefore(at: At): Map<string, string> {
+    const parent = at.kind === 'commit' ? this.#found(at.commit).parents[0] : undefined
+    return parent === undefined ? new Map() : this.#contents({ kind: 'commit', commit: parent })
+  }
+
+  #blob(text: string): string {
+    const oid = oidOf(`blob ${text}`)
+    this.blobs.set(oid, text)
+    return oid
+  }
+
+  #history(at: At, from: number, count: number) {
+    const all = at.kind === 'branch' ? this.#branch(at.branch).commits : [this.#found(at.commit)]
+    const rows = all.slice(from, from + count).map(rowOf)
+    return { rows, total: all.length }
+  }
+
+  #commit(commit: string) {
+    const found = this.#found(commit)
+    return {
+      row: rowOf(found),
+      message: found.message,
+      changes: this.#changes(undefined, { kind: 'commit', commit: found.oid }),
+    }
+  }
+
+  #findText(at: At, words: string, matchCase: boolean): { search: number } {
+    const search = ++this.#lastSearch
+    const needle = matchCase ? words : words.toLowerCase()
+    const matches: Match[] = []
+    for (const [path, text] of this.#contents(at)) {
+      for (const [index, line] of text.split('\n').entries()) {
+        const place = (matchCase ? line : line.toLowerCase()).indexOf(needle)
+        if (place >= 0) matches.push({ path, line: index + 1, text: line, ranges: [[place, place + words.length]] })
+      }
+    }
+    const half = Math.ceil(matches.length / 2)
+    setTimeout(
+      () => this.say({ say: 'found', search, matches: matches.slice(0, half), isDone: false, isCut: false }),
+      10,
+    )
+    setTimeout(() => this.say({ say: 'found', search, matches: matches.slice(half), isDone: true, isCut: false }), 40)
+    return { search }
+  }
+}
+
+function rowOf({ oid, parents, subject, author, committed, model }: CommitRow): CommitRow {
+  return { oid, parents, subject, author, committed, ...(model === undefined ? {} : { model }) }
+}
+
+function textOf(text: string): Text {
+  return Text.of(text.split('\n'))
+}
+
+function linesOf(text: string | undefined): string[] {
+  return text === undefined ? [] : text.split('\n').slice(0, -1)
+}
+
+/** Builds the page once for all tests of a run. */
+export async function builtPage(): Promise<string> {
+  const folder = join(tmpdir(), `forge-page-${process.pid}`)
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  await buildPage(folder)
+  return folder
+}

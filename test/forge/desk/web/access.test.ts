@@ -1,0 +1,104 @@
+/** What axe-core finds in each part of the page, in both schemes: nothing serious. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { AxeResults } from 'axe-core'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { type DeskPage, openDesk, startScene } from './scene.ts'
+
+const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
+
+/** What is wrong, by rule, with the places. */
+async function findings(page: DeskPage): Promise<string[]> {
+  const results: AxeResults = await page.evaluate(`${AXE}; axe.run(document, { resultTypes: ['violations'] })`)
+  return results.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ target, failureSummary }) => `${id} ${target.join(' ')} ${failureSummary}`),
+    )
+}
+
+const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = {
+  chat: async () => {},
+  editor: async page => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('typed\r')
+    await page.keyboard.press('Control+f')
+  },
+  review: async page => {
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('tab', { name: 'Not saved' }).click()
+    await page.locator('.dl.a').first().waitFor()
+  },
+  'side by side': async page => {
+    await page.keyboard.press('Alt+s')
+  },
+  history: async page => {
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('complementary', { name: 'Commit' }).waitFor()
+  },
+  find: async page => {
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.type('tern')
+    await page.getByRole('option').first().waitFor()
+  },
+  palette: async page => {
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('re')
+    await Bun.sleep(200)
+  },
+  dialog: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+n')
+  },
+  operations: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+o')
+  },
+  clashes: async (page, desk) => {
+    await page.keyboard.press('Escape')
+    desk.clashes.set('main', [{ path: 'FORK.md', base: 'a\n', draft: 'b\n', tip: 'c\n' }])
+    desk.say({ say: 'clashes', branch: 'main', paths: ['FORK.md'] })
+    await page.getByRole('button', { name: 'Choose' }).click()
+    await page.getByRole('button', { name: 'Both' }).waitFor()
+  },
+  notices: async (page, desk) => {
+    desk.say({ say: 'notice', words: 'Something was not so good.', isBad: true })
+    desk.branches.delete('main')
+    desk.sayDesk()
+    await page.getByRole('button', { name: 'Bring it back' }).waitFor()
+  },
+  repository: async page => {
+    await page.keyboard.press('Alt+0')
+  },
+}
+
+describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
+  let built: string
+  beforeAll(async () => {
+    built = await builtPage()
+  })
+  for (const colorScheme of ['light', 'dark'] as const) {
+    describe(colorScheme, () => {
+      let browser: OpenBrowser
+      let desk: StandIn
+      let page: DeskPage
+      beforeAll(async () => {
+        browser = await openBrowser({ colorScheme })
+        desk = await startScene(built)
+        page = await openDesk(browser.context, desk)
+      })
+      afterAll(async () => {
+        await browser[Symbol.asyncDispose]()
+        await desk.stop()
+      })
+      for (const [name, step] of Object.entries(STEPS)) {
+        test(name, async () => {
+          await step(page, desk)
+          await Bun.sleep(150)
+          expect(await findings(page)).toEqual([])
+        })
+      }
+    })
+  }
+})

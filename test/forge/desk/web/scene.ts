@@ -1,0 +1,71 @@
+/** A repository to look at, and the page that shows it in a real browser. */
+import type { BrowserContext, Page } from 'playwright-core'
+import { StandIn } from '../web-stand-in.ts'
+
+const LEASE = await Bun.file(`${import.meta.dir}/lease.txt`).text()
+
+export const SCENE_FILES = {
+  '.forge/session.json': '{}\n',
+  'docs/design.md': '# Design\n\nA queue with *leases*.\n',
+  'src/http/routes.ts': 'export const routes = []\n',
+  'src/queue/backoff.ts': 'export function backoff(tries: number): number {\n  return 2 ** tries\n}\n',
+  'src/queue/claim.ts':
+    "import type { Lease } from './types'\n\nexport async function claim(): Promise<Lease> {\n  throw new Error('none')\n}\n",
+  'src/queue/lease.ts': LEASE,
+  'src/queue/retry.ts': 'export const RETRIES = 3\n',
+  'src/queue/sweep.ts': 'export function sweep(): void {}\n',
+  'src/queue/types.ts': 'export interface Lease {\n  token: string\n  expiresAt: number\n}\n',
+  'src/store/memory.ts': 'export class MemoryStore {}\n',
+  'src/store/postgres.ts': 'export class PostgresStore {}\n',
+  'src/store/sqlite.ts': 'export class SqliteStore {}\n',
+  'src/index.ts': "export * from './worker'\n",
+  'src/metrics.ts': 'export const metrics = new Map<string, number>()\n',
+  'src/worker.ts': 'export class Worker {}\n',
+  'test/lease.test.ts': "import { test } from 'bun:test'\n\ntest('a lease', () => {})\n",
+  'tools/store_stats.ts': 'export const schema = {}\n',
+  'AGENTS.md': '# For agents\n',
+  'FORK.md': '# Fork\n',
+  'README.md': '# Tern\n\nA queue.\n',
+  'logo.png': '',
+  'data.bin': '',
+  'big.locked': 'pointer\n',
+  'package.json': '{\n  "name": "tern"\n}\n',
+  'tsconfig.json': '{}\n',
+}
+
+export async function startScene(built: string): Promise<StandIn> {
+  const standIn = await StandIn.start(built)
+  standIn.addBranch('main', SCENE_FILES)
+  standIn.addBranch('retry-jitter', SCENE_FILES, {
+    upstream: { name: 'origin/retry-jitter', ahead: 4, behind: 0 },
+    checkout: '/home/mira/tern',
+  })
+  standIn.addBranch('lease-renewal', SCENE_FILES, { session: true })
+  standIn.addBranch('http-metrics', SCENE_FILES, { session: true })
+  return standIn
+}
+
+export type DeskPage = Page & { troubles: string[] }
+
+/** Waits until something is so. */
+export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 8_000): Promise<void> {
+  const end = Date.now() + patience
+  while (!(await isSo())) {
+    if (Date.now() > end) throw new Error(`It did not become so within ${patience} ms: ${isSo}`)
+    await Bun.sleep(20)
+  }
+}
+
+/** Opens the page; what it should never do (an error, a violation of its policy) is collected. */
+export async function openDesk(context: BrowserContext, standIn: StandIn): Promise<DeskPage> {
+  const page = await context.newPage()
+  const troubles: string[] = []
+  page.on('pageerror', error => troubles.push(String(error)))
+  page.on('console', message => {
+    const isExpected = /WebSocket connection to|ERR_CONNECTION_REFUSED/.test(message.text())
+    if (message.type() === 'error' && !isExpected) troubles.push(message.text())
+  })
+  await page.goto(standIn.url)
+  await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab').nth(1).waitFor()
+  return Object.assign(page, { troubles })
+}

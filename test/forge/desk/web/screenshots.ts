@@ -1,0 +1,283 @@
+#!/usr/bin/env bun
+/** Pictures of the page at several widths, in both schemes, to be looked at: bun screenshots.ts FOLDER [NAME…] */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { openBrowser } from '../../../support/browser.ts'
+import { builtPage, bytes, type StandIn } from '../web-stand-in.ts'
+import { openDesk, SCENE_FILES, startScene } from './scene.ts'
+
+const [folder = '/tmp/desk-pictures', ...wanted] = Bun.argv.slice(2)
+const WIDTHS = [800, 1280, 1920]
+
+const LONG = `src/${'a-folder-with-a-long-name/'.repeat(3)}${'name-'.repeat(30)}.ts`
+const TURNED = bytes('docs/evil\u202Etxt.exe')
+
+interface Scene {
+  prepare?: (standIn: StandIn) => void
+  act: (page: Page, standIn: StandIn) => Promise<void>
+}
+
+async function openFile(page: Page, path: string): Promise<void> {
+  const tree = page.getByRole('tree', { name: 'Explorer' })
+  const parts = path.split('/')
+  for (const [index, part] of parts.entries()) {
+    const item = tree.getByRole('treeitem', { name: part, exact: true, level: index + 1 }).first()
+    const isOpen = (await item.getAttribute('aria-expanded')) === 'true'
+    if (!isOpen) await item.click()
+  }
+  await Bun.sleep(200)
+}
+
+const EDITED = SCENE_FILES['src/queue/lease.ts']
+  .replace('const RENEW_AT = 0.6', 'const RENEW_AT = 0.75')
+  .replace('\n/** Renewals in a row that may fail before the lease is given up. */\nconst MAX_MISSES = 3;\n', '')
+  .replace(
+    '    let misses = 0;\n',
+    '    let misses = 0;\n    const started = this.#clock.now();\n    let last = started;\n',
+  )
+
+function withDrafts(standIn: StandIn): void {
+  const branch = standIn.branches.get('retry-jitter')
+  for (const path of ['src/queue/backoff.ts', 'README.md', 'src/queue/types.ts']) {
+    standIn.commit(
+      'retry-jitter',
+      `edit: ${path.slice(path.lastIndexOf('/') + 1)}`,
+      path.endsWith('types.ts') ? 'opus-5.5' : undefined,
+    )
+  }
+  if (branch) branch.files = new Map(branch.files).set('src/queue/lease.ts', { mode: '100644', text: EDITED })
+  standIn.commit(
+    'retry-jitter',
+    'Bound renewals and give up a lost lease\n\nA lease that is lost is not renewed for ever.',
+    'opus-5.5',
+  )
+  standIn.layout = {
+    tabs: [
+      { at: { kind: 'branch', branch: 'lease-renewal' }, files: [], folders: [] },
+      {
+        at: { kind: 'branch', branch: 'retry-jitter' },
+        files: ['src/queue/lease.ts', 'src/queue/backoff.ts', 'src/queue/claim.ts'].map(path => ({
+          path,
+          top: 0,
+          cursor: 0,
+        })),
+        active: 'src/queue/lease.ts',
+        folders: ['src', 'src/queue', 'src/store'],
+      },
+      { at: { kind: 'branch', branch: 'http-metrics' }, files: [], folders: [] },
+    ],
+    active: 1,
+  }
+}
+
+async function type(page: Page): Promise<void> {
+  await page.getByText('while (!signal').click()
+  await page.keyboard.press('End')
+  await page.keyboard.type('\nconst now = this.#clock.now();')
+  await Bun.sleep(500)
+}
+
+const SCENES: Record<string, Scene> = {
+  branch: { prepare: withDrafts, act: type },
+  chat: { act: async () => {} },
+  repository: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.getByRole('tab', { name: 'Repository' }).click()
+    },
+  },
+  review: {
+    prepare: withDrafts,
+    act: async page => {
+      await type(page)
+      await page.keyboard.press('Alt+r')
+      await Bun.sleep(600)
+    },
+  },
+  'side-by-side': {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+r')
+      await page.keyboard.press('Alt+s')
+      await Bun.sleep(600)
+    },
+  },
+  palette: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+r')
+      await Bun.sleep(400)
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('re')
+      await Bun.sleep(400)
+    },
+  },
+  history: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+h')
+      await Bun.sleep(400)
+    },
+  },
+  'time-travel': {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+h')
+      await page.getByRole('option').nth(1).dblclick()
+      await Bun.sleep(300)
+      await openFile(page, 'src/queue/lease.ts')
+    },
+  },
+  find: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Control+Shift+f')
+      await page.keyboard.type('lease')
+      await Bun.sleep(600)
+    },
+  },
+  gone: {
+    prepare: withDrafts,
+    act: async (page, standIn) => {
+      await type(page)
+      standIn.branches.delete('retry-jitter')
+      standIn.sayDesk()
+      await Bun.sleep(300)
+    },
+  },
+  clash: {
+    prepare: standIn => {
+      withDrafts(standIn)
+      standIn.clashes.set('retry-jitter', [
+        {
+          path: 'src/queue/lease.ts',
+          base: SCENE_FILES['src/queue/lease.ts'],
+          draft: SCENE_FILES['src/queue/lease.ts'].replace('left * RENEW_AT', 'left * 2 * RENEW_AT'),
+          tip: EDITED.replace('left * RENEW_AT', 'left / 3'),
+        },
+      ])
+    },
+    act: async (page, standIn) => {
+      standIn.say({ say: 'clashes', branch: 'retry-jitter', paths: ['src/queue/lease.ts'] })
+      await page.getByRole('button', { name: 'Choose' }).click()
+      await Bun.sleep(400)
+    },
+  },
+  search: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.getByText('while (!signal').click()
+      await page.keyboard.press('Control+f')
+      await page.keyboard.type('lease')
+      await Bun.sleep(300)
+    },
+  },
+  dialog: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+n')
+      await Bun.sleep(200)
+    },
+  },
+  operations: {
+    prepare: standIn => {
+      withDrafts(standIn)
+      standIn.canUndo = 'save lease.ts to retry-jitter'
+      for (const [index, words] of [
+        'save lease.ts to retry-jitter',
+        'rename branch jitter to retry-jitter',
+        'delete branch old',
+      ].entries()) {
+        const refs = [{ ref: 'refs/heads/retry-jitter', before: 'a'.repeat(40), after: 'b'.repeat(40) }]
+        standIn.operations.push({
+          id: `${index}`.repeat(40),
+          kind: 'save',
+          words,
+          time: Date.now() / 1000 - 4000 * (index + 1),
+          refs,
+        })
+      }
+    },
+    act: async page => {
+      await page.keyboard.press('Alt+o')
+      await Bun.sleep(300)
+    },
+  },
+  keys: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+k')
+      await Bun.sleep(200)
+    },
+  },
+  empty: {
+    prepare: standIn => {
+      standIn.branches.clear()
+      standIn.isEmpty = true
+      standIn.name = 'sandpiper'
+    },
+    act: async () => {},
+  },
+  long: {
+    prepare: standIn => {
+      const files = { [LONG]: 'x\n', [TURNED]: 'a\rb\u202Ec\n', 'src/\xe9t\xe9.ts': '1\n' }
+      standIn.addBranch(`feature/${'a-very-long-branch-name-'.repeat(8)}`, { ...SCENE_FILES, ...files })
+      standIn.layout = {
+        tabs: [...standIn.branches.keys(), ...standIn.branches.keys()].map(branch => ({
+          at: { kind: 'branch' as const, branch },
+          files: [LONG, TURNED].map(path => ({ path, top: 0, cursor: 0 })),
+          active: TURNED,
+          folders: ['src', 'docs'],
+        })),
+        active: 4,
+      }
+    },
+    act: async () => {
+      await Bun.sleep(300)
+    },
+  },
+  refused: {
+    prepare: standIn => {
+      withDrafts(standIn)
+      standIn.refused.set(
+        'save',
+        'The commit could not be signed: gpg has no key for mira@example.com. The draft is kept. Set user.signingKey, or switch commit.gpgSign off.',
+      )
+    },
+    act: async page => {
+      await type(page)
+      await page.keyboard.press('Control+s')
+      await Bun.sleep(300)
+    },
+  },
+  away: {
+    prepare: withDrafts,
+    act: async (page, standIn) => {
+      await standIn.stop()
+      await type(page)
+    },
+  },
+}
+
+const built = await builtPage()
+await mkdir(folder, { recursive: true })
+for (const colorScheme of ['light', 'dark'] as const) {
+  await using browser = await openBrowser({ colorScheme })
+  for (const [name, { prepare, act }] of Object.entries(SCENES)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue
+    const standIn = await startScene(built)
+    prepare?.(standIn)
+    const page = await openDesk(browser.context, standIn)
+    await act(page, standIn)
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: width === 1920 ? 1080 : 800 })
+      await Bun.sleep(120)
+      await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) })
+    }
+    if (page.troubles.length > 0) console.log(name, page.troubles)
+    await page.close()
+    await standIn.stop()
+  }
+}
+process.exit(0)

@@ -1,0 +1,136 @@
+/** What the page makes of names and texts, without a browser. */
+import { describe, expect, test } from 'bun:test'
+import { diffOf } from '../../../../forge/desk/web/diff.ts'
+import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/names.ts'
+import { mergeThree } from '../../../../forge/desk/web/three-way.ts'
+import { age } from '../../../../forge/desk/web/times.ts'
+import { bytes } from '../web-stand-in.ts'
+
+describe('names', () => {
+  test('are readable, whatever their bytes are', () => {
+    expect(readable('plain.ts')).toBe('plain.ts')
+    expect(readable(bytes('Übung ☃.md'))).toBe('Übung ☃.md')
+    expect(readable('latin-\xe9-1')).toBe('latin-\\xe9-1')
+    expect(readable(bytes('a\u202eb\nc'))).toBe('a\\u202eb\\nc')
+  })
+
+  test('come back as the bytes that were typed', () => {
+    expect(toName('Übung')).toBe(bytes('Übung'))
+    expect(readable(toName('日本語/ファイル.txt'))).toBe('日本語/ファイル.txt')
+  })
+
+  test('are marked in whole characters', () => {
+    const name = bytes('aüb')
+    expect(markedPieces(name, [[2, 3]])).toEqual([
+      { text: 'a', isFound: false },
+      { text: 'ü', isFound: true },
+      { text: 'b', isFound: false },
+    ])
+  })
+
+  test('have folders above them', () => {
+    expect(foldersAbove('a/b/c.ts')).toEqual(['a', 'a/b'])
+    expect(foldersAbove('c.ts')).toEqual([])
+  })
+})
+
+describe('times', () => {
+  test('are short, also by a clock that was set back', () => {
+    const now = 1_000_000
+    expect([age(now + 500, now), age(now - 59, now), age(now - 61, now), age(now - 7_200, now)]).toEqual([
+      'now',
+      'now',
+      '1 min',
+      '2 h',
+    ])
+  })
+})
+
+describe('a diff', () => {
+  const lines = (count: number) => Array.from({ length: count }, (_, index) => `line ${index + 1}`)
+  const shape = (before: string, after: string, ignoresBlanks = false) => {
+    return diffOf(before, after, ignoresBlanks).parts.map(({ kind, lines }) => `${kind} ${lines.length}`)
+  }
+
+  test('of a new, an emptied and an unchanged text', () => {
+    expect(diffOf('', 'a\nb\n', false)).toMatchObject({ added: 2, deleted: 0 })
+    expect(diffOf('a\nb\n', '', false)).toMatchObject({ added: 0, deleted: 2 })
+    expect(diffOf('a\n', 'a\n', false)).toMatchObject({ added: 0, deleted: 0 })
+  })
+
+  test('folds what is far from a change, and says what it is in', () => {
+    const before = [...lines(30), '}', 'last'].join('\n')
+    const { parts } = diffOf(before, before.replace('last', 'changed'), false)
+    expect(parts.map(({ kind }) => kind)).toEqual(['fold', 'lines'])
+    expect(parts[0]?.where).toBe('line 28')
+    expect(shape(before, before.replace('line 15\n', 'line 15\nnew\n'))).toEqual(['fold 12', 'lines 7', 'fold 14'])
+  })
+
+  test('numbers its lines as they are in both texts', () => {
+    const { parts } = diffOf('a\nb\nc\n', 'a\nx\ny\nc\n', false)
+    expect(parts.flatMap(part => part.lines.map(({ kind, before, after }) => [kind, before, after]))).toEqual([
+      ['same', 1, 1],
+      ['deleted', 2, undefined],
+      ['added', undefined, 2],
+      ['added', undefined, 3],
+      ['same', 3, 4],
+    ])
+  })
+
+  test('can leave out changes of blanks', () => {
+    expect(diffOf('if (a) {\nb\n}\n', 'if (a) {\n  b\n}\n', true)).toMatchObject({ added: 0, deleted: 0 })
+    expect(diffOf('a\nb\n', '  a\nc\n', true).added).toBeGreaterThan(0)
+  })
+
+  test('of any two texts has every line of both, once', () => {
+    for (let seed = 0; seed < 300; seed++) {
+      const [before, after] = [randomText(seed), randomText(seed * 7 + 1)]
+      const all = diffOf(before, after, false).parts.flatMap(({ lines }) => lines)
+      expect(all.flatMap(line => line.before ?? [])).toEqual(numbers(before))
+      expect(all.flatMap(line => line.after ?? [])).toEqual(numbers(after))
+    }
+  })
+})
+
+describe('a merge of three texts', () => {
+  test('takes what fits, and asks where both changed the same place', () => {
+    expect(mergeThree('a\nb\nc\nd\ne', 'A\nb\nc\nd\ne', 'a\nb\nc\nd\nE')).toEqual([
+      { kind: 'fits', lines: ['A', 'b', 'c', 'd', 'E'] },
+    ])
+    expect(mergeThree('a\nb\nc', 'a\nx\nc', 'a\ny\nc')).toEqual([
+      { kind: 'fits', lines: ['a'] },
+      { kind: 'conflict', base: ['b'], draft: ['x'], tip: ['y'] },
+      { kind: 'fits', lines: ['c'] },
+    ])
+  })
+
+  test('takes what both did alike', () => {
+    expect(mergeThree('a\nb', 'a\nx', 'a\nx')).toEqual([{ kind: 'fits', lines: ['a', 'x'] }])
+  })
+
+  test('is one side where the other did nothing', () => {
+    for (let seed = 0; seed < 300; seed++) {
+      const [base, other] = [randomText(seed), randomText(seed + 1_000)]
+      const joined = (regions: ReturnType<typeof mergeThree>) =>
+        regions.flatMap(region => (region.kind === 'fits' ? region.lines : ['?'])).join('\n')
+      expect(joined(mergeThree(base, other, base))).toBe(other)
+      expect(joined(mergeThree(base, base, other))).toBe(other)
+    }
+  })
+})
+
+/** Few different lines, so that texts have some in common; with and without an end to the last one. */
+function randomText(seed: number): string {
+  let state = seed + 1
+  const next = (bound: number) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return Math.floor((state / 2_147_483_648) * bound)
+  }
+  const lines = Array.from({ length: next(30) }, () => ['', 'a', 'b', '  c', 'd(', '}'][next(6)])
+  return lines.join('\n') + (next(2) === 0 ? '\n' : '')
+}
+
+function numbers(text: string): number[] {
+  const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
+  return text === '' ? [] : Array.from({ length: lines }, (_, index) => index + 1)
+}

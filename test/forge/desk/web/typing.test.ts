@@ -1,0 +1,164 @@
+/** Nothing typed is lost: breaks of the connection, a server that forgets, other windows. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+
+describe.skipIf(!hasBrowser)('typing', () => {
+  let built: string
+  let browser: OpenBrowser
+  let desk: StandIn
+  let page: DeskPage
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    desk = await startScene(built)
+    page = await openDesk(browser.context, desk)
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+  })
+  afterEach(async () => {
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  })
+
+  const REST = '# Tern\n\nA queue.\n'
+  const inEditor = async () => (await page.locator('.cm-line').allTextContents()).join('\n')
+  const isOnServer = (text: string) => until(() => desk.textOf('main', 'README.md') === text)
+
+  test('goes to the server as it is typed', async () => {
+    await page.keyboard.type('one two', { delay: 10 })
+    await isOnServer(`one two${REST}`)
+  })
+
+  test('is sent after the connection broke in the middle', async () => {
+    desk.delay = 20
+    for (const word of ['one ', 'two ', 'three ', 'four ']) {
+      await page.keyboard.type(word, { delay: 5 })
+      desk.breakConnections()
+      await Bun.sleep(60)
+    }
+    await isOnServer(`one two three four ${REST}`)
+    expect(await inEditor()).toBe(`one two three four ${REST}`)
+  })
+
+  test('is kept while the server is away, and sent when it is back, with the undo of the editor', async () => {
+    await page.keyboard.type('before ')
+    await isOnServer(`before ${REST}`)
+    const { port } = desk
+    await desk.stop()
+    await page.getByText('The desk does not answer').waitFor()
+    await page.keyboard.type('while away ')
+    desk.listen(port)
+    await isOnServer(`before while away ${REST}`)
+    await until(async () => (await page.getByText('The desk does not answer').count()) === 0)
+    await page.keyboard.type('after')
+    await isOnServer(`before while away after${REST}`)
+  })
+
+  test('is sent again where the server lost its last second', async () => {
+    await page.keyboard.type('one ')
+    await isOnServer(`one ${REST}`)
+    await page.keyboard.type('two ')
+    await isOnServer(`one two ${REST}`)
+    desk.restart({ branch: 'main', path: 'README.md', text: `one ${REST}` })
+    await isOnServer(`one two ${REST}`)
+    expect(await inEditor()).toBe(`one two ${REST}`)
+  })
+
+  test('is not doubled where the answer was lost', async () => {
+    await page.keyboard.type('one ')
+    await isOnServer(`one ${REST}`)
+    desk.delay = 150
+    await page.keyboard.type('two ')
+    await Bun.sleep(20)
+    desk.delay = 0
+    desk.restart()
+    await isOnServer(`one two ${REST}`)
+    await Bun.sleep(300)
+    expect(desk.textOf('main', 'README.md')).toBe(`one two ${REST}`)
+    expect(await inEditor()).toBe(`one two ${REST}`)
+  })
+
+  test('of two windows ends as the same text in both', async () => {
+    const other = await openDesk(browser.context, desk)
+    await other.getByRole('treeitem', { name: 'README.md' }).click()
+    await other.getByRole('textbox', { name: 'Editor' }).click()
+    await other.keyboard.press('Control+End')
+    desk.delay = 15
+    await Promise.all([
+      page.keyboard.type('left left left ', { delay: 8 }),
+      other.keyboard.type('right right', { delay: 8 }),
+    ])
+    await isOnServer(`left left left ${REST}right right`)
+    await until(async () => (await inEditor()) === `left left left ${REST}right right`)
+    expect((await other.locator('.cm-line').allTextContents()).join('\n')).toBe(await inEditor())
+    await other.close()
+  })
+
+  test('meets what comes from elsewhere while it is away', async () => {
+    await page.keyboard.type('mine ')
+    await isOnServer(`mine ${REST}`)
+    desk.swallowsEdits = true
+    await page.keyboard.type('and more ')
+    await Bun.sleep(50)
+    desk.swallowsEdits = false
+    desk.typeElsewhere('main', 'README.md', `mine ${REST}`.length, 'theirs')
+    desk.restart()
+    await isOnServer(`mine and more ${REST}theirs`)
+  })
+
+  test('is not lost where an edit is refused for a while', async () => {
+    desk.refused.set('edit', 'The disk is full: what you type can not be kept there.')
+    await page.keyboard.type('kept ')
+    await page.getByText('The disk is full').waitFor()
+    desk.refused.delete('edit')
+    await isOnServer(`kept ${REST}`)
+    await until(async () => (await page.getByText('The disk is full').count()) === 0)
+  })
+
+  test('goes on being sent when its tab is closed at once', async () => {
+    desk.delay = 100
+    await page.keyboard.type('late ')
+    await page.keyboard.press('Alt+w')
+    await isOnServer(`late ${REST}`)
+    await until(() => desk.asked.some(({ ask }) => ask === 'close'))
+  })
+
+  test('is let go of when a person says so, and not sent again', async () => {
+    await page.keyboard.type('draft ')
+    await isOnServer(`draft ${REST}`)
+    await page.keyboard.press('Alt+Shift+d')
+    await page.getByRole('button', { name: 'Discard' }).click()
+    await isOnServer(REST)
+    await until(async () => (await inEditor()) === REST)
+    await Bun.sleep(200)
+    expect(desk.textOf('main', 'README.md')).toBe(REST)
+  })
+
+  test('keeps \\r, and pastes without it', async () => {
+    desk.addBranch('ends', { 'mixed.txt': 'a\r\nb\n' })
+    desk.sayDesk()
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('ends')
+    await page.keyboard.press('Enter')
+    await page.getByRole('treeitem', { name: 'mixed.txt' }).click()
+    await page.locator('.cm-specialChar').waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.evaluate(() => {
+      const data = new DataTransfer()
+      data.setData('text/plain', 'c\r\nd')
+      document
+        .querySelector('.cm-content')
+        ?.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true }))
+    })
+    await until(() => desk.textOf('ends', 'mixed.txt') === 'a\r\nb\nc\nd')
+  })
+})

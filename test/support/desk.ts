@@ -1,0 +1,141 @@
+/** A repository with the desk's work open on it, as a test of a person's day wants it. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { openRepository, type Path } from '../../core/git/repository.ts'
+import type { Edit, File, News } from '../../forge/desk/messages.ts'
+import { openWork, type Work } from '../../forge/desk/work.ts'
+import { gitWith, PLAIN } from './git.ts'
+import { makeFolder } from './repository.ts'
+
+/** Whose name commits bear. */
+export const PERSON = {
+  GIT_CONFIG_COUNT: '2',
+  GIT_CONFIG_KEY_0: 'user.name',
+  GIT_CONFIG_VALUE_0: 'Ada',
+  GIT_CONFIG_KEY_1: 'user.email',
+  GIT_CONFIG_VALUE_1: 'ada@example.org',
+}
+
+export type Desk = AsyncDisposable & {
+  /** A folder of its own for everything. */
+  folder: string
+  /** The repository: a checkout, or a bare one. */
+  path: string
+  work: Work
+  /** All that it said, oldest first. */
+  news: News[]
+  git: (...args: string[]) => Promise<string>
+  /** Ends the work and begins it anew, as a restart does. */
+  restart: () => Promise<Work>
+  /** Another desk on the same repository. */
+  another: () => Promise<{ work: Work; news: News[] }>
+}
+
+export type DeskOptions = {
+  /** What the first commit has; none where it is undefined. */
+  files?: Record<string, string | Buffer>
+  bare?: boolean
+  format?: 'sha1' | 'sha256'
+  env?: Record<string, string>
+}
+
+export async function makeDesk({
+  files,
+  bare = false,
+  format = 'sha1',
+  env = PERSON,
+}: DeskOptions = {}): Promise<Desk> {
+  const { path: folder, ...rest } = await makeFolder()
+  const path = join(folder, 'repository')
+  const kind = bare ? ['--bare'] : []
+  await gitWith('/', ['init', '-q', ...kind, '--template=', '-b', 'main', `--object-format=${format}`, path])
+  const git = (...args: string[]) => gitWith(path, args, undefined, PERSON)
+  if (files) await firstCommit(folder, path, files, format)
+  if (files && !bare) await git('reset', '--hard', '-q')
+  const news: News[] = []
+  const opened: Work[] = []
+  const open = async (said: News[], state: string) => {
+    const repository = await openRepository(path, { env: { ...PLAIN, ...env } })
+    const work = await openWork(repository, { state: join(folder, state), onNews: it => said.push(it) })
+    opened.push(work)
+    return work
+  }
+  const desk: Desk = {
+    folder,
+    path,
+    work: await open(news, 'state'),
+    news,
+    git,
+    restart: async () => {
+      await desk.work[Symbol.asyncDispose]()
+      desk.work = await open(news, 'state')
+      return desk.work
+    },
+    another: async () => {
+      const said: News[] = []
+      return { work: await open(said, 'state-2'), news: said }
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const work of opened) await work[Symbol.asyncDispose]().catch(() => undefined)
+      await rest[Symbol.asyncDispose]()
+    },
+  }
+  return desk
+}
+
+/** Files of any bytes and names, committed by git itself, through a checkout that is somewhere else. */
+async function firstCommit(folder: string, path: string, files: Record<string, string | Buffer>, format: string) {
+  const place = join(folder, 'first')
+  await gitWith('/', ['init', '-q', '-b', 'main', `--object-format=${format}`, place])
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(Buffer.from(dirname(`${place}/${name}`), 'latin1'), { recursive: true })
+    await writeFile(Buffer.from(`${place}/${name}`, 'latin1'), content)
+  }
+  const git = (...args: string[]) => gitWith(place, args, undefined, PERSON)
+  await git('-c', 'core.autocrlf=false', 'add', '-A')
+  await git('commit', '-q', '-m', 'Begin')
+  await gitWith(path, ['fetch', '-q', '-u', place, 'main:main'])
+}
+
+/** The file as an editor with one window has it: what is typed in it goes to the desk. */
+export class Editor {
+  text: string
+  version: number
+
+  constructor(
+    readonly work: Work,
+    readonly branch: string,
+    readonly path: Path,
+    file: File,
+  ) {
+    if (file.kind !== 'text') throw new Error(`${path} is no text: ${JSON.stringify(file)}`)
+    this.text = file.text
+    this.version = file.version
+  }
+
+  /** Puts text at a place, or in place of so many characters. */
+  async type(text: string, at = this.text.length, instead = 0): Promise<void> {
+    const edits: Edit[] = [{ client: 'window', changes: replacement(this.text.length, at, instead, text) }]
+    if (!(await this.work.edit(this.branch, this.path, this.version, edits))) throw new Error('Others were faster')
+    this.text = this.text.slice(0, at) + text + this.text.slice(at + instead)
+    this.version++
+  }
+}
+
+/** A ChangeSet as JSON: so many characters kept, so many replaced by some lines, the rest kept. */
+export function replacement(length: number, at: number, instead: number, text: string): unknown[] {
+  const middle = [instead, ...(text === '' ? [] : text.split('\n'))]
+  return [...(at > 0 ? [at] : []), middle, ...(length - at - instead > 0 ? [length - at - instead] : [])]
+}
+
+export async function edit(work: Work, branch: string, path: Path): Promise<Editor> {
+  return new Editor(work, branch, path, await work.open({ kind: 'branch', branch }, path))
+}
+
+/** The text that a branch shows for a file at this moment. */
+export async function textOf(work: Work, branch: string, path: Path): Promise<string | undefined> {
+  const at = { kind: 'branch', branch } as const
+  const file = await work.open(at, path)
+  await work.close(at, path)
+  return file.kind === 'text' ? file.text : undefined
+}
