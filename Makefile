@@ -15,7 +15,7 @@ BIN := $(HOME)/.local/bin
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo desk image test test-e2e bench check install cron clean bun runtime desk-runtime tools programs jq
+.PHONY: help run demo desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tools programs jq browser
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for working on branches in the browser. Targets:'
@@ -37,7 +37,7 @@ image: ## build the container image that the agent works in
 	  | { sha256sum 2>/dev/null || shasum -a 256; } | cut -d ' ' -f 1) && \
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
-test: tools jq ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
+test: tools jq browser ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
 	@cd -- '$(HERE)' && test/run.sh $(ARGS)
 	@echo 'Left out: the tests on a real Docker Engine (make test-e2e).'
 
@@ -47,8 +47,11 @@ test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode 
 bench: tools ## measure what Forklift and core/git cost beside the bare git commands (about 8 minutes)
 	@cd -- '$(HERE)' && bun bench/run.ts && bun bench/git.ts
 
+pictures: tools browser ## take README's pictures of the desk anew
+	@'$(HERE)/docs/pictures.ts'
+
 check: tools programs ## check types, lint, format and shell scripts
-	@cd -- '$(HERE)' && echo 'types' && node_modules/.bin/tsc --noEmit
+	@cd -- '$(HERE)' && echo 'types' && node_modules/.bin/tsc --noEmit && node_modules/.bin/tsc --noEmit -p forge/desk/web
 	@cd -- '$(HERE)' && echo 'lint and format' && node_modules/.bin/biome ci --error-on-warnings .
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
 	  | xargs -0 shellcheck --external-sources
@@ -87,7 +90,7 @@ patiently() {
   return "$$status"
 }
 endef
-bun runtime desk-runtime tools programs jq: export PATIENTLY = $(define-patiently)
+bun runtime desk-runtime tools programs jq browser: export PATIENTLY = $(define-patiently)
 
 CHECK_NETWORK := check the network and the proxy (npm config get registry, npm config get proxy, HTTPS_PROXY)
 
@@ -128,6 +131,12 @@ programs: jq
 # The harness reads and writes JSON by it. It is in the image; the demo and the tests run the harness outside of that.
 jq:
 	@$(call install-programs,jq)
+
+# The tests of the desk's page need a real browser, and are skipped where there is none.
+browser:
+	@if command -v chromium >/dev/null || [[ -n $${CHROMIUM:-} ]]; then :; \
+	elif [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then $(call install-programs,chromium); \
+	else echo 'chromium is missing: the tests in a browser are skipped (apt-get install chromium, or CHROMIUM=its path).'; fi
 
 # apt-get asks a server that says nothing six times, for three lists of what it has: so it gets half the time.
 install-programs = eval "$$PATIENTLY"; \

@@ -28,7 +28,7 @@ const IS_HASHED = /-[0-9a-z]{8}\.\w+$/
 const WORTH_COMPRESSING = 1024
 
 type Encoding = 'br' | 'gzip' | 'identity'
-type Asset = { type: string; tag: string; isHashed: boolean; bodies: Map<Encoding, Promise<Buffer>> }
+type Asset = { type: string; tag: string; isHashed: boolean; size: number; bodies: Map<Encoding, Promise<Buffer>> }
 
 const compress = {
   br: (bytes: Buffer) =>
@@ -102,12 +102,13 @@ function assetOf(name: string, type: string, bytes: Buffer): Asset {
     type,
     tag: `"${digest}"`,
     isHashed: IS_HASHED.test(name),
+    size: bytes.length,
     bodies: new Map([['identity', Promise.resolve(bytes)]]),
   }
 }
 
-function encodingFor({ type, bodies }: Asset, accepted: string): Encoding {
-  if (!IS_TEXT.test(type) || !bodies.has('identity')) return 'identity'
+function encodingFor({ type, size }: Asset, accepted: string): Encoding {
+  if (!IS_TEXT.test(type) || size < WORTH_COMPRESSING) return 'identity'
   const taken = accepted.split(/\s*,\s*/).filter(word => !/;\s*q=0(\.0*)?$/.test(word))
   const names = taken.map(word => word.replace(/;.*/, '').trim())
   return (['br', 'gzip'] as const).find(encoding => names.includes(encoding)) ?? 'identity'
@@ -119,8 +120,7 @@ async function bodyOf(asset: Asset, encoding: Encoding): Promise<Buffer> {
   if (known) return await known
   const made = (async () => {
     const bytes = (await asset.bodies.get('identity')) ?? Buffer.alloc(0)
-    if (encoding === 'identity' || bytes.length < WORTH_COMPRESSING) return bytes
-    return await compress[encoding](bytes)
+    return encoding === 'identity' ? bytes : await compress[encoding](bytes)
   })()
   asset.bodies.set(encoding, made)
   return await made

@@ -1,0 +1,87 @@
+#!/usr/bin/env bun
+/** `make pictures`: README's pictures of the desk, taken from the running desk on its example repository. */
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import type { BrowserContext, Page } from 'playwright-core'
+import { openBrowser } from '../test/support/browser.ts'
+
+const PROJECT = dirname(import.meta.dir)
+
+/** A desk of nobody's on a fresh example; it ends with what is done with its address. */
+async function withDesk(take: (address: string) => Promise<void>): Promise<void> {
+  const home = await mkdtemp(join(tmpdir(), 'desk-pictures-'))
+  const env = { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', TZ: 'UTC' }
+  const example = Bun.spawn([join(PROJECT, 'forge/desk/example.ts')], { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  const repository = (await example.stdout.text()).trim()
+  const desk = Bun.spawn([join(PROJECT, 'forge.ts'), '--no-open', repository], { env, stdout: 'pipe' })
+  try {
+    for await (const bytes of desk.stdout) {
+      const address = /http:\S+/.exec(Buffer.from(bytes).toString())?.[0]
+      if (!address) continue
+      await take(address)
+      break
+    }
+  } finally {
+    desk.kill('SIGTERM')
+    await desk.exited
+    await rm(home, { recursive: true, force: true })
+  }
+}
+
+async function openFile(page: Page, name: string): Promise<void> {
+  await page.keyboard.press('Control+P')
+  await page.keyboard.type(name)
+  await page
+    .getByRole('option', { name: new RegExp(name) })
+    .first()
+    .waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('textbox', { name: 'Editor' }).waitFor()
+}
+
+async function openBranch(page: Page, name: string): Promise<void> {
+  await page.keyboard.press('Alt+B')
+  await page.keyboard.type(name)
+  await page
+    .getByRole('option', { name: new RegExp(name) })
+    .first()
+    .waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
+}
+
+/** A branch with a draft, in the light; and what that branch changed, in the dark. */
+async function takePictures(address: string, folder: string): Promise<void> {
+  {
+    await using browser = await openBrowser({ colorScheme: 'light' })
+    const page = await openDesk(browser.context, address)
+    await openBranch(page, 'faster')
+    await openFile(page, 'tide.ts')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('// Heights are in metres above the chart datum.\n')
+    await page.getByText('since').first().waitFor()
+    await page.locator('.cm-line span').first().waitFor()
+    await page.screenshot({ path: join(folder, 'desk-branch-light.png') })
+  }
+  await using browser = await openBrowser({ colorScheme: 'dark' })
+  const page = await openDesk(browser.context, address)
+  await openBranch(page, 'faster')
+  await page.keyboard.press('Alt+R')
+  await page.getByText(/^[1-9]\d* files?$/).waitFor()
+  await page.waitForLoadState('networkidle')
+  await page.screenshot({ path: join(folder, 'desk-review-dark.png') })
+}
+
+async function openDesk(context: BrowserContext, address: string): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(address)
+  await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+  return page
+}
+
+const draft = await mkdtemp(join(tmpdir(), 'pictures-'))
+await withDesk(address => takePictures(address, draft))
+await cp(draft, import.meta.dir, { recursive: true })
+await rm(draft, { recursive: true })
