@@ -245,15 +245,19 @@ export function restoreBranch(page: Page, branch: string): Promise<void> {
 export async function undo(page: Page, operation?: Operation): Promise<void> {
   await attempt(page, async () => {
     const { words } = await page.connection.ask('undo', operation ? { operation: operation.id } : {})
-    page.notify({ tone: 'plain', title: `Undone: ${words}`, actions: [{ words: 'Redo', run: () => redo(page) }] })
+    page.notify({ tone: 'plain', title: sentence(words), actions: [{ words: 'Redo', run: () => redo(page) }] })
   })
 }
 
 export async function redo(page: Page): Promise<void> {
   await attempt(page, async () => {
     const { words } = await page.connection.ask('redo', {})
-    page.notify({ tone: 'plain', title: `Done again: ${words}`, actions: [{ words: 'Undo', run: () => undo(page) }] })
+    page.notify({ tone: 'plain', title: sentence(words), actions: [{ words: 'Undo', run: () => undo(page) }] })
   })
+}
+
+function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 /** Opens a commit that a person names by its id or anything that git knows it by. */

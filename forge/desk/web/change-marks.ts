@@ -73,17 +73,17 @@ function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
     counts.added += linesIn(doc, chunk.fromB, chunk.toB)
     counts.deleted += linesIn(saved, chunk.fromA, chunk.toA)
     if (marks > MOST_MARKS) continue
-    marks += markLines(builder, doc, chunk)
+    marks += markLines(builder, doc, chunk, saved.length === 0)
   }
   return { saved, chunks, markers: builder.finish(), counts }
 }
 
 function linesIn(text: Text, from: number, to: number): number {
-  if (from === to) return 0
+  if (from === to || text.length === 0) return 0
   return text.lineAt(Math.min(to - 1, text.length)).number - text.lineAt(from).number + 1
 }
 
-function markLines(builder: RangeSetBuilder<GutterMarker>, doc: Text, chunk: Chunk): number {
+function markLines(builder: RangeSetBuilder<GutterMarker>, doc: Text, chunk: Chunk, isNew: boolean): number {
   if (chunk.fromB === chunk.toB) {
     const at = Math.min(chunk.fromB, doc.length)
     const line = doc.lineAt(Math.max(0, at - 1))
@@ -92,7 +92,7 @@ function markLines(builder: RangeSetBuilder<GutterMarker>, doc: Text, chunk: Chu
   }
   const first = doc.lineAt(chunk.fromB).number
   const count = linesIn(doc, chunk.fromB, chunk.toB)
-  const mark = chunk.fromA === chunk.toA ? ADDED : CHANGED
+  const mark = isNew || chunk.fromA === chunk.toA ? ADDED : CHANGED
   for (let number = first; number < first + count; number++) {
     const { from } = doc.line(number)
     builder.add(from, from, mark)

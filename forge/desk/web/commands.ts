@@ -51,7 +51,7 @@ function findingCommands(page: Page, tab: Tab | undefined): Command[] {
             words: 'Find in all files',
             keys: 'Ctrl+Shift+F',
             icon: 'search',
-            run: () => tab.show({ kind: 'find' }),
+            run: () => tab.find(),
           } satisfies Command,
         ]
       : []),

@@ -24,12 +24,7 @@ export function Explorer({ tab }: { tab: Tab }) {
             <IconButton icon="new-folder" words="New folder" keys="Alt+Shift+N" onClick={() => newFolder(page, tab)} />
           </>
         ) : null}
-        <IconButton
-          icon="search"
-          words="Find in all files"
-          keys="Ctrl+Shift+F"
-          onClick={() => tab.show({ kind: 'find' })}
-        />
+        <IconButton icon="search" words="Find in all files" keys="Ctrl+Shift+F" onClick={() => tab.find()} />
       </div>
       <TreeRows tab={tab} />
     </aside>

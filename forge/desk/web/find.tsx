@@ -1,6 +1,6 @@
 /** Text in all files of a branch or a commit: results as they come, by file. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Match } from '../messages.ts'
 import { visible } from './names.ts'
 import type { TextSearch } from './search.ts'
@@ -33,10 +33,13 @@ export function Find({ tab }: { tab: Tab }) {
 function FindBar({ search }: { search: TextSearch }) {
   const field = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  useEffect(() => {
+  const wanted = search.focusWanted.value
+  // Before the browser paints: letters that are typed at once are meant for the field.
+  useLayoutEffect(() => {
+    if (wanted === 0) return
     field.current?.focus()
     field.current?.select()
-  }, [])
+  }, [wanted])
   const start = (pause: number) => {
     clearTimeout(timer.current)
     timer.current = setTimeout(() => search.start(), pause)

@@ -53,6 +53,15 @@ function Line({ notice, dismiss }: { notice: Notice; dismiss?: () => void }) {
 function disconnected(page: Page): Notice | undefined {
   const hasBegun = page.desk.value !== undefined
   if (page.connection.isUp.value || !hasBegun) return undefined
+  if (page.connection.isLockedOut.value) {
+    return {
+      tone: 'warn',
+      title: 'The desk was started again with a new key',
+      words:
+        'Open the address that it printed in another tab of this browser: this window then goes on by itself. ' +
+        'What you type here is kept until then.',
+    }
+  }
   return {
     tone: 'warn',
     title: 'The desk does not answer',

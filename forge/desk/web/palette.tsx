@@ -43,7 +43,9 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const words = useSignal(mode === 'branches' ? '@' : '')
   const chosen = useSignal(0)
-  const groups = useGroups(page, mode, words.value)
+  const { groups, isWaiting } = useGroups(page, mode, words.value)
+  // Enter was pressed before the files for these words had come.
+  const isEager = useSignal(false)
   const options = groups.flatMap(group => group.options)
   const current = options[Math.min(chosen.value, options.length - 1)]
   const close = () => {
@@ -62,6 +64,13 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     element?.showModal()
     return () => element?.close()
   }, [])
+  const isForeseen = current !== undefined && !current.key.startsWith('file ')
+  const canRun = !isWaiting || isForeseen
+  useEffect(() => {
+    if (!isEager.value || !canRun) return
+    isEager.value = false
+    run(current)
+  })
   useEffect(() => {
     dialog.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })
   })
@@ -78,7 +87,8 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       onKeyDown={event => {
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
-        else if (event.key === 'Enter') run(current)
+        else if (event.key === 'Enter' && canRun) run(current)
+        else if (event.key === 'Enter') isEager.value = true
         else return
         event.preventDefault()
       }}
@@ -98,6 +108,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
           onInput={event => {
             words.value = event.currentTarget.value
             chosen.value = 0
+            isEager.value = false
           }}
         />
         {mode === 'files' ? null : <Prefixes />}
@@ -190,21 +201,21 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
 }
 
 /** What is offered for some words. What the server has to be asked comes when it comes, and stands below. */
-function useGroups(page: Page, mode: PaletteMode, typed: string): Group[] {
+function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Group[]; isWaiting: boolean } {
   const prefix = /^[>@#]/.exec(typed)?.[0]
   const words = (prefix ? typed.slice(1) : typed).trim()
   const wantsFiles = mode === 'files' || (!prefix && words !== '')
   const wantsCommits = mode !== 'files' && (prefix === '#' || (!prefix && words.length > 1))
-  const files = useFiles(page, words, wantsFiles)
+  const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
   const commits = useCommits(page, words, wantsCommits)
-  if (mode === 'files') return [{ title: 'Files', options: files }].filter(hasOptions)
+  if (mode === 'files') return { groups: [{ title: 'Files', options: files }].filter(hasOptions), isWaiting }
   const isAlone = prefix !== undefined
   const groups: Group[] = []
   if (!prefix || prefix === '>') groups.push({ title: 'Commands', options: commandOptions(page, words, isAlone) })
   if (!prefix || prefix === '@') groups.push({ title: 'Branches', options: branchOptions(page, words, isAlone) })
   if (wantsFiles) groups.push({ title: 'Files', options: files.slice(0, MOST_SHOWN) })
   if (wantsCommits) groups.push({ title: 'Commits', options: commits.slice(0, isAlone ? MOST_LISTED : MOST_SHOWN) })
-  return groups.filter(hasOptions)
+  return { groups: groups.filter(hasOptions), isWaiting }
 }
 
 function hasOptions({ options }: Group): boolean {
@@ -259,8 +270,10 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   return [...options, make]
 }
 
-function useFiles(page: Page, words: string, isWanted: boolean): Option[] {
+/** The files for some words. Until they have come, those for the words before stay. */
+function useFiles(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
   const options = useSignal<Option[]>([])
+  const answered = useSignal<string | undefined>(undefined)
   const tab = page.tab.value
   useEffect(() => {
     let isStale = false
@@ -269,6 +282,7 @@ function useFiles(page: Page, words: string, isWanted: boolean): Option[] {
       page.connection.ask('find file', { at: tab.at, words: words.slice(0, 400), count: MOST_FILES }).then(
         found => {
           if (isStale) return
+          answered.value = words
           options.value = found.map(({ path, ranges }) => ({
             key: `file ${path}`,
             icon: <Icon name="file" />,
@@ -282,8 +296,8 @@ function useFiles(page: Page, words: string, isWanted: boolean): Option[] {
     return () => {
       isStale = true
     }
-  }, [page, tab, words, isWanted, options])
-  return options.value
+  }, [page, tab, words, isWanted, options, answered])
+  return { options: options.value, isWaiting: isWanted && tab !== undefined && answered.value !== words }
 }
 
 function FoundFile({ path, ranges }: { path: string; ranges: [number, number][] }) {

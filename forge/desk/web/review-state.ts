@@ -91,6 +91,9 @@ export class Review {
       return await connection.ask('changes', { from: { kind: 'commit', commit: tip }, to: this.#at })
     }
     if (base === undefined) return []
+    // Against itself: what it has beyond its last commit.
+    const isItself = this.#at.kind === 'branch' && this.#at.branch === base
+    if (isItself && kind === 'all') return await this.#compare('unsaved', base, commit, tip)
     return await connection.ask('changes', { from: { kind: 'branch', branch: base }, to: this.#at })
   }
 

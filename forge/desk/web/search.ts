@@ -10,6 +10,8 @@ const MOST = 20_000
 
 export class TextSearch {
   readonly words = signal('')
+  /** Counts up when the field is to have the focus. */
+  readonly focusWanted = signal(0)
   readonly isRegex = signal(false)
   readonly matchCase = signal(false)
   readonly matches = signal<Match[]>([])

@@ -53,6 +53,8 @@ const SLICE = 4_000
 export class Connection {
   /** Whether the server hears us now. */
   readonly isUp = signal(false)
+  /** Whether somebody answers, but does not know this window: the desk was started with a new key. */
+  readonly isLockedOut = signal(false)
   /** Called each time that the connection is there, before anything is asked again. */
   onUp: (isFirst: boolean) => void = () => {}
   onNews: (news: News) => void = () => {}
@@ -106,6 +108,7 @@ export class Connection {
     const unanswered = [...this.#pending.values()]
     this.#pause = FIRST_PAUSE
     this.isUp.value = true
+    this.isLockedOut.value = false
     this.onUp(!this.#wasUp)
     this.#wasUp = true
     for (const { question } of unanswered) this.#send(question)
@@ -118,8 +121,19 @@ export class Connection {
       this.#pending.delete(id)
       reject(new Disconnected())
     }
+    this.#askWhy()
     setTimeout(() => this.connect(), this.#pause * (0.75 + Math.random() / 2))
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE)
+  }
+
+  /** A socket does not say why it could not be opened. */
+  async #askWhy(): Promise<void> {
+    try {
+      const { status } = await fetch('/', { method: 'HEAD', cache: 'no-store' })
+      this.isLockedOut.value = status === 401 || status === 403
+    } catch {
+      this.isLockedOut.value = false
+    }
   }
 
   #heard(data: string): void {

@@ -83,6 +83,12 @@ export class Tab {
     this.focusWanted.value++
   }
 
+  /** Shows the search in all files, to be typed into. */
+  find(): void {
+    this.show({ kind: 'find' })
+    this.search.focusWanted.value++
+  }
+
   /** Closes a pane; the one beside it is shown. */
   close(pane: Pane): void {
     if (pane.kind === 'chat') return

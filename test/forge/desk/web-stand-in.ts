@@ -78,6 +78,9 @@ export class StandIn {
   swallowsEdits = false
   violations: string[] = []
 
+  /** Whether the page's key is another one than the server's: as after a start with a new key. */
+  isLocked = false
+
   #server: Server<undefined> | undefined
   #sockets = new Set<ServerWebSocket<undefined>>()
   #built = ''
@@ -236,6 +239,7 @@ export class StandIn {
 
   async #fetch(request: Request, server: Server<undefined>): Promise<Response | undefined> {
     const { pathname } = new URL(request.url)
+    if (this.isLocked) return new Response('Not with this key.', { status: 401 })
     if (pathname === '/socket')
       return server.upgrade(request, { data: undefined }) ? undefined : new Response('no', { status: 400 })
     const nonce = crypto.randomUUID()
@@ -346,12 +350,12 @@ export class StandIn {
         this.canRedo = this.canUndo
         this.canUndo = undefined
         this.sayDesk()
-        return { words: this.canRedo ?? '', refs: [] }
+        return { words: `undo: ${this.canRedo}`, refs: [] }
       case 'redo':
         this.canUndo = this.canRedo
         this.canRedo = undefined
         this.sayDesk()
-        return { words: this.canUndo ?? '', refs: [] }
+        return { words: `redo: ${this.canUndo}`, refs: [] }
       case 'clashes':
         return this.clashes.get(question.branch) ?? []
       case 'settle':

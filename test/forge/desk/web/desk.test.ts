@@ -35,8 +35,8 @@ describe.skipIf(!hasBrowser)('the page', () => {
   const openByName = async (name: string) => {
     await page.keyboard.press('Control+p')
     await page.keyboard.type(name)
-    await page.getByRole('option').first().waitFor()
     await page.keyboard.press('Enter')
+    await page.locator('.crumbs .here').getByText(name).waitFor()
     await editor().waitFor()
   }
 
@@ -106,10 +106,12 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.press('i')
     await page.keyboard.press('Enter')
     await files().getByRole('tab', { name: 'index.ts', selected: true }).waitFor()
+    await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.press('Alt+x')
     await page.keyboard.press('ArrowLeft')
     await page.keyboard.press('ArrowLeft')
-    expect(await page.getByRole('treeitem', { name: 'src' }).getAttribute('aria-expanded')).toBe('false')
+    const source = page.getByRole('treeitem', { name: 'src' })
+    await until(async () => (await source.getAttribute('aria-expanded')) === 'false')
   })
 
   test('every command has keys of its own, none of the browser, and stands in the palette', async () => {
@@ -211,9 +213,9 @@ describe.skipIf(!hasBrowser)('the page', () => {
       .getByText(`${desk.branches.get('main')?.commits[0]?.oid.slice(0, 8)}`, { exact: true })
       .waitFor()
     await page.keyboard.press('Control+Alt+z')
-    await page.getByText('Undone: edit: README.md').waitFor()
+    await page.getByText('Undo: edit: README.md').waitFor()
     await page.getByRole('button', { name: 'Redo', exact: true }).click()
-    await page.getByText('Done again: edit: README.md').waitFor()
+    await page.getByText('Redo: edit: README.md').waitFor()
     await page.keyboard.press('Alt+o')
     await page.getByRole('dialog', { name: 'Operations' }).waitFor()
   })

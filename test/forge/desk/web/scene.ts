@@ -62,7 +62,7 @@ export async function openDesk(context: BrowserContext, standIn: StandIn): Promi
   const troubles: string[] = []
   page.on('pageerror', error => troubles.push(String(error)))
   page.on('console', message => {
-    const isExpected = /WebSocket connection to|ERR_CONNECTION_REFUSED/.test(message.text())
+    const isExpected = /WebSocket connection to|ERR_CONNECTION_REFUSED|status of 401/.test(message.text())
     if (message.type() === 'error' && !isExpected) troubles.push(message.text())
   })
   await page.goto(standIn.url)

@@ -62,6 +62,15 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await isOnServer(`before while away after${REST}`)
   })
 
+  test('is kept where the desk has another key, and sent when this browser has it', async () => {
+    desk.isLocked = true
+    desk.breakConnections()
+    await page.getByText('The desk was started again with a new key').waitFor()
+    await page.keyboard.type('kept ')
+    desk.isLocked = false
+    await isOnServer(`kept ${REST}`)
+  })
+
   test('is sent again where the server lost its last second', async () => {
     await page.keyboard.type('one ')
     await isOnServer(`one ${REST}`)
@@ -147,6 +156,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
     desk.sayDesk()
     await page.keyboard.press('Alt+b')
     await page.keyboard.type('ends')
+    await page.getByRole('option', { name: 'ends' }).waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('treeitem', { name: 'mixed.txt' }).click()
     await page.locator('.cm-specialChar').waitFor()
