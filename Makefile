@@ -51,7 +51,7 @@ pictures: tools browser ## take README's pictures of the desk anew
 	@'$(HERE)/docs/pictures.ts'
 
 check: tools programs ## check types, lint, format and shell scripts
-	@cd -- '$(HERE)' && echo 'types' && node_modules/.bin/tsc --noEmit && node_modules/.bin/tsc --noEmit -p forge/desk/web
+	@cd -- '$(HERE)' && echo 'types' && for project in . forge/desk/web test/forge/desk/web; do node_modules/.bin/tsc --noEmit -p $$project; done
 	@cd -- '$(HERE)' && echo 'lint and format' && node_modules/.bin/biome ci --error-on-warnings .
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
 	  | xargs -0 shellcheck --external-sources

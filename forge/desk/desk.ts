@@ -4,6 +4,7 @@
  */
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { mergeBases } from '../../core/git/commits.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import { readHead } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
@@ -232,11 +233,23 @@ export class Desk implements AsyncDisposable {
     await written
   }
 
-  /** Without a beginning: what a commit changed, or what is not saved in a branch. */
+  /**
+   * Without a beginning: what a commit changed, or what is not saved in a branch. From another branch: what is different
+   * since the two parted, as it has gone on, too.
+   */
   async #changes(from: At | undefined, to: At) {
     const place = await this.#placeOf(to)
-    const before = from ? (await this.#placeOf(from)).tree : await this.#treeBefore(to, place)
+    const before = from ? await this.#treeSince(from, to, place) : await this.#treeBefore(to, place)
     return await changesBetween(this.objects, before, place.tree)
+  }
+
+  async #treeSince(from: At, to: At, { commit }: Place): Promise<Oid> {
+    const other = await this.#placeOf(from)
+    const isItself = from.kind === 'branch' && to.kind === 'branch' && from.branch === to.branch
+    if (from.kind === 'commit' || isItself || commit === undefined || other.commit === undefined) return other.tree
+    const [base] = await mergeBases(this.repository, other.commit, commit)
+    const tree = base && (await this.objects.info(`${base}^{tree}`))
+    return tree ? tree.oid : other.tree
   }
 
   async #treeBefore(to: At, { commit }: Place): Promise<Oid> {

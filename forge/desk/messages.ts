@@ -187,7 +187,10 @@ export const Question = v.variant('ask', [
   ask('delete branch', { branch: Branch }),
   /** nothing: the branch is made again where it was when it vanished */
   ask('restore branch', { branch: Branch }),
-  /** Change[]: what differs from one place to another; without `from`, from the parent of a commit */
+  /**
+   * Change[]: what differs from a commit, or from another branch since the two parted; without `from`, from the parent
+   * of a commit, or what is not saved in a branch
+   */
   ask('changes', { from: v.optional(At), to: At }),
   /** { text: string | undefined }: undefined where it is no text */
   ask('blob', { oid: Oid }),

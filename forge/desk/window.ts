@@ -49,7 +49,7 @@ export class Window {
     if (!question.success) return this.tell({ re: id, error: notUnderstood(question.issues[0]) })
     this.#waiting++
     try {
-      this.tell({ re: id, value: await this.answer(question.output) })
+      this.tell({ re: id, value: (await this.answer(question.output)) ?? null })
     } catch (error) {
       this.tell({ re: id, error: inWords(error) })
     } finally {
