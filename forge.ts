@@ -1,8 +1,8 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
 /**
- * Forge opens the desk: branches as tabs in the browser, files from git's objects, saving is a commit. main() is the list
- * of steps; what they do follows in the same order. (The first line keeps the .env and bunfig.toml of the folder that it
- * is started in, which may be a stranger's code, out.)
+ * Forge opens the desk: branches as tabs in the browser, files from git's objects, saving is a commit. main() is the
+ * list of steps; what they do follows in the same order. (The first line keeps the .env and bunfig.toml of the folder
+ * that it is started in, which may be a stranger's code, out.)
  */
 import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
@@ -56,7 +56,8 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
   throw signal.reason
 }
 
-// --- The repository ---------------------------------------------------------------------------------------------------
+// --- The repository
+// ---------------------------------------------------------------------------------------------------
 
 async function findRepository({ folder }: Options, signal: AbortSignal): Promise<Repository> {
   const path = resolve(folder)
@@ -84,7 +85,8 @@ async function verifyGitIsNewEnough(): Promise<void> {
   if (major * 1000 + minor < 2038) throw new Failure(`Forge needs git 2.38 or newer, and this is ${major}.${minor}.`)
 }
 
-// --- A desk that is open already --------------------------------------------------------------------------------------
+// --- A desk that is open already
+// --------------------------------------------------------------------------------------
 
 /** Another process has the repository: its desk, or one that is just becoming it. */
 async function openTheOneThatIsThere(repository: Repository, state: string, options: Options): Promise<string> {
@@ -110,7 +112,8 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
   }
 }
 
-// --- The desk ---------------------------------------------------------------------------------------------------------
+// --- The desk
+// ---------------------------------------------------------------------------------------------------------
 
 async function openTheDoor(desk: Desk, state: string, { port }: Options) {
   const last = await readAddress(state)
@@ -135,7 +138,8 @@ function openInBrowser(url: string): void {
   child.unref()
 }
 
-// --- Ends -------------------------------------------------------------------------------------------------------------
+// --- Ends
+// -------------------------------------------------------------------------------------------------------------
 
 const say = (words: string): void => console.log(visible(words))
 

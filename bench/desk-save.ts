@@ -1,6 +1,6 @@
 /**
- * What a save of the desk costs beside `git add` and `git commit` in a checkout, on a repository of many files: one file
- * and ten. Run by hand: `bun bench/desk-save.ts [files]`. It measures and prints; nothing here passes or fails.
+ * What a save of the desk costs beside `git add` and `git commit` in a checkout, on a repository of many files: one
+ * file and ten. Run by hand: `bun bench/desk-save.ts [files]`. It measures and prints; nothing here passes or fails.
  */
 import { appendFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

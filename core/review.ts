@@ -114,8 +114,8 @@ const READ_BYTES = 8 << 20
 
 /**
  * Judges the result from the start, and shows what it means for origin. The scratch repository reads all four commits.
- * Throws {@link TooLarge} where the result differs from git's own merge in more than what is looked at. Whether upstream
- * does ({@link verifyFewChanges}) is asked before anybody merges, once a run.
+ * Throws {@link TooLarge} where the result differs from git's own merge in more than what is looked at. Whether
+ * upstream does ({@link verifyFewChanges}) is asked before anybody merges, once a run.
  */
 export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits

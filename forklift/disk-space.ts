@@ -10,7 +10,8 @@ import { harnessStateOf, workspaceOf } from './runs.ts'
 
 const GIB = 1024 ** 3
 /**
- * A run ends when less than a gibibyte or ten thousand files are left (harness/disk-watch.mjs): so it must begin with more.
+ * A run ends when less than a gibibyte or ten thousand files are left (harness/disk-watch.mjs): so it must begin with
+ * more.
  */
 const NEEDED = { bytes: 2 * GIB, files: 20_000 }
 /** What tells why a run ended, and is worth its place when the rest goes. */

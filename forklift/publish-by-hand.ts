@@ -111,7 +111,9 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   return { ...fork, upstream: { ...upstream, tip: merged } }
 }
 
-/** The branch that the person's merge should hold, as git calls it: the living pull request's, or origin's default one. */
+/**
+ * The branch that the person's merge should hold, as git calls it: the living pull request's, or origin's default one.
+ */
 const startOf = (fork: Fork, head: Head | undefined): string => (head ? `origin/${head.ref}` : nameOf(fork.origin))
 
 /** How many commits `tip` has and `old` lacks. */

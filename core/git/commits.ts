@@ -177,8 +177,8 @@ function now(): { seconds: number; zone: string } {
 const NO_IDENTITY = 'Git does not know whose name a commit bears: git config --global user.name and user.email.'
 
 /**
- * The user's own line in a commit, as of now and by git's rules. Throws a {@link Failure} that says what to set where git
- * knows no name or email.
+ * The user's own line in a commit, as of now and by git's rules. Throws a {@link Failure} that says what to set where
+ * git knows no name or email.
  */
 export async function readIdentity(where: Where, who: 'AUTHOR' | 'COMMITTER'): Promise<Buffer> {
   const answer = await run(where, ['var', `GIT_${who}_IDENT`], { ok: [0, 128] })

@@ -55,8 +55,8 @@ const wayTo = (code: number | undefined, { bound, signal }: Ending): string =>
   bound ? `took too much ${bound === 'time' ? 'time' : 'space'}` : `ended with ${code ?? signal ?? 'a signal'}`
 
 /**
- * For a git that reads very many blobs at once: memory for those that others are stored as changes to. With git's own 96
- * MiB it takes such blobs apart again and again, and three times as long.
+ * For a git that reads very many blobs at once: memory for those that others are stored as changes to. With git's own
+ * 96 MiB it takes such blobs apart again and again, and three times as long.
  */
 export const MANY_BLOBS = ['-c', 'core.deltaBaseCacheLimit=256m']
 

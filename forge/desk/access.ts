@@ -1,7 +1,7 @@
 /**
  * Who may speak to the desk: the browser of the user who started it, on a page that the desk itself served. Any page in
- * that browser, and any program on the machine, can send requests to a port of this machine; so each of them has to show
- * a key, name this machine (a foreign name could be pointed here by whoever owns it), and come from our own page.
+ * that browser, and any program on the machine, can send requests to a port of this machine; so each of them has to
+ * show a key, name this machine (a foreign name could be pointed here by whoever owns it), and come from our own page.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 

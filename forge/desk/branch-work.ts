@@ -111,7 +111,8 @@ export class BranchWork {
     return next
   }
 
-  // --- Files that are open ---------------------------------------------------------------------------------------------
+  // --- Files that are open
+  // ---------------------------------------------------------------------------------------------
 
   async open(path: Path): Promise<File> {
     return await this.locked(async () => {
@@ -179,7 +180,8 @@ export class BranchWork {
     return await showFile(this.#room.objects, path, entry, saved)
   }
 
-  // --- What stands in the branch ---------------------------------------------------------------------------------------
+  // --- What stands in the branch
+  // ---------------------------------------------------------------------------------------
 
   /** The file as it is being worked on. */
   async #entryAt(path: Path): Promise<Entry> {
@@ -210,8 +212,8 @@ export class BranchWork {
   }
 
   /**
-   * Takes what was typed in open files among the drafts; a file that is as it was saved is none. What is typed from then
-   * on is known to come after it.
+   * Takes what was typed in open files among the drafts; a file that is as it was saved is none. What is typed from
+   * then on is known to come after it.
    */
   async #collect(): Promise<void> {
     const { objects } = this.#room
@@ -237,7 +239,8 @@ export class BranchWork {
     for (const [path, { windows }] of this.#open) if (windows === 0 && !this.#typed.has(path)) this.#open.delete(path)
   }
 
-  // --- Drafts, written -------------------------------------------------------------------------------------------------
+  // --- Drafts, written
+  // -------------------------------------------------------------------------------------------------
 
   #writeSoon(milliseconds: number): void {
     if (this.#isEnded) return
@@ -329,7 +332,8 @@ export class BranchWork {
     this.#room.say({ say: 'branch', branch: this.name })
   }
 
-  // --- Commits ---------------------------------------------------------------------------------------------------------
+  // --- Commits
+  // ---------------------------------------------------------------------------------------------------------
 
   /** Commits some drafts, or all, to the branch. Gives undefined where there was nothing to commit. */
   async save(selection: Selection, message?: string): Promise<Oid | undefined> {
@@ -561,7 +565,8 @@ export class BranchWork {
     if (this.#typed.size > 0) this.#writeSoon(WRITE_AFTER)
   }
 
-  // --- What can't be merged --------------------------------------------------------------------------------------------
+  // --- What can't be merged
+  // --------------------------------------------------------------------------------------------
 
   async clashes(): Promise<Clash[]> {
     return await this.locked(async () => {
@@ -608,9 +613,12 @@ export class BranchWork {
     })
   }
 
-  // --- Undo ------------------------------------------------------------------------------------------------------------
+  // --- Undo
+  // ------------------------------------------------------------------------------------------------------------
 
-  /** What comes of the drafts where an operation takes the branch to another commit. To be called while it is locked. */
+  /**
+   * What comes of the drafts where an operation takes the branch to another commit. To be called while it is locked.
+   */
   async prepare(target: Target): Promise<Prepared> {
     const { objects } = this.#room
     await this.#collect()
@@ -673,7 +681,8 @@ export class BranchWork {
     return { ...this.#drafts, tip, files }
   }
 
-  // --- What others have done -------------------------------------------------------------------------------------------
+  // --- What others have done
+  // -------------------------------------------------------------------------------------------
 
   /** Looks where the branch and its drafts are, and brings the drafts along where somebody has moved one of them. */
   async refresh(): Promise<void> {

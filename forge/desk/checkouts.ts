@@ -169,8 +169,8 @@ export class Checkouts {
   }
 
   /**
-   * Takes a checkout from one commit to another as `git checkout` does, all of it or nothing: files that differ from the
-   * first are left alone, and where one is in the way nothing is touched. Gives why it could not be done, else ''.
+   * Takes a checkout from one commit to another as `git checkout` does, all of it or nothing: files that differ from
+   * the first are left alone, and where one is in the way nothing is touched. Gives why it could not be done, else ''.
    *
    * No hook of the repository's runs: post-checkout never does by this command, and post-index-change is looked for in
    * a folder that is none. What can run are the filters that the user has configured for files as they are checked out

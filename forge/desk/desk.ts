@@ -1,6 +1,6 @@
 /**
- * One desk: a repository, the work in its branches, and the windows that show it. Each window asks and is answered; what
- * has become different is said to all of them.
+ * One desk: a repository, the work in its branches, and the windows that show it. Each window asks and is answered;
+ * what has become different is said to all of them.
  */
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -234,8 +234,8 @@ export class Desk implements AsyncDisposable {
   }
 
   /**
-   * Without a beginning: what a commit changed, or what is not saved in a branch. From another branch: what is different
-   * since the two parted, as it has gone on, too.
+   * Without a beginning: what a commit changed, or what is not saved in a branch. From another branch: what is
+   * different since the two parted, as it has gone on, too.
    */
   async #changes(from: At | undefined, to: At) {
     const place = await this.#placeOf(to)

@@ -14,9 +14,13 @@ import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../core
 export const DRAFTS = 'refs/forge/drafts/'
 export const draftsRef = (branch: string): RefName => `${DRAFTS}${branch}`
 
-/** A file as a draft has it, undefined where it is deleted. The bytes are here for as long as they may not be written. */
+/**
+ * A file as a draft has it, undefined where it is deleted. The bytes are here for as long as they may not be written.
+ */
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
-/** Two ends of one file that could not be brought together: a draft, what it was made from, and the file as it is now. */
+/**
+ * Two ends of one file that could not be brought together: a draft, what it was made from, and the file as it is now.
+ */
 export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer }
 
 export type Drafts = {
@@ -138,8 +142,8 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 
 /**
  * Drafts brought together with what somebody else made of the same start: a branch that has moved (then `theirs` are no
- * drafts on its new tip), or the drafts of another desk. Files that git can merge are merged; of the others both ends are
- * kept as clashes.
+ * drafts on its new tip), or the drafts of another desk. Files that git can merge are merged; of the others both ends
+ * are kept as clashes.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)

@@ -7,7 +7,8 @@ import { emptyTree } from '../../core/git/trees.ts'
 import { visible } from '../../core/text.ts'
 import type { Match } from './messages.ts'
 
-// --- By name ----------------------------------------------------------------------------------------------------------
+// --- By name
+// ----------------------------------------------------------------------------------------------------------
 
 export type FoundFile = { path: Path; ranges: [number, number][] }
 /** A path, and its text as a person reads and types it. */
@@ -95,7 +96,8 @@ function rangesOf({ path, text }: Named, indexes: readonly number[]): [number, n
   return ranges
 }
 
-// --- By text ----------------------------------------------------------------------------------------------------------
+// --- By text
+// ----------------------------------------------------------------------------------------------------------
 
 export type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
 /** A question that was understood, and how git is to read it. */

@@ -1,4 +1,6 @@
-/** Images of the repository, for the page to show: only kinds that are nothing but pixels, told by their first bytes. */
+/**
+ * Images of the repository, for the page to show: only kinds that are nothing but pixels, told by their first bytes.
+ */
 import type { Objects } from '../../core/git/objects.ts'
 
 /** A larger one would hold up everything else. */

@@ -59,9 +59,9 @@ const TRIES = 6
 const PAUSE = 50
 
 /**
- * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on one of the
- * desk's own refs that stays all the time was left behind by a git that was killed: it is taken away. One on a branch
- * may be that of another program, and is the user's to judge. Throws what moveRefs throws.
+ * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on one of
+ * the desk's own refs that stays all the time was left behind by a git that was killed: it is taken away. One on a
+ * branch may be that of another program, and is the user's to judge. Throws what moveRefs throws.
  */
 export async function moveRefsPatiently(objects: Objects, moves: readonly Move[], message: string): Promise<void> {
   let seen: string | undefined
@@ -180,8 +180,8 @@ export class Operations {
   }
 
   /**
-   * Takes the drafts of branches that are gone out of the way of a branch: git keeps no ref beside a folder of its name.
-   * They are kept by the operation, and come back with their branch.
+   * Takes the drafts of branches that are gone out of the way of a branch: git keeps no ref beside a folder of its
+   * name. They are kept by the operation, and come back with their branch.
    */
   async putAside(branch: string): Promise<void> {
     const drafts = await listRefs(this.objects.repository, [DRAFTS])

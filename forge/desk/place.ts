@@ -14,7 +14,9 @@ export type Place = {
   drafts: ReadonlySet<Path>
 }
 
-/** The place in which some files are. Drafts become objects of the repository: so whatever reads trees can read them. */
+/**
+ * The place in which some files are. Drafts become objects of the repository: so whatever reads trees can read them.
+ */
 export async function placeOf(objects: Objects, files: Vfs): Promise<Place> {
   if (files instanceof WorkInProgressVfs && files.changes.size > 0)
     return { commit: files.base, tree: await files.writeTree(), drafts: new Set(files.changes.keys()) }

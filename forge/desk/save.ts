@@ -37,8 +37,8 @@ export async function readSignature(repository: Repository): Promise<Signature> 
 }
 
 /**
- * A commit of a tree that may not be written yet: its id, and what has to be written with it. A signed one is written at
- * once, since git itself makes it.
+ * A commit of a tree that may not be written yet: its id, and what has to be written with it. A signed one is written
+ * at once, since git itself makes it.
  */
 export async function makeCommit(
   repository: Repository,

@@ -18,8 +18,8 @@ export const SHOWN = 10 << 20
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 
 /**
- * The text in some bytes, with \n between lines; undefined where they are no text: not UTF-8, or with a NUL in it. Where
- * line ends differ, the \r stay in the text, so that no line loses its own. {@link encode} is the exact reverse.
+ * The text in some bytes, with \n between lines; undefined where they are no text: not UTF-8, or with a NUL in it.
+ * Where line ends differ, the \r stay in the text, so that no line loses its own. {@link encode} is the exact reverse.
  */
 export function decode(bytes: Uint8Array): (Form & { text: string }) | undefined {
   if (bytes.includes(0)) return undefined

@@ -171,7 +171,10 @@ export class WorkInProgressVfs implements Vfs {
     return isFile(await this.#entryAt(path))
   }
 
-  /** Throws a {@link Failure} where nothing new can be at a path: something is there, or a file is where a folder must be. */
+  /**
+   * Throws a {@link Failure} where nothing new can be at a path: something is there, or a file is where a folder must
+   * be.
+   */
   async verifyFree(path: Path): Promise<void> {
     verifyPath(path)
     if ((await this.fileExists(path)) || (await this.#isFolder(path)))

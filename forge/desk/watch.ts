@@ -1,10 +1,10 @@
 /**
  * Notices that refs have been moved by somebody else: a terminal, a pull, another desk.
  *
- * Git writes each ref that it moves by renaming a file into its folder, or rewrites the list of packed refs; both change
- * the times of a folder or file. Looking at those of a few folders once a second takes a fraction of a millisecond, and
- * works where the kernel tells nobody of changes (network disks, mounted folders, a used up limit of watches). Only
- * where one is different, git is asked.
+ * Git writes each ref that it moves by renaming a file into its folder, or rewrites the list of packed refs; both
+ * change the times of a folder or file. Looking at those of a few folders once a second takes a fraction of a
+ * millisecond, and works where the kernel tells nobody of changes (network disks, mounted folders, a used up limit of
+ * watches). Only where one is different, git is asked.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -41,8 +41,8 @@ export class Watch implements AsyncDisposable {
   }
 
   /**
-   * Looks now. A time may stay the same where a ref moves twice within some milliseconds, the second time after the first
-   * was seen: so what was different is asked for a second time a moment later.
+   * Looks now. A time may stay the same where a ref moves twice within some milliseconds, the second time after the
+   * first was seen: so what was different is asked for a second time a moment later.
    */
   async look(): Promise<void> {
     const next = this.#looking.then(() => this.#look())

@@ -144,7 +144,8 @@ export class Work implements AsyncDisposable {
     this.#room.say({ say: 'notice', words: error instanceof Error ? error.message : String(error), isBad: true })
   }
 
-  // --- Branches --------------------------------------------------------------------------------------------------------
+  // --- Branches
+  // --------------------------------------------------------------------------------------------------------
 
   /** All local branches. A branch that was deleted elsewhere is none, but its drafts are kept: see {@link vanished}. */
   async branches(): Promise<BranchInfo[]> {
@@ -247,8 +248,8 @@ export class Work implements AsyncDisposable {
   }
 
   /**
-   * Gives a branch another name. As `git branch -m` does, its drafts, its configuration (the branch that it follows) and
-   * the checkouts that are on it go along.
+   * Gives a branch another name. As `git branch -m` does, its drafts, its configuration (the branch that it follows)
+   * and the checkouts that are on it go along.
    */
   async renameBranch(name: string, to: string): Promise<void> {
     const work = await this.#work(name)
@@ -304,7 +305,8 @@ export class Work implements AsyncDisposable {
     return (await listRefs(this.#repository, [HEADS])).map(({ name }) => branchOf(name))
   }
 
-  // --- Files -----------------------------------------------------------------------------------------------------------
+  // --- Files
+  // -----------------------------------------------------------------------------------------------------------
 
   /** The files of a branch with its drafts, as they are at this moment, or those of a commit. */
   async vfsOf(at: At): Promise<Vfs> {
@@ -372,7 +374,8 @@ export class Work implements AsyncDisposable {
     return commit.oid
   }
 
-  // --- Undo ------------------------------------------------------------------------------------------------------------
+  // --- Undo
+  // ------------------------------------------------------------------------------------------------------------
 
   /** What the desk did to refs, the newest first. */
   async operations(from: number, count: number): Promise<Operation[]> {
@@ -505,7 +508,8 @@ export class Work implements AsyncDisposable {
     }
   }
 
-  // --- Branches that are worked on -------------------------------------------------------------------------------------
+  // --- Branches that are worked on
+  // -------------------------------------------------------------------------------------
 
   /** The work on a branch. Throws a {@link Failure} where there is no such branch, nor drafts of one. */
   async #work(name: string): Promise<BranchWork> {

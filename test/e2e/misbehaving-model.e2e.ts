@@ -24,7 +24,8 @@ describe('a model server that', () => {
       const scene = { ...conflict, seconds: seconds[how] ?? usual }
       results.set(how, await box({ scene, script: how }))
     }
-    // The quick ones first, two at a time, as the machine has cores; then those that wait, and beside them those that work.
+    // The quick ones first, two at a time, as the machine has cores; then those that wait, and beside them those that
+    // work.
     for (const group of [
       [401, 403],
       ['html', 'loop', 429, 500, 'never', 'stall', 'cut'],

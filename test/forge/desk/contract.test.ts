@@ -1,4 +1,6 @@
-/** What windows and the desk say to each other: what is no question, what is too much, and what wants to be an option. */
+/**
+ * What windows and the desk say to each other: what is no question, what is too much, and what wants to be an option.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,6 @@
-/** What is looked at: folders, files by name, text, changes, history. With drafts, and with what strangers may write. */
+/**
+ * What is looked at: folders, files by name, text, changes, history. With drafts, and with what strangers may write.
+ */
 import { describe, expect, test } from 'bun:test'
 import { asBytes } from '../../../core/git/repository.ts'
 import type { At, Change, CommitRow, FolderEntry } from '../../../forge/desk/messages.ts'
