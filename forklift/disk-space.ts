@@ -1,6 +1,6 @@
 /** The disk that runs are kept on: what is left of it, and how what filled it goes again. */
-import { type Dirent, existsSync, statfsSync } from 'node:fs'
-import { lstat, readdir, rm, stat } from 'node:fs/promises'
+import { existsSync, statfsSync } from 'node:fs'
+import { lstat, mkdir, mkdtemp, rename, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { $ } from 'zx/core'
 import { Failure } from '../core/failure.ts'
@@ -15,7 +15,8 @@ const GIB = 1024 ** 3
  */
 const NEEDED = { bytes: 2 * GIB, files: 20_000 }
 /** What tells why a run ended, and is worth its place when the rest goes. */
-const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', 'logs']
+const LOGS = ['harness.log', 'events.jsonl', 'transcript.txt', 'opencode.log']
+const KEPT = ['run.txt', 'fork-context.md', 'instructions.txt', ...LOGS.map(name => `logs/${name}`)]
 const LARGEST_KEPT = 8 << 20
 
 /**
@@ -51,30 +52,23 @@ export async function hasFilledTheDisk(run: { path: string }): Promise<boolean> 
 /** Removes what the agent wrote: the workspace, its home, and all but the small logs. The run's own files stay. */
 export async function removeWhatTheAgentWrote(run: { path: string }): Promise<void> {
   const [workspace, state] = [workspaceOf(run), harnessStateOf(run)]
-  // The agent may have left folders that even their owner can't look into. (find follows no symlinks.)
-  await $({ nothrow: true, quiet: true })`find ${workspace} ${state} -type d ! -perm -700 -exec chmod u+rwx {} ${';'}`
-  await remove(workspace)
-  for (const entry of await entriesOf(state)) {
-    const isLogs = entry.name === 'logs' && entry.isDirectory()
-    if (!isLogs && !(KEPT.includes(entry.name) && (await isSmall(join(state, entry.name))))) {
-      await remove(join(state, entry.name))
-    }
+  // The agent may have left folders that even their owner can't look into, names of any bytes, and trees as deep as it
+  // liked: find and rm take all of that. (find follows no symlinks.)
+  const sh = $({ nothrow: true, quiet: true })
+  await sh`find ${workspace} ${state} -type d ! -perm -700 -exec chmod u+rwx {} ${';'}`
+  const kept = await mkdtemp(join(run.path, '.kept-'))
+  for (const name of KEPT) {
+    if (!(await isSmall(join(state, name)))) continue
+    await mkdir(join(kept, dirname(name)), { recursive: true })
+    await rename(join(state, name), join(kept, name))
   }
-  const logs = join(state, 'logs')
-  let room = LARGEST_KEPT
-  for (const { name } of await entriesOf(logs)) {
-    const { size } = await lstat(join(logs, name))
-    if (await isSmall(join(logs, name), room)) room -= size
-    else await remove(join(logs, name))
-  }
+  await sh`rm -rf ${workspace} ${state}`
+  await rename(kept, state)
 }
 
-const entriesOf = (folder: string): Promise<Dirent[]> => readdir(folder, { withFileTypes: true }).catch(() => [])
-
-const isSmall = async (path: string, room = LARGEST_KEPT): Promise<boolean> => {
-  const found = await lstat(path)
+/** Whether a path is a file of its own, and small: one in a folder that is a link is somebody else's. */
+async function isSmall(path: string): Promise<boolean> {
+  const [folder, file] = await Promise.all([dirname(path), path].map(it => lstat(it).catch(() => undefined)))
   // What it occupies may be more than what it says it holds.
-  return found.isFile() && Math.max(found.size, found.blocks * 512) <= room
+  return Boolean(folder?.isDirectory() && file?.isFile() && Math.max(file.size, file.blocks * 512) <= LARGEST_KEPT)
 }
-
-const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true })

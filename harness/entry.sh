@@ -331,8 +331,14 @@ start_clock() {
 start_agent() {
   local name settings=()
   [[ -z $stopping ]] || finish 2
+  # It is of the agent's user, who may take it over where ptrace is not restricted: so it is locked in like the agent.
   # shellcheck disable=SC2016 # $agent is the inner shell's
-  exec {to_messenger}> >(exec "${become_agent[@]}" bash -c 'read -r agent && kill -TERM "$agent"' >/dev/null 2>&1)
+  exec {to_messenger}> >(
+    exec {never}<&-
+    ulimit -f "$largest_file"
+    exec "${become_agent[@]}" env -i "PATH=$PATH" "$here/seccomp.pl" \
+      /bin/bash -c 'read -r agent && kill -TERM "$agent"' >/dev/null 2>&1
+  )
   [[ -z ${OPENCODE_BASE_URL:-} ]] || OPENCODE_BASE_URL=$proxy_url
   for name in "${kept[@]}" OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")

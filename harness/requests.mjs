@@ -51,7 +51,7 @@ const kinds = table => {
   return (value, place) => (shapes.get(value?.type) ?? (() => `${place}.type`))(value, place)
 }
 
-const cache_control = fields({ type: exactly('ephemeral'), ttl: string })
+const cache_control = fields({ type: exactly('ephemeral'), ttl: exactly('5m') })
 const sampling = { temperature: number, top_p: number, top_k: number, seed: number }
 const functionChoice = textOr(fields({ type: exactly('function'), name: string, function: fields({ name: string }) }))
 
@@ -176,7 +176,7 @@ const responses = model => {
     output_text: { text: string, annotations: list(anything), logprobs: anything },
     refusal: { refusal: string },
     input_image: { image_url: inlineData, detail: string },
-    input_file: { filename: string, file_data: string },
+    input_file: { filename: string, file_data: inlineData },
   })
   const known = { id: string, status: string }
   const message = fields({

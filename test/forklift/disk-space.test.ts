@@ -1,9 +1,11 @@
 // What is said of the disk before a run, and what goes again after a run that filled it.
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describeDisk, hasFilledTheDisk, removeWhatTheAgentWrote } from '../../forklift/disk-space.ts'
+
+setDefaultTimeout(60_000)
 
 const folders: string[] = []
 afterEach(() => {
@@ -66,11 +68,17 @@ test('folders that are closed, links that lead elsewhere and names that are take
   expect(existsSync(join(elsewhere.path, 'workspace/deep/deeper/big'))).toBe(true)
 })
 
-test('many small logs are bounded together', async () => {
+test('names of any bytes, very many logs and very deep folders go, too', async () => {
   const run = makeRun()
   for (let at = 0; at < 20; at++) run.write(`harness-state/logs/${at}`, new Uint8Array(1 << 20))
+  for (const folder of ['harness-state', 'harness-state/logs']) {
+    writeFileSync(Buffer.from(`${run.path}/${folder}/bad\xff\xfename`, 'latin1'), 'x')
+  }
+  // As deep as one name of a path can be.
+  Bun.spawnSync(['mkdir', '-p', 'd/'.repeat(2000)], { cwd: join(run.path, 'workspace') })
   await removeWhatTheAgentWrote(run)
-  expect(readdirSync(join(run.path, 'harness-state/logs')).length).toBeLessThan(10)
+  expect(readdirSync(run.path).sort()).toEqual(['harness-state', 'metadata.json'])
+  expect(readdirSync(join(run.path, 'harness-state/logs'))).toEqual(['harness.log'])
 })
 
 test('that the disk was filled is what the container said last, and not what the agent did', async () => {
