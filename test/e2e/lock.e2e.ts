@@ -167,7 +167,7 @@ describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
   })
 
   test('what guards it is neither root nor the agent, has no capability, and cannot be looked into', () => {
-    const keepers = seen.filter(it => /(proxy|disk)\.mjs/.test(it.command))
+    const keepers = seen.filter(it => /(proxy|disk-watch)\.mjs/.test(it.command))
     expect(keepers.map(it => it.uid)).toEqual([2_100_000_000, 2_100_000_000])
     for (const { status, owner } of keepers) {
       expect(status.match(/^Cap(Inh|Prm|Eff|Bnd|Amb):\s+0+$/gm)).toHaveLength(5)
@@ -175,6 +175,15 @@ describe.skipIf(process.getuid?.() !== 0)('while the agent works', () => {
       expect(owner).toBe(0) // of a process that could be looked into, the process's own user
     }
     expect(limits).toMatch(/^Max core file size\s+0\s+0\s/m)
+  })
+
+  test('who tells the agent that its time is over is locked in like the agent, which may take it over', () => {
+    const filtersOf = (command: string) =>
+      /^Seccomp_filters:\s+(\d+)$/m.exec(
+        seen.find(it => it.uid === 1000 && it.command.includes(command))?.status ?? '',
+      )?.[1]
+    expect(filtersOf('read -r agent')).toMatch(/^\d+$/)
+    expect(filtersOf('read -r agent')).toBe(filtersOf('run.sh'))
   })
 
   test('nothing but it stands in the workspace', () => {
