@@ -209,12 +209,15 @@ export class GitHub implements AsyncDisposable {
     let result: string
     if (how === 'rebase') {
       const place = await mkdtemp(join(tmpdir(), 'forklift-github-'))
-      await git('/', 'clone', '--quiet', '--shared', path, place)
-      await git(place, 'checkout', '--quiet', '--detach', pull.headSha)
-      await gitWith(place, ['rebase', '--quiet', base], undefined, env)
-      result = await git(place, 'rev-parse', 'HEAD')
-      await git(place, 'push', '--quiet', 'origin', `HEAD:refs/heads/${pull.base}`)
-      await rm(place, { recursive: true, force: true })
+      try {
+        await git('/', 'clone', '--quiet', '--shared', path, place)
+        await git(place, 'checkout', '--quiet', '--detach', pull.headSha)
+        await gitWith(place, ['rebase', '--quiet', base], undefined, env)
+        result = await git(place, 'rev-parse', 'HEAD')
+        await git(place, 'push', '--quiet', 'origin', `HEAD:refs/heads/${pull.base}`)
+      } finally {
+        await rm(place, { recursive: true, force: true })
+      }
     } else {
       const tree = (await git(path, 'merge-tree', '--write-tree', base, pull.headSha)).split('\n')[0] ?? ''
       const parents = how === 'merge' ? ['-p', base, '-p', pull.headSha] : ['-p', base]
