@@ -379,7 +379,7 @@ function leftBehind(news: Extract<News, { say: 'checkout left behind' }>): Notic
     branch: news.branch,
     tone: 'warn',
     title: `The checkout in ${news.folder} did not follow the save`,
-    words: `${news.why} Nothing in that folder was touched.`,
+    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
   }
 }
 
