@@ -47,7 +47,7 @@ test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode 
 bench: tools ## measure what Forklift and core/git cost beside the bare git commands (about 8 minutes)
 	@cd -- '$(HERE)' && bun bench/run.ts && bun bench/git.ts
 
-pictures: tools browser ## take README's pictures of the desk anew
+pictures: tools desk-runtime browser ## take README's pictures of the desk anew
 	@'$(HERE)/docs/pictures.ts'
 
 check: tools programs ## check types, lint, format and shell scripts

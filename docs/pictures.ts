@@ -20,8 +20,9 @@ async function withDesk(take: (address: string) => Promise<void>): Promise<void>
       const address = /http:\S+/.exec(Buffer.from(bytes).toString())?.[0]
       if (!address) continue
       await take(address)
-      break
+      return
     }
+    throw new Error('The desk did not open: make desk says why.')
   } finally {
     desk.kill('SIGTERM')
     await desk.exited
@@ -29,25 +30,24 @@ async function withDesk(take: (address: string) => Promise<void>): Promise<void>
   }
 }
 
-async function openFile(page: Page, name: string): Promise<void> {
-  await page.keyboard.press('Control+P')
+/** Picks from the palette by a part of the name, as a person does. */
+async function pick(page: Page, key: string, name: string): Promise<void> {
+  await page.keyboard.press(key)
   await page.keyboard.type(name)
   await page
     .getByRole('option', { name: new RegExp(name) })
     .first()
     .waitFor()
   await page.keyboard.press('Enter')
+}
+
+async function openFile(page: Page, name: string): Promise<void> {
+  await pick(page, 'Control+P', name)
   await page.getByRole('textbox', { name: 'Editor' }).waitFor()
 }
 
 async function openBranch(page: Page, name: string): Promise<void> {
-  await page.keyboard.press('Alt+B')
-  await page.keyboard.type(name)
-  await page
-    .getByRole('option', { name: new RegExp(name) })
-    .first()
-    .waitFor()
-  await page.keyboard.press('Enter')
+  await pick(page, 'Alt+B', name)
   await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
 }
 
