@@ -9,6 +9,7 @@ import type { Entry, Oid, Path } from '../../core/git/repository.ts'
 import { GitError } from '../../core/git/run.ts'
 import { type Change, entryAt, makeTree } from '../../core/git/trees.ts'
 import { many, visiblePath } from '../../core/text.ts'
+import { WorkInProgressVfs } from '../vfs.ts'
 import { headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import { Document } from './documents.ts'
@@ -30,7 +31,6 @@ import type { Clash, Edit, File, News } from './messages.ts'
 import { isInTheWay, moveRefsPatiently, type Operations, type Renamed } from './operations.ts'
 import { makeCommit, messageFor, readSignature, type Signature, type Step, whyNotWritten } from './save.ts'
 import { type Content, decode, encode, NEW_FORM, SHOWN, showWithoutText, whyReadOnly } from './text.ts'
-import { WorkInProgressVfs } from './vfs.ts'
 
 /** What the work on all branches shares. */
 export type Room = {

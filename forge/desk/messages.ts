@@ -6,6 +6,7 @@
  * page decodes them for the eye alone. Object ids are 40 or 64 hex digits. Times are seconds since 1970.
  */
 import * as v from 'valibot'
+import { TurnNews } from './conversation.ts'
 
 const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
@@ -36,11 +37,19 @@ export const BranchInfo = v.object({
   checkout: v.optional(v.string()),
   /** Files with text that is not saved yet. */
   drafts: v.array(Path),
+  /** An AI is at work in it, waits for the person, or has ended badly. */
+  turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
 /** What stands in one folder, folders first, then by name. */
-export const FolderEntry = v.object({ name: v.string(), mode: v.string(), draft: v.boolean() })
+export const FolderEntry = v.object({
+  name: v.string(),
+  mode: v.string(),
+  draft: v.boolean(),
+  /** How an AI knows a file: by its summary, whole, or not at all. */
+  context: v.optional(v.picklist(['none', 'summary', 'whole'])),
+})
 export type FolderEntry = v.InferOutput<typeof FolderEntry>
 
 /** What is shown for a file. Only `text` without `readOnly` can be edited. */
@@ -210,6 +219,21 @@ export const Question = v.variant('ask', [
   ask('clashes', { branch: Branch }),
   /** nothing */
   ask('settle', { branch: Branch, path: Path, text: v.string() }),
+  /** Conversation, of conversation.ts; that of a commit is as it was */
+  ask('conversation', { at: At }),
+  /** { turn: string }: a turn has begun; what becomes of it comes by itself. Drafts have to be saved before. */
+  ask('send', { branch: Branch, text: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200_000)) }),
+  /** nothing: the turn ends as soon as it can */
+  ask('stop turn', { branch: Branch }),
+  /** nothing: what a turn did that did not end well is kept (its files are drafts then) or let go */
+  ask('end turn', { branch: Branch, keep: v.boolean() }),
+  /** { words: string, refs: string[] }, as `undo` */
+  ask('undo turn', { branch: Branch, turn: v.string() }),
+  /** nothing */
+  ask('choose model', { branch: Branch, model: v.string() }),
+  ask('set context', { branch: Branch, path: Path, isWhole: v.boolean() }),
+  ask('approve tool', { branch: Branch, path: Path, oid: Oid, isApproved: v.boolean() }),
+  ask('allow commands', { isAllowed: v.boolean() }),
 ])
 export type Question = v.InferOutput<typeof Question>
 
@@ -235,6 +259,8 @@ export const News = v.variant('say', [
   /** Drafts that have to be settled by the person. */
   say('clashes', { branch: Branch, paths: v.array(Path) }),
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
+  /** What an AI does in a branch. */
+  say('turn', { branch: Branch, news: TurnNews }),
   /** Something that a person should know, once: drafts can't be written, for example. */
   say('notice', { words: v.string(), isBad: v.boolean() }),
 ])

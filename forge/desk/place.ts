@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { emptyTree } from '../../core/git/trees.ts'
-import { CommitVfs, type Vfs, WorkInProgressVfs } from './vfs.ts'
+import { CommitVfs, type Vfs, WorkInProgressVfs } from '../vfs.ts'
 
 export type Place = {
   /** What the place stands on; undefined in a branch that has no commit yet. */

@@ -11,13 +11,13 @@ import { asText, fields, isOid, type Oid, type Path, type Repository } from '../
 import { run } from '../../core/git/run.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
+import { CommitVfs, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { BranchWork, type Prepared, type Room, type Selection, showFile } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyBranchName } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
-import { CommitVfs, removeLeftBehind, type Vfs } from './vfs.ts'
 import { type Part, Watch } from './watch.ts'
 
 export type WorkOptions = {

@@ -1,5 +1,6 @@
 /** What the server answers to each question, as the page reads it. */
 import * as v from 'valibot'
+import { Conversation } from '../conversation.ts'
 import { Change, Clash, CommitRow, Desk, File, FolderEntry, Layout, Operation, type Question } from '../messages.ts'
 
 const Nothing = v.unknown()
@@ -34,6 +35,15 @@ export const answers = {
   redo: v.object({ words: v.string(), refs: v.array(v.string()) }),
   clashes: v.array(Clash),
   settle: Nothing,
+  conversation: Conversation,
+  send: v.object({ turn: v.string() }),
+  'stop turn': Nothing,
+  'end turn': Nothing,
+  'undo turn': v.object({ words: v.string(), refs: v.array(v.string()) }),
+  'choose model': Nothing,
+  'set context': Nothing,
+  'approve tool': Nothing,
+  'allow commands': Nothing,
 } satisfies Record<Question['ask'], v.GenericSchema>
 
 export type Answer<Kind extends Question['ask']> = v.InferOutput<(typeof answers)[Kind]>

@@ -3,9 +3,9 @@ import { expect, test } from 'bun:test'
 import { mkdir, readdir, readFile, readlink, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { CommitVfs, removeLeftBehind, WorkInProgressVfs } from '../../../forge/desk/vfs.ts'
-import { commit } from '../../support/git.ts'
-import { makePlace, type Place } from '../../support/repository.ts'
+import { CommitVfs, removeLeftBehind, WorkInProgressVfs } from '../../forge/vfs.ts'
+import { commit } from '../support/git.ts'
+import { makePlace, type Place } from '../support/repository.ts'
 
 const FILES = {
   'a.txt': 'a\r\n',

@@ -5,22 +5,14 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { Failure } from '../../core/failure.ts'
-import { commit, type NewCommit } from '../../core/git/commits.ts'
-import { type Objects, oidOf } from '../../core/git/objects.ts'
-import type { Entry, Oid, Path } from '../../core/git/repository.ts'
-import { run } from '../../core/git/run.ts'
-import { openScratch } from '../../core/git/scratch.ts'
-import {
-  type Change,
-  emptyTree,
-  entryAt,
-  type FileEntry,
-  isSafeName,
-  listFiles,
-  writeTree,
-} from '../../core/git/trees.ts'
-import { visiblePath } from '../../core/text.ts'
+import { Failure } from '../core/failure.ts'
+import { commit, type NewCommit } from '../core/git/commits.ts'
+import { type Objects, oidOf } from '../core/git/objects.ts'
+import type { Entry, Oid, Path } from '../core/git/repository.ts'
+import { run } from '../core/git/run.ts'
+import { openScratch } from '../core/git/scratch.ts'
+import { type Change, emptyTree, entryAt, type FileEntry, isSafeName, listFiles, writeTree } from '../core/git/trees.ts'
+import { visiblePath } from '../core/text.ts'
 
 /** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
 export interface Vfs {

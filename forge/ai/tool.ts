@@ -1,0 +1,37 @@
+/** What a tool is: something that a model can call, which works on files through the Vfs alone. */
+import type { Path } from '../../core/git/repository.ts'
+import type { Vfs } from '../vfs.ts'
+import type { ToolDescription } from './request.ts'
+
+/** What a tool may use. It has nothing else. */
+export type ToolRoom = {
+  vfs: Vfs
+  /** Makes a file's whole content part of the context, or takes it out again. */
+  activate: (path: Path) => void
+  deactivate: (path: Path) => void
+  /** The files whose whole content the model has. */
+  active: ReadonlySet<Path>
+  /** How often an edit of a file has found no place in this turn: counted by whoever runs the tools. */
+  misses: ReadonlyMap<Path, number>
+  signal: AbortSignal
+}
+
+export type ToolResult = {
+  /** What the model reads: short, and it says what changed. */
+  text: string
+  isError: boolean
+  /** What a person reads of it on one line, such as the path and how many lines. */
+  words: string
+  /** The file that an edit found no place in. */
+  missed?: Path
+  /** Files that it wrote, renamed or deleted. */
+  touched?: readonly Path[]
+}
+
+export interface Tool {
+  readonly description: ToolDescription
+  /** What a person reads while it runs, from what the model sent (any shape): write_file lease.ts. */
+  title(sent: unknown): string
+  /** Checks what the model sent and acts on it: all of it or nothing. Expected failures are results, not errors. */
+  run(sent: unknown, room: ToolRoom): Promise<ToolResult>
+}
