@@ -139,6 +139,12 @@ export class TestWindow implements AsyncDisposable {
     socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data))))
   }
 
+  /** A window at the address that `forge` printed. */
+  static at(address: string): Promise<TestWindow> {
+    const { port, searchParams } = new URL(address)
+    return TestWindow.open({ port: Number(port), token: searchParams.get('token') ?? '' })
+  }
+
   static open(key: Key): Promise<TestWindow> {
     const { Origin, Cookie } = ours(key)
     const socket = new WebSocket(`ws://127.0.0.1:${key.port}/socket`, { headers: { Origin, Cookie } } as never)
