@@ -15,8 +15,10 @@ export type FoundFile = { path: Path; ranges: [number, number][] }
 type Named = { path: Path; text: string }
 type Names = { all: readonly Named[]; index: ReturnType<typeof fuzzysort.snapshot> }
 
-/** What is kept of lists of names: those of the branches between which somebody goes to and fro. */
-const KEPT_TREES = 8
+/** Trees whose names are known: those between which somebody goes to and fro, and those of the last saves. */
+const KEPT_TREES = 64
+/** Names that are kept in all, at about a kilobyte each; those of the tree that was asked for last always are. */
+const KEPT_NAMES = 100_000
 /** Bytes of the names of all files; a hostile tree can stand for endlessly many, and the first of them will do. */
 const MOST_NAMES = 64 << 20
 /** So many of the best are put in order by their own names. */
@@ -26,7 +28,9 @@ const OWN_NAME = 0.3
 
 /** Finds files by a few letters of their names. The names of a tree are read once. */
 export class FileFinder {
-  readonly #trees = new Map<Oid, Promise<Names>>()
+  /** Those of several trees, the one that was asked for last at the end. */
+  readonly #trees = new Map<Oid, Names>()
+  readonly #reading = new Map<Oid, Promise<Names>>()
 
   constructor(readonly repository: Repository) {}
 
@@ -45,27 +49,50 @@ export class FileFinder {
   }
 
   async #namesOf(tree: Oid): Promise<Names> {
-    const known = this.#trees.get(tree)
-    if (known) {
-      // The one that was asked for last is the last to go.
-      this.#trees.delete(tree)
-      this.#trees.set(tree, known)
-      return await known
-    }
-    const names = readNames(this.repository, tree)
-    names.catch(() => this.#trees.delete(tree))
+    const names = this.#trees.get(tree) ?? (await this.#readOnce(tree))
+    this.#trees.delete(tree)
     this.#trees.set(tree, names)
-    const [oldest] = this.#trees.keys()
-    if (this.#trees.size > KEPT_TREES && oldest !== undefined) this.#trees.delete(oldest)
-    return await names
+    this.#forgetTheOldest()
+    return names
+  }
+
+  async #readOnce(tree: Oid): Promise<Names> {
+    const reading = this.#reading.get(tree) ?? this.#read(tree)
+    this.#reading.set(tree, reading)
+    try {
+      return await reading
+    } finally {
+      this.#reading.delete(tree)
+    }
+  }
+
+  /** Most trees differ from one before in what is in the files alone: then the names are shared. */
+  async #read(tree: Oid): Promise<Names> {
+    const { stdout } = await run(this.repository, ['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree], {
+      limit: MOST_NAMES,
+    })
+    const paths = fields(stdout)
+    return [...this.#trees.values()].find(({ all }) => isSame(all, paths)) ?? namesFrom(paths)
+  }
+
+  #forgetTheOldest(): void {
+    for (const tree of [...this.#trees.keys()].slice(0, -KEPT_TREES)) this.#trees.delete(tree)
+    const kept = new Set<Names>()
+    let count = 0
+    for (const [tree, names] of [...this.#trees].reverse()) {
+      if (!kept.has(names)) count += names.all.length
+      kept.add(names)
+      const isLast = kept.size === 1
+      if (!isLast && count > KEPT_NAMES) this.#trees.delete(tree)
+    }
   }
 }
 
-async function readNames(repository: Repository, tree: Oid): Promise<Names> {
-  const { stdout } = await run(repository, ['ls-tree', '-r', '-z', '--name-only', '--full-tree', tree], {
-    limit: MOST_NAMES,
-  })
-  const all = fields(stdout).map(path => ({ path, text: readable(path) }))
+const isSame = (all: readonly Named[], paths: readonly Path[]): boolean =>
+  all.length === paths.length && all.every(({ path }, at) => path === paths[at])
+
+function namesFrom(paths: readonly Path[]): Names {
+  const all = paths.map(path => ({ path, text: readable(path) }))
   return { all, index: fuzzysort.snapshot(all, { key: 'text' }) as never }
 }
 
