@@ -7,6 +7,7 @@
  */
 import * as v from 'valibot'
 import { TurnNews } from './conversation.ts'
+import { GraphFilter, Source, Step } from './repository-view.ts'
 
 const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
@@ -39,6 +40,8 @@ export const BranchInfo = v.object({
   drafts: v.array(Path),
   /** An AI is at work in it, waits for the person, or has ended badly. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
+  /** A merge, rebase or cherry-pick waits in it for a person. */
+  merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick'])),
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
@@ -234,6 +237,42 @@ export const Question = v.variant('ask', [
   ask('set context', { branch: Branch, path: Path, isWhole: v.boolean() }),
   ask('approve tool', { branch: Branch, path: Path, oid: Oid, isApproved: v.boolean() }),
   ask('allow commands', { isAllowed: v.boolean() }),
+  /** GraphWindow, of repository-view.ts */
+  ask('graph', { filter: GraphFilter, from: Count, count: v.pipe(Count, v.maxValue(500)) }),
+  /** { row: number | undefined }: where a commit or a ref stands in the graph */
+  ask('graph place', { filter: GraphFilter, name: v.pipe(v.string(), v.maxLength(1100)) }),
+  /** { rows: { row: number, oid: string }[], isCut: boolean }: commits by words in message, author or hash */
+  ask('find commits', { filter: GraphFilter, words: v.pipe(v.string(), v.nonEmpty(), v.maxLength(400)) }),
+  /** Refs */
+  ask('refs', {}),
+  /** Outlook[], one for each target: merging the source into it */
+  ask('outlooks', { source: Source, targets: v.pipe(v.array(Branch), v.maxLength(64)) }),
+  /** Preview */
+  ask('preview', { step: Step }),
+  /** Done; `before` is the target's commit as it was previewed: where it has moved since, nothing is done */
+  ask('do', { step: Step, before: v.optional(Oid) }),
+  /** nothing: a fetch, a pull or a push that is under way is ended */
+  ask('stop step', {}),
+  /** Merging | null */
+  ask('merging', { branch: Branch }),
+  /** ConflictFile */
+  ask('conflict', { branch: Branch, path: Path }),
+  /** nothing: the whole file becomes that of one side; text is settled in the editor */
+  ask('take side', { branch: Branch, path: Path, side: v.picklist(['ours', 'theirs', 'base', 'both']) }),
+  /** { turn: string }: the AI is asked to settle what is left in some files, or in all */
+  ask('ask for conflicts', { branch: Branch, paths: v.union([v.array(Path), v.literal('all')]) }),
+  /** Done */
+  ask('finish merging', { branch: Branch, message: v.optional(v.string()) }),
+  ask('abort merging', { branch: Branch }),
+  /** Forklift, of repository-view.ts */
+  ask('forklift', {}),
+  /** nothing: what it says comes by itself */
+  ask('run forklift', {}),
+  ask('stop forklift', {}),
+  /** { branch: string } */
+  ask('open run', { run: v.pipe(v.string(), v.maxLength(400)) }),
+  /** nothing: `forklift --publish BRANCH` is started, and what it says comes by itself */
+  ask('publish', { branch: Branch }),
 ])
 export type Question = v.InferOutput<typeof Question>
 
@@ -261,6 +300,12 @@ export const News = v.variant('say', [
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
   /** What an AI does in a branch. */
   say('turn', { branch: Branch, news: TurnNews }),
+  /** What git says of a fetch or push that is under way; without words, it has ended. */
+  say('progress', { words: v.optional(v.string()) }),
+  /** A line that Forklift printed, and how it ended. */
+  say('forklift', { line: v.optional(v.string()), end: v.optional(Count) }),
+  /** Refs, the graph or the runs of Forklift are not what they were. */
+  say('repository', {}),
   /** Something that a person should know, once: drafts can't be written, for example. */
   say('notice', { words: v.string(), isBad: v.boolean() }),
 ])
