@@ -12,10 +12,14 @@ import { run } from '../../core/git/run.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from '../vfs.ts'
-import { BranchWork, type Prepared, type Room, type Selection, showFile } from './branch-work.ts'
+import { clashesOf, settle } from './branch-clashes.ts'
+import * as commits from './branch-commits.ts'
+import { type Prepared, prepare, take } from './branch-undo.ts'
+import { BranchWork, type Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyBranchName } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
+import { showFile } from './file-content.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
 import { type Part, Watch } from './watch.ts'
@@ -332,40 +336,40 @@ export class Work implements AsyncDisposable {
   }
 
   /** Commits drafts to their branch; undefined where nothing was different. */
-  async save(branch: string, paths: Selection, message?: string): Promise<Oid | undefined> {
-    return await (await this.#work(branch)).save(paths, message)
+  async save(branch: string, paths: commits.Selection, message?: string): Promise<Oid | undefined> {
+    return await commits.save(await this.#work(branch), paths, message)
   }
 
   /** What a save would be called. */
-  async messageFor(branch: string, paths: Selection): Promise<string> {
-    return await (await this.#work(branch)).messageFor(paths)
+  async messageFor(branch: string, paths: commits.Selection): Promise<string> {
+    return await commits.messageForSave(await this.#work(branch), paths)
   }
 
   /** Lets drafts go; the operation can be undone. */
   async discard(branch: string, paths: readonly Path[]): Promise<void> {
-    await (await this.#work(branch)).discard(paths)
+    await commits.discard(await this.#work(branch), paths)
   }
 
   async newFile(branch: string, path: Path): Promise<Oid> {
-    return await (await this.#work(branch)).newFile(path)
+    return await commits.newFile(await this.#work(branch), path)
   }
 
   async rename(branch: string, from: Path, to: Path): Promise<Oid> {
-    return await (await this.#work(branch)).rename(from, to)
+    return await commits.rename(await this.#work(branch), from, to)
   }
 
   async delete(branch: string, path: Path): Promise<Oid> {
-    return await (await this.#work(branch)).delete(path)
+    return await commits.deleteFile(await this.#work(branch), path)
   }
 
   /** Files that were changed in two ways that can't be merged. */
   async clashes(branch: string): Promise<Clash[]> {
-    return await (await this.#work(branch)).clashes()
+    return await clashesOf(await this.#work(branch))
   }
 
   /** Takes a text for a file that clashed. */
   async settle(branch: string, path: Path, text: string): Promise<void> {
-    await (await this.#work(branch)).settle(path, text)
+    await settle(await this.#work(branch), path, text)
   }
 
   async #commit(oid: Oid): Promise<Oid> {
@@ -478,7 +482,7 @@ export class Work implements AsyncDisposable {
       const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-      prepared.set(work, await work.prepare({ head, isUnsaved, drafts: change, renamed: back }))
+      prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back }))
     }
     const all = [...prepared.values()]
     const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
@@ -493,7 +497,7 @@ export class Work implements AsyncDisposable {
       if (error instanceof RefMoved) return error
       throw error
     }
-    for (const [work, it] of prepared) await work.take(it)
+    for (const [work, it] of prepared) await take(work, it)
     return undefined
   }
 
