@@ -32,6 +32,7 @@ async function entryBeside({ drafts: { tip, files }, room }: BranchWork, path: P
 /** Takes a text for a file that clashed: it is an ordinary draft from then on. */
 export async function settle(work: BranchWork, path: Path, text: string): Promise<void> {
   await work.locked(async () => {
+    work.verifyFree()
     await work.collect()
     const { objects } = work.room
     const clash = work.drafts.clashes.get(path)

@@ -1,24 +1,30 @@
 /** Commits that the desk makes on a branch: saves, new files, other names, deletions; and drafts that are let go. */
 import { Failure } from '../../core/failure.ts'
+import { writeObjects } from '../../core/git/objects.ts'
+import type { Move } from '../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
 import { type Change, makeTree } from '../../core/git/trees.ts'
 import { many, visiblePath } from '../../core/text.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
 import type { BranchWork } from './branch-work.ts'
 import { headRef } from './branches.ts'
+import { mergeDrafts } from './draft-merges.ts'
 import {
   asChanges,
   type Drafts,
   draftsBelow,
   entryIn,
   entryInTip,
+  isEmpty,
   isSameDrafts,
   makeDrafts,
+  noDrafts,
   type Renamed,
   renamedFiles,
   verifyNoClash,
   withoutFiles,
 } from './drafts.ts'
+import { refsOf } from './operations.ts'
 import { makeCommit, messageFor, type Signature, type Step } from './save.ts'
 
 /** What is saved: some files, or all. */
@@ -94,6 +100,7 @@ export async function deleteFile(work: BranchWork, path: Path): Promise<Oid> {
 export async function discard(work: BranchWork, paths: readonly Path[]): Promise<void> {
   const { objects, operations } = work.room
   await work.locked(async () => {
+    work.verifyFree()
     await work.collect()
     await work.again(async () => {
       await work.writeDrafts()
@@ -114,7 +121,7 @@ function selected(drafts: Drafts, selection: Selection): Path[] {
   return [...new Set(all)].filter(path => drafts.files.has(path)).sort()
 }
 
-async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly Path[]): Promise<Step[]> {
+export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly Path[]): Promise<Step[]> {
   const before = await Promise.all(paths.map(path => entryInTip(room.objects, tip, path)))
   return paths.map((path, at) => {
     if (!drafts.files.get(path)) return { path, does: 'delete' }
@@ -139,15 +146,21 @@ const namesOf = (paths: readonly Path[]): string =>
 // --- Every commit
 // ------------------------------------------------------------------------------------------------------
 
-type NewCommit = {
+export type NewCommit = {
   kind: string
   words: string
   message: string
   changes: ReadonlyMap<Path, Change>
-  /** What is left of the drafts. */
+  /** What is left of the drafts, on the tip before. */
   after: Drafts
+  /** Whether the commit changes files that may have drafts, too: then these are merged onto it. */
+  mayMeetDrafts?: boolean
   renamed?: Renamed
+  /** Refs of the desk's own that move with it, and that an undo does not take back. */
+  also?: readonly Move[]
 }
+
+const isMove = ({ from, to }: Move): boolean => from !== to
 
 async function commitAlways(work: BranchWork, commit: NewCommit, signature: Promise<Signature>): Promise<Oid> {
   const made = (await commitTo(work, commit, signature)) ?? work.tip
@@ -159,9 +172,9 @@ async function commitAlways(work: BranchWork, commit: NewCommit, signature: Prom
  * Makes a commit on the tip and moves the branch to it; drafts and the operation are moved and written in the same
  * transaction. Gives undefined where the commit would change nothing.
  */
-async function commitTo(
+export async function commitTo(
   work: BranchWork,
-  { kind, words, message, changes, after, renamed }: NewCommit,
+  { kind, words, message, changes, after, mayMeetDrafts = false, renamed, also = [] }: NewCommit,
   signature: Promise<Signature>,
 ): Promise<Oid | undefined> {
   const { objects, operations, checkouts, say } = work.room
@@ -176,19 +189,18 @@ async function commitTo(
   }
   const parents = tip === undefined ? [] : [tip]
   const commit = await makeCommit(objects.repository, await signature, { tree, parents, message })
-  const drafts = { ...after, tip: commit.oid }
-  const made = await makeDrafts(objects, drafts, { base: tip, changes })
+  const meets = mayMeetDrafts && !isEmpty(after)
+  if (meets) await writeObjects(objects.repository, commit.made)
+  const drafts = meets
+    ? await mergeDrafts(objects, noDrafts(tip), after, noDrafts(commit.oid))
+    : { ...after, tip: commit.oid }
+  const made = await makeDrafts(objects, drafts, meets ? undefined : { base: tip, changes })
   const objectsMade = [...commit.made, ...(made?.made ?? [])]
-  const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)]
+  const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)].filter(isMove)
   const withdraw = await checkouts.announce(name, tip, commit.oid)
   try {
-    await operations.record({
-      kind,
-      words,
-      moves: moves.filter(({ from, to }) => from !== to),
-      made: objectsMade,
-      renamed,
-    })
+    const all = [...moves, ...also.filter(isMove)]
+    await operations.record({ kind, words, moves: all, refs: refsOf(moves), made: objectsMade, renamed })
   } catch (error) {
     await withdraw()
     throw error

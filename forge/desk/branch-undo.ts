@@ -41,6 +41,7 @@ export type Prepared = {
  * What comes of the drafts where an operation takes the branch to another commit. To be called while it is locked.
  */
 export async function prepare(work: BranchWork, target: Target): Promise<Prepared> {
+  work.verifyFree()
   await work.collect()
   // Another desk may have moved the branch, or written drafts, since somebody looked here.
   await work.lookAgain()

@@ -42,6 +42,12 @@ export type Room = {
   say: (news: News) => void
 }
 
+/**
+ * The branch's files as an AI is changing them: they are shown instead of its own, and nobody else may change them.
+ * `why` says so in a sentence.
+ */
+export type Held = { files: Drafts; why: string }
+
 /** How often work begins anew because somebody else has moved the same refs. */
 const TRIES = 10
 
@@ -50,6 +56,7 @@ export class BranchWork {
   /** The drafts as they are in the repository, and their commit. */
   #written: { commit: Oid | undefined; drafts: Drafts }
   #isGone = false
+  #held: Held | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
   #last: Promise<unknown> = Promise.resolve()
@@ -90,6 +97,11 @@ export class BranchWork {
     return this.#isGone
   }
 
+  /** What is shown of the branch: its drafts, or what an AI is making of its files. */
+  get #shown(): Drafts {
+    return this.#held?.files ?? this.#drafts
+  }
+
   get hasOpenFiles(): boolean {
     return this.#files.hasAny
   }
@@ -112,7 +124,7 @@ export class BranchWork {
   async open(path: Path): Promise<File> {
     return await this.locked(async () => {
       await this.collect()
-      return await this.#files.open(this.#drafts, path)
+      return await this.#files.open(this.#shown, path)
     })
   }
 
@@ -125,6 +137,7 @@ export class BranchWork {
 
   /** Takes edits of an open file, at once: they are written soon. False where they were made for an older version. */
   edit(path: Path, version: number, edits: readonly Edit[]): boolean {
+    this.verifyFree()
     const taken = this.#files.edit(this.#drafts, path, version, edits)
     if (!taken) return false
     if (!taken.changed) return true
@@ -137,7 +150,7 @@ export class BranchWork {
   async vfs(): Promise<WorkInProgressVfs> {
     return await this.locked(async () => {
       await this.collect()
-      const { tip, files, clashes } = this.#drafts
+      const { tip, files, clashes } = this.#shown
       const changes = asChanges(files)
       for (const [path, { mode, draft, bytes }] of clashes)
         changes.set(path, bytes ? { mode, bytes } : { mode, oid: draft })
@@ -260,9 +273,16 @@ export class BranchWork {
   // --- One thing after the other
   // ---------------------------------------------------------------------------------------
 
-  /** Works on the newest state there is, and anew where somebody else has moved a ref meanwhile. */
-  async inOneGo<Result>(task: (signature: Promise<Signature>) => Promise<Result>): Promise<Result> {
+  /**
+   * Works on the newest state there is, and anew where somebody else has moved a ref meanwhile. While an AI is at work
+   * in the branch, only that which ends its work may do so (`isTurn`).
+   */
+  async inOneGo<Result>(
+    task: (signature: Promise<Signature>) => Promise<Result>,
+    { isTurn = false } = {},
+  ): Promise<Result> {
     return await this.locked(async () => {
+      if (!isTurn) this.verifyFree()
       const signature = readSignature(this.room.objects.repository)
       // Whoever waits for it is told; where nobody does, nothing was to be signed.
       signature.catch(() => undefined)
@@ -300,6 +320,11 @@ export class BranchWork {
     if (!(error instanceof GitError)) return error
     const why = await whyNotWritten(this.room.objects.repository, error)
     return new Failure(`Nothing was done in ${visiblePath(this.name)}: ${why}. What was typed is kept.`)
+  }
+
+  /** Throws a {@link Failure} where an AI is at work in the branch. */
+  verifyFree(): void {
+    if (this.#held) throw new Failure(this.#held.why)
   }
 
   #verifyThere(): void {
@@ -365,8 +390,18 @@ export class BranchWork {
   async become(drafts: Drafts): Promise<void> {
     const clashed = [...drafts.clashes.keys()].filter(path => !this.#drafts.clashes.has(path))
     this.#drafts = drafts
-    await this.#files.follow(drafts)
+    await this.#files.follow(this.#shown)
     if (clashed.length > 0) this.room.say({ say: 'clashes', branch: this.name, paths: [...drafts.clashes.keys()] })
+    this.#sayBranch()
+  }
+
+  /**
+   * Gives the branch's files to an AI, shows what has become of them, or (undefined) gives them back. To be called in
+   * one go with what is looked at before: from then on nothing can be typed.
+   */
+  async hold(held: Held | undefined): Promise<void> {
+    this.#held = held
+    await this.#files.hold(this.#shown, held?.why)
     this.#sayBranch()
   }
 

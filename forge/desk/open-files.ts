@@ -19,6 +19,8 @@ export class OpenFiles {
   readonly #files = new Map<Path, OpenFile>()
   /** Those with edits that are not among the drafts yet. */
   readonly #typed = new Set<Path>()
+  /** Why none of them can be edited now, as a sentence. */
+  #readOnly: string | undefined
 
   constructor(
     readonly branch: string,
@@ -102,9 +104,17 @@ export class OpenFiles {
     for (const [path, open] of this.#files) await this.#followIn(drafts, path, open)
   }
 
-  async #followIn(drafts: Drafts, path: Path, open: OpenFile): Promise<void> {
+  /** {@link follow}, where from now on (or not any more) none can be edited: only what is different is told. */
+  async hold(drafts: Drafts, readOnly: string | undefined): Promise<void> {
+    const isTold = this.#readOnly === readOnly
+    this.#readOnly = readOnly
+    for (const [path, open] of this.#files) await this.#followIn(drafts, path, open, isTold)
+  }
+
+  async #followIn(drafts: Drafts, path: Path, open: OpenFile, onlyChanges = false): Promise<void> {
     const entry = await entryIn(this.objects, drafts, path)
     const isSame = entry?.oid === open.shown?.oid && entry?.mode === open.shown?.mode
+    if (isSame && onlyChanges) return
     open.shown = entry
     const decoded = await this.#textIn(drafts, path, entry)
     if (!isSame && open.document && decoded) {
@@ -136,9 +146,9 @@ export class OpenFiles {
     if (!entry) return { kind: 'nothing' }
     const before = await entryInTip(this.objects, drafts.tip, path)
     const saved = before && (await textAt(this.objects, path, before))
-    if (!document) return await showFile(this.objects, path, entry, saved)
+    if (!document) return await showFile(this.objects, path, entry, saved, this.#readOnly)
     const { text, version, form } = document
     const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode } as const
-    return { ...shown, readOnly: whyClashing(drafts, path) }
+    return { ...shown, readOnly: this.#readOnly ?? whyClashing(drafts, path) }
   }
 }

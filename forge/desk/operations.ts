@@ -222,7 +222,8 @@ export class Operations {
   }
 }
 
-const refsOf = (moves: readonly Move[]): Operation['refs'] =>
+/** What is written down of some moves. */
+export const refsOf = (moves: readonly Move[]): Operation['refs'] =>
   moves.filter(({ from, to }) => from !== to).map(({ ref, from, to }) => ({ ref, before: from, after: to }))
 
 const EMPTY: NewObject = { type: 'tree', bytes: new Uint8Array() }

@@ -1,0 +1,478 @@
+/**
+ * Turns of AIs in the branches of one repository: at most one in each, any number of them at a time. While one runs, its
+ * branch's files are its own. It ends as one commit; one that did not end well waits until a person keeps or discards
+ * what it did, also over a restart. Nothing is asked of a model but what a person has sent.
+ */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { Failure } from '../../core/failure.ts'
+import { oidOf } from '../../core/git/objects.ts'
+import type { Format, Oid, Path } from '../../core/git/repository.ts'
+import type { Change } from '../../core/git/trees.ts'
+import { many, visible, visiblePath } from '../../core/text.ts'
+import type { Model } from '../ai/request.ts'
+import {
+  type EntryOf,
+  loadSession,
+  type Session,
+  SESSION,
+  setAside,
+  usageOf,
+  usageOfTurn,
+  withEnd,
+  withUser,
+} from '../ai/session.ts'
+import { WorkInProgressVfs } from '../vfs.ts'
+import type { BranchWork, Held, Room } from './branch-work.ts'
+import { tipsBelow } from './branches.ts'
+import { ChatState, type Wishes, withWishes } from './chat-state.ts'
+import type { Conversation, TurnNews } from './conversation.ts'
+import { itemsOf } from './conversations.ts'
+import { type DraftFile, noDrafts } from './drafts.ts'
+import { setUpMergeDriver } from './forge-folder.ts'
+import { LiveTurn } from './live-turn.ts'
+import type { At, BranchInfo } from './messages.ts'
+import type { Models } from './models.ts'
+import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
+import { type TurnCommit, turnCommits } from './turn-commits.ts'
+import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
+
+export type TurnsOptions = {
+  /** The desk's folder of state. */
+  state: string
+  models: Models
+  /** The work on a branch. */
+  open: (branch: string) => Promise<BranchWork>
+}
+
+/** A turn that is under way, or waits to be kept or discarded. */
+type BranchTurn = {
+  work: BranchWork
+  checkpoints: Checkpoints
+  /** What it has come to. */
+  now: Checkpoint
+  state: 'running' | 'unfinished'
+  /** Why it is unfinished. */
+  words: string
+  live: LiveTurn
+  /** What the person had chosen before, and what it takes along. */
+  wishes: Wishes
+  control: AbortController
+  done: Promise<void>
+}
+
+const NO_WISHES: Wishes = { whole: {} }
+
+export class Turns implements AsyncDisposable {
+  readonly #turns = new Map<string, BranchTurn>()
+  /** Branches in which one is just beginning. */
+  readonly #beginning = new Set<string>()
+
+  private constructor(
+    readonly room: Room,
+    readonly options: TurnsOptions,
+    readonly state: ChatState,
+  ) {}
+
+  static async open(room: Room, options: TurnsOptions): Promise<Turns> {
+    return new Turns(room, options, await ChatState.open(join(options.state, 'chat.json')))
+  }
+
+  /** Finds the turns of an earlier time that were not ended: they wait to be kept or discarded. */
+  async look(): Promise<void> {
+    const refs = await tipsBelow(this.room.objects.repository, TURNS)
+    for (const [branch, commit] of refs)
+      if (!this.#turns.has(branch) && !this.#beginning.has(branch)) await this.#findAgain(branch, commit)
+  }
+
+  // --- What is known of them
+  // -------------------------------------------------------------------------------------------
+
+  stateIn(branch: string): BranchInfo['turn'] {
+    const turn = this.#turns.get(branch)
+    if (turn?.state !== 'running') return turn?.state
+    return turn.live.waits ? 'waits' : 'running'
+  }
+
+  get branches(): string[] {
+    return [...this.#turns.keys()]
+  }
+
+  /** The commit that a turn in a branch began with. */
+  baseIn(branch: string): Oid | undefined {
+    return this.#turns.get(branch)?.now.base
+  }
+
+  // --- From the message to the commit
+  // ----------------------------------------------------------------------------------
+
+  /** Begins a turn, which goes on by itself. Gives its id, once what the person wants is written down. */
+  async send(branch: string, text: string): Promise<string> {
+    const work = await this.options.open(branch)
+    this.#verifyNone(branch)
+    this.#beginning.add(branch)
+    try {
+      const { turn, run } = await work.locked(() => this.#begin(work, text))
+      this.#turns.set(branch, turn)
+      this.#say(turn, { is: 'begun', turn: turn.now.turn })
+      turn.done = run().catch(error => this.#complain(error))
+      await this.state.tellPublic()
+      return turn.now.turn
+    } finally {
+      this.#beginning.delete(branch)
+    }
+  }
+
+  #verifyNone(branch: string): void {
+    const name = visiblePath(branch)
+    const turn = this.#turns.get(branch)
+    if (turn?.state === 'unfinished')
+      throw new Failure(`The last turn in ${name} did not end well: keep or discard what it did first.`)
+    if (turn || this.#beginning.has(branch))
+      throw new Failure(`The AI is at work in ${name}: wait until it is done, or stop it.`)
+  }
+
+  async #begin(work: BranchWork, text: string): Promise<Begun> {
+    await work.collect()
+    await work.lookAgain()
+    if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
+    // From here to the hold nothing is waited for: nothing can be typed in between.
+    verifySaved(work)
+    const held = work.hold({ files: noDrafts(work.tip), why: whyAtWork(work.name) })
+    try {
+      await held
+      return await this.#start(work, text)
+    } catch (error) {
+      await work.hold(undefined)
+      throw error
+    }
+  }
+
+  async #start(work: BranchWork, text: string): Promise<Begun> {
+    const { objects } = this.room
+    const { models } = this.options
+    const vfs = new WorkInProgressVfs(objects, work.tip)
+    const { session: loaded, unreadable } = await loadSession(vfs)
+    if (unreadable !== undefined) await setAside(vfs)
+    const wishes = this.state.wishesIn(work.name)
+    const session = withWishes(loaded, wishes)
+    const model = await this.#openModel(session)
+    await setUpMergeDriver(objects.repository)
+    const id = randomUUID()
+    const since = now()
+    const checkpoint: Checkpoint = {
+      turn: id,
+      base: work.tip,
+      from: session.messages.length,
+      since,
+      model: model.name,
+      does: 'works',
+      session: withUser(session, { turn: id, at: since, text }, models.clean),
+      files: filesIn(vfs),
+    }
+    const turn: BranchTurn = {
+      work,
+      checkpoints: new Checkpoints(objects, work.name),
+      now: checkpoint,
+      state: 'running',
+      words: '',
+      live: this.#liveTurn(work, id),
+      wishes,
+      control: new AbortController(),
+      done: Promise.resolve(),
+    }
+    await turn.checkpoints.write(checkpoint)
+    return { turn, run: () => this.#run(turn, { session, text, model, vfs }) }
+  }
+
+  async #openModel(session: Session): Promise<Model> {
+    const { models } = this.options
+    const name = session.model ?? models.usual
+    const missing = models.missing(name)
+    if (name === undefined || missing !== undefined) throw new Failure(missing ?? 'No model is chosen.')
+    return await models.open(name)
+  }
+
+  #liveTurn(work: BranchWork, turn: string): LiveTurn {
+    return new LiveTurn(turn, this.options.models.clean, news => this.room.say({ say: 'turn', branch: work.name, news }))
+  }
+
+  async #run(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<void> {
+    const { work, live, now: begun } = turn
+    const { models } = this.options
+    const { runTurn } = await import('../ai/turn.ts')
+    const ended = await runTurn(session, {
+      turn: begun.turn,
+      text,
+      model,
+      branch: work.name,
+      vfs,
+      tools: await this.#tools(vfs),
+      sources: { objects: this.room.objects, summaries: this.#summaries },
+      limits: models.limits,
+      signal: turn.control.signal,
+      onEvent: event => live.hear(event),
+      checkpoint: async (so, does) => await this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
+      clean: models.clean,
+    })
+    turn.now = { ...turn.now, session: ended, files: filesIn(vfs), does: 'ended' }
+    await this.#end(turn)
+  }
+
+  /** Shows what a turn has come to, and writes it down. */
+  async #checkpoint(turn: BranchTurn, news: Pick<Checkpoint, 'session' | 'files' | 'does'>): Promise<void> {
+    const { work } = turn
+    const isSame = isSameFiles(turn.now.files, news.files)
+    turn.now = { ...turn.now, ...news }
+    if (!isSame) await work.locked(() => work.hold(heldBy(turn, whyAtWork(work.name))))
+    await turn.checkpoints.write(turn.now)
+  }
+
+  /** A turn has ended: it is committed, or waits for a person where it did not end well. */
+  async #end(turn: BranchTurn): Promise<void> {
+    const end = endOf(turn.now)
+    if (end?.how !== 'done') return await this.#wait(turn, end?.words ?? 'It has ended, and nobody knows why.')
+    try {
+      const committed = await commitTurn(turn.work, turn.now, turn.checkpoints)
+      if ('commit' in committed) return await this.#over(turn)
+      const files = nameSome(committed.clashing)
+      await this.#wait(
+        turn,
+        `${visiblePath(turn.work.name)} was moved meanwhile, and ${files} can't be brought together with it: nothing was overwritten. Keep what the turn did, and choose file by file.`,
+      )
+    } catch (error) {
+      await this.#wait(turn, `It is done, but could not be committed: ${inWords(error)}`)
+    }
+  }
+
+  /** It waits to be kept or discarded. */
+  async #wait(turn: BranchTurn, words: string): Promise<void> {
+    turn.state = 'unfinished'
+    turn.words = words
+    turn.now = { ...turn.now, does: 'ended', words }
+    const { work } = turn
+    await work.locked(() => work.hold(heldBy(turn, whyUnfinished(work.name))))
+    this.#say(turn, { is: 'changed', turn: turn.now.turn })
+    await turn.checkpoints.write(turn.now)
+  }
+
+  /** Nothing of it is left to be done: the branch is the person's again. */
+  async #over(turn: BranchTurn): Promise<void> {
+    const { work } = turn
+    this.#turns.delete(work.name)
+    await work.locked(() => work.hold(undefined))
+    this.#say(turn, { is: 'changed', turn: turn.now.turn })
+    await this.state.fulfilled(work.name, turn.wishes)
+  }
+
+  // --- Where a person steps in
+  // -----------------------------------------------------------------------------------------
+
+  /** Ends a turn as soon as it can be ended. */
+  async stop(branch: string): Promise<void> {
+    const turn = this.#turns.get(branch)
+    if (turn?.state === 'running') turn.control.abort(new Failure('You stopped it.'))
+    await turn?.done
+  }
+
+  /** What a turn did that did not end well is kept, with its files as drafts, or let go. */
+  async end(branch: string, keep: boolean): Promise<void> {
+    const turn = this.#turns.get(branch)
+    if (turn?.state === 'running')
+      throw new Failure(`The AI is at work in ${visiblePath(branch)}: stop it first, and choose then.`)
+    if (!turn) throw new Failure(`There is nothing to keep or discard in ${visiblePath(branch)}.`)
+    if (keep) await keepTurn(turn.work, turn.now, turn.checkpoints)
+    else await discardTurn(turn.work, turn.now, turn.checkpoints)
+    await this.#over(turn)
+  }
+
+  async chooseModel(branch: string, model: string): Promise<void> {
+    if (!this.options.models.names.includes(model)) {
+      const missing = this.options.models.missing(model)
+      if (missing !== undefined) throw new Failure(missing)
+    }
+    await this.options.open(branch)
+    await this.state.chooseModel(branch, model)
+    this.room.say({ say: 'branch', branch })
+  }
+
+  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
+    await this.options.open(branch)
+    await this.state.setContext(branch, path, isWhole)
+    this.room.say({ say: 'branch', branch })
+  }
+
+  async renamed(branch: string, to: string): Promise<void> {
+    await this.state.renamed(branch, to)
+  }
+
+  // --- After a restart
+  // ------------------------------------------------------------------------------------------------
+
+  async #findAgain(branch: string, commit: Oid): Promise<void> {
+    const found = await readCheckpoint(this.room.objects, commit)
+    if (!found)
+      throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
+    const work = await this.options.open(branch)
+    const words = found.words ?? whyBroken(found.does)
+    const turn: BranchTurn = {
+      work,
+      checkpoints: new Checkpoints(this.room.objects, branch, commit),
+      now: { ...found, session: this.#ended(found, words) },
+      state: 'unfinished',
+      words,
+      live: this.#liveTurn(work, found.turn),
+      wishes: NO_WISHES,
+      control: new AbortController(),
+      done: Promise.resolve(),
+    }
+    this.#turns.set(branch, turn)
+    await work.locked(() => work.hold(heldBy(turn, whyUnfinished(branch))))
+    this.#say(turn, { is: 'changed', turn: found.turn })
+  }
+
+  /** A conversation that broke off gets its end. */
+  #ended(found: Checkpoint, words: string): Session {
+    if (endOf(found)) return found.session
+    const { turn, model, session } = found
+    const usage = usageOfTurn(session, turn)
+    const end = { turn, at: now(), how: 'failed', words, model, usage, seconds: 0 } as const
+    return withEnd(session, end, this.options.models.clean)
+  }
+
+  // --- The conversation
+  // -----------------------------------------------------------------------------------------------
+
+  async conversation(at: At): Promise<Conversation> {
+    const turn = at.kind === 'branch' ? this.#turns.get(at.branch) : undefined
+    const commit = at.kind === 'commit' ? at.commit : (await this.options.open(at.branch)).tip
+    const { session, unreadable } = turn ? { session: turn.now.session, unreadable: undefined } : await this.#read(commit)
+    const wished = at.kind === 'branch' && !turn ? withWishes(session, this.state.wishesIn(at.branch)) : session
+    const live = turn?.state === 'running' ? turn.live : undefined
+    const { models } = this.options
+    const model = wished.model ?? models.usual
+    const missing = models.missing(model)
+    const items = itemsOf({
+      session,
+      unreadable,
+      live,
+      commits: await this.#commitsOf(session, commit),
+      canUndo: at.kind === 'branch' && !turn,
+      tools: await this.#titles(),
+    })
+    return {
+      items,
+      ...(model !== undefined && { model }),
+      models: [...models.names],
+      ...(missing !== undefined && { missing }),
+      ...(turn && { turn: this.#about(turn) }),
+      approvals: [],
+      usage: usageOf(session),
+      context: await this.#contextOf(wished, at, commit),
+      commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
+      isPublicNew: !this.state.isPublicTold,
+    }
+  }
+
+  #about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {
+    const isRunning = state === 'running'
+    return {
+      id: turn,
+      state: isRunning && live.waits ? 'waits' : state,
+      words: isRunning ? live.words : words,
+      since,
+      usage: isRunning ? live.usage : usageOfTurn(session, turn),
+      files: [...files.keys()],
+    }
+  }
+
+  async #read(commit: Oid | undefined): Promise<{ session: Session; unreadable?: string }> {
+    return await loadSession(new WorkInProgressVfs(this.room.objects, commit))
+  }
+
+  async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
+    const first = session.messages.find(entry => entry.kind === 'user')
+    if (commit === undefined || first?.kind !== 'user') return new Map()
+    const { messages } = session
+    const key = `${commit} ${first.at}`
+    if (this.#commits?.key !== key) {
+      const found = await turnCommits(this.room.objects.repository, commit, first.at)
+      this.#commits = { key, found }
+    }
+    return messages.length > 0 ? this.#commits.found : new Map()
+  }
+
+  // --- Ends
+  // ----------------------------------------------------------------------------------------------------------
+
+  #say({ work }: BranchTurn, news: TurnNews): void {
+    this.room.say({ say: 'turn', branch: work.name, news })
+    this.room.say({ say: 'branch', branch: work.name })
+  }
+
+  #complain(error: unknown): void {
+    this.room.say({ say: 'notice', words: inWords(error), isBad: true })
+  }
+
+  /** Ends all turns that run: what they did waits to be kept or discarded. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const turns = [...this.#turns.values()]
+    for (const turn of turns)
+      if (turn.state === 'running') turn.control.abort(new Failure('The desk was closed while it ran.'))
+    await Promise.all(turns.map(({ done }) => done))
+  }
+}
+
+type Start = { session: Session; text: string; model: Model; vfs: WorkInProgressVfs }
+type Begun = { turn: BranchTurn; run: () => Promise<void> }
+
+const now = (): number => Math.floor(Date.now() / 1000)
+
+const whyAtWork = (branch: string): string =>
+  `The AI is at work in ${visiblePath(branch)}: its files can be changed again when it is done, or stopped.`
+const whyUnfinished = (branch: string): string =>
+  `The AI’s turn in ${visiblePath(branch)} did not end well: keep or discard what it did, then go on.`
+
+const whyBroken = (does: Checkpoint['does']): string =>
+  does === 'asks'
+    ? 'The desk ended while the model was answering. That answer is lost, and may have been paid for; it is not asked for again unless you do.'
+    : 'The desk ended in the middle of this turn.'
+
+/** Throws a {@link Failure} where something is typed that is in no commit: the AI would not see it. */
+function verifySaved({ name, draftPaths }: BranchWork): void {
+  if (draftPaths.length === 0) return
+  const files = `${nameSome(draftPaths)} in ${visiblePath(name)}`
+  throw new Failure(`What was typed in ${files} is not saved: save or discard it first, since the AI works on commits.`)
+}
+
+const nameSome = (paths: readonly Path[]): string =>
+  paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
+
+const heldBy = ({ now: { base, files } }: BranchTurn, why: string): Held => ({
+  files: { tip: base, files, clashes: new Map() },
+  why,
+})
+
+const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
+  session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn) as EntryOf<'end'> | undefined
+
+/** What a turn has changed, but for its conversation. */
+function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> {
+  const files = [...changes].filter(([path]) => path !== SESSION)
+  return new Map(files.map(([path, change]) => [path, asDraft(objects.repository.format, change)]))
+}
+
+function asDraft(format: Format, change: Change): DraftFile {
+  if (!change || 'oid' in change) return change
+  const bytes = Buffer.from(change.bytes)
+  return { mode: change.mode, oid: oidOf(format, { type: 'blob', bytes }), bytes }
+}
+
+const isSameFiles = (one: Checkpoint['files'], other: Checkpoint['files']): boolean =>
+  one.size === other.size &&
+  [...one].every(([path, file]) => {
+    const twin = other.get(path)
+    return other.has(path) && twin?.oid === file?.oid && twin?.mode === file?.mode
+  })
+
+const inWords = (error: unknown): string => visible(error instanceof Error ? error.message : String(error))
