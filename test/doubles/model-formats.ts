@@ -132,6 +132,12 @@ function verifyMarks(pieces: readonly Piece[]): void {
     throw new Refusal('cache_control cannot be set for empty text blocks')
 }
 
+/** Whether a request begins with all that an earlier one had, byte for byte, in the order that providers read. */
+export function beginsWith(later: Heard, earlier: Heard): boolean {
+  const bytes = ({ model, pieces }: Heard) => [model, ...pieces.map(piece => piece.bytes)].join('\n')
+  return bytes(later).startsWith(`${bytes(earlier)}\n`)
+}
+
 /** What a provider keeps of a block: all of it but the mark. */
 function piece(where: string, block: Fields): Piece {
   const { cache_control: control, ...kept } = block
@@ -174,6 +180,9 @@ function hearCompletions(provider: Provider, sent: Fields): Heard {
 
 function verifyAnswered(messages: readonly Fields[]): void {
   for (const [index, message] of messages.entries()) {
+    // The real one hangs without a word.
+    if (message.role === 'tool' && message.cache_control)
+      throw new Refusal(`messages[${index}]: cache_control belongs into a part of the content`)
     const asked = list(message.tool_calls).map(call => call.id)
     const after = messages.slice(index + 1)
     const until = after.findIndex(other => other.role !== 'tool')

@@ -13,6 +13,7 @@ import {
 import type { AddressInfo } from 'node:net'
 import { type Counted, ModelCache } from './model-cache.ts'
 import {
+  beginsWith,
   errorBody,
   errorEvent,
   eventsOf,
@@ -26,6 +27,7 @@ import {
 } from './model-formats.ts'
 
 export type { Heard, Provider, Said, ScriptedCall }
+export { beginsWith }
 
 /** What becomes of one request: what is said, and how it goes wrong. */
 export type Turn = Said & {
