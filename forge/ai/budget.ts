@@ -24,7 +24,10 @@ export class Budget implements Disposable {
     const words = `It has taken ${seconds < 120 ? many(seconds, 'second') : many(Math.round(seconds / 60), 'minute')}`
     // A clock can't be set further than that.
     const milliseconds = Math.min(seconds * 1000, 2 ** 31 - 1)
-    this.#clock = setTimeout(() => this.#control.abort(new LimitReached(`${words}, which is the limit of a turn.`)), milliseconds)
+    this.#clock = setTimeout(
+      () => this.#control.abort(new LimitReached(`${words}, which is the limit of a turn.`)),
+      milliseconds,
+    )
   }
 
   /** Is aborted when the time is over, with a {@link LimitReached}. */
@@ -45,7 +48,8 @@ export class Budget implements Disposable {
   reserve(): void {
     this.signal.throwIfAborted()
     const { steps, cost } = this.limits
-    if (this.#steps >= steps) throw new LimitReached(`It has made ${many(steps, 'step')}, which is the limit of a turn.`)
+    if (this.#steps >= steps)
+      throw new LimitReached(`It has made ${many(steps, 'step')}, which is the limit of a turn.`)
     if ((this.#usage.cost ?? 0) + this.#dearest > cost)
       throw new LimitReached(`The next step could cost more than $${cost.toFixed(2)}, which is the limit of a turn.`)
     this.#steps++

@@ -7,7 +7,8 @@ const SUBJECT = 72
 const LONGEST = 4000
 
 /** Lines that say who made or signed a commit, or that other programs obey: they are not for a model to write. */
-const TRAILER = /^[ \t]*([a-z]+-)*(signed-off|co-authored|authored|reviewed|acked|tested|approved)-by[ \t]*:|^[ \t]*(forge-[a-z-]+|skip-checks|change-id)[ \t]*:/i
+const TRAILER =
+  /^[ \t]*([a-z]+-)*(signed-off|co-authored|authored|reviewed|acked|tested|approved)-by[ \t]*:|^[ \t]*(forge-[a-z-]+|skip-checks|change-id)[ \t]*:/i
 /** Words that would stop a check of what is pushed: an order to a machine, and no description. */
 const ORDER = /\[((?:skip|no)[ -](?:ci|actions)|(?:ci|actions)[ -]skip)\]|\*\*\*(no_ci)\*\*\*/gi
 
@@ -24,7 +25,11 @@ export function cleanMessage(text: string): string | undefined {
   const first = lines.findIndex(line => line.trim() !== '')
   if (first < 0) return undefined
   const subject = (lines[first] ?? '').trim()
-  const body = lines.slice(first + 1).join('\n').replace(/^\n+|\n+$/g, '').replace(/\n{3,}/g, '\n\n')
+  const body = lines
+    .slice(first + 1)
+    .join('\n')
+    .replace(/^\n+|\n+$/g, '')
+    .replace(/\n{3,}/g, '\n\n')
   const short = shortened(subject)
   const whole = [short, short === subject ? '' : subject, body].filter(Boolean).join('\n\n')
   return whole.slice(0, LONGEST).toWellFormed().trimEnd()

@@ -8,17 +8,11 @@ import { many, visible } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
 import { Budget, LimitReached, type Limits } from './budget.ts'
 import { cleanMessage } from './commit-message.ts'
-import { needsShortening, prepareSession, requestFor, type Sources, type State, withToolsDone } from './context.ts'
+import { requestFor } from './context.ts'
+import { needsShortening } from './meter.ts'
+import { prepareSession, type Sources, type State, withToolsDone } from './opening.ts'
 import type { Answer, CallBlock, Model, Progress, Request, TextBlock, Usage } from './request.ts'
-import {
-  type Clean,
-  NO_USAGE,
-  type Session,
-  withAnswer,
-  withEnd,
-  withResult,
-  withUser,
-} from './session.ts'
+import { type Clean, NO_USAGE, type Session, withAnswer, withEnd, withResult, withUser } from './session.ts'
 import { shorten } from './shorten.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
 
@@ -96,7 +90,7 @@ class Turn {
     const message = ending.how === 'done' && isChanged ? await this.#askForMessage() : undefined
     const { turn, model, clean } = this.means
     const { usage, taken: seconds } = this.budget
-    const end = { turn, at: now(), ...ending, ...(message && { message }), model: model.name, usage, seconds }
+    const end = { turn, at: Date.now(), ...ending, ...(message && { message }), model: model.name, usage, seconds }
     return withEnd(this.session, end, clean)
   }
 
@@ -117,9 +111,9 @@ class Turn {
     const { turn, text, clean } = this.means
     const begun = this.session
     // Whatever happens: what the person has written is in the session.
-    this.session = withUser(begun, { turn, at: now(), text }, clean)
-    const prepared = await prepareSession(begun, await this.#state(), now())
-    this.session = withUser(prepared, { turn, at: now(), text }, clean)
+    this.session = withUser(begun, { turn, at: Date.now(), text }, clean)
+    const prepared = await prepareSession(begun, await this.#state(), Date.now())
+    this.session = withUser(prepared, { turn, at: Date.now(), text }, clean)
   }
 
   /** Asks the model, and keeps its answer. */
@@ -189,7 +183,11 @@ class Turn {
     this.#room.took(result)
     this.#tree = undefined
     const { text, isError, words } = result
-    this.session = withResult(this.session, { turn, id: call.id, name: call.name, text, isError, words, seconds }, clean)
+    this.session = withResult(
+      this.session,
+      { turn, id: call.id, name: call.name, text, isError, words, seconds },
+      clean,
+    )
     onEvent({ type: 'ran', call, title, result, seconds })
     await checkpoint(this.session, 'works')
     return !isError
@@ -203,7 +201,7 @@ class Turn {
     await this.means.checkpoint(this.session, 'asks')
     this.#say('Shortens the conversation')
     const { turn, model, clean } = this.means
-    const means = { turn, model, clean, now: now(), signal: this.#signal, onProgress: () => undefined }
+    const means = { turn, model, clean, now: Date.now(), signal: this.#signal, onProgress: () => undefined }
     const { session, words } = await shorten(this.session, { state: await this.#state(), ...means })
     for (const entry of session.messages.slice(this.session.messages.length))
       if (entry.kind === 'summary') this.budget.spend(entry.usage)
@@ -332,8 +330,6 @@ function titleOf(tool: Tool, call: CallBlock): string {
     return tool.description.name
   }
 }
-
-const now = (): number => Math.floor(Date.now() / 1000)
 
 const inWords = (error: unknown): string => {
   const words = error instanceof Error ? error.message : String(error)

@@ -34,7 +34,7 @@ const keyOf = ({ turn, id }: { turn: string; id: string }): string => `${turn} $
 function itemsFor(entry: Entry, means: Means): Item[] {
   switch (entry.kind) {
     case 'user':
-      return [{ kind: 'user', turn: entry.turn, at: entry.at, text: entry.text }]
+      return [{ kind: 'user', turn: entry.turn, at: inSeconds(entry.at), text: entry.text }]
     case 'answer':
       return entry.blocks.map((block): Item => {
         if (block.type === 'call') return { kind: 'call', turn: entry.turn, call: callOf(entry.turn, block, means) }
@@ -71,9 +71,21 @@ function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {
   }
 }
 
+/** The page counts in seconds. */
+const inSeconds = (at: number): number => Math.floor(at / 1000)
+
 function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, { commits, canUndo }: Means): Item {
   const commit = commits.get(turn)
-  const end = { kind: 'end', turn, at, how, model, usage, seconds, ...(words !== undefined && { words }) } as const
+  const end = {
+    kind: 'end',
+    turn,
+    at: inSeconds(at),
+    how,
+    model,
+    usage,
+    seconds,
+    ...(words !== undefined && { words }),
+  } as const
   if (!commit) return end
   const { oid, subject, files, isUndone } = commit
   return { ...end, commit: { oid, subject, files, canUndo: canUndo && !isUndone } }

@@ -214,6 +214,20 @@ export class Desk implements AsyncDisposable {
         return await work.clashes(question.branch)
       case 'settle':
         return await work.settle(question.branch, question.path, question.text)
+      case 'conversation':
+        return await work.conversation(question.at)
+      case 'send':
+        return { turn: await work.send(question.branch, question.text) }
+      case 'stop turn':
+        return work.stopTurn(question.branch)
+      case 'end turn':
+        return await work.endTurn(question.branch, question.keep)
+      case 'undo turn':
+        return await work.undoTurn(question.branch, question.turn)
+      case 'choose model':
+        return await work.chooseModel(question.branch, question.model)
+      case 'set context':
+        return await work.setContext(question.branch, question.path, question.isWhole)
     }
   }
 

@@ -11,6 +11,8 @@ export type Models = {
   readonly limits: Limits
   /** Why a model (the usual one, where none is named) can't be asked: what to set, in one line. */
   missing: (name?: string) => string | undefined
+  /** How many tokens a request and its answer may have together; 0 where nobody knows. */
+  windowOf: (name: string) => number
   /** Throws a Failure where it can't be asked. */
   open: (name: string) => Promise<Model>
   /** Blacks out what looks like a secret, and the keys of the models themselves. */
@@ -23,6 +25,7 @@ export const NO_MODELS: Models = {
   usual: undefined,
   limits: { steps: 0, seconds: 0, cost: 0 },
   missing: () => 'This desk was opened without models.',
+  windowOf: () => 0,
   open: async name => {
     throw new Error(`There is no model ${name}`)
   },

@@ -33,7 +33,9 @@ export async function turnCommits(repository: Repository, tip: Oid, since: numbe
   const found = readLog(fields(stdout))
   const undone = new Set(found.map(({ undoes }) => undoes))
   // The newest comes first; of two that claim to be one turn, the older one is.
-  return new Map(found.flatMap(({ turn, undoes: _, ...it }) => (turn ? [[turn, { ...it, isUndone: undone.has(turn) }]] : [])))
+  return new Map(
+    found.flatMap(({ turn, undoes: _, ...it }) => (turn ? [[turn, { ...it, isUndone: undone.has(turn) }]] : [])),
+  )
 }
 
 function readLog(words: readonly string[]) {

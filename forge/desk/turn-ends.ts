@@ -1,14 +1,15 @@
 /** How turns end on their branch: as one commit, kept as drafts, or discarded; and how one is taken back later. */
 import { Failure } from '../../core/failure.ts'
-import { parseCommit, textOf } from '../../core/git/commits.ts'
+import { parseCommit } from '../../core/git/commits.ts'
 import { subjectOf } from '../../core/git/history.ts'
 import { mergeTrees } from '../../core/git/merges.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
-import { type Change, emptyTree, entryAt, writeTree } from '../../core/git/trees.ts'
+import { type Change, emptyTree, writeTree } from '../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
 import { cleanMessage } from '../ai/commit-message.ts'
-import { readSession, SESSION, type Session, writeSession } from '../ai/session.ts'
+import { SESSION, type Session } from '../ai/session.ts'
+import { readSession, writeSession } from '../ai/session-file.ts'
 import { commitTo } from './branch-commits.ts'
 import type { BranchWork } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -91,11 +92,7 @@ async function messageOf({ room: { objects } }: BranchWork, { session, turn, fil
   return cleanMessage(`chat: ${asked?.kind === 'user' ? asked.text.trim().split('\n', 1)[0] : ''}`) ?? 'chat'
 }
 
-async function stepsIn(
-  objects: Objects,
-  base: Oid | undefined,
-  files: ReadonlyMap<Path, DraftFile>,
-): Promise<Step[]> {
+async function stepsIn(objects: Objects, base: Oid | undefined, files: ReadonlyMap<Path, DraftFile>): Promise<Step[]> {
   const steps = [...files].map(async ([path, file]): Promise<Step> => {
     if (!file) return { path, does: 'delete' }
     return { path, does: (await entryInTip(objects, base, path)) ? 'edit' : 'add' }
@@ -137,9 +134,9 @@ export async function discardTurn({ room, name }: BranchWork, turn: Checkpoint, 
 
 /**
  * Takes the changes of a turn's commit back by another commit, with all that has come after it left as it is. The
- * conversation stays. Throws a {@link Failure} where later work has changed the same places.
+ * conversation stays. Gives what was done, in words. Throws a {@link Failure} where later work has changed the same places.
  */
-export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): Promise<Oid> {
+export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): Promise<string> {
   return await work.inOneGo(async signature => {
     const { objects } = work.room
     const { tip } = work
@@ -156,7 +153,7 @@ export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): 
     const wanted = { kind: 'undo turn', words, message, changes, after: work.drafts, mayMeetDrafts: true }
     const made = await commitTo(work, wanted, signature)
     if (made === undefined) throw new Error('A reversal has changed nothing')
-    return made
+    return words
   })
 }
 
@@ -175,16 +172,3 @@ function verifyNothingMeets(paths: readonly Path[]): void {
     `Later work has changed the same places in ${where}: nothing was undone. Undo that first, or ask for it in the chat.`,
   )
 }
-
-// --- Trailers
-// ------------------------------------------------------------------------------------------------------
-
-/** The turn that a commit's message names in its last paragraph; undefined where it names none. */
-export function turnNamed(message: Buffer, encoding: string | undefined, trailer = TURN): string | undefined {
-  const last = textOf(message, encoding).trimEnd().split(/\n\s*\n/).at(-1) ?? ''
-  return new RegExp(`^${trailer}: ([0-9a-z-]{1,64})$`, 'm').exec(last)?.[1]
-}
-
-/** Whether a commit's tree has a file at a path. */
-export const hasFile = async (objects: Objects, commit: Oid, path: Path): Promise<boolean> =>
-  (await entryAt(objects, commit, path)) !== undefined

@@ -11,17 +11,10 @@ import type { Format, Oid, Path } from '../../core/git/repository.ts'
 import type { Change } from '../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
 import type { Model } from '../ai/request.ts'
-import {
-  type EntryOf,
-  loadSession,
-  type Session,
-  SESSION,
-  setAside,
-  usageOf,
-  usageOfTurn,
-  withEnd,
-  withUser,
-} from '../ai/session.ts'
+import { type EntryOf, SESSION, type Session, usageOf, usageOfTurn, withEnd, withUser } from '../ai/session.ts'
+import { loadSession, setAside } from '../ai/session-file.ts'
+import type { Summaries } from '../ai/summaries.ts'
+import type { Tool } from '../ai/tool.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
 import type { BranchWork, Held, Room } from './branch-work.ts'
 import { tipsBelow } from './branches.ts'
@@ -67,6 +60,9 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** Branches in which one is just beginning. */
   readonly #beginning = new Set<string>()
+  /** The commits of turns in the history that was looked at last. */
+  #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
+  #summaries: Promise<Summaries> | undefined
 
   private constructor(
     readonly room: Room,
@@ -159,7 +155,7 @@ export class Turns implements AsyncDisposable {
     const model = await this.#openModel(session)
     await setUpMergeDriver(objects.repository)
     const id = randomUUID()
-    const since = now()
+    const since = Date.now()
     const checkpoint: Checkpoint = {
       turn: id,
       base: work.tip,
@@ -194,29 +190,40 @@ export class Turns implements AsyncDisposable {
   }
 
   #liveTurn(work: BranchWork, turn: string): LiveTurn {
-    return new LiveTurn(turn, this.options.models.clean, news => this.room.say({ say: 'turn', branch: work.name, news }))
+    return new LiveTurn(turn, this.options.models.clean, news =>
+      this.room.say({ say: 'turn', branch: work.name, news }),
+    )
   }
 
-  async #run(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<void> {
-    const { work, live, now: begun } = turn
-    const { models } = this.options
+  /** Runs a turn to its end, whatever that is. */
+  async #run(turn: BranchTurn, start: Start): Promise<void> {
+    try {
+      const session = await this.#ask(turn, start)
+      turn.now = { ...turn.now, session, files: filesIn(start.vfs), does: 'ended' }
+    } catch (error) {
+      return await this.#wait(turn, inWords(error))
+    }
+    await this.#end(turn)
+  }
+
+  async #ask(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<Session> {
     const { runTurn } = await import('../ai/turn.ts')
-    const ended = await runTurn(session, {
-      turn: begun.turn,
+    const { work, live, control, now } = turn
+    const { limits, clean } = this.options.models
+    return await runTurn(session, {
+      turn: now.turn,
       text,
       model,
       branch: work.name,
       vfs,
       tools: await this.#tools(vfs),
-      sources: { objects: this.room.objects, summaries: this.#summaries },
-      limits: models.limits,
-      signal: turn.control.signal,
+      sources: { objects: this.room.objects, summaries: await this.#summariesOf() },
+      limits,
+      signal: control.signal,
       onEvent: event => live.hear(event),
-      checkpoint: async (so, does) => await this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
-      clean: models.clean,
+      checkpoint: (so, does) => this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
+      clean,
     })
-    turn.now = { ...turn.now, session: ended, files: filesIn(vfs), does: 'ended' }
-    await this.#end(turn)
   }
 
   /** Shows what a turn has come to, and writes it down. */
@@ -269,10 +276,9 @@ export class Turns implements AsyncDisposable {
   // -----------------------------------------------------------------------------------------
 
   /** Ends a turn as soon as it can be ended. */
-  async stop(branch: string): Promise<void> {
+  stop(branch: string): void {
     const turn = this.#turns.get(branch)
     if (turn?.state === 'running') turn.control.abort(new Failure('You stopped it.'))
-    await turn?.done
   }
 
   /** What a turn did that did not end well is kept, with its files as drafts, or let go. */
@@ -281,8 +287,18 @@ export class Turns implements AsyncDisposable {
     if (turn?.state === 'running')
       throw new Failure(`The AI is at work in ${visiblePath(branch)}: stop it first, and choose then.`)
     if (!turn) throw new Failure(`There is nothing to keep or discard in ${visiblePath(branch)}.`)
-    if (keep) await keepTurn(turn.work, turn.now, turn.checkpoints)
-    else await discardTurn(turn.work, turn.now, turn.checkpoints)
+    // What is written of it at its end, or another window's choice, comes first.
+    const chosen = turn.done.then(() => this.#choose(turn, keep))
+    turn.done = chosen.catch(() => undefined)
+    await chosen
+  }
+
+  async #choose(turn: BranchTurn, keep: boolean): Promise<void> {
+    const { work, checkpoints, now } = turn
+    if (this.#turns.get(work.name) !== turn)
+      throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
+    if (keep) await keepTurn(work, now, checkpoints)
+    else await discardTurn(work, now, checkpoints)
     await this.#over(turn)
   }
 
@@ -306,13 +322,22 @@ export class Turns implements AsyncDisposable {
     await this.state.renamed(branch, to)
   }
 
+  /** The commit of a turn in a branch. Throws a {@link Failure} where there is none. */
+  async commitOf(work: BranchWork, turn: string): Promise<Oid> {
+    const { tip: commit } = work
+    const { session } = await loadSession(new WorkInProgressVfs(this.room.objects, commit))
+    const found = (await this.#commitsOf(session, commit)).get(turn)
+    if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(work.name)}.`)
+    if (found.isUndone) throw new Failure('This turn was taken back already.')
+    return found.oid
+  }
+
   // --- After a restart
   // ------------------------------------------------------------------------------------------------
 
   async #findAgain(branch: string, commit: Oid): Promise<void> {
     const found = await readCheckpoint(this.room.objects, commit)
-    if (!found)
-      throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
+    if (!found) throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
     const work = await this.options.open(branch)
     const words = found.words ?? whyBroken(found.does)
     const turn: BranchTurn = {
@@ -336,26 +361,23 @@ export class Turns implements AsyncDisposable {
     if (endOf(found)) return found.session
     const { turn, model, session } = found
     const usage = usageOfTurn(session, turn)
-    const end = { turn, at: now(), how: 'failed', words, model, usage, seconds: 0 } as const
+    const end = { turn, at: Date.now(), how: 'failed', words, model, usage, seconds: 0 } as const
     return withEnd(session, end, this.options.models.clean)
   }
 
   // --- The conversation
   // -----------------------------------------------------------------------------------------------
 
+  /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
   async conversation(at: At): Promise<Conversation> {
-    const turn = at.kind === 'branch' ? this.#turns.get(at.branch) : undefined
-    const commit = at.kind === 'commit' ? at.commit : (await this.options.open(at.branch)).tip
-    const { session, unreadable } = turn ? { session: turn.now.session, unreadable: undefined } : await this.#read(commit)
-    const wished = at.kind === 'branch' && !turn ? withWishes(session, this.state.wishesIn(at.branch)) : session
-    const live = turn?.state === 'running' ? turn.live : undefined
     const { models } = this.options
-    const model = wished.model ?? models.usual
+    const { session, unreadable, commit, turn } = await this.#sessionAt(at)
+    const model = session.model ?? models.usual
     const missing = models.missing(model)
     const items = itemsOf({
       session,
       unreadable,
-      live,
+      live: turn?.state === 'running' ? turn.live : undefined,
       commits: await this.#commitsOf(session, commit),
       canUndo: at.kind === 'branch' && !turn,
       tools: await this.#titles(),
@@ -368,10 +390,21 @@ export class Turns implements AsyncDisposable {
       ...(turn && { turn: this.#about(turn) }),
       approvals: [],
       usage: usageOf(session),
-      context: await this.#contextOf(wished, at, commit),
+      context: at.kind === 'branch' ? await this.#contextOf(session, model, at.branch) : NO_CONTEXT,
       commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
       isPublicNew: !this.state.isPublicTold,
     }
+  }
+
+  async #sessionAt(at: At): Promise<Looked> {
+    const { objects } = this.room
+    if (at.kind === 'commit')
+      return { ...(await loadSession(new WorkInProgressVfs(objects, at.commit))), commit: at.commit }
+    const turn = this.#turns.get(at.branch)
+    if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
+    const { tip: commit } = await this.options.open(at.branch)
+    const { session, unreadable } = await loadSession(new WorkInProgressVfs(objects, commit))
+    return { session: withWishes(session, this.state.wishesIn(at.branch)), unreadable, commit }
   }
 
   #about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {
@@ -380,26 +413,55 @@ export class Turns implements AsyncDisposable {
       id: turn,
       state: isRunning && live.waits ? 'waits' : state,
       words: isRunning ? live.words : words,
-      since,
+      since: Math.floor(since / 1000),
       usage: isRunning ? live.usage : usageOfTurn(session, turn),
       files: [...files.keys()],
     }
   }
 
-  async #read(commit: Oid | undefined): Promise<{ session: Session; unreadable?: string }> {
-    return await loadSession(new WorkInProgressVfs(this.room.objects, commit))
-  }
-
   async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
     const first = session.messages.find(entry => entry.kind === 'user')
     if (commit === undefined || first?.kind !== 'user') return new Map()
-    const { messages } = session
     const key = `${commit} ${first.at}`
     if (this.#commits?.key !== key) {
-      const found = await turnCommits(this.room.objects.repository, commit, first.at)
+      const found = await turnCommits(this.room.objects.repository, commit, first.at / 1000)
       this.#commits = { key, found }
     }
-    return messages.length > 0 ? this.#commits.found : new Map()
+    return this.#commits.found
+  }
+
+  /** How full the model's window is. */
+  async #contextOf(session: Session, model: string | undefined, branch: string): Promise<Conversation['context']> {
+    const window = model === undefined ? 0 : this.options.models.windowOf(model)
+    if (model === undefined || window === 0) return NO_CONTEXT
+    const { meterOf } = await import('../ai/meter.ts')
+    const tools = (await this.#titles()).map(({ description }) => description)
+    const { objects } = this.room
+    const vfs = await (await this.options.open(branch)).vfs()
+    const tree = await vfs.writeTree()
+    const state = { objects, summaries: await this.#summariesOf(), model: { name: model, window }, tools, tree, branch }
+    const { used, of, files } = await meterOf(session, state)
+    return { used, of, files }
+  }
+
+  // --- What turns are made of
+  // -----------------------------------------------------------------------------------------
+
+  #summariesOf(): Promise<Summaries> {
+    this.#summaries ??= import('../ai/summaries.ts').then(({ openSummaries }) =>
+      openSummaries(this.room.objects, { folder: this.options.state }),
+    )
+    return this.#summaries
+  }
+
+  async #tools(_vfs: WorkInProgressVfs): Promise<readonly Tool[]> {
+    return await this.#titles()
+  }
+
+  /** Tools that are there in any repository. */
+  async #titles(): Promise<readonly Tool[]> {
+    const { builtInTools } = await import('../ai/built-in-tools.ts')
+    return builtInTools()
   }
 
   // --- Ends
@@ -420,13 +482,17 @@ export class Turns implements AsyncDisposable {
     for (const turn of turns)
       if (turn.state === 'running') turn.control.abort(new Failure('The desk was closed while it ran.'))
     await Promise.all(turns.map(({ done }) => done))
+    if (this.#summaries) (await this.#summaries)[Symbol.dispose]()
   }
 }
 
+/** What is seen of a conversation: that of a branch has a turn where one is under way. */
+type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
+
+const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
+
 type Start = { session: Session; text: string; model: Model; vfs: WorkInProgressVfs }
 type Begun = { turn: BranchTurn; run: () => Promise<void> }
-
-const now = (): number => Math.floor(Date.now() / 1000)
 
 const whyAtWork = (branch: string): string =>
   `The AI is at work in ${visiblePath(branch)}: its files can be changed again when it is done, or stopped.`

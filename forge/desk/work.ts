@@ -18,10 +18,15 @@ import { type Prepared, prepare, take } from './branch-undo.ts'
 import { BranchWork, type Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyBranchName } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
+import type { Conversation } from './conversation.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import { showFile } from './file-content.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
+import { type Models, NO_MODELS } from './models.ts'
 import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
+import { TURNS, turnRef } from './turn-checkpoints.ts'
+import { reverseTurn } from './turn-ends.ts'
+import { Turns } from './turns.ts'
 import { type Part, Watch } from './watch.ts'
 
 export type WorkOptions = {
@@ -29,6 +34,8 @@ export type WorkOptions = {
   state: string
   /** What has become different. It must not throw. */
   onNews: (news: News) => void
+  /** Whom turns ask; without them everything but the chat works. */
+  models?: Models | undefined
 }
 
 /** An undo or a redo: an operation about another one. */
@@ -46,8 +53,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   const objects = openObjects(repository)
   try {
     const checkouts = await Checkouts.open(objects, options.state, options.onNews)
-    const work = new Work({ objects, operations: new Operations(objects), checkouts, say: options.onNews })
-    await work.begin()
+    const room = { objects, operations: new Operations(objects), checkouts, say: options.onNews }
+    const work = new Work(room)
+    await work.begin(options)
     return work
   } catch (error) {
     await objects[Symbol.asyncDispose]()
@@ -62,6 +70,7 @@ export class Work implements AsyncDisposable {
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly #vanished = new Map<string, Oid>()
   readonly #watch: Watch
+  #turnsOfAll: Turns | undefined
   /** Where branches and checkouts were when somebody last looked. */
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
@@ -84,8 +93,15 @@ export class Work implements AsyncDisposable {
     return this.#objects.repository
   }
 
-  /** Opens the branches that have drafts from an earlier time, and looks from now on what others do. */
-  async begin(): Promise<void> {
+  get #turns(): Turns {
+    if (!this.#turnsOfAll) throw new Error('The work has not begun yet')
+    return this.#turnsOfAll
+  }
+
+  /** Opens the branches that have drafts or turns from an earlier time, and looks from now on what others do. */
+  async begin({ state, models = NO_MODELS }: Pick<WorkOptions, 'state' | 'models'>): Promise<void> {
+    const open = (branch: string) => this.#work(branch)
+    this.#turnsOfAll = await Turns.open(this.#room, { state, models, open })
     await this.#watch.begin()
     const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
     this.#tips = tips ?? new Map()
@@ -93,6 +109,7 @@ export class Work implements AsyncDisposable {
     for (const name of drafts?.keys() ?? []) {
       await this.#work(name).catch(error => this.#complain(error))
     }
+    await this.#turns.look().catch(error => this.#complain(error))
   }
 
   /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
@@ -168,10 +185,11 @@ export class Work implements AsyncDisposable {
         tip,
         committed,
         subject,
-        session: sessions.has(tip),
+        session: sessions.has(tip) || this.#turns.stateIn(name) !== undefined,
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
         ...(checkout !== undefined && { checkout }),
         drafts: drafts.get(name) ?? [],
+        ...turnOf(this.#turns.stateIn(name)),
       }
     })
   }
@@ -209,6 +227,7 @@ export class Work implements AsyncDisposable {
     await this.#verifyNotCheckedOut(name)
     await work.write()
     await work.locked(async () => {
+      work.verifyFree()
       const refs = [headRef(name), draftsRef(name)]
       const infos = await Promise.all(refs.map(ref => this.#objects.info(ref)))
       const moves = refs.map((ref, at) => ({ ref, from: infos[at]?.oid, to: undefined }))
@@ -248,7 +267,7 @@ export class Work implements AsyncDisposable {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(this.#objects, known))?.tip
-    return [tip ?? last, drafts]
+    return [tip ?? this.#turns.baseIn(name) ?? last, drafts]
   }
 
   /**
@@ -260,13 +279,16 @@ export class Work implements AsyncDisposable {
     verifyBranchName(to, await this.#names())
     await work.write()
     const words = `rename the branch ${visiblePath(name)} to ${visiblePath(to)}`
-    await work.locked(async () => await this.#moveBranch(name, to, { kind: 'rename branch', words }))
+    await work.locked(async () => await this.#moveBranch(work, to, { kind: 'rename branch', words }))
+    await this.#turns.renamed(name, to)
     this.#forget(name)
     await this.#refreshIfOpen(to)
     this.#room.say({ say: 'branch', branch: to })
   }
 
-  async #moveBranch(name: string, to: string, operation: { kind: string; words: string; of?: Oid }): Promise<void> {
+  async #moveBranch(work: BranchWork, to: string, operation: { kind: string; words: string; of?: Oid }): Promise<void> {
+    work.verifyFree()
+    const { name } = work
     const { operations, checkouts } = this.#room
     const head = headRef(to)
     const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => this.#objects.info(ref)))
@@ -378,6 +400,58 @@ export class Work implements AsyncDisposable {
     return commit.oid
   }
 
+  // --- Turns of AIs
+  // ----------------------------------------------------------------------------------------------------
+
+  /** The conversation in a branch, or as it was in a commit. */
+  async conversation(at: At): Promise<Conversation> {
+    return await this.#turns.conversation(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
+  }
+
+  /** Begins a turn; gives its id. What becomes of it is told. */
+  async send(branch: string, text: string): Promise<string> {
+    return await this.#turns.send(branch, text)
+  }
+
+  stopTurn(branch: string): void {
+    this.#turns.stop(branch)
+  }
+
+  /** Keeps or discards what a turn did that did not end well. */
+  async endTurn(branch: string, keep: boolean): Promise<void> {
+    await this.#turns.end(branch, keep)
+  }
+
+  /**
+   * Takes a turn back: its operation, where it was the last thing that was done to the branch; else its changes, by a
+   * commit on top of what came after it.
+   */
+  async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
+    const work = await this.#work(branch)
+    work.verifyFree()
+    const commit = await this.#turns.commitOf(work, turn)
+    const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
+    if (operation) return await this.#reverse(operation)
+    const words = await reverseTurn(work, turn, commit)
+    return { words, refs: [headRef(branch)] }
+  }
+
+  async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
+    for await (const operation of this.#room.operations.newestFirst()) {
+      const head = operation.refs.find(({ ref }) => ref === headRef(branch))
+      if (head) return operation.kind === 'turn' && head.after === commit ? operation : undefined
+    }
+    return undefined
+  }
+
+  async chooseModel(branch: string, model: string): Promise<void> {
+    await this.#turns.chooseModel(branch, model)
+  }
+
+  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
+    await this.#turns.setContext(branch, path, isWhole)
+  }
+
   // --- Undo
   // ------------------------------------------------------------------------------------------------------------
 
@@ -426,13 +500,16 @@ export class Work implements AsyncDisposable {
     if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
       await this.#renameBack(branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
     else await this.#moveBack(operation, original, how)
+    // A turn that was discarded waits again.
+    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.#turns.look()
     return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
   }
 
   async #renameBack(name: string, to: string, how: Reversal): Promise<void> {
     const work = await this.#work(name)
     await work.write()
-    await work.locked(async () => await this.#moveBranch(name, to, how))
+    await work.locked(async () => await this.#moveBranch(work, to, how))
+    await this.#turns.renamed(name, to)
     this.#forget(name)
     await this.#refreshIfOpen(to)
     this.#room.say({ say: 'branch', branch: to })
@@ -449,7 +526,7 @@ export class Work implements AsyncDisposable {
   async #moveBack(operation: Recorded, original: Operation, how: Reversal): Promise<void> {
     const { refs } = operation
     const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
-    const isFirst = ['save', 'new file'].includes(original.kind)
+    const isFirst = ['save', 'new file', 'turn', 'keep turn'].includes(original.kind)
     // A branch goes back to having no commit where its first one is undone; any other can't go while it is checked out.
     for (const { ref, before } of refs)
       if (ref.startsWith(HEADS) && !before && !isFirst) await this.#verifyNotCheckedOut(branchOf(ref))
@@ -479,7 +556,7 @@ export class Work implements AsyncDisposable {
     for (const work of works) {
       const head = refs.find(({ ref }) => ref === headRef(work.name))
       const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
-      const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
+      const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = original.kind === 'save' && how.kind === 'undo'
       prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back }))
@@ -527,8 +604,10 @@ export class Work implements AsyncDisposable {
 
   async #openBranch(name: string): Promise<BranchWork> {
     if (!isRefName(headRef(name))) throw new Failure(`${visiblePath(name)} can't be the name of a branch.`)
-    const [head, drafts] = await Promise.all([headRef(name), draftsRef(name)].map(ref => this.#objects.info(ref)))
-    if (!head && !drafts && (await readHead(this.#repository)).ref !== headRef(name)) await this.#verifyOnceThere(name)
+    const refs = [headRef(name), draftsRef(name), turnRef(name)]
+    const [head, drafts, turn] = await Promise.all(refs.map(ref => this.#objects.info(ref)))
+    if (!head && !drafts && !turn && (await readHead(this.#repository)).ref !== headRef(name))
+      await this.#verifyOnceThere(name)
     return await BranchWork.open(this.#room, name)
   }
 
@@ -563,6 +642,7 @@ export class Work implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]()
     try {
+      await this.#turnsOfAll?.[Symbol.asyncDispose]()
       await this.flush()
     } finally {
       const works = await Promise.all(this.#branches.values())
@@ -571,6 +651,8 @@ export class Work implements AsyncDisposable {
     }
   }
 }
+
+const turnOf = (turn: BranchInfo['turn']) => (turn === undefined ? {} : { turn })
 
 const branchNameOf = (ref: RefName): string | undefined => {
   if (ref.startsWith(HEADS)) return branchOf(ref)
