@@ -3,10 +3,9 @@
  * twice: the AI SDK's providers are called without its own loop, retries and running of tools.
  */
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { FetchFunction } from '@ai-sdk/provider-utils'
 import { Assembly } from './answers.ts'
-import { Line } from './endpoint.ts'
-import { type Asked, cutShort, hostOf, passes, troubleOf } from './errors.ts'
+import { type Fetch, Line } from './endpoint.ts'
+import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } from './errors.ts'
 import { callOptions, withContentParts } from './prompt.ts'
 import type { Answer, Model, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
 import { Tokens } from './tokens.ts'
@@ -42,7 +41,7 @@ export class AskedModel implements Model {
   constructor(
     private readonly asked: Asked,
     readonly window: number,
-    private readonly open: (fetch: FetchFunction) => LanguageModelV4,
+    private readonly open: (fetch: Fetch) => LanguageModelV4,
     private readonly patience: Patience,
   ) {}
 
@@ -80,7 +79,7 @@ export class AskedModel implements Model {
       }
       const { stream } = await this.open(line.fetch).doStream(options)
       for await (const part of partsOf(stream, signal)) {
-        if (part.type === 'error') throw part.error
+        if (part.type === 'error' && !isEndWithoutReason(part.error)) throw part.error
         assembly.take(part)
       }
       if (line.trouble) throw line.trouble
@@ -88,7 +87,7 @@ export class AskedModel implements Model {
       return { answer: assembly.answer(() => this.estimate(line.sent, assembly.text)) }
     } catch (error) {
       signal.throwIfAborted()
-      return { trouble: troubleOf(line.trouble ?? error, asked, assembly.text) }
+      return { trouble: troubleOf(line.trouble ?? error, asked, { hasBegun: line.hasBegun, text: assembly.text }) }
     } finally {
       line.close()
     }

@@ -2,12 +2,14 @@
  * The way to a provider for one request: it goes to the address that was set and nowhere else, ends when the provider
  * says nothing for too long or too much, and can be cut at any time.
  */
-import type { FetchFunction } from '@ai-sdk/provider-utils'
 import { type Asked, hostOf } from './errors.ts'
 import { ModelError } from './request.ts'
 
 /** No answer of a model is larger. */
 const MOST_BYTES = 64 * 1024 * 1024
+
+/** What the AI SDK's providers send their requests by. */
+export type Fetch = typeof fetch
 
 export type LineOptions = {
   asked: Asked
@@ -23,6 +25,8 @@ export type LineOptions = {
 export class Line {
   /** How many bytes were sent. */
   sent = 0
+  /** Whether anything came back. */
+  hasBegun = false
   /** Why the line was cut from here, where it was. */
   trouble: ModelError | undefined
   private readonly cutter = new AbortController()
@@ -30,8 +34,8 @@ export class Line {
 
   constructor(private readonly options: LineOptions) {}
 
-  /** What the AI SDK's providers send their request by. */
-  readonly fetch: FetchFunction = Object.assign(this.send.bind(this), { preconnect: fetch.preconnect })
+  /** Sends the one request of this line. */
+  readonly fetch: Fetch = Object.assign(this.send.bind(this), { preconnect: fetch.preconnect })
 
   /** Ends the request, whatever its state. */
   close(): void {
@@ -39,7 +43,7 @@ export class Line {
     this.cutter.abort()
   }
 
-  private async send(...[address, init]: Parameters<FetchFunction>): Promise<Response> {
+  private async send(...[address, init]: Parameters<Fetch>): Promise<Response> {
     const { rewrite, signal } = this.options
     const given = String(init?.body ?? '')
     const body = rewrite ? rewrite(given) : given
@@ -53,6 +57,7 @@ export class Line {
       signal: AbortSignal.any([this.cutter.signal, signal]),
       timeout: false,
     })
+    this.hasBegun = true
     if (response.ok && /html|json/.test(response.headers.get('content-type') ?? '')) return this.noStream(response)
     return new Response(response.body ? this.heard(response.body) : null, {
       status: response.status,

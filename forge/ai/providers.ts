@@ -3,8 +3,8 @@
  * it who asks none.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { FetchFunction } from '@ai-sdk/provider-utils'
 import type { Patience } from './ask.ts'
+import type { Fetch } from './endpoint.ts'
 import { type Model, ModelError } from './request.ts'
 import { type Endpoint, providerOf, type Settings } from './settings.ts'
 
@@ -25,7 +25,7 @@ export async function openModel(name: string, settings: Settings, patience: Part
   return new AskedModel(asked, windowOf(id, endpoint, settings), open, { ...usual, ...patience })
 }
 
-type Open = (fetch: FetchFunction) => LanguageModelV4
+type Open = (fetch: Fetch) => LanguageModelV4
 
 async function languageModel({ provider, address, key }: Endpoint, id: string): Promise<Open> {
   const apiKey = key ?? ''
