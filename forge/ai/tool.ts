@@ -13,6 +13,8 @@ export type ToolRoom = {
   active: ReadonlySet<Path>
   /** How often an edit of a file has found no place in this turn: counted by whoever runs the tools. */
   misses: ReadonlyMap<Path, number>
+  /** Files that somebody else has changed since the model last read them, and how: in the commit abc12345 by Ann. */
+  changed?: ReadonlyMap<Path, string>
   signal: AbortSignal
 }
 
