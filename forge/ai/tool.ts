@@ -1,11 +1,12 @@
 /** What a tool is: something that a model can call, which works on files through the Vfs alone. */
 import type { Path } from '../../core/git/repository.ts'
-import type { Vfs } from '../vfs.ts'
+import type { WorkInProgressVfs } from '../vfs.ts'
 import type { ToolDescription } from './request.ts'
 
 /** What a tool may use. It has nothing else. */
 export type ToolRoom = {
-  vfs: Vfs
+  /** The turn's files. */
+  vfs: WorkInProgressVfs
   /** Makes a file's whole content part of the context, or takes it out again. */
   activate: (path: Path) => void
   deactivate: (path: Path) => void
