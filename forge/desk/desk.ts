@@ -17,11 +17,12 @@ import { listFolder } from './folders.ts'
 import { commitInFull, commitNamed, Histories, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
 import { type At, type Desk as DeskInfo, type File, Layout, type Match, type News, type Question } from './messages.ts'
+import type { Models } from './models.ts'
 import { type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
 import { inWords, Window } from './window.ts'
-import type { Work } from './work.ts'
+import type { Work, WorkOptions } from './work.ts'
 
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
@@ -29,7 +30,9 @@ const LONGEST_TEXT = 2 << 20
 export type DeskOptions = {
   /** The folder outside of the repository in which the desk keeps what it knows. */
   state: string
-  openWork: (repository: Repository, options: { state: string; onNews: (news: News) => void }) => Promise<Work>
+  openWork: (repository: Repository, options: WorkOptions) => Promise<Work>
+  /** Whom turns ask. */
+  models?: Models
   /** Gets what a person at the terminal should know, as a line. */
   log: (words: string) => void
 }
@@ -54,7 +57,8 @@ export class Desk implements AsyncDisposable {
 
   static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
     const desk = new Desk(repository, options)
-    desk.#work = await options.openWork(repository, { state: options.state, onNews: news => desk.#say(news) })
+    const { state, models } = options
+    desk.#work = await options.openWork(repository, { state, models, onNews: news => desk.#say(news) })
     return desk
   }
 

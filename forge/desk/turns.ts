@@ -183,6 +183,7 @@ export class Turns implements AsyncDisposable {
 
   async #openModel(session: Session): Promise<Model> {
     const { models } = this.options
+    await models.look()
     const name = session.model ?? models.usual
     const missing = models.missing(name)
     if (name === undefined || missing !== undefined) throw new Failure(missing ?? 'No model is chosen.')
@@ -371,6 +372,7 @@ export class Turns implements AsyncDisposable {
   /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
   async conversation(at: At): Promise<Conversation> {
     const { models } = this.options
+    await models.look()
     const { session, unreadable, commit, turn } = await this.#sessionAt(at)
     const model = session.model ?? models.usual
     const missing = models.missing(model)
@@ -432,7 +434,7 @@ export class Turns implements AsyncDisposable {
 
   /** How full the model's window is. */
   async #contextOf(session: Session, model: string | undefined, branch: string): Promise<Conversation['context']> {
-    const window = model === undefined ? 0 : this.options.models.windowOf(model)
+    const window = model === undefined ? 0 : await this.options.models.windowOf(model)
     if (model === undefined || window === 0) return NO_CONTEXT
     const { meterOf } = await import('../ai/meter.ts')
     const tools = (await this.#titles()).map(({ description }) => description)
