@@ -8,6 +8,7 @@ import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
+import { xdgFolder } from './core/folders.ts'
 import { openRepository, type Repository } from './core/git/repository.ts'
 import { GitError, read } from './core/git/run.ts'
 import { visible } from './core/text.ts'
@@ -48,7 +49,9 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
   const state = await openState(repository, process.env)
   using claim = Claim.take(state)
   if (!claim) return await openTheOneThatIsThere(repository, state, options)
-  await using desk = await Desk.open(repository, { state, openWork, models: new SetModels(process.env), log: say })
+  const config = join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge')
+  const models = new SetModels(process.env)
+  await using desk = await Desk.open(repository, { state, config, models, openWork, log: say })
   const server = await openTheDoor(desk, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
   if (options.open) openInBrowser(urlOf(server.key))

@@ -31,7 +31,8 @@ export type DeskOptions = {
   /** The folder outside of the repository in which the desk keeps what it knows. */
   state: string
   openWork: (repository: Repository, options: WorkOptions) => Promise<Work>
-  /** Whom turns ask. */
+  /** As {@link WorkOptions} has them. */
+  config?: string
   models?: Models
   /** Gets what a person at the terminal should know, as a line. */
   log: (words: string) => void
@@ -57,8 +58,8 @@ export class Desk implements AsyncDisposable {
 
   static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
     const desk = new Desk(repository, options)
-    const { state, models } = options
-    desk.#work = await options.openWork(repository, { state, models, onNews: news => desk.#say(news) })
+    const { state, config, models } = options
+    desk.#work = await options.openWork(repository, { state, config, models, onNews: news => desk.#say(news) })
     return desk
   }
 
@@ -231,6 +232,8 @@ export class Desk implements AsyncDisposable {
         return await work.undoTurn(question.branch, question.turn)
       case 'choose model':
         return await work.chooseModel(question.branch, question.model)
+      case 'approve tool':
+        return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
         return await work.setContext(question.branch, question.path, question.isWhole)
     }

@@ -7,8 +7,9 @@ import type { Call, Item, TurnNews } from './conversation.ts'
 export class LiveTurn {
   words = 'Begins'
   usage: Usage = NO_USAGE
-  /** Calls that wait for a person. */
-  readonly #waiting = new Set<string>()
+  /** The call that runs, and whether it waits for a person. */
+  #running: string | undefined
+  #waits = false
   /** What has come of the answer that is just coming. */
   #partial: Item[] = []
   /** The calls of the last answer, as they go. */
@@ -30,7 +31,12 @@ export class LiveTurn {
   }
 
   get waits(): boolean {
-    return this.#waiting.size > 0
+    return this.#waits
+  }
+
+  /** The call that runs. */
+  get running(): string | undefined {
+    return this.#running
   }
 
   /** A call of the last answer, where it is under way. */
@@ -42,32 +48,39 @@ export class LiveTurn {
     const { turn } = this
     switch (event.type) {
       case 'progress':
-        return this.#progress(event.progress)
+        this.#progress(event.progress)
+        break
       case 'answered':
         this.#partial = []
-        return this.#calls.clear()
+        this.#calls.clear()
+        break
       case 'runs':
-        return this.#call({ ...about(event.call), title: this.clean(event.title), state: 'runs' })
+        this.#running = event.call.id
+        this.#call({ ...about(event.call), title: this.clean(event.title), state: 'runs' })
+        break
       case 'ran': {
+        this.#running = undefined
         const { text, isError, words } = event.result
         const state = isError ? 'failed' : 'done'
         const said = { words: this.clean(words), result: this.clean(text), seconds: event.seconds }
-        return this.#call({ ...about(event.call), title: this.clean(event.title), state, ...said })
+        this.#call({ ...about(event.call), title: this.clean(event.title), state, ...said })
+        break
       }
       case 'doing':
         this.words = this.clean(event.words)
         this.usage = event.usage
-        return this.say({ is: 'doing', turn, words: this.words, usage: event.usage })
+        this.say({ is: 'doing', turn, words: this.words, usage: event.usage })
+        break
       case 'note':
         this.#notes.push({ kind: 'note', words: this.clean(event.words), isBad: false })
-        return this.say({ is: 'changed', turn })
+        this.say({ is: 'changed', turn })
+        break
     }
   }
 
   /** A call waits for a person, or does not any more. */
   wait(id: string, waits: boolean): void {
-    if (waits) this.#waiting.add(id)
-    else this.#waiting.delete(id)
+    this.#waits = waits
     const call = this.#calls.get(id)
     if (call) this.#call({ ...call, state: waits ? 'waits' : 'runs' })
     this.say({ is: 'changed', turn: this.turn })
@@ -81,19 +94,22 @@ export class LiveTurn {
         const last = this.#partial.at(-1)
         if (last?.kind === progress.type) last.text += progress.delta
         else this.#partial.push({ kind: progress.type, turn, text: progress.delta })
-        return this.say({ is: progress.type, turn, delta: progress.delta })
+        this.say({ is: progress.type, turn, delta: progress.delta })
+        break
       }
       case 'call': {
         const call: Call = { id: progress.id, name: progress.name, title: progress.name, state: 'coming' }
         this.#partial.push({ kind: 'call', turn, call })
-        return this.say({ is: 'call', turn, call })
+        this.say({ is: 'call', turn, call })
+        break
       }
       case 'again':
         this.#partial = []
         this.words = this.clean(progress.words)
-        return this.say({ is: 'again', turn, words: this.words, seconds: progress.seconds })
+        this.say({ is: 'again', turn, words: this.words, seconds: progress.seconds })
+        break
       case 'arguments':
-        return
+        break
     }
   }
 

@@ -4,7 +4,7 @@ import type { Limits } from '../ai/budget.ts'
 import type { Model } from '../ai/request.ts'
 import { blackOut } from '../ai/secrets.ts'
 import type { Clean } from '../ai/session.ts'
-import { readSettings, type Settings } from '../ai/settings.ts'
+import type { Settings } from '../ai/settings.ts'
 
 export interface Models {
   /** Those that can be chosen; the default one first, where there is one. */
@@ -52,6 +52,7 @@ export class SetModels implements Models {
 
   async look(): Promise<void> {
     try {
+      const { readSettings } = await import('../ai/settings.ts')
       this.#settings = await readSettings(this.env)
       this.#wrong = undefined
     } catch (error) {

@@ -14,7 +14,7 @@ import { commitTo } from './branch-commits.ts'
 import type { BranchWork } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { asChanges, type DraftFile, type Drafts, entryInTip, filesBetween, isEmpty } from './drafts.ts'
-import { attributesChange, withOwnFolder } from './forge-folder.ts'
+import { attributesChange, isOfForge, withOwnFolder } from './forge-folder.ts'
 import { messageFor, type Step } from './save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 
@@ -107,14 +107,27 @@ async function stepsIn(objects: Objects, base: Oid | undefined, files: ReadonlyM
 export async function keepTurn(work: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
   await work.inOneGo(
     async signature => {
-      const after = await draftsWith(work, turn)
-      const changes = await sessionChanges(work, turn)
+      const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
+      const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn))])
       const message = `${await messageOf(work, { ...turn, files: new Map() })}\n\n${trailersOf(turn)}\n`
       const words = `keep what ${visible(turn.model)} did in ${visiblePath(work.name)}`
       await commitTo(work, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
     },
     { isTurn: true },
   )
+}
+
+const filesOf = ({ files }: Checkpoint, isWanted: (path: Path) => boolean): Map<Path, DraftFile> =>
+  new Map([...files].filter(([path]) => isWanted(path)))
+
+/** What belongs to the conversation beside it, such as approvals: committed with it, where nobody else has changed it. */
+async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoint): Promise<Map<Path, Change>> {
+  const own = asChanges(filesOf(turn, isOfForge))
+  for (const path of own.keys()) {
+    const [before, now] = await Promise.all([turn.base, tip].map(commit => entryInTip(objects, commit, path)))
+    if (now?.oid !== before?.oid) own.delete(path)
+  }
+  return own
 }
 
 async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: Checkpoint): Promise<Drafts> {

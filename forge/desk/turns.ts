@@ -14,7 +14,6 @@ import type { Model } from '../ai/request.ts'
 import { type EntryOf, SESSION, type Session, usageOf, usageOfTurn, withEnd, withUser } from '../ai/session.ts'
 import { loadSession, setAside } from '../ai/session-file.ts'
 import type { Summaries } from '../ai/summaries.ts'
-import type { Tool } from '../ai/tool.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
 import type { BranchWork, Held, Room } from './branch-work.ts'
 import { tipsBelow } from './branches.ts'
@@ -22,17 +21,20 @@ import { ChatState, type Wishes, withWishes } from './chat-state.ts'
 import type { Conversation, TurnNews } from './conversation.ts'
 import { itemsOf } from './conversations.ts'
 import { type DraftFile, noDrafts } from './drafts.ts'
-import { setUpMergeDriver } from './forge-folder.ts'
+import { isOfForge, setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
 import type { At, BranchInfo } from './messages.ts'
 import type { Models } from './models.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
 import { type TurnCommit, turnCommits } from './turn-commits.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
+import { Questions, TurnTools } from './turn-tools.ts'
 
 export type TurnsOptions = {
   /** The desk's folder of state. */
   state: string
+  /** The user's folder of settings for the forge. */
+  config: string
   models: Models
   /** The work on a branch. */
   open: (branch: string) => Promise<BranchWork>
@@ -48,6 +50,7 @@ type BranchTurn = {
   /** Why it is unfinished. */
   words: string
   live: LiveTurn
+  questions: Questions
   /** What the person had chosen before, and what it takes along. */
   wishes: Wishes
   control: AbortController
@@ -64,11 +67,15 @@ export class Turns implements AsyncDisposable {
   #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
   #summaries: Promise<Summaries> | undefined
 
+  readonly #tools: TurnTools
+
   private constructor(
     readonly room: Room,
     readonly options: TurnsOptions,
     readonly state: ChatState,
-  ) {}
+  ) {
+    this.#tools = new TurnTools(options.config)
+  }
 
   static async open(room: Room, options: TurnsOptions): Promise<Turns> {
     return new Turns(room, options, await ChatState.open(join(options.state, 'chat.json')))
@@ -172,7 +179,7 @@ export class Turns implements AsyncDisposable {
       now: checkpoint,
       state: 'running',
       words: '',
-      live: this.#liveTurn(work, id),
+      ...this.#seen(work, id),
       wishes,
       control: new AbortController(),
       done: Promise.resolve(),
@@ -190,10 +197,15 @@ export class Turns implements AsyncDisposable {
     return await models.open(name)
   }
 
-  #liveTurn(work: BranchWork, turn: string): LiveTurn {
-    return new LiveTurn(turn, this.options.models.clean, news =>
-      this.room.say({ say: 'turn', branch: work.name, news }),
-    )
+  /** What is to be seen of a turn, and what it asks. */
+  #seen(work: BranchWork, turn: string): Pick<BranchTurn, 'live' | 'questions'> {
+    const { clean } = this.options.models
+    const live = new LiveTurn(turn, clean, news => this.room.say({ say: 'turn', branch: work.name, news }))
+    const onWait = (call: string, waits: boolean) => {
+      live.wait(call, waits)
+      this.room.say({ say: 'branch', branch: work.name })
+    }
+    return { live, questions: new Questions(() => live.running, onWait) }
   }
 
   /** Runs a turn to its end, whatever that is. */
@@ -209,15 +221,17 @@ export class Turns implements AsyncDisposable {
 
   async #ask(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<Session> {
     const { runTurn } = await import('../ai/turn.ts')
-    const { work, live, control, now } = turn
+    const { work, live, control, now, questions } = turn
     const { limits, clean } = this.options.models
+    const { tools, broken } = await this.#tools.of(vfs, { signal: control.signal, questions })
+    for (const words of broken) live.hear({ type: 'note', words })
     return await runTurn(session, {
       turn: now.turn,
       text,
       model,
       branch: work.name,
       vfs,
-      tools: await this.#tools(vfs),
+      tools,
       sources: { objects: this.room.objects, summaries: await this.#summariesOf() },
       limits,
       signal: control.signal,
@@ -280,6 +294,13 @@ export class Turns implements AsyncDisposable {
   stop(branch: string): void {
     const turn = this.#turns.get(branch)
     if (turn?.state === 'running') turn.control.abort(new Failure('You stopped it.'))
+  }
+
+  /** What the person says of a tool that waits. */
+  approve(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
+    const turn = this.#turns.get(branch)
+    if (turn?.state !== 'running') throw new Failure(`No turn in ${visiblePath(branch)} waits for an approval.`)
+    turn.questions.decide(path, oid, isApproved)
   }
 
   /** What a turn did that did not end well is kept, with its files as drafts, or let go. */
@@ -347,7 +368,7 @@ export class Turns implements AsyncDisposable {
       now: { ...found, session: this.#ended(found, words) },
       state: 'unfinished',
       words,
-      live: this.#liveTurn(work, found.turn),
+      ...this.#seen(work, found.turn),
       wishes: NO_WISHES,
       control: new AbortController(),
       done: Promise.resolve(),
@@ -382,7 +403,7 @@ export class Turns implements AsyncDisposable {
       live: turn?.state === 'running' ? turn.live : undefined,
       commits: await this.#commitsOf(session, commit),
       canUndo: at.kind === 'branch' && !turn,
-      tools: await this.#titles(),
+      tools: await this.#tools.builtIn(),
     })
     return {
       items,
@@ -390,7 +411,7 @@ export class Turns implements AsyncDisposable {
       models: [...models.names],
       ...(missing !== undefined && { missing }),
       ...(turn && { turn: this.#about(turn) }),
-      approvals: [],
+      approvals: turn?.questions.list ?? [],
       usage: usageOf(session),
       context: at.kind === 'branch' ? await this.#contextOf(session, model, at.branch) : NO_CONTEXT,
       commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
@@ -417,7 +438,7 @@ export class Turns implements AsyncDisposable {
       words: isRunning ? live.words : words,
       since: Math.floor(since / 1000),
       usage: isRunning ? live.usage : usageOfTurn(session, turn),
-      files: [...files.keys()],
+      files: [...files.keys()].filter(path => !isOfForge(path)),
     }
   }
 
@@ -437,7 +458,7 @@ export class Turns implements AsyncDisposable {
     const window = model === undefined ? 0 : await this.options.models.windowOf(model)
     if (model === undefined || window === 0) return NO_CONTEXT
     const { meterOf } = await import('../ai/meter.ts')
-    const tools = (await this.#titles()).map(({ description }) => description)
+    const tools = (await this.#tools.builtIn()).map(({ description }) => description)
     const { objects } = this.room
     const vfs = await (await this.options.open(branch)).vfs()
     const tree = await vfs.writeTree()
@@ -454,16 +475,6 @@ export class Turns implements AsyncDisposable {
       openSummaries(this.room.objects, { folder: this.options.state }),
     )
     return this.#summaries
-  }
-
-  async #tools(_vfs: WorkInProgressVfs): Promise<readonly Tool[]> {
-    return await this.#titles()
-  }
-
-  /** Tools that are there in any repository. */
-  async #titles(): Promise<readonly Tool[]> {
-    const { builtInTools } = await import('../ai/built-in-tools.ts')
-    return builtInTools()
   }
 
   // --- Ends
@@ -484,6 +495,7 @@ export class Turns implements AsyncDisposable {
     for (const turn of turns)
       if (turn.state === 'running') turn.control.abort(new Failure('The desk was closed while it ran.'))
     await Promise.all(turns.map(({ done }) => done))
+    await this.#tools[Symbol.asyncDispose]()
     if (this.#summaries) (await this.#summaries)[Symbol.dispose]()
   }
 }

@@ -34,6 +34,8 @@ export type WorkOptions = {
   state: string
   /** What has become different. It must not throw. */
   onNews: (news: News) => void
+  /** The user's folder of settings for the forge: the key of approvals is in there. By default, that of the state. */
+  config?: string | undefined
   /** Whom turns ask; without them everything but the chat works. */
   models?: Models | undefined
 }
@@ -99,9 +101,9 @@ export class Work implements AsyncDisposable {
   }
 
   /** Opens the branches that have drafts or turns from an earlier time, and looks from now on what others do. */
-  async begin({ state, models = NO_MODELS }: Pick<WorkOptions, 'state' | 'models'>): Promise<void> {
+  async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
     const open = (branch: string) => this.#work(branch)
-    this.#turnsOfAll = await Turns.open(this.#room, { state, models, open })
+    this.#turnsOfAll = await Turns.open(this.#room, { state, config, models, open })
     await this.#watch.begin()
     const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
     this.#tips = tips ?? new Map()
@@ -442,6 +444,11 @@ export class Work implements AsyncDisposable {
       if (head) return operation.kind === 'turn' && head.after === commit ? operation : undefined
     }
     return undefined
+  }
+
+  /** What the person says of a tool of the repository that waits to be run. */
+  approveTool(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
+    this.#turns.approve(branch, path, oid, isApproved)
   }
 
   async chooseModel(branch: string, model: string): Promise<void> {

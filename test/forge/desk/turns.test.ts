@@ -5,7 +5,7 @@ import type { Conversation } from '../../../forge/desk/conversation.ts'
 import type { Work } from '../../../forge/desk/work.ts'
 import { type Desk, edit, makeDesk, textOf } from '../../support/desk.ts'
 import { until } from '../../support/repository.ts'
-import { modelsOf, ScriptedModel, type Script, write } from '../../support/scripted-model.ts'
+import { modelsOf, type Script, ScriptedModel, write } from '../../support/scripted-model.ts'
 
 const onBranch = (branch = 'main') => ({ kind: 'branch', branch }) as const
 
@@ -371,7 +371,9 @@ test('a desk that is closed in the middle of a turn has it again, and asks nothi
 })
 
 test('secrets are in no commit', async () => {
-  await using chat = await makeChat([{ text: 'It is sk-secret.', calls: [{ name: 'nothing', arguments: ['sk-secret'] }] }])
+  await using chat = await makeChat([
+    { text: 'It is sk-secret.', calls: [{ name: 'nothing', arguments: ['sk-secret'] }] },
+  ])
   await run(chat.desk, 'Use sk-secret.')
   expect(await chat.desk.git('show', 'main:.forge/session.json')).toContain('[secret]')
   expect(await chat.desk.git('log', '-p', '--all', '--format=%B')).not.toContain('sk-secret')
