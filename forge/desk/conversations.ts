@@ -1,92 +1,137 @@
-/** A conversation as the page shows it, from what is committed and from what a turn is just doing. */
-import type { Entry, EntryOf, Session } from '../ai/session.ts'
-import type { Tool } from '../ai/tool.ts'
-import type { Call, Item } from './conversation.ts'
-import type { LiveTurn } from './live-turn.ts'
-import type { TurnCommit } from './turn-commits.ts'
+/** The conversations of branches and commits, put together as the page shows them. */
+import { Failure } from '../../core/failure.ts'
+import type { Objects } from '../../core/git/objects.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import { visiblePath } from '../../core/text.ts'
+import type { State } from '../ai/opening.ts'
+import { type Session, usageOf, usageOfTurn } from '../ai/session.ts'
+import { loadSession } from '../ai/session-file.ts'
+import { WorkInProgressVfs } from '../vfs.ts'
+import type { Ai } from './ai.ts'
+import type { BranchWork } from './branch-work.ts'
+import { type Choices, withWishes } from './choices.ts'
+import type { Conversation } from './conversation.ts'
+import { itemsOf } from './conversation-items.ts'
+import { isOfForge } from './forge-folder.ts'
+import type { At, FolderEntry } from './messages.ts'
+import { type TurnCommit, turnCommits } from './turn-commits.ts'
+import type { BranchTurn, Turns } from './turns.ts'
 
-export type Shown = {
-  session: Session
-  /** Why the conversation of the branch could not be read, as a sentence. */
-  unreadable?: string | undefined
-  /** The turn that runs. */
-  live?: LiveTurn | undefined
-  commits: ReadonlyMap<string, TurnCommit>
-  /** Whether turns can be taken back here: in a branch, and not in a commit of it. */
-  canUndo: boolean
-  /** Tools whose calls have titles. */
-  tools: readonly Tool[]
-}
+const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
-export function itemsOf({ session, unreadable, live, ...means }: Shown): Item[] {
-  const results = new Map(session.messages.flatMap(entry => (entry.kind === 'result' ? [[keyOf(entry), entry]] : [])))
-  const items = session.messages.flatMap(entry => itemsFor(entry, { results, live, ...means }))
-  const note: Item[] = unreadable === undefined ? [] : [{ kind: 'note', words: unreadable, isBad: true }]
-  return [...note, ...items, ...(live?.partial ?? []), ...(live?.notes ?? [])]
-}
+/** What is seen at a place: a branch has a turn where one is under way. */
+type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
 
-type Means = Pick<Shown, 'live' | 'commits' | 'canUndo' | 'tools'> & {
-  results: ReadonlyMap<string, EntryOf<'result'>>
-}
+export class Conversations {
+  /** The commits of turns in the history that was looked at last. */
+  #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
 
-const keyOf = ({ turn, id }: { turn: string; id: string }): string => `${turn} ${id}`
+  constructor(
+    readonly objects: Objects,
+    readonly ai: Ai,
+    readonly choices: Choices,
+    readonly turns: Turns,
+    /** The work on a branch. */
+    readonly open: (branch: string) => Promise<BranchWork>,
+  ) {}
 
-function itemsFor(entry: Entry, means: Means): Item[] {
-  switch (entry.kind) {
-    case 'user':
-      return [{ kind: 'user', turn: entry.turn, at: inSeconds(entry.at), text: entry.text }]
-    case 'answer':
-      return entry.blocks.map((block): Item => {
-        if (block.type === 'call') return { kind: 'call', turn: entry.turn, call: callOf(entry.turn, block, means) }
-        return { kind: block.type, turn: entry.turn, text: block.text }
-      })
-    case 'file':
-      // What its own tools did is in their calls.
-      return entry.why === 'edited' ? [] : [{ kind: 'file', path: entry.path, why: entry.why }]
-    case 'summary':
-      return [{ kind: 'summary', text: entry.text }]
-    case 'end':
-      return [endOf(entry, means)]
-    case 'result':
-      return []
+  /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
+  async at(at: At): Promise<Conversation> {
+    const { models, tools } = this.ai
+    await models.look()
+    const { session, unreadable, commit, turn } = await this.#sessionAt(at)
+    const model = session.model ?? models.usual
+    const missing = models.missing(model)
+    const items = itemsOf({
+      session,
+      unreadable,
+      live: turn?.state === 'running' ? turn.live : undefined,
+      commits: await this.#commitsOf(session, commit),
+      canUndo: at.kind === 'branch' && !turn,
+      tools: await tools.builtIn(),
+    })
+    return {
+      items,
+      ...(model !== undefined && { model }),
+      models: [...models.names],
+      ...(missing !== undefined && { missing }),
+      ...(turn && { turn: about(turn) }),
+      approvals: turn?.questions.list ?? [],
+      usage: usageOf(session),
+      context: at.kind === 'branch' ? await this.#contextOf(session, at.branch) : NO_CONTEXT,
+      commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
+      isPublicNew: !this.choices.isPublicTold,
+    }
+  }
+
+  /** How the AI of a branch knows some files; nothing is said where nobody can be asked. */
+  async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    const { session } = await this.#sessionAt({ kind: 'branch', branch })
+    const state = await this.#stateOf(session, branch)
+    if (!state) return new Map()
+    const { circlesOf } = await import('../ai/meter.ts')
+    return await circlesOf(session, state, paths)
+  }
+
+  /** The commit of a turn in a branch. Throws a {@link Failure} where there is none. */
+  async commitOf({ tip: commit, name }: BranchWork, turn: string): Promise<Oid> {
+    const { session } = await loadSession(new WorkInProgressVfs(this.objects, commit))
+    const found = (await this.#commitsOf(session, commit)).get(turn)
+    if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
+    if (found.isUndone) throw new Failure('This turn was taken back already.')
+    return found.oid
+  }
+
+  async #sessionAt(at: At): Promise<Looked> {
+    if (at.kind === 'commit')
+      return { ...(await loadSession(new WorkInProgressVfs(this.objects, at.commit))), commit: at.commit }
+    const turn = this.turns.in(at.branch)
+    if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
+    const { tip: commit } = await this.open(at.branch)
+    const { session, unreadable } = await loadSession(new WorkInProgressVfs(this.objects, commit))
+    return { session: withWishes(session, this.choices.wishesIn(at.branch)), unreadable, commit }
+  }
+
+  async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
+    const first = session.messages.find(entry => entry.kind === 'user')
+    if (commit === undefined || first?.kind !== 'user') return new Map()
+    const key = `${commit} ${first.at}`
+    if (this.#commits?.key !== key) {
+      const found = await turnCommits(this.objects.repository, commit, first.at / 1000)
+      this.#commits = { key, found }
+    }
+    return this.#commits.found
+  }
+
+  /** How full the model's window is. */
+  async #contextOf(session: Session, branch: string): Promise<Conversation['context']> {
+    const state = await this.#stateOf(session, branch)
+    if (!state) return NO_CONTEXT
+    const { meterOf } = await import('../ai/meter.ts')
+    const { used, of, files } = await meterOf(session, state)
+    return { used, of, files }
+  }
+
+  /** What the next request of a branch would be made from; undefined where nobody can be asked. */
+  async #stateOf({ model = this.ai.models.usual }: Session, branch: string): Promise<State | undefined> {
+    const { objects, ai } = this
+    const window = model === undefined ? 0 : await ai.models.windowOf(model)
+    if (model === undefined || window === 0) return undefined
+    const [builtIn, summaries, work] = await Promise.all([ai.tools.builtIn(), ai.summaries(), this.open(branch)])
+    const tools = builtIn.map(({ description }) => description)
+    const tree = await (await work.vfs()).writeTree()
+    return { objects, summaries, model: { name: model, window }, tools, tree, branch }
   }
 }
 
-type CallInSession = Extract<EntryOf<'answer'>['blocks'][number], { type: 'call' }>
-
-function callOf(turn: string, { id, name, arguments: sent }: CallInSession, { results, live, tools }: Means): Call {
-  const title = titleOf(tools, name, sent)
-  const result = results.get(keyOf({ turn, id }))
-  if (!result) return live?.callOf(id) ?? { id, name, title, state: 'coming' }
-  const { words, text, seconds, isError } = result
-  return { id, name, title, state: isError ? 'failed' : 'done', words, result: text, seconds }
-}
-
-/** What a model sent can be anything, and the tool may not be there any more. */
-function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {
-  try {
-    return tools.find(({ description }) => description.name === name)?.title(sent) ?? name
-  } catch {
-    return name
+function about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {
+  const isRunning = state === 'running'
+  return {
+    id: turn,
+    state: isRunning && live.waits ? 'waits' : state,
+    words: isRunning ? live.words : words,
+    since: Math.floor(since / 1000),
+    usage: isRunning ? live.usage : usageOfTurn(session, turn),
+    files: [...files.keys()].filter(path => !isOfForge(path)),
   }
-}
-
-/** The page counts in seconds. */
-const inSeconds = (at: number): number => Math.floor(at / 1000)
-
-function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, { commits, canUndo }: Means): Item {
-  const commit = commits.get(turn)
-  const end = {
-    kind: 'end',
-    turn,
-    at: inSeconds(at),
-    how,
-    model,
-    usage,
-    seconds,
-    ...(words !== undefined && { words }),
-  } as const
-  if (!commit) return end
-  const { oid, subject, files, isUndone } = commit
-  return { ...end, commit: { oid, subject, files, canUndo: canUndo && !isUndone } }
 }

@@ -4,44 +4,30 @@
  * what it did, also over a restart. Nothing is asked of a model but what a person has sent.
  */
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { oidOf } from '../../core/git/objects.ts'
 import type { Format, Oid, Path } from '../../core/git/repository.ts'
 import type { Change } from '../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
 import type { Model } from '../ai/request.ts'
-import { type EntryOf, SESSION, type Session, usageOf, usageOfTurn, withEnd, withUser } from '../ai/session.ts'
+import { type EntryOf, SESSION, type Session, usageOfTurn, withEnd, withUser } from '../ai/session.ts'
 import { loadSession, setAside } from '../ai/session-file.ts'
-import type { Summaries } from '../ai/summaries.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
+import type { Ai } from './ai.ts'
 import type { BranchWork, Held, Room } from './branch-work.ts'
 import { tipsBelow } from './branches.ts'
-import { ChatState, type Wishes, withWishes } from './chat-state.ts'
-import type { Conversation, TurnNews } from './conversation.ts'
-import { itemsOf } from './conversations.ts'
+import { type Choices, type Wishes, withWishes } from './choices.ts'
+import type { TurnNews } from './conversation.ts'
 import { type DraftFile, noDrafts } from './drafts.ts'
-import { isOfForge, setUpMergeDriver } from './forge-folder.ts'
+import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
-import type { At, BranchInfo } from './messages.ts'
-import type { Models } from './models.ts'
+import type { BranchInfo } from './messages.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
-import { type TurnCommit, turnCommits } from './turn-commits.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
-import { Questions, TurnTools } from './turn-tools.ts'
-
-export type TurnsOptions = {
-  /** The desk's folder of state. */
-  state: string
-  /** The user's folder of settings for the forge. */
-  config: string
-  models: Models
-  /** The work on a branch. */
-  open: (branch: string) => Promise<BranchWork>
-}
+import { Questions } from './turn-tools.ts'
 
 /** A turn that is under way, or waits to be kept or discarded. */
-type BranchTurn = {
+export type BranchTurn = {
   work: BranchWork
   checkpoints: Checkpoints
   /** What it has come to. */
@@ -63,23 +49,15 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** Branches in which one is just beginning. */
   readonly #beginning = new Set<string>()
-  /** The commits of turns in the history that was looked at last. */
-  #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
-  #summaries: Promise<Summaries> | undefined
 
-  readonly #tools: TurnTools
-
-  private constructor(
+  constructor(
     readonly room: Room,
-    readonly options: TurnsOptions,
-    readonly state: ChatState,
-  ) {
-    this.#tools = new TurnTools(options.config)
-  }
-
-  static async open(room: Room, options: TurnsOptions): Promise<Turns> {
-    return new Turns(room, options, await ChatState.open(join(options.state, 'chat.json')))
-  }
+    readonly ai: Ai,
+    /** What the person has chosen between turns. */
+    readonly choices: Choices,
+    /** The work on a branch. */
+    readonly open: (branch: string) => Promise<BranchWork>,
+  ) {}
 
   /** Finds the turns of an earlier time that were not ended: they wait to be kept or discarded. */
   async look(): Promise<void> {
@@ -91,14 +69,15 @@ export class Turns implements AsyncDisposable {
   // --- What is known of them
   // -------------------------------------------------------------------------------------------
 
+  /** The turn of a branch that runs or waits. */
+  in(branch: string): BranchTurn | undefined {
+    return this.#turns.get(branch)
+  }
+
   stateIn(branch: string): BranchInfo['turn'] {
     const turn = this.#turns.get(branch)
     if (turn?.state !== 'running') return turn?.state
     return turn.live.waits ? 'waits' : 'running'
-  }
-
-  get branches(): string[] {
-    return [...this.#turns.keys()]
   }
 
   /** The commit that a turn in a branch began with. */
@@ -111,7 +90,7 @@ export class Turns implements AsyncDisposable {
 
   /** Begins a turn, which goes on by itself. Gives its id, once what the person wants is written down. */
   async send(branch: string, text: string): Promise<string> {
-    const work = await this.options.open(branch)
+    const work = await this.open(branch)
     this.#verifyNone(branch)
     this.#beginning.add(branch)
     try {
@@ -119,7 +98,7 @@ export class Turns implements AsyncDisposable {
       this.#turns.set(branch, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
-      await this.state.tellPublic()
+      await this.choices.tellPublic()
       return turn.now.turn
     } finally {
       this.#beginning.delete(branch)
@@ -153,11 +132,11 @@ export class Turns implements AsyncDisposable {
 
   async #start(work: BranchWork, text: string): Promise<Begun> {
     const { objects } = this.room
-    const { models } = this.options
+    const { models } = this.ai
     const vfs = new WorkInProgressVfs(objects, work.tip)
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
-    const wishes = this.state.wishesIn(work.name)
+    const wishes = this.choices.wishesIn(work.name)
     const session = withWishes(loaded, wishes)
     const model = await this.#openModel(session)
     await setUpMergeDriver(objects.repository)
@@ -189,7 +168,7 @@ export class Turns implements AsyncDisposable {
   }
 
   async #openModel(session: Session): Promise<Model> {
-    const { models } = this.options
+    const { models } = this.ai
     await models.look()
     const name = session.model ?? models.usual
     const missing = models.missing(name)
@@ -199,7 +178,7 @@ export class Turns implements AsyncDisposable {
 
   /** What is to be seen of a turn, and what it asks. */
   #seen(work: BranchWork, turn: string): Pick<BranchTurn, 'live' | 'questions'> {
-    const { clean } = this.options.models
+    const { clean } = this.ai.models
     const live = new LiveTurn(turn, clean, news => this.room.say({ say: 'turn', branch: work.name, news }))
     const onWait = (call: string, waits: boolean) => {
       live.wait(call, waits)
@@ -222,8 +201,8 @@ export class Turns implements AsyncDisposable {
   async #ask(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<Session> {
     const { runTurn } = await import('../ai/turn.ts')
     const { work, live, control, now, questions } = turn
-    const { limits, clean } = this.options.models
-    const { tools, broken } = await this.#tools.of(vfs, { signal: control.signal, questions })
+    const { limits, clean } = this.ai.models
+    const { tools, broken } = await this.ai.tools.of(vfs, { signal: control.signal, questions })
     for (const words of broken) live.hear({ type: 'note', words })
     return await runTurn(session, {
       turn: now.turn,
@@ -232,7 +211,7 @@ export class Turns implements AsyncDisposable {
       branch: work.name,
       vfs,
       tools,
-      sources: { objects: this.room.objects, summaries: await this.#summariesOf() },
+      sources: { objects: this.room.objects, summaries: await this.ai.summaries() },
       limits,
       signal: control.signal,
       onEvent: event => live.hear(event),
@@ -284,7 +263,7 @@ export class Turns implements AsyncDisposable {
     this.#turns.delete(work.name)
     await work.locked(() => work.hold(undefined))
     this.#say(turn, { is: 'changed', turn: turn.now.turn })
-    await this.state.fulfilled(work.name, turn.wishes)
+    await this.choices.fulfilled(work.name, turn.wishes)
   }
 
   // --- Where a person steps in
@@ -325,33 +304,19 @@ export class Turns implements AsyncDisposable {
   }
 
   async chooseModel(branch: string, model: string): Promise<void> {
-    if (!this.options.models.names.includes(model)) {
-      const missing = this.options.models.missing(model)
+    if (!this.ai.models.names.includes(model)) {
+      const missing = this.ai.models.missing(model)
       if (missing !== undefined) throw new Failure(missing)
     }
-    await this.options.open(branch)
-    await this.state.chooseModel(branch, model)
+    await this.open(branch)
+    await this.choices.chooseModel(branch, model)
     this.room.say({ say: 'branch', branch })
   }
 
   async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
-    await this.options.open(branch)
-    await this.state.setContext(branch, path, isWhole)
+    await this.open(branch)
+    await this.choices.setContext(branch, path, isWhole)
     this.room.say({ say: 'branch', branch })
-  }
-
-  async renamed(branch: string, to: string): Promise<void> {
-    await this.state.renamed(branch, to)
-  }
-
-  /** The commit of a turn in a branch. Throws a {@link Failure} where there is none. */
-  async commitOf(work: BranchWork, turn: string): Promise<Oid> {
-    const { tip: commit } = work
-    const { session } = await loadSession(new WorkInProgressVfs(this.room.objects, commit))
-    const found = (await this.#commitsOf(session, commit)).get(turn)
-    if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(work.name)}.`)
-    if (found.isUndone) throw new Failure('This turn was taken back already.')
-    return found.oid
   }
 
   // --- After a restart
@@ -360,7 +325,7 @@ export class Turns implements AsyncDisposable {
   async #findAgain(branch: string, commit: Oid): Promise<void> {
     const found = await readCheckpoint(this.room.objects, commit)
     if (!found) throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
-    const work = await this.options.open(branch)
+    const work = await this.open(branch)
     const words = found.words ?? whyBroken(found.does)
     const turn: BranchTurn = {
       work,
@@ -384,97 +349,7 @@ export class Turns implements AsyncDisposable {
     const { turn, model, session } = found
     const usage = usageOfTurn(session, turn)
     const end = { turn, at: Date.now(), how: 'failed', words, model, usage, seconds: 0 } as const
-    return withEnd(session, end, this.options.models.clean)
-  }
-
-  // --- The conversation
-  // -----------------------------------------------------------------------------------------------
-
-  /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
-  async conversation(at: At): Promise<Conversation> {
-    const { models } = this.options
-    await models.look()
-    const { session, unreadable, commit, turn } = await this.#sessionAt(at)
-    const model = session.model ?? models.usual
-    const missing = models.missing(model)
-    const items = itemsOf({
-      session,
-      unreadable,
-      live: turn?.state === 'running' ? turn.live : undefined,
-      commits: await this.#commitsOf(session, commit),
-      canUndo: at.kind === 'branch' && !turn,
-      tools: await this.#tools.builtIn(),
-    })
-    return {
-      items,
-      ...(model !== undefined && { model }),
-      models: [...models.names],
-      ...(missing !== undefined && { missing }),
-      ...(turn && { turn: this.#about(turn) }),
-      approvals: turn?.questions.list ?? [],
-      usage: usageOf(session),
-      context: at.kind === 'branch' ? await this.#contextOf(session, model, at.branch) : NO_CONTEXT,
-      commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
-      isPublicNew: !this.state.isPublicTold,
-    }
-  }
-
-  async #sessionAt(at: At): Promise<Looked> {
-    const { objects } = this.room
-    if (at.kind === 'commit')
-      return { ...(await loadSession(new WorkInProgressVfs(objects, at.commit))), commit: at.commit }
-    const turn = this.#turns.get(at.branch)
-    if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
-    const { tip: commit } = await this.options.open(at.branch)
-    const { session, unreadable } = await loadSession(new WorkInProgressVfs(objects, commit))
-    return { session: withWishes(session, this.state.wishesIn(at.branch)), unreadable, commit }
-  }
-
-  #about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {
-    const isRunning = state === 'running'
-    return {
-      id: turn,
-      state: isRunning && live.waits ? 'waits' : state,
-      words: isRunning ? live.words : words,
-      since: Math.floor(since / 1000),
-      usage: isRunning ? live.usage : usageOfTurn(session, turn),
-      files: [...files.keys()].filter(path => !isOfForge(path)),
-    }
-  }
-
-  async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
-    const first = session.messages.find(entry => entry.kind === 'user')
-    if (commit === undefined || first?.kind !== 'user') return new Map()
-    const key = `${commit} ${first.at}`
-    if (this.#commits?.key !== key) {
-      const found = await turnCommits(this.room.objects.repository, commit, first.at / 1000)
-      this.#commits = { key, found }
-    }
-    return this.#commits.found
-  }
-
-  /** How full the model's window is. */
-  async #contextOf(session: Session, model: string | undefined, branch: string): Promise<Conversation['context']> {
-    const window = model === undefined ? 0 : await this.options.models.windowOf(model)
-    if (model === undefined || window === 0) return NO_CONTEXT
-    const { meterOf } = await import('../ai/meter.ts')
-    const tools = (await this.#tools.builtIn()).map(({ description }) => description)
-    const { objects } = this.room
-    const vfs = await (await this.options.open(branch)).vfs()
-    const tree = await vfs.writeTree()
-    const state = { objects, summaries: await this.#summariesOf(), model: { name: model, window }, tools, tree, branch }
-    const { used, of, files } = await meterOf(session, state)
-    return { used, of, files }
-  }
-
-  // --- What turns are made of
-  // -----------------------------------------------------------------------------------------
-
-  #summariesOf(): Promise<Summaries> {
-    this.#summaries ??= import('../ai/summaries.ts').then(({ openSummaries }) =>
-      openSummaries(this.room.objects, { folder: this.options.state }),
-    )
-    return this.#summaries
+    return withEnd(session, end, this.ai.models.clean)
   }
 
   // --- Ends
@@ -495,15 +370,8 @@ export class Turns implements AsyncDisposable {
     for (const turn of turns)
       if (turn.state === 'running') turn.control.abort(new Failure('The desk was closed while it ran.'))
     await Promise.all(turns.map(({ done }) => done))
-    await this.#tools[Symbol.asyncDispose]()
-    if (this.#summaries) (await this.#summaries)[Symbol.dispose]()
   }
 }
-
-/** What is seen of a conversation: that of a branch has a turn where one is under way. */
-type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
-
-const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
 type Start = { session: Session; text: string; model: Model; vfs: WorkInProgressVfs }
 type Begun = { turn: BranchTurn; run: () => Promise<void> }

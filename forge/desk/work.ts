@@ -12,16 +12,19 @@ import { run } from '../../core/git/run.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from '../vfs.ts'
+import { Ai } from './ai.ts'
 import { clashesOf, settle } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { type Prepared, prepare, take } from './branch-undo.ts'
 import { BranchWork, type Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyBranchName } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
+import { Choices } from './choices.ts'
 import type { Conversation } from './conversation.ts'
+import { Conversations } from './conversations.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import { showFile } from './file-content.ts'
-import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
+import type { At, BranchInfo, Clash, Edit, File, FolderEntry, News, Operation } from './messages.ts'
 import { type Models, NO_MODELS } from './models.ts'
 import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
 import { TURNS, turnRef } from './turn-checkpoints.ts'
@@ -72,7 +75,7 @@ export class Work implements AsyncDisposable {
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly #vanished = new Map<string, Oid>()
   readonly #watch: Watch
-  #turnsOfAll: Turns | undefined
+  #chat: { ai: Ai; turns: Turns; choices: Choices; conversations: Conversations } | undefined
   /** Where branches and checkouts were when somebody last looked. */
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
@@ -96,14 +99,21 @@ export class Work implements AsyncDisposable {
   }
 
   get #turns(): Turns {
-    if (!this.#turnsOfAll) throw new Error('The work has not begun yet')
-    return this.#turnsOfAll
+    return this.#opened.turns
+  }
+
+  get #opened() {
+    if (!this.#chat) throw new Error('The work has not begun yet')
+    return this.#chat
   }
 
   /** Opens the branches that have drafts or turns from an earlier time, and looks from now on what others do. */
   async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
     const open = (branch: string) => this.#work(branch)
-    this.#turnsOfAll = await Turns.open(this.#room, { state, config, models, open })
+    const ai = new Ai(this.#objects, { state, config, models })
+    const choices = await Choices.open(join(state, 'chat.json'))
+    const turns = new Turns(this.#room, ai, choices, open)
+    this.#chat = { ai, choices, turns, conversations: new Conversations(this.#objects, ai, choices, turns, open) }
     await this.#watch.begin()
     const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
     this.#tips = tips ?? new Map()
@@ -282,7 +292,7 @@ export class Work implements AsyncDisposable {
     await work.write()
     const words = `rename the branch ${visiblePath(name)} to ${visiblePath(to)}`
     await work.locked(async () => await this.#moveBranch(work, to, { kind: 'rename branch', words }))
-    await this.#turns.renamed(name, to)
+    await this.#opened.choices.renamed(name, to)
     this.#forget(name)
     await this.#refreshIfOpen(to)
     this.#room.say({ say: 'branch', branch: to })
@@ -407,7 +417,8 @@ export class Work implements AsyncDisposable {
 
   /** The conversation in a branch, or as it was in a commit. */
   async conversation(at: At): Promise<Conversation> {
-    return await this.#turns.conversation(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
+    const { conversations } = this.#opened
+    return await conversations.at(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
   }
 
   /** Begins a turn; gives its id. What becomes of it is told. */
@@ -431,7 +442,7 @@ export class Work implements AsyncDisposable {
   async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
     const work = await this.#work(branch)
     work.verifyFree()
-    const commit = await this.#turns.commitOf(work, turn)
+    const commit = await this.#opened.conversations.commitOf(work, turn)
     const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
     if (operation) return await this.#reverse(operation)
     const words = await reverseTurn(work, turn, commit)
@@ -457,6 +468,11 @@ export class Work implements AsyncDisposable {
 
   async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
     await this.#turns.setContext(branch, path, isWhole)
+  }
+
+  /** How the AI of a branch knows some files: by their summaries, whole, or not at all. */
+  async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    return await this.#opened.conversations.circlesIn(branch, paths)
   }
 
   // --- Undo
@@ -516,7 +532,7 @@ export class Work implements AsyncDisposable {
     const work = await this.#work(name)
     await work.write()
     await work.locked(async () => await this.#moveBranch(work, to, how))
-    await this.#turns.renamed(name, to)
+    await this.#opened.choices.renamed(name, to)
     this.#forget(name)
     await this.#refreshIfOpen(to)
     this.#room.say({ say: 'branch', branch: to })
@@ -649,7 +665,8 @@ export class Work implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]()
     try {
-      await this.#turnsOfAll?.[Symbol.asyncDispose]()
+      await this.#chat?.turns[Symbol.asyncDispose]()
+      await this.#chat?.ai[Symbol.asyncDispose]()
       await this.flush()
     } finally {
       const works = await Promise.all(this.#branches.values())

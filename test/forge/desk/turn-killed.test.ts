@@ -21,7 +21,7 @@ const write = (path: string, round: string) => ({ name: 'write_file', arguments:
 /** What the model says: it writes four files in three steps, says that it is done, and what the commit is called. */
 function answer({ messages }: Heard): Turn {
   const from = messages.findLastIndex(({ role, text }) => role === 'user' && /Round \d+/.test(text))
-  const [round = ''] = /Round \d+/.exec(messages[from]?.text ?? '') ?? []
+  const round = messages[from]?.text.match(/Round \d+/g)?.at(-1) ?? ''
   const steps: Turn[] = [
     { text: 'First this.', calls: [write('a.txt', round)] },
     { calls: [write('b.txt', round), write('c.txt', round)] },

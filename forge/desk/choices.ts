@@ -21,7 +21,7 @@ const File = v.object({
 })
 type File = v.InferOutput<typeof File>
 
-export class ChatState {
+export class Choices {
   #file: File
   #last: Promise<unknown> = Promise.resolve()
 
@@ -32,8 +32,8 @@ export class ChatState {
     this.#file = file
   }
 
-  static async open(path: string): Promise<ChatState> {
-    return new ChatState(path, (await readJson(path, File)) ?? { branches: {}, isPublicTold: false })
+  static async open(path: string): Promise<Choices> {
+    return new Choices(path, (await readJson(path, File)) ?? { branches: {}, isPublicTold: false })
   }
 
   get isPublicTold(): boolean {
