@@ -36,17 +36,20 @@ type Options = { signal: AbortSignal; onProgress: (progress: Progress) => void }
 
 /** A model of a provider. `open` gives the AI SDK's model, which sends its requests by the fetch that it is given. */
 export class AskedModel implements Model {
-  private readonly tokens = new Tokens()
+  /** It has secrets, which no print of this object may show. */
+  readonly #asked: Asked
 
   constructor(
-    private readonly asked: Asked,
+    asked: Asked,
     readonly window: number,
     private readonly open: (fetch: Fetch) => LanguageModelV4,
     private readonly patience: Patience,
-  ) {}
+  ) {
+    this.#asked = asked
+  }
 
   get name(): string {
-    return this.asked.name
+    return this.#asked.name
   }
 
   async ask(request: Request, { signal, onProgress }: Options): Promise<Answer> {
@@ -57,7 +60,7 @@ export class AskedModel implements Model {
       const { trouble } = answered
       const seconds = pauseAfter(trouble, failed, this.patience)
       if (seconds === undefined) throw trouble
-      onProgress({ type: 'again', words: againWords(trouble, this.asked), seconds: Math.ceil(seconds) })
+      onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
       await pause(seconds, signal)
     }
   }
@@ -67,7 +70,7 @@ export class AskedModel implements Model {
     request: Request,
     { signal, onProgress }: Options,
   ): Promise<{ answer: Answer } | { answer?: never; trouble: ModelError }> {
-    const { asked } = this
+    const asked = this.#asked
     const rewrite = asked.provider === 'openrouter' ? { rewrite: withContentParts } : {}
     const line = new Line({ asked, silence: this.patience.silence, signal, ...rewrite })
     const assembly = new Assembly(asked, callIds(request), onProgress)
@@ -84,7 +87,7 @@ export class AskedModel implements Model {
       }
       if (line.trouble) throw line.trouble
       if (!assembly.isWhole) throw cutShort(asked, assembly.text)
-      return { answer: assembly.answer(() => this.estimate(line.sent, assembly.text)) }
+      return { answer: assembly.answer(() => estimated(asked.name, line.sent, assembly.text)) }
     } catch (error) {
       signal.throwIfAborted()
       return { trouble: troubleOf(line.trouble ?? error, asked, { hasBegun: line.hasBegun, text: assembly.text }) }
@@ -92,11 +95,12 @@ export class AskedModel implements Model {
       line.close()
     }
   }
+}
 
-  private estimate(sent: number, text: string): Usage {
-    const input = this.tokens.estimate(this.name, sent)
-    return { input, output: this.tokens.estimate(this.name, text), cacheRead: 0, cacheWrite: 0 }
-  }
+/** For servers that do not count. */
+function estimated(name: string, sent: number, text: string): Usage {
+  const tokens = new Tokens()
+  return { input: tokens.estimate(name, sent), output: tokens.estimate(name, text), cacheRead: 0, cacheWrite: 0 }
 }
 
 const callIds = (request: Request): Set<string> =>

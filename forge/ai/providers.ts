@@ -43,10 +43,21 @@ async function languageModel({ provider, address, key }: Endpoint, id: string): 
     }
     case 'openai': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-      const options = { name: 'openaiCompatible', baseURL: address, includeUsage: true, ...(key && { apiKey: key }) }
+      const options = {
+        name: 'openaiCompatible',
+        baseURL: address,
+        includeUsage: true,
+        ...(key && { apiKey: key }),
+        ...(!isOwnServer({ provider, address }) && { transformRequestBody: withNewName }),
+      }
       return fetch => createOpenAICompatible({ ...options, fetch })(id)
     }
   }
+}
+
+/** OpenAI's own newer models refuse the name that all others know. */
+function withNewName({ max_tokens, ...body }: Record<string, unknown>): Record<string, unknown> {
+  return { ...body, max_completion_tokens: max_tokens }
 }
 
 const isOwnServer = ({ provider, address }: Endpoint): boolean =>

@@ -113,6 +113,8 @@ function verifyBlocks(index: number, { role, blocks }: Message, next: Message | 
       throw new Refusal(`${place}.tool_use.input: Input should be a valid dictionary`)
   }
   if (role !== 'assistant') return
+  if (blocks.at(-1)?.type === 'thinking')
+    throw new Refusal(`messages.${index}: The final block in an assistant message cannot be \`thinking\`.`)
   const asked = blocks.filter(block => block.type === 'tool_use').map(block => word(block.id))
   const answered = (next?.blocks ?? []).filter(block => block.type === 'tool_result').map(block => block.tool_use_id)
   const missing = asked.filter(id => !answered.includes(id))
