@@ -54,8 +54,8 @@ export class Assembly {
 
   take(part: LanguageModelV4StreamPart): void {
     if (part.type === 'finish') this.finish = part
-    if (part.type === 'raw') this.takeRaw(part.rawValue)
-    if (this.target.provider !== 'openrouter') this.takeCall(part)
+    if (this.target.provider === 'openrouter') this.takeRaw(part)
+    else this.takeCall(part)
     this.takeWords(part)
   }
 
@@ -158,8 +158,9 @@ export class Assembly {
    * OpenRouter's provider gives empty arguments for a call whose arguments are no JSON, so its calls are read from the
    * wire, and are whole when the answer is.
    */
-  private takeRaw(chunk: unknown): void {
-    const parsed = v.safeParse(ChunkSchema, chunk)
+  private takeRaw(part: LanguageModelV4StreamPart): void {
+    if (part.type !== 'raw') return
+    const parsed = v.safeParse(ChunkSchema, part.rawValue)
     const deltas = parsed.success ? (parsed.output.choices[0]?.delta?.tool_calls ?? []) : []
     for (const { index, id, function: called } of deltas) {
       const key = String(index ?? Math.max(0, this.calls.length - 1))

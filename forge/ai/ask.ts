@@ -6,6 +6,7 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import { Assembly } from './answers.ts'
 import { type Fetch, Line } from './endpoint.ts'
 import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } from './errors.ts'
+import { Misses } from './misses.ts'
 import { callOptions, withContentParts } from './prompt.ts'
 import type { Answer, Model, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
 import { Tokens } from './tokens.ts'
@@ -34,18 +35,31 @@ export const PATIENCE: Patience = {
 
 type Options = { signal: AbortSignal; onProgress: (progress: Progress) => void }
 
-/** A model of a provider. `open` gives the AI SDK's model, which sends its requests by the fetch that it is given. */
+export type AskedModelOptions = {
+  asked: Asked
+  window: number
+  /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */
+  open: (fetch: Fetch) => LanguageModelV4
+  patience: Patience
+  /** Whether the provider says why its cache did not hold. */
+  tellsMisses: boolean
+}
+
+/** A model of a provider. */
 export class AskedModel implements Model {
+  readonly window: number
   /** It has secrets, which no print of this object may show. */
   readonly #asked: Asked
+  private readonly open: AskedModelOptions['open']
+  private readonly patience: Patience
+  private misses: Misses | undefined
 
-  constructor(
-    asked: Asked,
-    readonly window: number,
-    private readonly open: (fetch: Fetch) => LanguageModelV4,
-    private readonly patience: Patience,
-  ) {
+  constructor({ asked, window, open, patience, tellsMisses }: AskedModelOptions) {
     this.#asked = asked
+    this.window = window
+    this.open = open
+    this.patience = patience
+    this.misses = tellsMisses ? new Misses() : undefined
   }
 
   get name(): string {
@@ -58,6 +72,7 @@ export class AskedModel implements Model {
       const answered = await this.askOnce(request, { signal, onProgress })
       if (answered.answer) return answered.answer
       const { trouble } = answered
+      if (this.isAboutMisses(trouble)) continue
       const seconds = pauseAfter(trouble, failed, this.patience)
       if (seconds === undefined) throw trouble
       onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
@@ -71,29 +86,37 @@ export class AskedModel implements Model {
     { signal, onProgress }: Options,
   ): Promise<{ answer: Answer } | { answer?: never; trouble: ModelError }> {
     const asked = this.#asked
-    const rewrite = asked.provider === 'openrouter' ? { rewrite: withContentParts } : {}
-    const line = new Line({ asked, silence: this.patience.silence, signal, ...rewrite })
+    const { misses } = this
+    const rewrite = asked.provider === 'openrouter' ? withContentParts : misses?.asking(request)
+    const line = new Line({ asked, silence: this.patience.silence, signal, ...(rewrite && { rewrite }) })
     const assembly = new Assembly(asked, callIds(request), onProgress)
     try {
-      const options = {
-        ...callOptions(request, asked),
-        abortSignal: signal,
-        includeRawChunks: asked.provider === 'openrouter',
-      }
+      let miss: string | undefined
+      const options = { ...callOptions(request, asked), abortSignal: signal, includeRawChunks: true }
       const { stream } = await this.open(line.fetch).doStream(options)
       for await (const part of partsOf(stream, signal)) {
         if (part.type === 'error' && !isEndWithoutReason(part.error)) throw part.error
         assembly.take(part)
+        if (part.type === 'raw') miss ??= misses?.hear(request, part.rawValue)
       }
       if (line.trouble) throw line.trouble
       if (!assembly.isWhole) throw cutShort(asked, assembly.text)
-      return { answer: assembly.answer(() => estimated(asked.name, line.sent, assembly.text)) }
+      const answer = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
+      const isMissed = miss !== undefined && answer.usage.cacheRead < answer.usage.input / 2
+      return { answer: isMissed ? { ...answer, miss: miss ?? '' } : answer }
     } catch (error) {
       signal.throwIfAborted()
       return { trouble: troubleOf(line.trouble ?? error, asked, { hasBegun: line.hasBegun, text: assembly.text }) }
     } finally {
       line.close()
     }
+  }
+
+  /** A provider that does not know the question why its cache did not hold is asked without it from then on. */
+  private isAboutMisses({ trouble, message }: ModelError): boolean {
+    if (!this.misses || trouble !== 'refused' || !/diagnostics/.test(message)) return false
+    this.misses = undefined
+    return true
   }
 }
 
