@@ -49,7 +49,8 @@ export class Assembly {
 
   /** Whether the model itself said that it was done, and why: without that, it was cut. */
   get isWhole(): boolean {
-    return this.finish?.finishReason.raw !== undefined && this.finish.finishReason.unified !== 'interrupted'
+    const { raw, unified } = this.finish?.finishReason ?? {}
+    return raw !== undefined && raw !== 'error' && unified !== 'error' && unified !== 'interrupted'
   }
 
   take(part: LanguageModelV4StreamPart): void {
@@ -163,7 +164,8 @@ export class Assembly {
     const parsed = v.safeParse(ChunkSchema, part.rawValue)
     const deltas = parsed.success ? (parsed.output.choices[0]?.delta?.tool_calls ?? []) : []
     for (const { index, id, function: called } of deltas) {
-      const key = String(index ?? Math.max(0, this.calls.length - 1))
+      const last = called?.name ? this.calls.length : this.calls.length - 1
+      const key = String(index ?? last)
       if (!this.openCalls.has(key)) this.beginCall(key, id ?? '', called?.name ?? '')
       this.addToCall(key, called?.arguments ?? '')
       const call = this.openCalls.get(key)

@@ -102,8 +102,9 @@ export class AskedModel implements Model {
       if (line.trouble) throw line.trouble
       if (!assembly.isWhole) throw cutShort(asked, assembly.text)
       const answer = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
-      const isMissed = miss !== undefined && answer.usage.cacheRead < answer.usage.input / 2
-      return { answer: isMissed ? { ...answer, miss: miss ?? '' } : answer }
+      // Another conversation with the same beginning may differ, while the cache has both.
+      const hasHeld = answer.usage.cacheRead >= answer.usage.input / 2
+      return { answer: miss === undefined || hasHeld ? answer : { ...answer, miss } }
     } catch (error) {
       signal.throwIfAborted()
       return { trouble: troubleOf(line.trouble ?? error, asked, { hasBegun: line.hasBegun, text: assembly.text }) }

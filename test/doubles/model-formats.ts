@@ -15,7 +15,7 @@ export type Said = {
   text?: string
   calls?: ScriptedCall[]
   /** Why it ended, where that does not follow from what it says. */
-  end?: 'done' | 'calls' | 'length' | 'refused'
+  end?: 'done' | 'calls' | 'length' | 'refused' | 'error'
 }
 
 /** What is the same in every provider's words. */
@@ -305,7 +305,7 @@ function messageEvents(heard: Heard, said: Said, counted: Counted, making: Omit<
       begin: { type: 'tool_use', id: names[index] ?? '', name: call.name, input: {} },
       deltas: ['', ...morsels(argumentsOf(call))].map(json => ({ type: 'input_json_delta', partial_json: json })),
     })
-  const reasons = { done: 'end_turn', calls: 'tool_use', length: 'max_tokens', refused: 'refusal' }
+  const reasons = { done: 'end_turn', calls: 'tool_use', length: 'max_tokens', refused: 'refusal', error: 'error' }
   return [
     event({ type: 'message_start', message: { ...message, ...open } }),
     event({ type: 'ping' }),
@@ -340,7 +340,7 @@ function completionEvents(heard: Heard, said: Said, counted: Counted, hasUsage: 
     data({ choices: [{ index: 0, delta, finish_reason: finish, ...(isRouter && { native_finish_reason: finish }) }] })
   const names = ids(said)
   const isRefused = endOf(said) === 'refused'
-  const reasons = { done: 'stop', calls: 'tool_calls', length: 'length', refused: 'content_filter' }
+  const reasons = { done: 'stop', calls: 'tool_calls', length: 'length', refused: 'content_filter', error: 'error' }
   const output = outputTokens(said)
   const usage: Fields = {
     prompt_tokens: counted.input,

@@ -214,7 +214,7 @@ export class ModelServer {
       return void response.end(turn.page)
     }
     asked.counted = turn.counted ?? this.count(heard)
-    const id = `msg_scripted_${this.answers.size}`
+    const id = `msg_scripted_${String(this.answers.size).padStart(8, '0')}`
     const events = eventsOf(heard, turn, asked.counted, { id, earlier: this.answers, hasUsage: !turn.hasNoUsage })
     this.answers.set(id, heard)
     asked.bytes = Buffer.byteLength(events.join(''))
