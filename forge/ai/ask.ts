@@ -2,7 +2,7 @@
  * Asks a model: one request, one answer, and again where that is worth it. This is the only place that sends anything
  * twice: the AI SDK's providers are called without its own loop, retries and running of tools.
  */
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { Assembly } from './answers.ts'
 import { type Fetch, Line } from './endpoint.ts'
 import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } from './errors.ts'
@@ -41,8 +41,8 @@ export type AskedModelOptions = {
   /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */
   open: (fetch: Fetch) => LanguageModelV4
   patience: Patience
-  /** Whether the provider says why its cache did not hold. */
-  tellsMisses: boolean
+  /** Whether it is at Anthropic itself: what only speaks as it does refuses what is new there. */
+  isAtAnthropic: boolean
 }
 
 /** A model of a provider. */
@@ -52,14 +52,16 @@ export class AskedModel implements Model {
   readonly #asked: Asked
   private readonly open: AskedModelOptions['open']
   private readonly patience: Patience
+  private readonly provider: Pick<LanguageModelV4CallOptions, 'providerOptions'>
   private misses: Misses | undefined
 
-  constructor({ asked, window, open, patience, tellsMisses }: AskedModelOptions) {
+  constructor({ asked, window, open, patience, isAtAnthropic }: AskedModelOptions) {
     this.#asked = asked
     this.window = window
     this.open = open
     this.patience = patience
-    this.misses = tellsMisses ? new Misses() : undefined
+    this.misses = isAtAnthropic ? new Misses() : undefined
+    this.provider = isAtAnthropic ? {} : { providerOptions: { anthropic: { toolStreaming: false } } }
   }
 
   get name(): string {
@@ -92,7 +94,7 @@ export class AskedModel implements Model {
     const assembly = new Assembly(asked, callIds(request), onProgress)
     try {
       let miss: string | undefined
-      const options = { ...callOptions(request, asked), abortSignal: signal, includeRawChunks: true }
+      const options = { ...callOptions(request, asked), ...this.provider, abortSignal: signal, includeRawChunks: true }
       const { stream } = await this.open(line.fetch).doStream(options)
       for await (const part of partsOf(stream, signal)) {
         if (part.type === 'error' && !isEndWithoutReason(part.error)) throw part.error

@@ -27,7 +27,7 @@ export async function openModel(name: string, settings: Settings, patience: Part
     window: windowOf(id, endpoint, settings),
     open,
     patience: { ...usual, ...patience },
-    tellsMisses: new URL(endpoint.address).hostname === 'api.anthropic.com',
+    isAtAnthropic: new URL(endpoint.address).hostname === 'api.anthropic.com',
   })
 }
 
