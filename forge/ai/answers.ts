@@ -49,13 +49,14 @@ export class Assembly {
 
   /** Whether the model itself said that it was done, and why: without that, it was cut. */
   get isWhole(): boolean {
-    return this.finish?.finishReason.raw !== undefined && this.finish.finishReason.unified !== 'interrupted'
+    const { raw, unified } = this.finish?.finishReason ?? {}
+    return raw !== undefined && raw !== 'error' && unified !== 'error' && unified !== 'interrupted'
   }
 
   take(part: LanguageModelV4StreamPart): void {
     if (part.type === 'finish') this.finish = part
-    if (part.type === 'raw') this.takeRaw(part.rawValue)
-    if (this.target.provider !== 'openrouter') this.takeCall(part)
+    if (this.target.provider === 'openrouter') this.takeRaw(part)
+    else this.takeCall(part)
     this.takeWords(part)
   }
 
@@ -158,11 +159,13 @@ export class Assembly {
    * OpenRouter's provider gives empty arguments for a call whose arguments are no JSON, so its calls are read from the
    * wire, and are whole when the answer is.
    */
-  private takeRaw(chunk: unknown): void {
-    const parsed = v.safeParse(ChunkSchema, chunk)
+  private takeRaw(part: LanguageModelV4StreamPart): void {
+    if (part.type !== 'raw') return
+    const parsed = v.safeParse(ChunkSchema, part.rawValue)
     const deltas = parsed.success ? (parsed.output.choices[0]?.delta?.tool_calls ?? []) : []
     for (const { index, id, function: called } of deltas) {
-      const key = String(index ?? Math.max(0, this.calls.length - 1))
+      const last = called?.name ? this.calls.length : this.calls.length - 1
+      const key = String(index ?? last)
       if (!this.openCalls.has(key)) this.beginCall(key, id ?? '', called?.name ?? '')
       this.addToCall(key, called?.arguments ?? '')
       const call = this.openCalls.get(key)

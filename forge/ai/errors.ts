@@ -20,7 +20,7 @@ const BILLING: Record<string, string> = {
 const NO_CREDIT =
   /credit balance|insufficient[ _](?:credits?|quota|balance|funds)|exceeded your current quota|out of credits/i
 const TOO_LONG =
-  /prompt is too long|context[ _-]?(?:length|window|size)|maximum context|too many (?:input )?tokens|input is too long/i
+  /prompt is too long|request too large|context[ _-]?(?:length|window|size|limit)|maximum context|too many (?:input )?tokens|input is too long/i
 const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a valid)|no endpoints found|unknown model/i
 
 /** The host, and the port where it is not the usual one: nothing else of an address is for other eyes. */
@@ -37,7 +37,8 @@ export function troubleOf(error: unknown, asked: Asked, { hasBegun, text }: Prog
   if (refusal) return refused(refusal, asked, text)
   if (!isNetworkError(error)) return new ModelError('broken', brokenWords(asked), undefined, text)
   if (hasBegun) return cutShort(asked, text)
-  const sentence = `${hostOf(asked.address)} can't be reached: check the network${ownAddress(asked)}.`
+  const why = isUntrusted(error) ? ', as its certificate is not trusted here' : ''
+  const sentence = `${hostOf(asked.address)} can't be reached${why}: check the network${ownAddress(asked)}.`
   return new ModelError('unreachable', sentence)
 }
 
@@ -109,7 +110,7 @@ function sentenceOf(
     case 'too long':
       return `The conversation is too long for ${name}: take files out of the context, or begin a new one.`
     case 'no such model':
-      return `${host} knows no model ${name}, or not with tools: choose another one${said}.`
+      return `${host} knows no model ${name}, or not with tools: choose another one${ownAddress(asked, ', or check')}${said}.`
     case 'broken':
       return `${host} sends requests on to another place, which is not followed: set ${setting}_BASE_URL to the right one.`
     default:
@@ -124,7 +125,7 @@ function quoted(words: string, secrets: readonly string[]): string {
 }
 
 const duration = (seconds: number): string =>
-  seconds < 120 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} minutes`
+  seconds < 120 ? `${Math.max(1, Math.ceil(seconds))} s` : `${Math.ceil(seconds / 60)} minutes`
 
 /** An error as it comes in a stream: an object of the provider, or the SDK's of it. */
 const StreamErrorSchema = v.looseObject({
@@ -158,16 +159,23 @@ function statusOfWord(word: string): number {
   return /^\d{3}$/.test(word) ? Number(word) : 500
 }
 
-/** Seconds or a date, as HTTP has it, or milliseconds, as OpenAI does. Undefined where it says nothing of use. */
+/**
+ * Seconds or a date, as HTTP has it, milliseconds, as OpenAI does, or a time in milliseconds, as OpenRouter does.
+ * Undefined where it says nothing of use.
+ */
 export function retryAfterOf(headers: Record<string, string>, now = Date.now()): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
   if (milliseconds >= 0) return milliseconds / 1000
   const said = headers['retry-after']?.trim()
-  if (!said) return undefined
+  const reset = Number(headers['x-ratelimit-reset'] ?? Number.NaN)
+  if (!said) return reset > now ? (reset - now) / 1000 : undefined
   if (/^\d+(?:\.\d+)?$/.test(said)) return Number(said)
-  const date = Date.parse(said)
+  const date = /^[A-Za-z]{3}/.test(said) ? Date.parse(said) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000)
 }
+
+const isUntrusted = (error: unknown): boolean =>
+  error instanceof Error && (/certificate|self.signed/i.test(error.message) || isUntrusted(error.cause))
 
 const CODES = /^(?:ECONN\w+|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE)$/
 

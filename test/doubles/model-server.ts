@@ -94,6 +94,7 @@ export class ModelServer {
   readonly requests: Asked[] = []
   readonly cache: ModelCache
   readonly key: string
+  private readonly answers = new Map<string, Heard>()
   private offset = 0
   private waiting: { count: number; resolve: () => void }[] = []
 
@@ -213,7 +214,9 @@ export class ModelServer {
       return void response.end(turn.page)
     }
     asked.counted = turn.counted ?? this.count(heard)
-    const events = eventsOf(heard, turn, asked.counted, !turn.hasNoUsage)
+    const id = `msg_scripted_${String(this.answers.size).padStart(8, '0')}`
+    const events = eventsOf(heard, turn, asked.counted, { id, earlier: this.answers, hasUsage: !turn.hasNoUsage })
+    this.answers.set(id, heard)
     asked.bytes = Buffer.byteLength(events.join(''))
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...turn.headers })
     await stream(asked, heard.provider, events, turn, response)

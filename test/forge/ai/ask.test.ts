@@ -84,6 +84,7 @@ describe.each(PROVIDERS)('%s', provider => {
     ['a connection that breaks before the answer', { isDropped: true }, 'unreachable', 3],
     ['a stream that breaks', { ...HELLO, cut: { at: 500, how: 'reset' } }, 'cut', 3],
     ['a stream that ends too soon', { ...HELLO, cut: { at: 500, how: 'close' } }, 'cut', 3],
+    ['an answer that ends with an error', { ...CALL, end: 'error' }, 'cut', 3],
     ['a stream that ends at once', { ...HELLO, cut: { at: 0, how: 'close' } }, 'cut', 3],
   ]
   test.each(passing)('%s is tried again, with a bound', async (_, turn, trouble, requests) => {
