@@ -263,12 +263,12 @@ function firstSentence(lines: readonly string[], comments: Comments): string {
   const said = (): string => {
     const words = paragraph.join(' ').replace(/\s+/g, ' ').trim()
     paragraph = []
-    return words === '' || LICENSE.test(words) || isOrder(words) ? '' : sentenceOf(words)
+    return words === '' || LICENSE.test(words) ? '' : sentenceOf(words)
   }
   for (const line of lines.slice(0, 120)) {
     const comment = commentOn(line, comments, isInside)
     isInside = comment.isInside
-    if (comment.text !== undefined && comment.text !== '') {
+    if (comment.text && !isOrder(comment.text)) {
       paragraph.push(comment.text)
       continue
     }

@@ -36,16 +36,15 @@ export function readSession(bytes: Buffer | undefined): LoadedSession {
   } catch {
     return unreadable('it is no JSON')
   }
-  const { version, messages } = v.is(Outline, value) ? value : {}
-  if (version !== 1 && version !== undefined) return unreadable('another version of the desk has written it')
-  if (messages && messages.length > MOST_ENTRIES) return unreadable('it has more than 100,000 entries')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return unreadable('it is no object')
+  const { version, messages } = value as { version?: unknown; messages?: unknown }
+  if (typeof version === 'number' && version !== 1) return unreadable('another version of the desk has written it')
+  if (Array.isArray(messages) && messages.length > MOST_ENTRIES) return unreadable('it has more than 100,000 entries')
   const parsed = v.safeParse(Session, value, { abortEarly: true })
   if (parsed.success) return { session: parsed.output }
   const [issue] = parsed.issues
   return unreadable(`what stands at ${v.getDotPath(issue) ?? 'its top'} is not what a session has there`)
 }
-
-const Outline = v.object({ version: v.optional(v.unknown()), messages: v.optional(v.array(v.unknown())) })
 
 const unreadable = (why: string): LoadedSession => ({
   session: newSession(),

@@ -184,8 +184,10 @@ export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
 
 export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
+/** What a person says. Keys stand in one order in all entries, so that a file that is read and written is the same. */
 export function withUser(session: Session, said: { turn: string; at: number; text: string }, clean: Clean): Session {
-  return withEntries(session, { kind: 'user', ...said, text: cleanText(said.text, clean) })
+  const { turn, at, text } = said
+  return withEntries(session, { kind: 'user', turn, at, text: cleanText(text, clean) })
 }
 
 /**
@@ -198,7 +200,7 @@ export function withAnswer(
   clean: Clean,
 ): Session {
   const blocks = answer.blocks.flatMap(block => cleanBlock(block, clean))
-  return withEntries(session, { kind: 'answer', turn, model, blocks, usage: { ...answer.usage } })
+  return withEntries(session, { kind: 'answer', turn, model, blocks, usage: addUsage(NO_USAGE, answer.usage) })
 }
 
 type Block = EntryOf<'answer'>['blocks'][number]
@@ -214,13 +216,23 @@ function cleanBlock(block: Answer['blocks'][number], clean: Clean): Block[] {
     return isAsSent && text === block.text ? [{ type: 'reasoning', text, ...kept }] : []
   }
   const { id, name } = block
-  return [{ type: 'call', id, name: name.toWellFormed(), arguments: cleanValue(block.arguments, clean) ?? {}, ...kept }]
+  return [
+    {
+      type: 'call',
+      id: id.toWellFormed(),
+      name: name.toWellFormed(),
+      arguments: cleanValue(block.arguments, clean) ?? {},
+      ...kept,
+    },
+  ]
 }
 
 /** What a tool said to a call. */
 export function withResult(session: Session, result: Omit<EntryOf<'result'>, 'kind'>, clean: Clean): Session {
-  const text = cleanText(result.text, clean)
-  return withEntries(session, { kind: 'result', ...result, text, words: cleanText(result.words, clean) })
+  const { turn, id, name, isError, seconds } = result
+  const [text, words] = [cleanText(result.text, clean), cleanText(result.words, clean)]
+  const names = { id: id.toWellFormed(), name: name.toWellFormed() }
+  return withEntries(session, { kind: 'result', turn, ...names, text, isError, words, seconds })
 }
 
 /**
@@ -242,12 +254,17 @@ export function withMissingResults(session: Session, text: string = NOT_RUN): Se
 
 /** The end of a turn: every call has its result before it. */
 export function withEnd(session: Session, end: Omit<EntryOf<'end'>, 'kind'>, clean: Clean): Session {
-  const { words, message, ...rest } = end
+  const { turn, at, how, words, message, model, usage, seconds } = end
   return withEntries(withMissingResults(session), {
     kind: 'end',
-    ...rest,
+    turn,
+    at,
+    how,
     ...(words !== undefined && { words: cleanText(words, clean) }),
     ...(message !== undefined && { message: cleanText(message, clean) }),
+    model,
+    usage: addUsage(NO_USAGE, usage),
+    seconds,
   })
 }
 

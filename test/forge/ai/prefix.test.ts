@@ -22,3 +22,23 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(talk.server.shareRead).toBeGreaterThan(0.9)
   }, 60_000)
 })
+
+describe.each(PROVIDERS.slice(0, 2))('%s', provider => {
+  test('with pauses of half an hour, what was said before the pause is read from the cache, too', async () => {
+    await using talk = await Talk.open(FILES, provider)
+    const read = (at: number) => ({ calls: [{ name: 'get_lines', arguments: { path: `src/part${at}.ts` } }] })
+    const firsts: number[] = []
+    for (let turn = 0; turn < 5; turn++) {
+      firsts.push(talk.server.requests.length)
+      await talk.turn(`Read, the ${turn}. time.`, [read(turn), read(turn + 1), read(turn + 2), { text: 'Read.' }])
+      talk.pass(1800)
+    }
+    const shares = firsts.map(at => {
+      const { counted } = talk.server.requests[at] ?? {}
+      return counted ? counted.read / counted.input : Number.NaN
+    })
+    // The first pause tells that there are pauses: what is sent after it is kept for an hour.
+    expect(shares.slice(0, 2)).toEqual([0, 0])
+    for (const share of shares.slice(2)) expect(share).toBeGreaterThan(0.9)
+  }, 60_000)
+})
