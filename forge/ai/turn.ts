@@ -45,8 +45,8 @@ export type TurnMeans = {
   signal: AbortSignal
   onEvent: (event: TurnEvent) => void
   /**
-   * Keeps what there is so far: the session and the files. It is waited for, before each request (`asks`) and after
-   * each answer and each tool. Where it throws, the turn fails.
+   * Keeps what there is so far: the session and the files. It is waited for, before each request (`asks`), after
+   * each answer, and between tools. Where it throws, the turn fails.
    */
   checkpoint: (session: Session, does: 'asks' | 'works') => Promise<void>
   /** Takes secrets out of a text. */
@@ -162,7 +162,11 @@ class Turn {
   async #run(calls: readonly CallBlock[]): Promise<void> {
     this.#room.begin(this.session.active_files)
     let worked = 0
-    for (const call of calls) if (await this.#call(call)) worked++
+    for (const call of calls) {
+      // What the last one leaves is kept with the next request.
+      if (call !== calls[0]) await this.means.checkpoint(this.session, 'works')
+      if (await this.#call(call)) worked++
+    }
     this.session = await withToolsDone(this.session, await this.#state(), this.#room.done())
     this.#inVain = worked > 0 ? 0 : this.#inVain + 1
     if (this.#inVain < MOST_IN_VAIN) return
@@ -171,7 +175,7 @@ class Turn {
 
   /** Runs a tool, and keeps what it says. Gives whether it worked. */
   async #call(call: CallBlock): Promise<boolean> {
-    const { tools, onEvent, checkpoint, turn, clean } = this.means
+    const { tools, onEvent, turn, clean } = this.means
     this.#signal.throwIfAborted()
     const tool = tools.find(({ description }) => description.name === call.name)
     const title = tool ? titleOf(tool, call) : visible(call.name)
@@ -189,7 +193,6 @@ class Turn {
       clean,
     )
     onEvent({ type: 'ran', call, title, result, seconds })
-    await checkpoint(this.session, 'works')
     return !isError
   }
 

@@ -13,11 +13,15 @@ import { type Choices, withWishes } from './choices.ts'
 import type { Conversation } from './conversation.ts'
 import { itemsOf } from './conversation-items.ts'
 import { isOfForge } from './forge-folder.ts'
-import type { At, FolderEntry } from './messages.ts'
+import type { At, FolderEntry, News } from './messages.ts'
+import { placeOf } from './place.ts'
 import { type TurnCommit, turnCommits } from './turn-commits.ts'
 import type { BranchTurn, Turns } from './turns.ts'
 
 const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
+
+/** Milliseconds that a page waits for what is not known yet. */
+const PATIENCE = 150
 
 /** What is seen at a place: a branch has a turn where one is under way. */
 type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
@@ -26,6 +30,9 @@ export class Conversations {
   /** The commits of turns in the history that was looked at last. */
   #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
 
+  /** Branches of which it was told once that something takes long. */
+  readonly #slow = new Set<string>()
+
   constructor(
     readonly objects: Objects,
     readonly ai: Ai,
@@ -33,6 +40,7 @@ export class Conversations {
     readonly turns: Turns,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
+    readonly say: (news: News) => void,
   ) {}
 
   /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
@@ -58,14 +66,19 @@ export class Conversations {
       ...(turn && { turn: about(turn) }),
       approvals: turn?.questions.list ?? [],
       usage: usageOf(session),
-      context: at.kind === 'branch' ? await this.#contextOf(session, at.branch) : NO_CONTEXT,
+      context: at.kind === 'branch' ? await this.#contextIn(at.branch, session) : NO_CONTEXT,
       commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
       isPublicNew: !this.choices.isPublicTold,
     }
   }
 
-  /** How the AI of a branch knows some files; nothing is said where nobody can be asked. */
+  /** How the AI of a branch knows some files; nothing is said where nobody can be asked, or not yet. */
   async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    return await this.#inTime(branch, this.#circlesIn(branch, paths), new Map())
+  }
+
+  async #circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    await this.ai.models.look()
     const { session } = await this.#sessionAt({ kind: 'branch', branch })
     const state = await this.#stateOf(session, branch)
     if (!state) return new Map()
@@ -104,6 +117,31 @@ export class Conversations {
   }
 
   /** How full the model's window is. */
+  async #contextIn(branch: string, session: Session): Promise<Conversation['context']> {
+    return await this.#inTime(branch, this.#contextOf(session, branch), NO_CONTEXT)
+  }
+
+  /**
+   * A large repository takes long to be read for the first time: nobody waits for that. As soon as it is done it is told
+   * that there is something else to be seen of the branch; who asks then waits.
+   */
+  async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
+    const known = coming.then(
+      value => ({ value }),
+      // It is only for the eye; a turn that needs it says what is wrong.
+      () => ({ value: instead }),
+    )
+    if (this.#slow.has(branch)) return (await known).value
+    const { promise: late, resolve } = Promise.withResolvers<undefined>()
+    const clock = setTimeout(() => resolve(undefined), PATIENCE)
+    const come = await Promise.race([known, late])
+    clearTimeout(clock)
+    if (come) return come.value
+    this.#slow.add(branch)
+    void known.then(() => this.say({ say: 'branch', branch }))
+    return instead
+  }
+
   async #contextOf(session: Session, branch: string): Promise<Conversation['context']> {
     const state = await this.#stateOf(session, branch)
     if (!state) return NO_CONTEXT
@@ -119,7 +157,7 @@ export class Conversations {
     if (model === undefined || window === 0) return undefined
     const [builtIn, summaries, work] = await Promise.all([ai.tools.builtIn(), ai.summaries(), this.open(branch)])
     const tools = builtIn.map(({ description }) => description)
-    const tree = await (await work.vfs()).writeTree()
+    const { tree } = await placeOf(objects, await work.vfs())
     return { objects, summaries, model: { name: model, window }, tools, tree, branch }
   }
 }

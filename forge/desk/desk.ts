@@ -16,7 +16,16 @@ import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
 import { commitInFull, commitNamed, Histories, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
-import { type At, type Desk as DeskInfo, type File, Layout, type Match, type News, type Question } from './messages.ts'
+import {
+  type At,
+  type Desk as DeskInfo,
+  type File,
+  type FolderEntry,
+  Layout,
+  type Match,
+  type News,
+  type Question,
+} from './messages.ts'
 import type { Models } from './models.ts'
 import { type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
@@ -167,7 +176,7 @@ export class Desk implements AsyncDisposable {
       case 'keep layout':
         return await this.#keepLayout(question.layout)
       case 'folder':
-        return await listFolder(this.objects, await this.#placeOf(question.at), question.path)
+        return await this.#folder(question.at, question.path)
       case 'find file': {
         const { tree } = await this.#placeOf(question.at)
         return await this.#finder.find(tree, question.words, Math.min(question.count, 1000))
@@ -237,6 +246,19 @@ export class Desk implements AsyncDisposable {
       case 'set context':
         return await work.setContext(question.branch, question.path, question.isWhole)
     }
+  }
+
+  /** What stands in a folder; of a branch's files also how its AI knows them. */
+  async #folder(at: At, path: Path): Promise<FolderEntry[]> {
+    const entries = await listFolder(this.objects, await this.#placeOf(at), path)
+    if (at.kind === 'commit') return entries
+    const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
+    const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
+    const circles = await this.#opened.circlesIn(at.branch, files)
+    return entries.map(entry => {
+      const context = circles.get(paths.get(entry.name) ?? '')
+      return context === undefined ? entry : { ...entry, context }
+    })
   }
 
   async #placeOf(at: At): Promise<Place> {

@@ -113,7 +113,8 @@ export class Work implements AsyncDisposable {
     const ai = new Ai(this.#objects, { state, config, models })
     const choices = await Choices.open(join(state, 'chat.json'))
     const turns = new Turns(this.#room, ai, choices, open)
-    this.#chat = { ai, choices, turns, conversations: new Conversations(this.#objects, ai, choices, turns, open) }
+    const conversations = new Conversations(this.#objects, ai, choices, turns, open, this.#room.say)
+    this.#chat = { ai, choices, turns, conversations }
     await this.#watch.begin()
     const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
     this.#tips = tips ?? new Map()

@@ -420,3 +420,91 @@ test('without a key the chat says what to set, and the rest works', async () => 
   await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
   expect(await desk.work.save('main', 'all')).toBeString()
 })
+
+// --- Tools of the repository
+// ------------------------------------------------------------------------------------------
+
+const SHOUT = `export const schema = {
+  name: 'shout',
+  description: 'Writes a file in capitals.',
+  properties: { path: { type: 'string' } },
+  required: ['path'],
+}
+export async function execute(vfs, { path }) {
+  await vfs.writeFile(path, (await vfs.readFile(path)).toUpperCase())
+  return 'It is loud now.'
+}
+`
+const shout = { name: 'shout', arguments: { path: 'a.txt' } }
+
+test('a tool of the repository waits until the person has approved it, and asks only once', async () => {
+  await using chat = await makeChat([{ calls: [shout] }, { text: 'Done.' }, { text: 'Shout' }], {
+    'a.txt': 'one\n',
+    'tools/shout.ts': SHOUT,
+  })
+  const { desk } = chat
+  const said = await run(desk)
+  expect(said.turn).toMatchObject({ state: 'waits' })
+  expect((await desk.work.branches())[0]).toMatchObject({ turn: 'waits' })
+  const [question] = said.approvals
+  expect(question).toMatchObject({ path: 'tools/shout.ts', source: SHOUT })
+  expect(said.items.at(-1)).toMatchObject({ kind: 'call', call: { id: question?.call, state: 'waits' } })
+  expect(() => desk.work.approveTool('main', 'tools/shout.ts', '0'.repeat(40), true)).toThrow('look at it again')
+  desk.work.approveTool('main', 'tools/shout.ts', question?.oid ?? '', true)
+  await until(async () => (await turnIn(desk.work)) === undefined)
+  expect(await desk.git('show', 'main:a.txt')).toBe('ONE')
+  expect(await desk.git('diff', '--name-only', 'main~1', 'main')).toContain('.forge/approved_tools.json')
+  chat.model.play([{ calls: [shout] }, { text: 'Done.' }])
+  expect((await run(desk)).turn).toBeUndefined()
+}, 20_000)
+
+test('a tool that is not approved does not run, and the model is told', async () => {
+  await using chat = await makeChat([{ calls: [shout] }, { text: 'Then not.' }], {
+    'a.txt': 'one\n',
+    'tools/shout.ts': SHOUT,
+  })
+  const { desk } = chat
+  const { approvals } = await run(desk)
+  desk.work.approveTool('main', 'tools/shout.ts', approvals[0]?.oid ?? '', false)
+  await until(async () => (await turnIn(desk.work)) === undefined)
+  const { items } = await desk.work.conversation(onBranch())
+  expect(items.find(item => item.kind === 'call')).toMatchObject({
+    call: { state: 'failed', result: expect.stringContaining('has not approved') },
+  })
+  expect(await desk.git('show', 'main:a.txt')).toBe('one')
+}, 20_000)
+
+// --- A conversation that is a stranger's
+// ------------------------------------------------------------------------------
+
+test('a conversation that can’t be read is kept beside a new one, and said', async () => {
+  await using chat = await makeChat([{ text: 'Yes.' }], { 'a.txt': 'one\n', '.forge/session.json': '{"version": 99' })
+  const { desk } = chat
+  const before = await desk.work.conversation(onBranch())
+  expect(before.items).toMatchObject([{ kind: 'note', isBad: true }])
+  const said = await run(desk)
+  expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'text', 'end'])
+  expect(await desk.git('show', 'main:.forge/session-unreadable-1.json')).toBe('{"version": 99')
+})
+
+test('what a model calls a commit can forge no trailer and order no machine', async () => {
+  const message = `Make it\u0007 good [skip ci] ${'and long '.repeat(20)}\n\nSince.\n\nForge-Turn: other\nSigned-off-by: Eve`
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }, { text: message }])
+  const said = await run(chat.desk)
+  const whole = await chat.desk.git('log', '--format=%B', '-1')
+  expect(whole.split('\n')[0]?.length).toBeLessThanOrEqual(72)
+  expect(whole).not.toMatch(/\p{Cc}(?<!\n)|\[skip ci\]|Eve|other/u)
+  expect(endIn(said)?.commit?.subject).toStartWith('Make it')
+})
+
+test('an explorer shows how the AI knows each file', async () => {
+  await using chat = await makeChat([], { 'a.txt': 'one\n', 'b.txt': 'two\n' })
+  const { work } = chat.desk
+  await work.setContext('main', 'a.txt', true)
+  await until(async () => (await work.circlesIn('main', ['a.txt'])).size > 0)
+  expect([...(await work.circlesIn('main', ['a.txt', 'b.txt']))]).toEqual([
+    ['a.txt', 'whole'],
+    ['b.txt', 'summary'],
+  ])
+  expect((await work.conversation(onBranch())).context).toMatchObject({ of: 200_000, files: [{ path: 'a.txt' }] })
+})
