@@ -8,11 +8,13 @@ import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
+import { xdgFolder } from './core/folders.ts'
 import { openRepository, type Repository } from './core/git/repository.ts'
 import { GitError, read } from './core/git/run.ts'
 import { visible } from './core/text.ts'
 import { askWhoIsThere, urlOf } from './forge/desk/address.ts'
 import { Desk } from './forge/desk/desk.ts'
+import { SetModels } from './forge/desk/models.ts'
 import { type Options, parseOptions } from './forge/desk/options.ts'
 import { Pages } from './forge/desk/pages.ts'
 import { serve } from './forge/desk/server.ts'
@@ -47,7 +49,9 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
   const state = await openState(repository, process.env)
   using claim = Claim.take(state)
   if (!claim) return await openTheOneThatIsThere(repository, state, options)
-  await using desk = await Desk.open(repository, { state, openWork, log: say })
+  const config = join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge')
+  const models = new SetModels(process.env)
+  await using desk = await Desk.open(repository, { state, config, models, openWork, log: say })
   const server = await openTheDoor(desk, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
   if (options.open) openInBrowser(urlOf(server.key))

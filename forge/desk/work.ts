@@ -12,12 +12,24 @@ import { run } from '../../core/git/run.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from '../vfs.ts'
-import { BranchWork, type Prepared, type Room, type Selection, showFile } from './branch-work.ts'
+import { Ai } from './ai.ts'
+import { clashesOf, settle } from './branch-clashes.ts'
+import * as commits from './branch-commits.ts'
+import { type Prepared, prepare, take } from './branch-undo.ts'
+import { BranchWork, type Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, verifyBranchName } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
+import { Choices } from './choices.ts'
+import type { Conversation } from './conversation.ts'
+import { Conversations } from './conversations.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
-import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
+import { showFile } from './file-content.ts'
+import type { At, BranchInfo, Clash, Edit, File, FolderEntry, News, Operation } from './messages.ts'
+import { type Models, NO_MODELS } from './models.ts'
 import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
+import { TURNS, turnRef } from './turn-checkpoints.ts'
+import { reverseTurn } from './turn-ends.ts'
+import { Turns } from './turns.ts'
 import { type Part, Watch } from './watch.ts'
 
 export type WorkOptions = {
@@ -25,6 +37,10 @@ export type WorkOptions = {
   state: string
   /** What has become different. It must not throw. */
   onNews: (news: News) => void
+  /** The user's folder of settings for the forge: the key of approvals is in there. By default, that of the state. */
+  config?: string | undefined
+  /** Whom turns ask; without them everything but the chat works. */
+  models?: Models | undefined
 }
 
 /** An undo or a redo: an operation about another one. */
@@ -42,8 +58,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   const objects = openObjects(repository)
   try {
     const checkouts = await Checkouts.open(objects, options.state, options.onNews)
-    const work = new Work({ objects, operations: new Operations(objects), checkouts, say: options.onNews })
-    await work.begin()
+    const room = { objects, operations: new Operations(objects), checkouts, say: options.onNews }
+    const work = new Work(room)
+    await work.begin(options)
     return work
   } catch (error) {
     await objects[Symbol.asyncDispose]()
@@ -58,6 +75,7 @@ export class Work implements AsyncDisposable {
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly #vanished = new Map<string, Oid>()
   readonly #watch: Watch
+  #chat: { ai: Ai; turns: Turns; choices: Choices; conversations: Conversations } | undefined
   /** Where branches and checkouts were when somebody last looked. */
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
@@ -80,8 +98,23 @@ export class Work implements AsyncDisposable {
     return this.#objects.repository
   }
 
-  /** Opens the branches that have drafts from an earlier time, and looks from now on what others do. */
-  async begin(): Promise<void> {
+  get #turns(): Turns {
+    return this.#opened.turns
+  }
+
+  get #opened() {
+    if (!this.#chat) throw new Error('The work has not begun yet')
+    return this.#chat
+  }
+
+  /** Opens the branches that have drafts or turns from an earlier time, and looks from now on what others do. */
+  async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
+    const open = (branch: string) => this.#work(branch)
+    const ai = new Ai(this.#objects, { state, config, models })
+    const choices = await Choices.open(join(state, 'chat.json'))
+    const turns = new Turns(this.#room, ai, choices, open)
+    const conversations = new Conversations(this.#objects, ai, choices, turns, open, this.#room.say)
+    this.#chat = { ai, choices, turns, conversations }
     await this.#watch.begin()
     const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
     this.#tips = tips ?? new Map()
@@ -89,6 +122,7 @@ export class Work implements AsyncDisposable {
     for (const name of drafts?.keys() ?? []) {
       await this.#work(name).catch(error => this.#complain(error))
     }
+    await this.#turns.look().catch(error => this.#complain(error))
   }
 
   /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
@@ -164,10 +198,11 @@ export class Work implements AsyncDisposable {
         tip,
         committed,
         subject,
-        session: sessions.has(tip),
+        session: sessions.has(tip) || this.#turns.stateIn(name) !== undefined,
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
         ...(checkout !== undefined && { checkout }),
         drafts: drafts.get(name) ?? [],
+        ...turnOf(this.#turns.stateIn(name)),
       }
     })
   }
@@ -205,6 +240,7 @@ export class Work implements AsyncDisposable {
     await this.#verifyNotCheckedOut(name)
     await work.write()
     await work.locked(async () => {
+      work.verifyFree()
       const refs = [headRef(name), draftsRef(name)]
       const infos = await Promise.all(refs.map(ref => this.#objects.info(ref)))
       const moves = refs.map((ref, at) => ({ ref, from: infos[at]?.oid, to: undefined }))
@@ -244,7 +280,7 @@ export class Work implements AsyncDisposable {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(this.#objects, known))?.tip
-    return [tip ?? last, drafts]
+    return [tip ?? this.#turns.baseIn(name) ?? last, drafts]
   }
 
   /**
@@ -256,13 +292,16 @@ export class Work implements AsyncDisposable {
     verifyBranchName(to, await this.#names())
     await work.write()
     const words = `rename the branch ${visiblePath(name)} to ${visiblePath(to)}`
-    await work.locked(async () => await this.#moveBranch(name, to, { kind: 'rename branch', words }))
+    await work.locked(async () => await this.#moveBranch(work, to, { kind: 'rename branch', words }))
+    await this.#opened.choices.renamed(name, to)
     this.#forget(name)
     await this.#refreshIfOpen(to)
     this.#room.say({ say: 'branch', branch: to })
   }
 
-  async #moveBranch(name: string, to: string, operation: { kind: string; words: string; of?: Oid }): Promise<void> {
+  async #moveBranch(work: BranchWork, to: string, operation: { kind: string; words: string; of?: Oid }): Promise<void> {
+    work.verifyFree()
+    const { name } = work
     const { operations, checkouts } = this.#room
     const head = headRef(to)
     const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => this.#objects.info(ref)))
@@ -332,46 +371,109 @@ export class Work implements AsyncDisposable {
   }
 
   /** Commits drafts to their branch; undefined where nothing was different. */
-  async save(branch: string, paths: Selection, message?: string): Promise<Oid | undefined> {
-    return await (await this.#work(branch)).save(paths, message)
+  async save(branch: string, paths: commits.Selection, message?: string): Promise<Oid | undefined> {
+    return await commits.save(await this.#work(branch), paths, message)
   }
 
   /** What a save would be called. */
-  async messageFor(branch: string, paths: Selection): Promise<string> {
-    return await (await this.#work(branch)).messageFor(paths)
+  async messageFor(branch: string, paths: commits.Selection): Promise<string> {
+    return await commits.messageForSave(await this.#work(branch), paths)
   }
 
   /** Lets drafts go; the operation can be undone. */
   async discard(branch: string, paths: readonly Path[]): Promise<void> {
-    await (await this.#work(branch)).discard(paths)
+    await commits.discard(await this.#work(branch), paths)
   }
 
   async newFile(branch: string, path: Path): Promise<Oid> {
-    return await (await this.#work(branch)).newFile(path)
+    return await commits.newFile(await this.#work(branch), path)
   }
 
   async rename(branch: string, from: Path, to: Path): Promise<Oid> {
-    return await (await this.#work(branch)).rename(from, to)
+    return await commits.rename(await this.#work(branch), from, to)
   }
 
   async delete(branch: string, path: Path): Promise<Oid> {
-    return await (await this.#work(branch)).delete(path)
+    return await commits.deleteFile(await this.#work(branch), path)
   }
 
   /** Files that were changed in two ways that can't be merged. */
   async clashes(branch: string): Promise<Clash[]> {
-    return await (await this.#work(branch)).clashes()
+    return await clashesOf(await this.#work(branch))
   }
 
   /** Takes a text for a file that clashed. */
   async settle(branch: string, path: Path, text: string): Promise<void> {
-    await (await this.#work(branch)).settle(path, text)
+    await settle(await this.#work(branch), path, text)
   }
 
   async #commit(oid: Oid): Promise<Oid> {
     const commit = isOid(this.#repository.format, oid) ? await this.#objects.info(`${oid}^{commit}`) : undefined
     if (!commit) throw new Failure(`There is no commit ${visiblePath(oid)} in this repository.`)
     return commit.oid
+  }
+
+  // --- Turns of AIs
+  // ----------------------------------------------------------------------------------------------------
+
+  /** The conversation in a branch, or as it was in a commit. */
+  async conversation(at: At): Promise<Conversation> {
+    const { conversations } = this.#opened
+    return await conversations.at(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
+  }
+
+  /** Begins a turn; gives its id. What becomes of it is told. */
+  async send(branch: string, text: string): Promise<string> {
+    return await this.#turns.send(branch, text)
+  }
+
+  stopTurn(branch: string): void {
+    this.#turns.stop(branch)
+  }
+
+  /** Keeps or discards what a turn did that did not end well. */
+  async endTurn(branch: string, keep: boolean): Promise<void> {
+    await this.#turns.end(branch, keep)
+  }
+
+  /**
+   * Takes a turn back: its operation, where it was the last thing that was done to the branch; else its changes, by a
+   * commit on top of what came after it.
+   */
+  async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
+    const work = await this.#work(branch)
+    work.verifyFree()
+    const commit = await this.#opened.conversations.commitOf(work, turn)
+    const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
+    if (operation) return await this.#reverse(operation)
+    const words = await reverseTurn(work, turn, commit)
+    return { words, refs: [headRef(branch)] }
+  }
+
+  async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
+    for await (const operation of this.#room.operations.newestFirst()) {
+      const head = operation.refs.find(({ ref }) => ref === headRef(branch))
+      if (head) return operation.kind === 'turn' && head.after === commit ? operation : undefined
+    }
+    return undefined
+  }
+
+  /** What the person says of a tool of the repository that waits to be run. */
+  approveTool(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
+    this.#turns.approve(branch, path, oid, isApproved)
+  }
+
+  async chooseModel(branch: string, model: string): Promise<void> {
+    await this.#turns.chooseModel(branch, model)
+  }
+
+  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
+    await this.#turns.setContext(branch, path, isWhole)
+  }
+
+  /** How the AI of a branch knows some files: by their summaries, whole, or not at all. */
+  async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    return await this.#opened.conversations.circlesIn(branch, paths)
   }
 
   // --- Undo
@@ -422,13 +524,16 @@ export class Work implements AsyncDisposable {
     if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
       await this.#renameBack(branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
     else await this.#moveBack(operation, original, how)
+    // A turn that was discarded waits again.
+    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.#turns.look()
     return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
   }
 
   async #renameBack(name: string, to: string, how: Reversal): Promise<void> {
     const work = await this.#work(name)
     await work.write()
-    await work.locked(async () => await this.#moveBranch(name, to, how))
+    await work.locked(async () => await this.#moveBranch(work, to, how))
+    await this.#opened.choices.renamed(name, to)
     this.#forget(name)
     await this.#refreshIfOpen(to)
     this.#room.say({ say: 'branch', branch: to })
@@ -445,7 +550,7 @@ export class Work implements AsyncDisposable {
   async #moveBack(operation: Recorded, original: Operation, how: Reversal): Promise<void> {
     const { refs } = operation
     const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
-    const isFirst = ['save', 'new file'].includes(original.kind)
+    const isFirst = ['save', 'new file', 'turn', 'keep turn'].includes(original.kind)
     // A branch goes back to having no commit where its first one is undone; any other can't go while it is checked out.
     for (const { ref, before } of refs)
       if (ref.startsWith(HEADS) && !before && !isFirst) await this.#verifyNotCheckedOut(branchOf(ref))
@@ -475,10 +580,10 @@ export class Work implements AsyncDisposable {
     for (const work of works) {
       const head = refs.find(({ ref }) => ref === headRef(work.name))
       const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
-      const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch'].includes(original.kind)
+      const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-      prepared.set(work, await work.prepare({ head, isUnsaved, drafts: change, renamed: back }))
+      prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back }))
     }
     const all = [...prepared.values()]
     const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
@@ -493,7 +598,7 @@ export class Work implements AsyncDisposable {
       if (error instanceof RefMoved) return error
       throw error
     }
-    for (const [work, it] of prepared) await work.take(it)
+    for (const [work, it] of prepared) await take(work, it)
     return undefined
   }
 
@@ -523,8 +628,10 @@ export class Work implements AsyncDisposable {
 
   async #openBranch(name: string): Promise<BranchWork> {
     if (!isRefName(headRef(name))) throw new Failure(`${visiblePath(name)} can't be the name of a branch.`)
-    const [head, drafts] = await Promise.all([headRef(name), draftsRef(name)].map(ref => this.#objects.info(ref)))
-    if (!head && !drafts && (await readHead(this.#repository)).ref !== headRef(name)) await this.#verifyOnceThere(name)
+    const refs = [headRef(name), draftsRef(name), turnRef(name)]
+    const [head, drafts, turn] = await Promise.all(refs.map(ref => this.#objects.info(ref)))
+    if (!head && !drafts && !turn && (await readHead(this.#repository)).ref !== headRef(name))
+      await this.#verifyOnceThere(name)
     return await BranchWork.open(this.#room, name)
   }
 
@@ -559,6 +666,8 @@ export class Work implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]()
     try {
+      await this.#chat?.turns[Symbol.asyncDispose]()
+      await this.#chat?.ai[Symbol.asyncDispose]()
       await this.flush()
     } finally {
       const works = await Promise.all(this.#branches.values())
@@ -567,6 +676,8 @@ export class Work implements AsyncDisposable {
     }
   }
 }
+
+const turnOf = (turn: BranchInfo['turn']) => (turn === undefined ? {} : { turn })
 
 const branchNameOf = (ref: RefName): string | undefined => {
   if (ref.startsWith(HEADS)) return branchOf(ref)
