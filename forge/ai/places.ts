@@ -17,7 +17,7 @@ export type Place = {
   at: (position: number) => number | undefined
   /** The text ended with a line end and the file, here, ends without one. */
   isAtOpenEnd: boolean
-  /** The rows' indentation, where the file has another one: undefined where an indentation can't be brought over. */
+  /** Where the file has another indentation: the one that stands for one of the text; undefined where none can. */
   shift?: Shift
 }
 export type Shift = (indent: string) => string | undefined
@@ -31,8 +31,8 @@ const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 
 /**
  * Where a text stands in a file, overlooking as little as possible; undefined where it does not. Places may overlap
- * each other. `indented` are rows that are to be brought to the same indentation later. Takes time in proportion to the
- * lengths of both, whatever is in them.
+ * each other. `indented` are the indentations that are to be brought over to a place with {@link Place.shift}: they show
+ * how wide a tab is meant to be. Takes time in proportion to the lengths of both, whatever is in them.
  */
 export function findPlaces(file: Buffer, text: Buffer, indented: readonly string[] = []): Found | undefined {
   if (text.length === 0) return undefined

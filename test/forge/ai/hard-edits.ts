@@ -157,7 +157,7 @@ const TABLE: [string, string | Buffer, Edit[], HardEdit['expected']][] = [
     'too little to be moved',
     '  a {\n    b\n',
     [edit('    a {\n      b', 'a {\n      b')],
-    refuses('none', /too little/),
+    refuses('indentation', /too little/),
   ],
   // Quotes and dashes
   [
