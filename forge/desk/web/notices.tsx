@@ -51,21 +51,23 @@ function Line({ notice, dismiss }: { notice: Notice; dismiss?: () => void }) {
 }
 
 function disconnected(page: Page): Notice | undefined {
+  const { isUp, isLockedOut } = page.connection
   const hasBegun = page.desk.value !== undefined
-  if (page.connection.isUp.value || !hasBegun) return undefined
-  if (page.connection.isLockedOut.value) {
+  if (isUp.value || !(hasBegun || isLockedOut.value)) return undefined
+  const folder = page.desk.value?.folder ?? 'the folder of your repository'
+  if (isLockedOut.value) {
     return {
       tone: 'warn',
-      title: 'The desk was started again with a new key',
+      title: 'This window has no key to the desk any more',
       words:
-        'Open the address that it printed in another tab of this browser: this window then goes on by itself. ' +
-        'What you type here is kept until then.',
+        `Run forge again in ${folder} and open the address that it prints in another tab of this browser: ` +
+        'this window then goes on by itself. What you type here is kept until then.',
     }
   }
   return {
     tone: 'warn',
     title: 'The desk does not answer',
-    words: 'What you type is kept in this window and sent when it is back. If it was ended, start it again: forge.',
+    words: `What you type is kept in this window and sent when it is back. If it was ended, run forge again in ${folder}.`,
   }
 }
 

@@ -8,6 +8,7 @@ import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
+import { readSecret } from './secret.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
 
@@ -145,7 +146,7 @@ export class Page {
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(url: string, nonce: string) {
-    this.connection = new Connection(url)
+    this.connection = new Connection(url, readSecret)
     this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = isFirst => this.#begin(isFirst)

@@ -26,6 +26,8 @@ import {
   type Operation,
   Question,
 } from '../../../forge/desk/messages.ts'
+import { PROTOCOL } from '../../../forge/desk/secret.ts'
+import { policyOf } from '../../../forge/desk/server.ts'
 
 type Files = Map<string, { mode: string; text: string }>
 
@@ -241,15 +243,12 @@ export class StandIn {
     const { pathname } = new URL(request.url)
     if (this.isLocked) return new Response('Not with this key.', { status: 401 })
     if (pathname === '/socket')
-      return server.upgrade(request, { data: undefined }) ? undefined : new Response('no', { status: 400 })
+      return server.upgrade(request, { data: undefined, headers: { 'sec-websocket-protocol': PROTOCOL } })
+        ? undefined
+        : new Response('no', { status: 400 })
     const nonce = crypto.randomUUID()
-    const headers = {
-      'content-security-policy':
-        `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; style-src-attr 'none'; ` +
-        `connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; ` +
-        `require-trusted-types-for 'script'; trusted-types 'none'`,
-      'x-content-type-options': 'nosniff',
-    }
+    const headers = { 'content-security-policy': policyOf(nonce), 'x-content-type-options': 'nosniff' }
+    if (pathname === '/key') return new Response(null, { status: 204 })
     if (pathname === '/') {
       const page = (await Bun.file(`${this.#built}/page.html`).text()).replace('STYLE_NONCE', nonce)
       return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
