@@ -139,11 +139,13 @@ export async function verifyNotCheckedOut(branches: OpenBranches, name: string):
   )
 }
 
-async function branchNames(branches: OpenBranches): Promise<string[]> {
+/** The names of all branches that are there. */
+export async function branchNames(branches: OpenBranches): Promise<string[]> {
   return (await listRefs(branches.room.objects.repository, [HEADS])).map(({ name }) => branchOf(name))
 }
 
-async function record(branches: OpenBranches, operation: NewOperation): Promise<void> {
+/** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */
+export async function record(branches: OpenBranches, operation: NewOperation): Promise<void> {
   try {
     await branches.room.operations.record(operation)
   } catch (error) {

@@ -85,6 +85,11 @@ export class BranchWork {
     return this.#drafts
   }
 
+  /** The commit of the drafts as they are in the repository, if there are any. */
+  get draftsCommit(): Oid | undefined {
+    return this.#written.commit
+  }
+
   /** The branch was deleted by somebody else; what was typed in it is kept. */
   get isGone(): boolean {
     return this.#isGone

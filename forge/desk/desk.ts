@@ -174,6 +174,8 @@ export class Desk implements AsyncDisposable {
         return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
       case 'save':
         return { commit: await work.save(question.branch, question.paths, question.message) }
+      case 'save elsewhere':
+        return { commit: await work.saveElsewhere(question.branch, question.to) }
       case 'discard':
         return await work.discard(question.branch, question.paths)
       case 'message':

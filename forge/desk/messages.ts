@@ -173,6 +173,11 @@ export const Question = v.variant('ask', [
   ask('edit', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** { commit: Oid | undefined }: undefined where nothing was different */
   ask('save', { branch: Branch, paths: v.union([v.array(Path), v.literal('all')]), message: v.optional(v.string()) }),
+  /**
+   * { commit: Oid }: where a checkout could not follow, the new branch `to` gets the saved commits and the drafts, and
+   * the branch goes back to where the checkout is
+   */
+  ask('save elsewhere', { branch: Branch, to: Branch }),
   /** nothing: drafts are let go; the operation can be undone */
   ask('discard', { branch: Branch, paths: v.array(Path) }),
   /** { message: string }: what a save would be called */

@@ -77,3 +77,9 @@ export const branchNameOf = (ref: RefName): string | undefined => {
 }
 /** The same, for a person; any other ref by its name. */
 export const nameOfRef = (ref: RefName): string => visiblePath(branchNameOf(ref) ?? ref)
+
+/** Does something while no other work on any of these branches' refs comes between. */
+export const lockedAll = <Result>(works: readonly BranchWork[], task: () => Promise<Result>): Promise<Result> => {
+  const [first, ...rest] = works
+  return first ? first.locked(() => lockedAll(rest, task)) : task()
+}

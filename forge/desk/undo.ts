@@ -3,12 +3,13 @@ import { Failure } from '../../core/failure.ts'
 import { RefMoved, type RefName } from '../../core/git/refs.ts'
 import type { Oid } from '../../core/git/repository.ts'
 import { moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
+import { reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { type Prepared, prepare, take } from './branch-undo.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { DRAFTS, draftsRef } from './drafts.ts'
 import type { Operation } from './messages.ts'
-import { branchNameOf, nameOfRef, type OpenBranches } from './open-branches.ts'
+import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 import type { Recorded } from './operations.ts'
 
 /** How often an undo begins anew because another desk has written drafts. */
@@ -36,6 +37,7 @@ export async function reverse(
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
     await renameBack(branches, branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
+  else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else await moveBack(branches, operation, original, how)
   return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
 }
@@ -118,10 +120,4 @@ async function tryToMoveBack(
   }
   for (const [work, it] of prepared) await take(work, it)
   return undefined
-}
-
-/** Does something while no other work on any of these branches' refs comes between. */
-const lockedAll = <Result>(works: readonly BranchWork[], task: () => Promise<Result>): Promise<Result> => {
-  const [first, ...rest] = works
-  return first ? first.locked(() => lockedAll(rest, task)) : task()
 }

@@ -13,6 +13,7 @@ import { visiblePath } from '../../core/text.ts'
 import { clashesOf, settle } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
+import { saveElsewhere } from './branch-split.ts'
 import type { Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
@@ -199,6 +200,11 @@ export class Work implements AsyncDisposable {
   /** Gives a branch another name, as `git branch -m` does. */
   async renameBranch(name: string, to: string): Promise<void> {
     await renameBranch(this.#branches, name, to)
+  }
+
+  /** Gives what was saved to a branch that a checkout could not follow a branch of its own. Gives the saved commit. */
+  async saveElsewhere(branch: string, to: string): Promise<Oid> {
+    return await saveElsewhere(this.#branches, branch, to)
   }
 
   // --- Files

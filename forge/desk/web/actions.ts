@@ -71,6 +71,25 @@ async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   await Promise.all(files.map(file => file.settled()))
 }
 
+/** Where a checkout could not follow: what was saved goes to a branch of its own, and this window with it. */
+export function saveElsewhere(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Save to a new branch instead',
+    label: 'Its name',
+    value: `${readable(branch)}-saved`,
+    button: 'Make',
+    hint: `It gets what was saved, and the drafts. ${readable(branch)} goes back to where its checkout is.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('save elsewhere', { branch, to })
+      page.renamed(branch, to)
+      page.dismissAbout('checkout', branch)
+    },
+  }
+}
+
 export function discard(page: Page, branch: string, paths: string[]): void {
   if (paths.length === 0) return
   page.dialog.value = {

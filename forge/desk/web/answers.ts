@@ -14,6 +14,7 @@ export const answers = {
   close: Nothing,
   edit: v.object({ accepted: v.boolean() }),
   save: v.object({ commit: v.optional(v.nullable(v.string())) }),
+  'save elsewhere': Commit,
   discard: Nothing,
   message: v.object({ message: v.string() }),
   'new file': Commit,

@@ -40,7 +40,7 @@ function Line({ notice, dismiss }: { notice: Notice; dismiss?: () => void }) {
           words={action.words}
           look={action.isMain ? 'main' : 'quiet'}
           onClick={() => {
-            dismiss?.()
+            if (!action.stays) dismiss?.()
             action.run()
           }}
         />

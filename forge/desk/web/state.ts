@@ -3,6 +3,7 @@ import { batch, computed, effect, type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { At, BranchInfo, Desk, Layout, News } from '../messages.ts'
+import { saveElsewhere } from './actions.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
@@ -107,6 +108,8 @@ export class Tab {
 export interface NoticeAction {
   words: string
   isMain?: boolean
+  /** Whether the notice stays until what this begins is done. */
+  stays?: boolean
   run: () => void
 }
 
@@ -114,6 +117,8 @@ export interface NoticeAction {
 export interface Notice {
   /** The branch that it is about: it is shown there. Without one it is shown everywhere. */
   branch?: string
+  /** What it is about, where that can be settled. */
+  about?: 'checkout'
   tone: 'plain' | 'warn' | 'bad'
   title: string
   words?: string
@@ -221,6 +226,11 @@ export class Page {
     this.notices.value = [...others, notice]
   }
 
+  /** Puts away what was said of a branch, where it is about something that is settled. */
+  dismissAbout(about: NonNullable<Notice['about']>, branch: string): void {
+    this.notices.value = this.notices.peek().filter(other => other.about !== about || other.branch !== branch)
+  }
+
   dismiss(notice: Notice): void {
     this.notices.value = this.notices.peek().filter(other => other !== notice)
   }
@@ -290,7 +300,7 @@ export class Page {
         this.saved(news.branch, news.commit)
         return
       case 'checkout left behind':
-        this.notify(leftBehind(news))
+        this.notify(leftBehind(this, news))
         return
       case 'clashes':
         this.clashes.value = new Map(this.clashes.peek()).set(news.branch, news.paths)
@@ -375,12 +385,14 @@ export class Page {
   }
 }
 
-function leftBehind(news: Extract<News, { say: 'checkout left behind' }>): Notice {
+function leftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): Notice {
   return {
     branch: news.branch,
+    about: 'checkout',
     tone: 'warn',
     title: `The checkout in ${news.folder} did not follow the save`,
     words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
+    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
   }
 }
 

@@ -320,6 +320,10 @@ export class StandIn {
         })
       case 'new branch':
         return this.#newBranch(question.branch, question.from)
+      case 'save elsewhere':
+        this.branches.set(question.to, { ...this.#branch(question.branch) })
+        this.sayDesk()
+        return { commit: oidOf('saved elsewhere') }
       case 'rename branch':
         this.branches.set(question.to, this.#branch(question.branch))
         this.branches.delete(question.branch)

@@ -1,0 +1,43 @@
+/** What happened that a person should know, and what can be done about it there. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { type DeskPage, openDesk, startScene } from './scene.ts'
+
+describe.skipIf(!hasBrowser)('a notice', () => {
+  let built: string
+  let browser: OpenBrowser
+  let desk: StandIn
+  let page: DeskPage
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    desk = await startScene(built)
+    page = await openDesk(browser.context, desk)
+  })
+  afterEach(async () => {
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  })
+
+  const branches = () => page.getByRole('tablist', { name: 'Branches' })
+
+  test('of a checkout that could not follow offers a new branch, and the window goes on there', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    desk.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: 'README.md is changed.' })
+    await page.getByRole('button', { name: 'Save to a new branch instead' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Save to a new branch instead' })
+    await dialog.getByLabel('Its name').fill('mine')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'mine' }).waitFor()
+    expect(await branches().getByRole('tab', { name: 'mine' }).getAttribute('aria-selected')).toBe('true')
+    expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'save elsewhere', branch: 'main', to: 'mine' }))
+    expect(await page.getByRole('button', { name: 'Save to a new branch instead' }).count()).toBe(0)
+    await page.getByRole('tab', { name: 'README.md' }).waitFor()
+  })
+})
