@@ -5,9 +5,9 @@ import { asText, fields, isOid, type Oid } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
-import { draftsRef, readDrafts } from './drafts.ts'
+import { draftsRef } from './drafts.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
-import { moveRefsPatiently, type NewOperation, PUT_ASIDE } from './operations.ts'
+import { moveRefsPatiently, type NewOperation } from './operations.ts'
 
 /** Makes a branch at a commit; at the one that is checked out, where none is named. */
 export async function newBranch(branches: OpenBranches, name: string, from: Oid | null): Promise<void> {
@@ -33,19 +33,23 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await verifyNotCheckedOut(branches, name)
   await work.write()
   await work.locked(async () => {
+    // What was typed in this moment is kept by the operation, too.
+    await work.collect()
+    await work.writeDrafts()
     const refs = [headRef(name), draftsRef(name)]
     const infos = await Promise.all(refs.map(ref => branches.room.objects.info(ref)))
     const moves = refs.map((ref, at) => ({ ref, from: infos[at]?.oid, to: undefined }))
     const words = `delete the branch ${visiblePath(name)}`
     await record(branches, { kind: 'delete branch', words, moves: moves.filter(({ from }) => from !== undefined) })
+    await work.wasDeleted()
   })
-  branches.forget(name)
+  await branches.leave(name)
 }
 
 /** Makes a branch again where it was when it vanished, whoever deleted it. */
 export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
   verifyBranchName(name, await branchNames(branches))
-  const [tip, drafts] = await whereItWas(branches, name)
+  const { tip, drafts } = await branches.whereItWas(name)
   if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
   if (drafts !== undefined) await branches.room.operations.putAside(name)
@@ -56,50 +60,36 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
   branches.room.say({ say: 'branch', branch: name })
 }
 
-/** Where a branch was when it vanished, and the drafts that went with it, unless they are still there. */
-async function whereItWas(
-  branches: OpenBranches,
-  name: string,
-): Promise<[tip: Oid | undefined, drafts: Oid | undefined]> {
-  const there = await branches.room.objects.info(draftsRef(name))
-  let tip = branches.vanished.get(name)
-  let drafts: Oid | undefined
-  let last: Oid | undefined
-  for await (const { kind, refs } of branches.room.operations.newestFirst()) {
-    const [head, draft] = [headRef(name), draftsRef(name)].map(it => refs.find(({ ref }) => ref === it))
-    const isKept = kind === 'delete branch' || kind === PUT_ASIDE
-    if (draft && isKept && !there) drafts ??= draft.before
-    if (head && !head.after) tip ??= head.before
-    if (head) last = head.after
-    if (head || (draft && !isKept)) break
-  }
-  const known = there?.oid ?? drafts
-  tip ??= known && (await readDrafts(branches.room.objects, known))?.tip
-  return [tip ?? last, drafts]
-}
-
 /**
  * Gives a branch another name. As `git branch -m` does, its drafts, its configuration (the branch that it follows)
  * and the checkouts that are on it go along.
  */
 export async function renameBranch(branches: OpenBranches, name: string, to: string): Promise<void> {
-  const work = await branches.work(name)
+  await branches.work(name)
   verifyBranchName(to, await branchNames(branches))
-  await work.write()
   const words = `rename the branch ${visiblePath(name)} to ${visiblePath(to)}`
-  await work.locked(async () => await moveBranch(branches, name, to, { kind: 'rename branch', words }))
-  branches.forget(name)
-  await branches.refresh(to)
-  branches.room.say({ say: 'branch', branch: to })
+  await moveBranch(branches, name, to, { kind: 'rename branch', words })
 }
 
-/** Moves the refs of a branch and of its drafts to another name, as an operation; throws where one has moved. */
-export async function moveBranch(
-  branches: OpenBranches,
-  name: string,
-  to: string,
-  operation: { kind: string; words: string; of?: Oid },
-): Promise<void> {
+/** Moves a branch with all that is about it to another name, as an operation; throws where one of its refs has moved. */
+export async function moveBranch(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
+  const work = await branches.work(name)
+  await work.write()
+  await work.locked(async () => {
+    // What was typed since it was written goes along, too; what is typed from here on comes with the work itself.
+    await work.collect()
+    await work.writeDrafts()
+    await moveRefsOf(branches, name, to, operation)
+    branches.rename(work, to)
+  })
+  await branches.refresh(to)
+  for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
+}
+
+/** What is written down of an operation besides what it moves. */
+export type How = { kind: string; words: string; of?: Oid }
+
+async function moveRefsOf(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
   const { operations, checkouts } = branches.room
   const head = headRef(to)
   const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => branches.room.objects.info(ref)))
@@ -119,6 +109,7 @@ export async function moveBranch(
   for (const checkout of on) await checkouts.turnTo(checkout, head, operation.words)
   const rest = on.length > 0 ? moves.map(move => (move.ref === head ? { ...move, from: tip } : move)) : moves
   await operations.record({ ...operation, moves: rest, refs })
+  await checkouts.renamed(name, to)
   await renameConfiguration(branches, name, to)
 }
 

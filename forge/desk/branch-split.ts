@@ -6,7 +6,7 @@
 import { Failure } from '../../core/failure.ts'
 import type { Oid } from '../../core/git/repository.ts'
 import { visible, visiblePath } from '../../core/text.ts'
-import { branchNames, record, verifyNotCheckedOut } from './branch-operations.ts'
+import { branchNames, type How, record, verifyNotCheckedOut } from './branch-operations.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { draftsRef, makeDrafts, noDrafts } from './drafts.ts'
@@ -18,7 +18,6 @@ export const SAVE_ELSEWHERE = 'save elsewhere'
 
 /** A branch, the one that gets its commits, and the commits at both ends: `base` is undefined before the first one. */
 type Split = { name: string; to: string; tip: Oid; base: Oid | undefined }
-type How = { kind: string; words: string; of?: Oid }
 
 /** Throws a {@link Failure} where no checkout of the branch was left behind, or where the branch has moved since. */
 export async function saveElsewhere(branches: OpenBranches, name: string, to: string): Promise<Oid> {
@@ -110,7 +109,8 @@ async function join(branches: OpenBranches, { name, to, tip, base }: Split, how:
       await withdraw()
       throw error
     }
+    await other.wasDeleted()
     await work.comeTo(made?.oid, drafts)
   })
-  branches.forget(to)
+  await branches.leave(to)
 }

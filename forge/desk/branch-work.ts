@@ -46,6 +46,7 @@ export type Room = {
 const TRIES = 10
 
 export class BranchWork {
+  #name: string
   #drafts: Drafts
   /** The drafts as they are in the repository, and their commit. */
   #written: { commit: Oid | undefined; drafts: Drafts }
@@ -57,10 +58,11 @@ export class BranchWork {
   #saidDrafts = ''
 
   private constructor(
-    readonly name: string,
+    name: string,
     readonly room: Room,
     tip: Oid | undefined,
   ) {
+    this.#name = name
     this.#drafts = noDrafts(tip)
     this.#written = { commit: undefined, drafts: this.#drafts }
     this.#files = new OpenFiles(name, room.objects, room.say)
@@ -68,12 +70,25 @@ export class BranchWork {
     this.#writing = new Writing(() => this.write(), tell)
   }
 
-  /** The work on a branch as the repository has it: with the drafts of an earlier time. */
-  static async open(room: Room, name: string): Promise<BranchWork> {
+  /**
+   * The work on a branch as the repository has it: with the drafts of an earlier time. `was` is where it was, if it is
+   * gone.
+   */
+  static async open(room: Room, name: string, was?: Oid): Promise<BranchWork> {
     const tip = (await room.objects.info(`${headRef(name)}^{commit}`))?.oid
-    const work = new BranchWork(name, room, tip)
+    const work = new BranchWork(name, room, tip ?? was)
     await work.refresh()
     return work
+  }
+
+  get name(): string {
+    return this.#name
+  }
+
+  /** The refs of the branch and of its drafts have this name now. */
+  rename(to: string): void {
+    this.#name = to
+    this.#files.rename(to)
   }
 
   get tip(): Oid | undefined {
@@ -387,6 +402,17 @@ export class BranchWork {
     if (this.tip !== drafts.tip) this.room.checkouts.follow(this.name, this.tip, drafts.tip)
     this.#isGone = false
     await this.wroteAndBecome(commit, drafts, renamed)
+  }
+
+  /**
+   * An operation has deleted the branch with its drafts. What was typed since that has not seen is kept with all before
+   * it, as a draft of a branch that is gone.
+   */
+  async wasDeleted(): Promise<void> {
+    this.#isGone = this.tip !== undefined
+    const isTypedIn = this.#files.typed.size > 0
+    this.#written = { commit: undefined, drafts: noDrafts(this.tip) }
+    await this.become(isTypedIn ? this.#drafts : this.#written.drafts)
   }
 
   /** Files that are open follow a file or folder to its other name. */

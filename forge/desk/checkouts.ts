@@ -131,6 +131,13 @@ export class Checkouts {
     return undefined
   }
 
+  /** A branch has another name: a checkout that could not follow it is still where it was. */
+  async renamed(name: string, to: string): Promise<void> {
+    const own = [...this.pending].filter(([, { branch }]) => branch === name)
+    for (const [gitDir, behind] of own) this.pending.set(gitDir, { ...behind, branch: to })
+    if (own.length > 0) await this.#keep()
+  }
+
   #later(task: () => Promise<void>): void {
     this.#last = this.#last
       .then(task)

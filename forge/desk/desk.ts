@@ -225,7 +225,15 @@ export class Desk implements AsyncDisposable {
 
   async #readLayout(): Promise<Layout | undefined> {
     await this.#layout
-    return await readLayout(this.options.state, Layout)
+    const layout = await readLayout(this.options.state, Layout)
+    if (!layout) return undefined
+    // A branch may have got another name since a window kept its layout.
+    const tabs = layout.tabs.map(async tab => ({ ...tab, at: await this.#placeNow(tab.at) }))
+    return { ...layout, tabs: await Promise.all(tabs) }
+  }
+
+  async #placeNow(at: At): Promise<At> {
+    return at.kind === 'commit' ? at : { ...at, branch: await this.#opened.nameNow(at.branch) }
   }
 
   /** One after the other, so that the last word is what stays. */

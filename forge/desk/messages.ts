@@ -230,6 +230,8 @@ export const News = v.variant('say', [
   say('desk', { desk: Desk }),
   /** A branch has another tip or other drafts: what is shown of it is to be asked for again. */
   say('branch', { branch: Branch }),
+  /** A branch has another name: whoever shows it goes on under that. */
+  say('renamed', { branch: Branch, to: Branch }),
   /** Edits of an open file, the first of which leads to `version` + 1. The window's own come back, too. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** An open file has another text altogether: saved elsewhere, merged, undone, discarded. */

@@ -6,10 +6,13 @@ import type { Oid } from '../../core/git/repository.ts'
 import { visiblePath } from '../../core/text.ts'
 import { BranchWork, type Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
-import { branchOfDrafts, DRAFTS, draftsRef } from './drafts.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
+import { PUT_ASIDE } from './operations.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
+  /** The names that branches got while the desk ran, by their old ones. */
+  readonly #renamed = new Map<string, string>()
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly vanished = new Map<string, Oid>()
 
@@ -27,8 +30,13 @@ export class OpenBranches {
     return await Promise.all(this.#works.values())
   }
 
-  /** The work on a branch. Throws a {@link Failure} where there is no such branch, nor drafts of one. */
+  /**
+   * The work on a branch. One that was deleted is worked on where it was, and says so: what is typed there are drafts.
+   * Throws a {@link Failure} where there is no such branch, and nobody knows where one was.
+   */
   async work(name: string): Promise<BranchWork> {
+    const to = this.#works.has(name) ? undefined : await this.#renamedTo(name)
+    if (to !== undefined) return await this.work(to)
     const known = this.#works.get(name)
     if (known) return await known
     const opened = this.#begin(name)
@@ -41,27 +49,91 @@ export class OpenBranches {
     if (!isRefName(headRef(name))) throw new Failure(`${visiblePath(name)} can't be the name of a branch.`)
     const { objects } = this.room
     const [head, drafts] = await Promise.all([headRef(name), draftsRef(name)].map(ref => objects.info(ref)))
-    if (!head && !drafts && (await readHead(objects.repository)).ref !== headRef(name))
-      await this.#verifyOnceThere(name)
-    return await BranchWork.open(this.room, name)
+    if (head || drafts || (await readHead(objects.repository)).ref === headRef(name))
+      return await BranchWork.open(this.room, name)
+    const { tip } = await this.whereItWas(name)
+    if (tip === undefined || !(await objects.info(`${tip}^{commit}`)))
+      throw new Failure(`There is no branch ${visiblePath(name)}.`)
+    return await BranchWork.open(this.room, name, tip)
   }
 
-  /** A branch that an operation deleted may come back; any other that is not there is none. */
-  async #verifyOnceThere(name: string): Promise<void> {
-    for await (const { refs } of this.room.operations.newestFirst())
-      if (refs.some(({ ref }) => ref === headRef(name))) return
-    throw new Failure(`There is no branch ${visiblePath(name)}.`)
+  /** Where a branch was when it vanished, and the drafts that went with it, unless they are still there. */
+  async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined }> {
+    const { objects, operations } = this.room
+    const there = await objects.info(draftsRef(name))
+    let tip = this.vanished.get(name)
+    let drafts: Oid | undefined
+    let last: Oid | undefined
+    for await (const { kind, refs } of operations.newestFirst()) {
+      const [head, draft] = [headRef(name), draftsRef(name)].map(it => refs.find(({ ref }) => ref === it))
+      const isKept = kind === 'delete branch' || kind === PUT_ASIDE
+      if (draft && isKept && !there) drafts ??= draft.before
+      if (head && !head.after) tip ??= head.before
+      if (head) last = head.after
+      if (head || (draft && !isKept)) break
+    }
+    const known = there?.oid ?? drafts
+    tip ??= known && (await readDrafts(objects, known))?.tip
+    return { tip: tip ?? last, drafts }
   }
 
-  /** Nobody works on it any more; who comes to it later finds it as the repository has it. */
-  forget(name: string): void {
-    this.#works.delete(name)
-    this.room.say({ say: 'branch', branch: name })
+  // --- Other names
+  // -----------------------------------------------------------------------------------------------------
+
+  /**
+   * A branch has another name: its work goes on under that, with what is typed in this very moment. Whoever has not
+   * heard of it yet finds it by its old name, too. To be called while the branch is locked, after its refs have moved.
+   */
+  rename(work: BranchWork, to: string): void {
+    const from = work.name
+    const stale = this.#works.get(to)
+    stale?.then(other => other.end()).catch(() => undefined)
+    this.#works.delete(from)
+    this.#works.set(to, Promise.resolve(work))
+    this.#renamed.set(from, to)
+    this.#renamed.delete(to)
+    work.rename(to)
+    this.room.say({ say: 'renamed', branch: from, to })
   }
 
-  async forgetIfEmpty(name: string): Promise<void> {
+  /** The other name of a branch that was renamed while the desk ran, unless there is one of the old name again. */
+  async #renamedTo(name: string): Promise<string | undefined> {
+    const to = this.#renamed.get(name)
+    if (to === undefined) return undefined
+    if (!(await this.room.objects.info(headRef(name)))) return to
+    this.#renamed.delete(name)
+    return undefined
+  }
+
+  /** What a branch is called now: its last name, where operations of any time have renamed it; else the one it had. */
+  async nameNow(name: string): Promise<string> {
+    const { objects, operations } = this.room
+    if (await objects.info(headRef(name))) return name
+    const renames: { from: RefName; to: RefName }[] = []
+    for await (const { refs } of operations.newestFirst()) {
+      const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
+      const gone = heads.find(({ after }) => after === undefined)
+      const made = heads.find(({ before }) => before === undefined)
+      if (heads.length === 2 && gone && made && made.after === gone.before)
+        renames.unshift({ from: gone.ref, to: made.ref })
+      if (heads.some(({ ref, after }) => ref === headRef(name) && after === undefined)) break
+    }
+    const last = renames.reduce((ref, { from, to }) => (ref === from ? to : ref), headRef(name))
+    return (await objects.info(last)) ? branchOf(last) : name
+  }
+
+  /**
+   * A branch is no more. What is typed in it from then on is kept as that of one that others have deleted; where nobody
+   * has it open, nobody works on it any more.
+   */
+  async leave(name: string): Promise<void> {
+    await this.refresh(name)
     const work = await this.#works.get(name)
-    if (work && work.draftPaths.length === 0 && !work.hasOpenFiles) this.forget(name)
+    if (work && work.draftPaths.length === 0 && !work.hasOpenFiles) {
+      work.end()
+      this.#works.delete(name)
+    }
+    this.room.say({ say: 'branch', branch: name })
   }
 
   /** Looks what others have done to a branch, if somebody works on it. */

@@ -1,8 +1,7 @@
 /** Undo and redo: the refs of an operation go back together, and the drafts of their branches with them. */
 import { Failure } from '../../core/failure.ts'
 import { RefMoved, type RefName } from '../../core/git/refs.ts'
-import type { Oid } from '../../core/git/repository.ts'
-import { moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
+import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { type Prepared, prepare, take } from './branch-undo.ts'
 import type { BranchWork } from './branch-work.ts'
@@ -14,9 +13,6 @@ import type { Recorded } from './operations.ts'
 
 /** How often an undo begins anew because another desk has written drafts. */
 const TRIES = 10
-
-/** An undo or a redo: an operation about another one. */
-type Reversal = { kind: string; words: string; of: Oid }
 
 /**
  * Takes an operation back, or does again what it took back: all its refs, or none where one of them has moved since.
@@ -36,19 +32,10 @@ export async function reverse(
   await verifyUnmoved(branches, operation.refs)
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
-    await renameBack(branches, branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
+    await moveBranch(branches, branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else await moveBack(branches, operation, original, how)
   return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
-}
-
-async function renameBack(branches: OpenBranches, name: string, to: string, how: Reversal): Promise<void> {
-  const work = await branches.work(name)
-  await work.write()
-  await work.locked(async () => await moveBranch(branches, name, to, how))
-  branches.forget(name)
-  await branches.refresh(to)
-  branches.room.say({ say: 'branch', branch: to })
 }
 
 /** Throws where a branch is not where the operation has left it. Drafts may have gone on: they are brought along. */
@@ -61,12 +48,7 @@ async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Pr
   throw new Failure(`${moved.join(' and ')} ${have} moved since: nothing was undone. Undo what came later first.`)
 }
 
-async function moveBack(
-  branches: OpenBranches,
-  operation: Recorded,
-  original: Operation,
-  how: Reversal,
-): Promise<void> {
+async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<void> {
   const { refs } = operation
   const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
   const isFirst = ['save', 'new file'].includes(original.kind)
@@ -83,7 +65,7 @@ async function moveBack(
       if (tries >= TRIES) throw error
     }
   })
-  for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.forgetIfEmpty(branchOf(ref))
+  for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOf(ref))
 }
 
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
@@ -92,7 +74,7 @@ async function tryToMoveBack(
   works: readonly BranchWork[],
   { refs, renamed }: Recorded,
   original: Operation,
-  how: Reversal,
+  how: How,
 ): Promise<RefMoved | undefined> {
   const { checkouts, operations } = branches.room
   const back = renamed && { from: renamed.to, to: renamed.from }

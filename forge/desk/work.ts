@@ -207,6 +207,11 @@ export class Work implements AsyncDisposable {
     return await saveElsewhere(this.#branches, branch, to)
   }
 
+  /** What a branch is called now, where operations of any time have renamed it. */
+  async nameNow(name: string): Promise<string> {
+    return await this.#branches.nameNow(name)
+  }
+
   // --- Files
   // -----------------------------------------------------------------------------------------------------------
 

@@ -76,8 +76,8 @@ function gone(page: Page, tab: Tab): Notice | undefined {
   if (at.kind === 'commit' || !page.isGone(at)) return undefined
   return {
     tone: 'bad',
-    title: `${readable(at.branch)} was deleted outside the desk`,
-    words: 'Its drafts are kept, also if you close this tab.',
+    title: `${readable(at.branch)} was deleted`,
+    words: 'Its drafts are kept, also if you close this tab, and what you type here goes on being one.',
     actions: [
       { words: 'Close the tab', run: () => page.close(tab) },
       { words: 'Bring it back', isMain: true, run: () => restoreBranch(page, at.branch) },

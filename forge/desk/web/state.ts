@@ -290,6 +290,9 @@ export class Page {
       case 'branch':
         this.#branchChanged(news.branch)
         return
+      case 'renamed':
+        this.renamed(news.branch, news.to)
+        return
       case 'edited':
         this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)
         return

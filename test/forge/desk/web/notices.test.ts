@@ -40,4 +40,17 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await page.getByRole('button', { name: 'Save to a new branch instead' }).count()).toBe(0)
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
   })
+
+  test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    const main = desk.branches.get('main')
+    if (main) desk.branches.set('trunk', main)
+    desk.branches.delete('main')
+    desk.say({ say: 'renamed', branch: 'main', to: 'trunk' })
+    desk.sayDesk()
+    await branches().getByRole('tab', { name: 'trunk' }).waitFor()
+    await page.getByRole('tab', { name: 'README.md' }).waitFor()
+    expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
+    expect(await page.getByRole('alert').count()).toBe(0)
+  })
 })
