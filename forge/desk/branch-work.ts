@@ -383,10 +383,13 @@ export class BranchWork {
 
   /** Makes other drafts those of this branch, and lets the open files follow. */
   async become(drafts: Drafts): Promise<void> {
-    const clashed = [...drafts.clashes.keys()].filter(path => !this.#drafts.clashes.has(path))
+    const before = [...this.#drafts.clashes.keys()]
+    const paths = [...drafts.clashes.keys()]
     this.#drafts = drafts
     await this.#files.follow(drafts)
-    if (clashed.length > 0) this.room.say({ say: 'clashes', branch: this.name, paths: [...drafts.clashes.keys()] })
+    // Also that nothing is left: another window may show what was settled in this one.
+    if (before.sort().join('\0') !== [...paths].sort().join('\0'))
+      this.room.say({ say: 'clashes', branch: this.name, paths })
     this.#sayBranch()
   }
 

@@ -216,6 +216,8 @@ export class Desk implements AsyncDisposable {
         return await work.clashes(question.branch)
       case 'settle':
         return await work.settle(question.branch, question.path, question.text)
+      case 'take side':
+        return await work.takeSide(question.branch, question.path, question.side)
     }
   }
 

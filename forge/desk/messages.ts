@@ -129,8 +129,12 @@ export const Layout = v.object({
 })
 export type Layout = v.InferOutput<typeof Layout>
 
-/** Drafts that can't be merged onto a tip that moved: for each file the three texts, until the person has chosen. */
-export const Clash = v.object({ path: Path, base: v.string(), draft: v.string(), tip: v.string() })
+/** One side of a clash: its text, or what it is instead, in a sentence: deleted, or an image, or no UTF-8. */
+export const Side = v.union([v.string(), v.object({ what: v.string() })])
+export type Side = v.InferOutput<typeof Side>
+
+/** Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen. */
+export const Clash = v.object({ path: Path, base: Side, draft: Side, tip: Side })
 export type Clash = v.InferOutput<typeof Clash>
 
 /** All of the desk but the contents of files. */
@@ -213,8 +217,9 @@ export const Question = v.variant('ask', [
   ask('redo', {}),
   /** Clash[] */
   ask('clashes', { branch: Branch }),
-  /** nothing */
+  /** nothing: a file that clashes is to have this text, or what one side has */
   ask('settle', { branch: Branch, path: Path, text: v.string() }),
+  ask('take side', { branch: Branch, path: Path, side: v.picklist(['draft', 'tip']) }),
 ])
 export type Question = v.InferOutput<typeof Question>
 
@@ -239,7 +244,7 @@ export const News = v.variant('say', [
   say('saved', { branch: Branch, commit: Oid }),
   /** A checkout of the branch could not follow: why, and in which folder. */
   say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
-  /** Drafts that have to be settled by the person. */
+  /** The drafts that have to be settled by the person, all that are left: none, where another window has done it. */
   say('clashes', { branch: Branch, paths: v.array(Path) }),
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
   /** Something that a person should know, once: drafts can't be written, for example. */

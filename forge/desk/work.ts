@@ -10,7 +10,7 @@ import type { RefName } from '../../core/git/refs.ts'
 import { isOid, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visiblePath } from '../../core/text.ts'
-import { clashesOf, settle } from './branch-clashes.ts'
+import { clashesOf, settle, takeSide } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
 import { saveElsewhere } from './branch-split.ts'
@@ -273,6 +273,11 @@ export class Work implements AsyncDisposable {
   /** Takes a text for a file that clashed. */
   async settle(branch: string, path: Path, text: string): Promise<void> {
     await settle(await this.#branches.work(branch), path, text)
+  }
+
+  /** Takes one side of a file that clashed, as it is. */
+  async takeSide(branch: string, path: Path, side: 'draft' | 'tip'): Promise<void> {
+    await takeSide(await this.#branches.work(branch), path, side)
   }
 
   async #commit(oid: Oid): Promise<Oid> {

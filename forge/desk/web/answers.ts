@@ -35,6 +35,7 @@ export const answers = {
   redo: v.object({ words: v.string(), refs: v.array(v.string()) }),
   clashes: v.array(Clash),
   settle: Nothing,
+  'take side': Nothing,
 } satisfies Record<Question['ask'], v.GenericSchema>
 
 export type Answer<Kind extends Question['ask']> = v.InferOutput<(typeof answers)[Kind]>

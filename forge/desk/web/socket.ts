@@ -38,6 +38,7 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'operations',
   'clashes',
   'settle',
+  'take side',
   'restore branch',
 ])
 

@@ -1,5 +1,8 @@
 /** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
 import { expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Side } from '../../../forge/desk/messages.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit } from '../../support/git.ts'
 import { until } from '../../support/repository.ts'
@@ -86,7 +89,9 @@ test('a file that was deleted elsewhere while it was edited is a choice, and its
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   await commit(desk.path, 'main', { 'a.ts': null })
   await desk.work.look()
-  expect(await desk.work.clashes('main')).toEqual([{ path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: '' }])
+  expect(await desk.work.clashes('main')).toEqual([
+    { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: { what: 'The file was deleted.' } },
+  ])
   await desk.work.settle('main', 'a.ts', 'a\ntyped\n')
   await desk.work.save('main', 'all')
   expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
@@ -191,4 +196,50 @@ test('saves of two desks at once all arrive', async () => {
   expect(await desk.git('show', 'main:b.ts')).toBe('b\n0\n1\n2\n3')
   expect(await desk.git('rev-list', '--count', 'main')).toBe('9')
   expect(await desk.work.operations(0, 99)).toHaveLength(8)
+})
+
+test('every window hears what is left to choose, also when that is nothing', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES }, bare: true })
+  for (const path of ['a.ts', 'b.ts']) await (await edit(desk.work, 'main', path)).type('MINE', LINES.indexOf('two'), 3)
+  const other = LINES.replace('two', 'THEIRS')
+  await commit(desk.path, 'main', { 'a.ts': other, 'b.ts': other })
+  await desk.work.look()
+  await desk.work.settle('main', 'a.ts', LINES.replace('two', 'BOTH'))
+  await desk.work.takeSide('main', 'b.ts', 'draft')
+  const said = desk.news.filter(it => it.say === 'clashes').map(({ paths }) => paths)
+  expect(said).toEqual([['a.ts', 'b.ts'], ['b.ts'], []])
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', 'main:b.ts')).toBe(LINES.replace('two', 'MINE').trimEnd())
+})
+
+const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(2000)])
+
+test.each<[string, string | Buffer | null, unknown]>([
+  ['an image', PNG, { what: 'An image. It has 2.0 KB.' }],
+  ['a binary file', Buffer.from('a\0b'), { what: 'A binary file. It has 3 bytes.' }],
+  [
+    'a text in Latin-1',
+    Buffer.from('caf\xe9\n', 'latin1'),
+    { what: 'Text that is no UTF-8: in Latin-1, perhaps. It has 5 bytes.' },
+  ],
+  ['nothing', null, { what: 'The file was deleted.' }],
+])('a draft of a file that became %s elsewhere is a choice between what each is', async (_, content, tip) => {
+  for (const side of ['draft', 'tip'] as const) {
+    await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' } })
+    await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
+    await desk.git('checkout', '-q', '--detach')
+    if (content === null) await desk.git('rm', '-q', 'a.ts')
+    else await writeFile(join(desk.path, 'a.ts'), content)
+    await desk.git('commit', '-q', '-a', '-m', 'Outside')
+    const outside = await desk.git('rev-parse', 'HEAD')
+    await desk.git('update-ref', 'refs/heads/main', outside)
+    await desk.work.look()
+    expect(await desk.work.clashes('main')).toEqual([
+      { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: tip as Side },
+    ])
+    await desk.work.takeSide('main', 'a.ts', side)
+    const saved = await desk.work.save('main', 'all')
+    if (side === 'tip') expect([saved, await desk.git('rev-parse', 'main')]).toEqual([undefined, outside])
+    else expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
+  }
 })

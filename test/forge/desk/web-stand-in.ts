@@ -362,13 +362,23 @@ export class StandIn {
       case 'clashes':
         return this.clashes.get(question.branch) ?? []
       case 'settle':
+        this.#settled(question.branch, question.path)
         this.#draft(question.branch, question.path).text = textOf(question.text)
         this.#replaced(question.branch, question.path)
         this.sayDesk()
         return undefined
+      case 'take side':
+        this.#settled(question.branch, question.path)
+        return undefined
       default:
         return undefined
     }
+  }
+
+  #settled(branch: string, path: string): void {
+    const left = (this.clashes.get(branch) ?? []).filter(clash => clash.path !== path)
+    this.clashes.set(branch, left)
+    this.say({ say: 'clashes', branch, paths: left.map(clash => clash.path) })
   }
 
   #at(at: At): { files: Files; drafts: Map<string, Draft> } {

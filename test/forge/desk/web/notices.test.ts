@@ -53,4 +53,23 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
     expect(await page.getByRole('alert').count()).toBe(0)
   })
+
+  test('of a choice goes when another window has chosen; what is no text is chosen as a whole', async () => {
+    const what = 'An image. It has 12.0 KB.'
+    desk.clashes.set('main', [
+      { path: 'logo.png', base: 'a\n', draft: 'b\n', tip: { what } },
+      { path: 'README.md', base: 'a\n', draft: 'b\n', tip: 'c\n' },
+    ])
+    desk.say({ say: 'clashes', branch: 'main', paths: ['logo.png', 'README.md'] })
+    await page.getByRole('button', { name: 'Choose' }).click()
+    const image = page.getByRole('article', { name: 'logo.png' })
+    await image.getByText(what).waitFor()
+    await image.getByRole('button', { name: 'The branch’s' }).click()
+    await image.waitFor({ state: 'detached' })
+    expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'take side', path: 'logo.png', side: 'tip' }))
+    desk.clashes.set('main', [])
+    desk.say({ say: 'clashes', branch: 'main', paths: [] })
+    await page.getByText('Nothing to choose').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+  })
 })
