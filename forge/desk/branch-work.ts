@@ -11,7 +11,7 @@ import { type Move, RefMoved } from '../../core/git/refs.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { GitError } from '../../core/git/run.ts'
 import { visiblePath } from '../../core/text.ts'
-import { headRef } from './branches.ts'
+import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
@@ -27,7 +27,7 @@ import {
   readDrafts,
   written,
 } from './drafts.ts'
-import type { Edit, File, News } from './messages.ts'
+import type { Edit, File, Moved, News } from './messages.ts'
 import { OpenFiles } from './open-files.ts'
 import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'
 import { readSignature, type Signature, whyNotWritten } from './save.ts'
@@ -51,6 +51,7 @@ export class BranchWork {
   /** The drafts as they are in the repository, and their commit. */
   #written: { commit: Oid | undefined; drafts: Drafts }
   #isGone = false
+  #moved: Moved | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
   #last: Promise<unknown> = Promise.resolve()
@@ -108,6 +109,11 @@ export class BranchWork {
   /** The branch was deleted by somebody else; what was typed in it is kept. */
   get isGone(): boolean {
     return this.#isGone
+  }
+
+  /** What somebody else did to the branch while there were drafts, for as long as there are. */
+  get moved(): Moved | undefined {
+    return this.draftPaths.length > 0 ? this.#moved : undefined
   }
 
   get hasOpenFiles(): boolean {
@@ -366,6 +372,11 @@ export class BranchWork {
 
   async #moveTo(tip: Oid): Promise<void> {
     const { objects } = this.room
+    const before = this.moved?.from ?? this.tip
+    this.#moved =
+      before === undefined || this.draftPaths.length === 0
+        ? undefined
+        : { from: before, to: tip, ...(await cameIn(objects.repository, before, tip)) }
     await this.become(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
   }
 

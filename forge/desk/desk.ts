@@ -176,6 +176,8 @@ export class Desk implements AsyncDisposable {
         return { commit: await work.save(question.branch, question.paths, question.message) }
       case 'save elsewhere':
         return { commit: await work.saveElsewhere(question.branch, question.to) }
+      case 'drafts elsewhere':
+        return await work.draftsElsewhere(question.branch, question.from, question.to)
       case 'discard':
         return await work.discard(question.branch, question.paths)
       case 'message':

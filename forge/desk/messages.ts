@@ -23,6 +23,10 @@ export type At = v.InferOutput<typeof At>
 
 export const Person = v.object({ name: v.string(), email: v.string() })
 
+/** A branch that somebody else has moved while there were drafts in it: from where, to where, by how many commits of whom. */
+export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
+export type Moved = v.InferOutput<typeof Moved>
+
 /** A local branch. `session`: an AI has a conversation in it. */
 export const BranchInfo = v.object({
   name: Branch,
@@ -36,6 +40,7 @@ export const BranchInfo = v.object({
   checkout: v.optional(v.string()),
   /** Files with text that is not saved yet. */
   drafts: v.array(Path),
+  moved: v.optional(Moved),
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
@@ -182,6 +187,8 @@ export const Question = v.variant('ask', [
    * the branch goes back to where the checkout is
    */
   ask('save elsewhere', { branch: Branch, to: Branch }),
+  /** nothing: the new branch `to` begins at the commit `from`, where the drafts were before the branch moved, with them */
+  ask('drafts elsewhere', { branch: Branch, from: Oid, to: Branch }),
   /** nothing: drafts are let go; the operation can be undone */
   ask('discard', { branch: Branch, paths: v.array(Path) }),
   /** { message: string }: what a save would be called */

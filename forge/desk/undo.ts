@@ -2,7 +2,7 @@
 import { Failure } from '../../core/failure.ts'
 import { RefMoved, type RefName } from '../../core/git/refs.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
-import { reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
+import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { type Prepared, prepare, take } from './branch-undo.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
@@ -34,6 +34,7 @@ export async function reverse(
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
     await moveBranch(branches, branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
+  else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
   return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
 }

@@ -13,7 +13,7 @@ import { visiblePath } from '../../core/text.ts'
 import { clashesOf, settle, takeSide } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
-import { saveElsewhere } from './branch-split.ts'
+import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
@@ -149,15 +149,17 @@ export class Work implements AsyncDisposable {
   /** All local branches. A branch that was deleted elsewhere is none, but its drafts are kept: see {@link vanished}. */
   async branches(): Promise<BranchInfo[]> {
     const [listed, checkouts] = await Promise.all([listBranches(this.#repository), this.#room.checkouts.list()])
-    const [sessions, counts, drafts] = await Promise.all([
+    const [sessions, counts, all] = await Promise.all([
       this.#facts.withSession(listed.map(({ tip }) => tip)),
       this.#facts.counts(listed),
-      this.#draftPaths(),
+      this.#branches.all(),
     ])
+    const works = new Map(all.map(work => [work.name, work]))
     const folders = new Map(checkouts.map(({ head, folder }) => [head, folder]))
     return listed.map(({ name, tip, committed, subject, upstream }) => {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
+      const moved = works.get(name)?.moved
       return {
         name,
         tip,
@@ -166,7 +168,8 @@ export class Work implements AsyncDisposable {
         session: sessions.has(tip),
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
         ...(checkout !== undefined && { checkout }),
-        drafts: drafts.get(name) ?? [],
+        drafts: works.get(name)?.draftPaths ?? [],
+        ...(moved && { moved }),
       }
     })
   }
@@ -175,11 +178,6 @@ export class Work implements AsyncDisposable {
   async vanished(): Promise<{ branch: string; drafts: Path[] }[]> {
     const works = await this.#branches.all()
     return works.filter(({ isGone }) => isGone).map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
-  }
-
-  async #draftPaths(): Promise<Map<string, Path[]>> {
-    const works = await this.#branches.all()
-    return new Map(works.map(({ name, draftPaths }) => [name, draftPaths]))
   }
 
   /** Makes a branch at a commit; at the one that is checked out, where none is named. */
@@ -205,6 +203,11 @@ export class Work implements AsyncDisposable {
   /** Gives what was saved to a branch that a checkout could not follow a branch of its own. Gives the saved commit. */
   async saveElsewhere(branch: string, to: string): Promise<Oid> {
     return await saveElsewhere(this.#branches, branch, to)
+  }
+
+  /** Gives the drafts of a branch that has moved a branch of their own, where it was. */
+  async draftsElsewhere(branch: string, from: Oid, to: string): Promise<void> {
+    await draftsElsewhere(this.#branches, branch, from, to)
   }
 
   /** What a branch is called now, where operations of any time have renamed it. */

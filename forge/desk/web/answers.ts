@@ -15,6 +15,7 @@ export const answers = {
   edit: v.object({ accepted: v.boolean() }),
   save: v.object({ commit: v.optional(v.nullable(v.string())) }),
   'save elsewhere': Commit,
+  'drafts elsewhere': Nothing,
   discard: Nothing,
   message: v.object({ message: v.string() }),
   'new file': Commit,

@@ -144,6 +144,8 @@ export class Page {
   readonly spoken = signal('')
   /** Files of a branch that have to be settled, by branch. */
   readonly clashes = signal<ReadonlyMap<string, string[]>>(new Map())
+  /** Commits that a branch was moved to from outside, which the person has taken note of. */
+  readonly seen = signal<ReadonlySet<string>>(new Set())
   /** Counts up when a branch is another one: what shows it asks again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
@@ -229,6 +231,10 @@ export class Page {
   /** Puts away what was said of a branch, where it is about something that is settled. */
   dismissAbout(about: NonNullable<Notice['about']>, branch: string): void {
     this.notices.value = this.notices.peek().filter(other => other.about !== about || other.branch !== branch)
+  }
+
+  see(commit: string): void {
+    this.seen.value = new Set([...this.seen.peek(), commit])
   }
 
   dismiss(notice: Notice): void {

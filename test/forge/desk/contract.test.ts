@@ -174,6 +174,12 @@ describe('what wants to be an option, another ref or another file is a name', ()
     { ask: 'find text', at: main, words: word, isRegex: false, matchCase: true },
     { ask: 'find text', at: main, words: word, isRegex: true, matchCase: false },
     { ask: 'clashes', branch: word },
+    { ask: 'take side', branch: 'main', path: word, side: 'tip' },
+    { ask: 'save elsewhere', branch: word, to: 'other' },
+    { ask: 'save elsewhere', branch: 'main', to: word },
+    { ask: 'drafts elsewhere', branch: word, from: tip, to: 'other' },
+    { ask: 'drafts elsewhere', branch: 'main', from: tip, to: word },
+    { ask: 'drafts elsewhere', branch: 'main', from: word, to: 'other' },
     { ask: 'settle', branch: 'main', path: word, text: word },
   ]
 

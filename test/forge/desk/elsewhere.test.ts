@@ -243,3 +243,67 @@ test.each<[string, string | Buffer | null, unknown]>([
     else expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
   }
 })
+
+/** A branch that somebody has moved by two commits, with a draft that fits, one that clashes, and one typed since. */
+async function movedWithDrafts() {
+  const desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES, 'c.ts': LINES }, bare: true })
+  const before = await desk.git('rev-parse', 'main')
+  await (await edit(desk.work, 'main', 'a.ts')).type('MINE', LINES.indexOf('two'), 3)
+  await (await edit(desk.work, 'main', 'b.ts')).type('MINE', LINES.indexOf('two'), 3)
+  await commit(desk.path, 'main', { 'a.ts': LINES.replace('two', 'THEIRS') })
+  const after = await commit(desk.path, 'main', { 'b.ts': LINES.replace('five', 'FIVE'), 'c.ts': 'c\n' })
+  await desk.work.look()
+  await (await edit(desk.work, 'main', 'b.ts')).type('MORE ', 0)
+  return { desk, before, after }
+}
+const ON_OLD = [
+  ['a.ts', LINES.replace('two', 'MINE')],
+  ['b.ts', `MORE ${LINES.replace('two', 'MINE')}`],
+  ['c.ts', LINES],
+] as const
+const ON_NEW = [
+  ['b.ts', `MORE ${LINES.replace('two', 'MINE').replace('five', 'FIVE')}`],
+  ['c.ts', 'c\n'],
+] as const
+
+test('a branch that moved under drafts says from where to where, by how many commits and whose, until there are none', async () => {
+  const { desk, before, after } = await movedWithDrafts()
+  await using _ = desk
+  const moved = async () => (await desk.work.branches())[0]?.moved
+  expect(await moved()).toEqual({ from: before, to: after, commits: 2, by: [expect.any(String)] })
+  const newest = await commit(desk.path, 'main', { 'd.ts': 'd\n' })
+  await desk.work.look()
+  expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3 })
+  await desk.work.discard('main', ['a.ts', 'b.ts'])
+  expect(await moved()).toBeUndefined()
+})
+
+test('the drafts of a branch that moved go to a new one where it was, and back by undo', async () => {
+  const { desk, before, after } = await movedWithDrafts()
+  await using _ = desk
+  await desk.work.draftsElsewhere('main', before, 'mine')
+  expect(await desk.git('rev-parse', 'mine', 'main')).toBe(`${before}\n${after}`)
+  expect(await desk.work.clashes('mine')).toEqual([])
+  expect(await desk.work.clashes('main')).toEqual([])
+  expect((await desk.work.branches()).map(({ drafts, moved }) => [drafts, moved])).toEqual([
+    [[], undefined],
+    [['a.ts', 'b.ts'], undefined],
+  ])
+  for (const [path, text] of ON_OLD) expect(await textOf(desk.work, 'mine', path)).toBe(text)
+  await (await edit(desk.work, 'mine', 'c.ts')).type('typed there\n')
+  let work = await desk.restart()
+  await work.undo()
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/heads', 'refs/forge/drafts')).toBe(
+    'refs/forge/drafts/main\nrefs/heads/main',
+  )
+  expect((await work.clashes('main')).map(({ path }) => path)).toEqual(['a.ts', 'c.ts'])
+  expect(await textOf(work, 'main', 'b.ts')).toBe(ON_NEW[0][1])
+  await work.settle('main', 'c.ts', 'c\n')
+  work = await desk.restart()
+  await work.redo()
+  for (const [path, text] of ON_OLD) expect(await textOf(work, 'mine', path)).toBe(text)
+  for (const name of ['main', 'mine'])
+    await expect(work.draftsElsewhere('main', before, name)).rejects.toThrow('There is a branch')
+  await expect(work.draftsElsewhere('main', before, 'other')).rejects.toThrow('There are no drafts in main any more.')
+  await expect(work.draftsElsewhere('mine', '1'.repeat(40), 'other')).rejects.toThrow('There is no commit')
+})

@@ -42,6 +42,7 @@ interface StandInBranch {
   drafts: Map<string, Draft>
   session: boolean
   upstream: BranchInfo['upstream']
+  moved?: BranchInfo['moved']
   checkout: string | undefined
 }
 
@@ -231,6 +232,7 @@ export class StandIn {
       session: branch.session,
       drafts: this.#draftPaths(branch),
       ...(branch.upstream ? { upstream: branch.upstream } : {}),
+      ...(branch.moved ? { moved: branch.moved } : {}),
       ...(branch.checkout ? { checkout: branch.checkout } : {}),
     }
   }
@@ -324,6 +326,12 @@ export class StandIn {
         this.branches.set(question.to, { ...this.#branch(question.branch) })
         this.sayDesk()
         return { commit: oidOf('saved elsewhere') }
+      case 'drafts elsewhere':
+        this.branches.set(question.to, { ...this.#branch(question.branch) })
+        this.#branch(question.branch).drafts = new Map()
+        delete this.#branch(question.branch).moved
+        this.sayDesk()
+        return undefined
       case 'rename branch':
         this.branches.set(question.to, this.#branch(question.branch))
         this.branches.delete(question.branch)

@@ -72,4 +72,31 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByText('Nothing to choose').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
   })
+
+  test('of a branch that moved under drafts shows what came in, and offers them a branch of their own', async () => {
+    const main = desk.branches.get('main')
+    if (!main) throw new Error('There is no main')
+    const from = main.commits[0]?.oid ?? ''
+    main.files = new Map(main.files).set('new.ts', { mode: '100644', text: 'new\n' })
+    const to = desk.commit('main', 'Outside')
+    main.moved = { from, to, commits: 2, by: ['Jonas Brandt'] }
+    desk.sayDesk()
+    const title = `main moved outside the desk: 2 new commits by Jonas Brandt, ${from.slice(0, 8)} → ${to.slice(0, 8)}`
+    await page.getByText(title).waitFor()
+    await page.getByText('Your drafts fit').waitFor()
+    await page.getByRole('button', { name: 'What came in' }).click()
+    await page.getByRole('tab', { name: 'What came in', selected: true }).waitFor()
+    await page.getByRole('navigation', { name: 'Changed files' }).getByText('new.ts').waitFor()
+    await page.getByRole('button', { name: 'Put this notice away' }).click()
+    expect(await page.getByText(title).count()).toBe(0)
+    main.moved = { from, to: from, commits: 0, by: [] }
+    desk.sayDesk()
+    await page.getByRole('button', { name: 'Draft to a new branch' }).click()
+    await page.getByRole('dialog', { name: 'Draft to a new branch' }).getByLabel('Its name').fill('mine')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'mine', selected: true }).waitFor()
+    expect(desk.asked).toContainEqual(
+      expect.objectContaining({ ask: 'drafts elsewhere', branch: 'main', from, to: 'mine' }),
+    )
+  })
 })
