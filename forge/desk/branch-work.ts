@@ -27,6 +27,7 @@ import {
   readDrafts,
   written,
 } from './drafts.ts'
+import type { Maintenance } from './maintenance.ts'
 import type { Edit, File, Moved, News } from './messages.ts'
 import { OpenFiles } from './open-files.ts'
 import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'
@@ -39,6 +40,7 @@ export type Room = {
   objects: Objects
   operations: Operations
   checkouts: Checkouts
+  maintenance: Maintenance
   say: (news: News) => void
 }
 

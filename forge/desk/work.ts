@@ -19,6 +19,7 @@ import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow } from '
 import { Checkouts } from './checkouts.ts'
 import { DRAFTS } from './drafts.ts'
 import { showFile } from './file-content.ts'
+import { Maintenance } from './maintenance.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { OpenBranches } from './open-branches.ts'
 import { Operations } from './operations.ts'
@@ -42,7 +43,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   const objects = openObjects(repository)
   try {
     const checkouts = await Checkouts.open(objects, options.state, options.onNews)
-    const work = new Work({ objects, operations: new Operations(objects), checkouts, say: options.onNews })
+    const operations = new Operations(objects)
+    const maintenance = new Maintenance(repository)
+    const work = new Work({ objects, operations, checkouts, maintenance, say: options.onNews })
     await work.begin()
     return work
   } catch (error) {
@@ -329,6 +332,7 @@ export class Work implements AsyncDisposable {
     const works = await this.#branches.all()
     await Promise.all(works.map(work => work.write()))
     await this.#room.checkouts.settled()
+    await this.#room.maintenance.settled()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
