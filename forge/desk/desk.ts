@@ -194,6 +194,8 @@ export class Desk implements AsyncDisposable {
         return await work.renameBranch(question.branch, question.to)
       case 'delete branch':
         return await work.deleteBranch(question.branch)
+      case 'name now':
+        return { branch: await work.nameNow(question.branch) }
       case 'restore branch':
         return await work.restoreBranch(question.branch)
       case 'changes':

@@ -201,6 +201,8 @@ export const Question = v.variant('ask', [
   ask('new branch', { branch: Branch, from: v.union([Oid, v.null()]) }),
   ask('rename branch', { branch: Branch, to: Branch }),
   ask('delete branch', { branch: Branch }),
+  /** { branch: Branch }: what a branch that is not there is called now, if it was renamed; else the same name */
+  ask('name now', { branch: Branch }),
   /** nothing: the branch is made again where it was when it vanished */
   ask('restore branch', { branch: Branch }),
   /**

@@ -11,7 +11,7 @@ import { PUT_ASIDE } from './operations.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
-  /** The names that branches got while the desk ran, by their old ones. */
+  /** Other names that branches got, by their old ones, as far as somebody has asked for these. */
   readonly #renamed = new Map<string, string>()
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly vanished = new Map<string, Oid>()
@@ -35,7 +35,7 @@ export class OpenBranches {
    * Throws a {@link Failure} where there is no such branch, and nobody knows where one was.
    */
   async work(name: string): Promise<BranchWork> {
-    const to = this.#works.has(name) ? undefined : await this.#renamedTo(name)
+    const to = this.#works.has(name) || !isRefName(headRef(name)) ? undefined : await this.#renamedTo(name)
     if (to !== undefined) return await this.work(to)
     const known = this.#works.get(name)
     if (known) return await known
@@ -96,19 +96,25 @@ export class OpenBranches {
     this.room.say({ say: 'renamed', branch: from, to })
   }
 
-  /** The other name of a branch that was renamed while the desk ran, unless there is one of the old name again. */
+  /** The other name of a branch that was renamed, unless there is one of the old name again, or drafts of one. */
   async #renamedTo(name: string): Promise<string | undefined> {
-    const to = this.#renamed.get(name)
-    if (to === undefined) return undefined
-    if (!(await this.room.objects.info(headRef(name)))) return to
-    this.#renamed.delete(name)
-    return undefined
+    const { objects } = this.room
+    if (await objects.info(headRef(name))) {
+      this.#renamed.delete(name)
+      return undefined
+    }
+    const known = this.#renamed.get(name)
+    if (known !== undefined || (await objects.info(draftsRef(name)))) return known
+    const now = await this.nameNow(name)
+    if (now === name) return undefined
+    this.#renamed.set(name, now)
+    return now
   }
 
   /** What a branch is called now: its last name, where operations of any time have renamed it; else the one it had. */
   async nameNow(name: string): Promise<string> {
     const { objects, operations } = this.room
-    if (await objects.info(headRef(name))) return name
+    if (!isRefName(headRef(name)) || (await objects.info(headRef(name)))) return name
     const renames: { from: RefName; to: RefName }[] = []
     for await (const { refs } of operations.newestFirst()) {
       const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))

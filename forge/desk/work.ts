@@ -180,7 +180,8 @@ export class Work implements AsyncDisposable {
   /** Branches that somebody else deleted, and that have drafts: they can be brought back. */
   async vanished(): Promise<{ branch: string; drafts: Path[] }[]> {
     const works = await this.#branches.all()
-    return works.filter(({ isGone }) => isGone).map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
+    const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
+    return gone.map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
   }
 
   /** Makes a branch at a commit; at the one that is checked out, where none is named. */

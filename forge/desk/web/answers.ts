@@ -24,6 +24,7 @@ export const answers = {
   'new branch': Nothing,
   'rename branch': Nothing,
   'delete branch': Nothing,
+  'name now': v.object({ branch: v.string() }),
   'restore branch': Nothing,
   changes: v.array(Change),
   blob: v.object({ text: v.optional(v.nullable(v.string())) }),

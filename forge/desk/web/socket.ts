@@ -39,6 +39,7 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'clashes',
   'settle',
   'take side',
+  'name now',
   'restore branch',
 ])
 

@@ -257,11 +257,21 @@ export class Page {
     } catch (error) {
       this.complain(error)
     }
+    if (!isFirst) await this.#followRenames()
     for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
     for (const file of this.files.all()) file.ask(true)
     for (const tab of this.tabs.peek()) tab.tree.refresh()
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** A branch may have got another name while nobody told this window. */
+  async #followRenames(): Promise<void> {
+    for (const { at } of this.tabs.peek()) {
+      if (at.kind === 'commit' || !this.isGone(at)) continue
+      const now = await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
+      if (now.branch !== at.branch) this.renamed(at.branch, now.branch)
+    }
   }
 
   /** Drafts of an earlier session that wait to be settled. */

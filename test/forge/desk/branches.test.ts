@@ -205,11 +205,14 @@ test('renamed, renamed again, deleted and brought back: there is one branch, and
   for (const name of ['topic', 'second', 'third', 'main'])
     expect(await work.nameNow(name)).toBe(name === 'main' ? 'main' : 'third')
   expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\n')
+  // A window that has not heard of any of it types where the branch is now.
+  await (await edit(work, 'topic', 'a.txt')).type('last\n')
+  expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
   // Renames are undone over the restart, with the drafts.
   await work.undo(await operationOf(work, 'rename the branch second to third'))
   await work.undo(await operationOf(work, 'rename the branch topic to second'))
   expect(await work.nameNow('third')).toBe('topic')
-  expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\n')
+  expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
   expect(await (await desk.restart()).vanished()).toEqual([])
 })
 

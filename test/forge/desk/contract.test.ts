@@ -165,6 +165,7 @@ describe('what wants to be an option, another ref or another file is a name', ()
     { ask: 'rename branch', branch: word, to: 'other' },
     { ask: 'delete branch', branch: word },
     { ask: 'restore branch', branch: word },
+    { ask: 'name now', branch: word },
     { ask: 'changes', from: { kind: 'branch', branch: word }, to: main },
     { ask: 'changes', to: { kind: 'branch', branch: word } },
     { ask: 'history', at: { kind: 'branch', branch: word }, from: 0, count: 3 },

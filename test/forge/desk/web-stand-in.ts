@@ -71,6 +71,8 @@ export class StandIn {
   hasIdentity = true
   layout: Layout | undefined
   clashes = new Map<string, Clash[]>()
+  /** The names that branches got while a window was away. */
+  namesNow = new Map<string, string>()
   canUndo: string | undefined
   canRedo: string | undefined
   /** Milliseconds that each answer takes. */
@@ -337,6 +339,8 @@ export class StandIn {
         this.branches.delete(question.branch)
         this.sayDesk()
         return undefined
+      case 'name now':
+        return { branch: this.namesNow.get(question.branch) ?? question.branch }
       case 'delete branch':
         this.branches.delete(question.branch)
         this.sayDesk()

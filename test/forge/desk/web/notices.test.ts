@@ -54,6 +54,22 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 
+  test('is not needed either where it was renamed while this window was away', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    const { port } = desk
+    await desk.stop()
+    await page.getByText('The desk does not answer').waitFor()
+    const main = desk.branches.get('main')
+    if (main) desk.branches.set('trunk', main)
+    desk.branches.delete('main')
+    desk.namesNow.set('main', 'trunk')
+    desk.listen(port)
+    await branches().getByRole('tab', { name: 'trunk' }).waitFor()
+    expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
+    await page.getByRole('tab', { name: 'README.md' }).waitFor()
+  })
+
   test('of a choice goes when another window has chosen; what is no text is chosen as a whole', async () => {
     const what = 'An image. It has 12.0 KB.'
     desk.clashes.set('main', [
