@@ -121,16 +121,15 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
 
 async function openTheDoor(desk: Desk, state: string, { port }: Options) {
   const last = await readAddress(state)
-  const greeting = { host: hostname(), pid: process.pid }
   const served = {
     pages: await Pages.open(PAGE),
     image: (oid: string) => desk.image(oid),
-    greeting,
+    name: visible(nameOf(desk.repository).name),
     enter: desk.enter.bind(desk),
   }
-  // The same port as the last time: windows that are still open find the desk there again.
-  const server = serve(served, { port, wish: last?.port })
-  await writeAddress(state, { ...server.key, ...greeting })
+  // The same port and key as the last time: windows that are still open find the desk there again.
+  const server = serve(served, { port, last })
+  await writeAddress(state, { ...server.key, host: hostname(), pid: process.pid })
   return server
 }
 

@@ -189,6 +189,10 @@ export class Desk implements AsyncDisposable {
         return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
       case 'save':
         return { commit: await work.save(question.branch, question.paths, question.message) }
+      case 'save elsewhere':
+        return { commit: await work.saveElsewhere(question.branch, question.to) }
+      case 'drafts elsewhere':
+        return await work.draftsElsewhere(question.branch, question.from, question.to)
       case 'discard':
         return await work.discard(question.branch, question.paths)
       case 'message':
@@ -205,6 +209,8 @@ export class Desk implements AsyncDisposable {
         return await work.renameBranch(question.branch, question.to)
       case 'delete branch':
         return await work.deleteBranch(question.branch)
+      case 'name now':
+        return { branch: await work.nameNow(question.branch) }
       case 'restore branch':
         return await work.restoreBranch(question.branch)
       case 'changes':
@@ -245,6 +251,8 @@ export class Desk implements AsyncDisposable {
         return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
         return await work.setContext(question.branch, question.path, question.isWhole)
+      case 'settle by side':
+        return await work.takeSide(question.branch, question.path, question.side)
     }
   }
 
@@ -267,7 +275,15 @@ export class Desk implements AsyncDisposable {
 
   async #readLayout(): Promise<Layout | undefined> {
     await this.#layout
-    return await readLayout(this.options.state, Layout)
+    const layout = await readLayout(this.options.state, Layout)
+    if (!layout) return undefined
+    // A branch may have got another name since a window kept its layout.
+    const tabs = layout.tabs.map(async tab => ({ ...tab, at: await this.#placeNow(tab.at) }))
+    return { ...layout, tabs: await Promise.all(tabs) }
+  }
+
+  async #placeNow(at: At): Promise<At> {
+    return at.kind === 'commit' ? at : { ...at, branch: await this.#opened.nameNow(at.branch) }
   }
 
   /** One after the other, so that the last word is what stays. */
