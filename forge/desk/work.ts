@@ -524,7 +524,7 @@ export class Work implements AsyncDisposable {
     if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
       await this.#renameBack(branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
     else await this.#moveBack(operation, original, how)
-    // A turn that was discarded waits again.
+    // A turn that was kept or discarded waits again, or does not any more.
     if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.#turns.look()
     return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
   }
@@ -582,8 +582,9 @@ export class Work implements AsyncDisposable {
       const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
       const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
+      const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
       const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-      prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back }))
+      prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn }))
     }
     const all = [...prepared.values()]
     const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
