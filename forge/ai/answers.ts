@@ -32,7 +32,8 @@ const ChunkSchema = v.looseObject({
 export class Assembly {
   private readonly blocks: (TextBlock | ReasoningBlock)[] = []
   private readonly open = new Map<string, TextBlock | ReasoningBlock>()
-  private readonly calls = new Map<string, PendingCall>()
+  private readonly calls: PendingCall[] = []
+  private readonly openCalls = new Map<string, PendingCall>()
   private finish: Finish | undefined
 
   constructor(
@@ -48,13 +49,14 @@ export class Assembly {
 
   /** Whether the model itself said that it was done, and why: without that, it was cut. */
   get isWhole(): boolean {
-    return this.finish?.finishReason.raw !== undefined && this.finish.finishReason.unified !== 'interrupted'
+    const { raw, unified } = this.finish?.finishReason ?? {}
+    return raw !== undefined && raw !== 'error' && unified !== 'error' && unified !== 'interrupted'
   }
 
   take(part: LanguageModelV4StreamPart): void {
     if (part.type === 'finish') this.finish = part
-    if (part.type === 'raw') this.takeRaw(part.rawValue)
-    if (this.target.provider !== 'openrouter') this.takeCall(part)
+    if (this.target.provider === 'openrouter') this.takeRaw(part)
+    else this.takeCall(part)
     this.takeWords(part)
   }
 
@@ -131,19 +133,21 @@ export class Assembly {
   private beginCall(key: string, id: string, name: string): void {
     const unique = id && !this.taken.has(id) ? id : `call_${crypto.randomUUID()}`
     this.taken.add(unique)
-    this.calls.set(key, { id: unique, name, text: '', isWhole: false })
+    const call = { id: unique, name, text: '', isWhole: false }
+    this.calls.push(call)
+    this.openCalls.set(key, call)
     this.onProgress({ type: 'call', id: unique, name })
   }
 
   private addToCall(key: string, delta: string): void {
-    const call = this.calls.get(key)
+    const call = this.openCalls.get(key)
     if (!call || !delta) return
     call.text += delta
     this.onProgress({ type: 'arguments', id: call.id, delta })
   }
 
   private endCall(key: string, input: string, metadata: SharedV4ProviderMetadata | undefined): void {
-    const call = this.calls.get(key)
+    const call = this.openCalls.get(key)
     if (!call) return
     const { thoughtSignature } = metadata?.openaiCompatible ?? {}
     call.text = input
@@ -155,20 +159,22 @@ export class Assembly {
    * OpenRouter's provider gives empty arguments for a call whose arguments are no JSON, so its calls are read from the
    * wire, and are whole when the answer is.
    */
-  private takeRaw(chunk: unknown): void {
-    const parsed = v.safeParse(ChunkSchema, chunk)
+  private takeRaw(part: LanguageModelV4StreamPart): void {
+    if (part.type !== 'raw') return
+    const parsed = v.safeParse(ChunkSchema, part.rawValue)
     const deltas = parsed.success ? (parsed.output.choices[0]?.delta?.tool_calls ?? []) : []
     for (const { index, id, function: called } of deltas) {
-      const key = String(index ?? Math.max(0, this.calls.size - 1))
-      if (!this.calls.has(key)) this.beginCall(key, id ?? '', called?.name ?? '')
+      const last = called?.name ? this.calls.length : this.calls.length - 1
+      const key = String(index ?? last)
+      if (!this.openCalls.has(key)) this.beginCall(key, id ?? '', called?.name ?? '')
       this.addToCall(key, called?.arguments ?? '')
-      const call = this.calls.get(key)
+      const call = this.openCalls.get(key)
       if (call) call.isWhole = true
     }
   }
 
   private wholeCalls(): CallBlock[] {
-    return [...this.calls.values()]
+    return this.calls
       .filter(call => call.isWhole)
       .map(({ id, name, text, note }) => ({
         type: 'call',

@@ -2,11 +2,11 @@
  * Asks a model: one request, one answer, and again where that is worth it. This is the only place that sends anything
  * twice: the AI SDK's providers are called without its own loop, retries and running of tools.
  */
-import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import type { FetchFunction } from '@ai-sdk/provider-utils'
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { Assembly } from './answers.ts'
-import { Line } from './endpoint.ts'
-import { type Asked, cutShort, hostOf, passes, troubleOf } from './errors.ts'
+import { type Fetch, Line } from './endpoint.ts'
+import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } from './errors.ts'
+import { Misses } from './misses.ts'
 import { callOptions, withContentParts } from './prompt.ts'
 import type { Answer, Model, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
 import { Tokens } from './tokens.ts'
@@ -35,19 +35,37 @@ export const PATIENCE: Patience = {
 
 type Options = { signal: AbortSignal; onProgress: (progress: Progress) => void }
 
-/** A model of a provider. `open` gives the AI SDK's model, which sends its requests by the fetch that it is given. */
-export class AskedModel implements Model {
-  private readonly tokens = new Tokens()
+export type AskedModelOptions = {
+  asked: Asked
+  window: number
+  /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */
+  open: (fetch: Fetch) => LanguageModelV4
+  patience: Patience
+  /** Whether it is at Anthropic itself: what only speaks as it does refuses what is new there. */
+  isAtAnthropic: boolean
+}
 
-  constructor(
-    private readonly asked: Asked,
-    readonly window: number,
-    private readonly open: (fetch: FetchFunction) => LanguageModelV4,
-    private readonly patience: Patience,
-  ) {}
+/** A model of a provider. */
+export class AskedModel implements Model {
+  readonly window: number
+  /** It has secrets, which no print of this object may show. */
+  readonly #asked: Asked
+  private readonly open: AskedModelOptions['open']
+  private readonly patience: Patience
+  private readonly provider: Pick<LanguageModelV4CallOptions, 'providerOptions'>
+  private misses: Misses | undefined
+
+  constructor({ asked, window, open, patience, isAtAnthropic }: AskedModelOptions) {
+    this.#asked = asked
+    this.window = window
+    this.open = open
+    this.patience = patience
+    this.misses = isAtAnthropic ? new Misses() : undefined
+    this.provider = isAtAnthropic ? {} : { providerOptions: { anthropic: { toolStreaming: false } } }
+  }
 
   get name(): string {
-    return this.asked.name
+    return this.#asked.name
   }
 
   async ask(request: Request, { signal, onProgress }: Options): Promise<Answer> {
@@ -56,9 +74,10 @@ export class AskedModel implements Model {
       const answered = await this.askOnce(request, { signal, onProgress })
       if (answered.answer) return answered.answer
       const { trouble } = answered
+      if (this.isAboutMisses(trouble)) continue
       const seconds = pauseAfter(trouble, failed, this.patience)
       if (seconds === undefined) throw trouble
-      onProgress({ type: 'again', words: againWords(trouble, this.asked), seconds: Math.ceil(seconds) })
+      onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
       await pause(seconds, signal)
     }
   }
@@ -68,36 +87,46 @@ export class AskedModel implements Model {
     request: Request,
     { signal, onProgress }: Options,
   ): Promise<{ answer: Answer } | { answer?: never; trouble: ModelError }> {
-    const { asked } = this
-    const rewrite = asked.provider === 'openrouter' ? { rewrite: withContentParts } : {}
-    const line = new Line({ asked, silence: this.patience.silence, signal, ...rewrite })
+    const asked = this.#asked
+    const { misses } = this
+    const rewrite = asked.provider === 'openrouter' ? withContentParts : misses?.asking(request)
+    const line = new Line({ asked, silence: this.patience.silence, signal, ...(rewrite && { rewrite }) })
     const assembly = new Assembly(asked, callIds(request), onProgress)
     try {
-      const options = {
-        ...callOptions(request, asked),
-        abortSignal: signal,
-        includeRawChunks: asked.provider === 'openrouter',
-      }
+      let miss: string | undefined
+      const options = { ...callOptions(request, asked), ...this.provider, abortSignal: signal, includeRawChunks: true }
       const { stream } = await this.open(line.fetch).doStream(options)
       for await (const part of partsOf(stream, signal)) {
-        if (part.type === 'error') throw part.error
+        if (part.type === 'error' && !isEndWithoutReason(part.error)) throw part.error
         assembly.take(part)
+        if (part.type === 'raw') miss ??= misses?.hear(request, part.rawValue)
       }
       if (line.trouble) throw line.trouble
       if (!assembly.isWhole) throw cutShort(asked, assembly.text)
-      return { answer: assembly.answer(() => this.estimate(line.sent, assembly.text)) }
+      const answer = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
+      // Another conversation with the same beginning may differ, while the cache has both.
+      const hasHeld = answer.usage.cacheRead >= answer.usage.input / 2
+      return { answer: miss === undefined || hasHeld ? answer : { ...answer, miss } }
     } catch (error) {
       signal.throwIfAborted()
-      return { trouble: troubleOf(line.trouble ?? error, asked, assembly.text) }
+      return { trouble: troubleOf(line.trouble ?? error, asked, { hasBegun: line.hasBegun, text: assembly.text }) }
     } finally {
       line.close()
     }
   }
 
-  private estimate(sent: number, text: string): Usage {
-    const input = this.tokens.estimate(this.name, sent)
-    return { input, output: this.tokens.estimate(this.name, text), cacheRead: 0, cacheWrite: 0 }
+  /** A provider that does not know the question why its cache did not hold is asked without it from then on. */
+  private isAboutMisses({ trouble, message }: ModelError): boolean {
+    if (!this.misses || trouble !== 'refused' || !/diagnostics/.test(message)) return false
+    this.misses = undefined
+    return true
   }
+}
+
+/** For servers that do not count. */
+function estimated(name: string, sent: number, text: string): Usage {
+  const tokens = new Tokens()
+  return { input: tokens.estimate(name, sent), output: tokens.estimate(name, text), cacheRead: 0, cacheWrite: 0 }
 }
 
 const callIds = (request: Request): Set<string> =>

@@ -1,5 +1,5 @@
 /** What providers say when something is wrong, as one sentence for a person that says what to do. */
-import { APICallError } from '@ai-sdk/provider'
+import { APICallError, InvalidResponseDataError } from '@ai-sdk/provider'
 import * as v from 'valibot'
 import { short, visible } from '../../core/text.ts'
 import { ModelError, type ModelTrouble } from './request.ts'
@@ -20,26 +20,26 @@ const BILLING: Record<string, string> = {
 const NO_CREDIT =
   /credit balance|insufficient[ _](?:credits?|quota|balance|funds)|exceeded your current quota|out of credits/i
 const TOO_LONG =
-  /prompt is too long|context[ _-]?(?:length|window|size)|maximum context|too many (?:input )?tokens|input is too long/i
+  /prompt is too long|request too large|context[ _-]?(?:length|window|size|limit)|maximum context|too many (?:input )?tokens|input is too long/i
 const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a valid)|no endpoints found|unknown model/i
 
 /** The host, and the port where it is not the usual one: nothing else of an address is for other eyes. */
 export const hostOf = (address: string): string => new URL(address).host
 
-/** Whatever was thrown while a model was asked, as a {@link ModelError}. `text` is what had come before. */
-export function troubleOf(error: unknown, asked: Asked, text = ''): ModelError {
+/** How far an answer had come when it broke: whether it had begun at all, and what of it was text. */
+export type Progressed = { hasBegun: boolean; text: string }
+
+/** Whatever was thrown while a model was asked, as a {@link ModelError}. */
+export function troubleOf(error: unknown, asked: Asked, { hasBegun, text }: Progressed): ModelError {
   if (error instanceof ModelError)
     return new ModelError(error.trouble, error.message, error.retryAfter, error.text || text)
   const refusal = refusalOf(error)
   if (refusal) return refused(refusal, asked, text)
-  const host = hostOf(asked.address)
-  if (isNetworkError(error)) {
-    const sentence = text
-      ? `The answer of ${host} broke off in the middle: send the message again.`
-      : `${host} can't be reached: check the network${ownAddress(asked)}.`
-    return new ModelError(text ? 'cut' : 'unreachable', sentence, undefined, text)
-  }
-  return new ModelError('broken', brokenWords(asked), undefined, text)
+  if (!isNetworkError(error)) return new ModelError('broken', brokenWords(asked), undefined, text)
+  if (hasBegun) return cutShort(asked, text)
+  const why = isUntrusted(error) ? ', as its certificate is not trusted here' : ''
+  const sentence = `${hostOf(asked.address)} can't be reached${why}: check the network${ownAddress(asked)}.`
+  return new ModelError('unreachable', sentence)
 }
 
 /** The stream ended before the answer did. */
@@ -50,6 +50,10 @@ export const cutShort = (asked: Asked, text: string): ModelError =>
     undefined,
     text,
   )
+
+/** Whether the AI SDK says by an error that a stream ended without a reason: it was cut. */
+export const isEndWithoutReason = (error: unknown): boolean =>
+  InvalidResponseDataError.isInstance(error) && error.data === undefined
 
 const brokenWords = (asked: Asked): string =>
   `${hostOf(asked.address)} answered what is no answer of a model${ownAddress(asked, ': check')}.`
@@ -77,7 +81,7 @@ function troubleOfStatus(status: number, words: string, provider: Provider): Mod
   if (status === 404 || (status === 400 && NO_MODEL.test(words))) return 'no such model'
   if (status === 429) return 'rate'
   if (status === 408 || status >= 500) return 'overloaded'
-  return status >= 300 && status < 400 ? 'unreachable' : 'refused'
+  return status < 400 ? 'broken' : 'refused'
 }
 
 function sentenceOf(
@@ -106,8 +110,8 @@ function sentenceOf(
     case 'too long':
       return `The conversation is too long for ${name}: take files out of the context, or begin a new one.`
     case 'no such model':
-      return `${host} knows no model ${name}, or not with tools: choose another one${said}.`
-    case 'unreachable':
+      return `${host} knows no model ${name}, or not with tools: choose another one${ownAddress(asked, ', or check')}${said}.`
+    case 'broken':
       return `${host} sends requests on to another place, which is not followed: set ${setting}_BASE_URL to the right one.`
     default:
       return `${host} refuses the request (${status})${said || ': choose another model, or say it in other words.'}`
@@ -121,7 +125,7 @@ function quoted(words: string, secrets: readonly string[]): string {
 }
 
 const duration = (seconds: number): string =>
-  seconds < 120 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} minutes`
+  seconds < 120 ? `${Math.max(1, Math.ceil(seconds))} s` : `${Math.ceil(seconds / 60)} minutes`
 
 /** An error as it comes in a stream: an object of the provider, or the SDK's of it. */
 const StreamErrorSchema = v.looseObject({
@@ -155,16 +159,23 @@ function statusOfWord(word: string): number {
   return /^\d{3}$/.test(word) ? Number(word) : 500
 }
 
-/** Seconds or a date, as HTTP has it, or milliseconds, as OpenAI does. Undefined where it says nothing of use. */
+/**
+ * Seconds or a date, as HTTP has it, milliseconds, as OpenAI does, or a time in milliseconds, as OpenRouter does.
+ * Undefined where it says nothing of use.
+ */
 export function retryAfterOf(headers: Record<string, string>, now = Date.now()): number | undefined {
   const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
   if (milliseconds >= 0) return milliseconds / 1000
   const said = headers['retry-after']?.trim()
-  if (!said) return undefined
+  const reset = Number(headers['x-ratelimit-reset'] ?? Number.NaN)
+  if (!said) return reset > now ? (reset - now) / 1000 : undefined
   if (/^\d+(?:\.\d+)?$/.test(said)) return Number(said)
-  const date = Date.parse(said)
+  const date = /^[A-Za-z]{3}/.test(said) ? Date.parse(said) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000)
 }
+
+const isUntrusted = (error: unknown): boolean =>
+  error instanceof Error && (/certificate|self.signed/i.test(error.message) || isUntrusted(error.cause))
 
 const CODES = /^(?:ECONN\w+|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE)$/
 

@@ -58,7 +58,9 @@ function messagesOf(message: RequestMessage, target: Target): LanguageModelV4Mes
     case 'user':
       return userMessages(message.blocks.filter(hasWords), target)
     case 'assistant': {
-      const content = message.blocks.flatMap(block => assistantParts(block, target))
+      const parts = message.blocks.flatMap(block => assistantParts(block, target))
+      // Providers refuse a message that ends in a thought.
+      const content = parts.slice(0, parts.findLastIndex(part => part.type !== 'reasoning') + 1)
       return content.length ? [{ role: 'assistant', content }] : []
     }
     case 'tool':
@@ -84,21 +86,19 @@ function assistantParts(block: TextBlock | ReasoningBlock | CallBlock, target: T
     case 'text':
       return hasWords(block) ? [{ type: 'text', text: block.text.toWellFormed(), ...marked(block.mark, target) }] : []
     case 'reasoning': {
-      const note = noteOf(block.provider, target)
-      return note ? [{ type: 'reasoning', text: block.text, ...handedBack(note, target) }] : []
+      const options = handedBack(noteOf(block.provider, target), target)
+      return options ? [{ type: 'reasoning', text: block.text, ...options }] : []
     }
-    case 'call': {
-      const note = noteOf(block.provider, target)
+    case 'call':
       return [
         {
           type: 'tool-call',
           toolCallId: idFor(block.id, target),
           toolName: toolName(block.name),
           input: argumentsObject(block.arguments),
-          ...(note && handedBack(note, target)),
+          ...handedBack(noteOf(block.provider, target), target),
         },
       ]
-    }
   }
 }
 
@@ -131,23 +131,17 @@ function noteOf(provider: unknown, target: Target): Note | undefined {
   return parsed.success && parsed.output.model === target.name ? parsed.output : undefined
 }
 
-function handedBack({ signature, redactedData, details, thoughtSignature }: Note, target: Target): Options {
+/** What goes with a thought or a call; undefined where the provider would not take the thought. */
+function handedBack(note: Note | undefined, target: Target): Options | undefined {
+  if (!note) return undefined
+  const { signature, redactedData, details, thoughtSignature } = note
   switch (target.provider) {
     case 'anthropic':
-      if (signature === undefined && redactedData === undefined) return {}
-      return {
-        providerOptions: {
-          anthropic: {
-            ...(signature !== undefined && { signature }),
-            ...(redactedData !== undefined && { redactedData }),
-          },
-        },
-      }
+      if (signature !== undefined) return { providerOptions: { anthropic: { signature } } }
+      return redactedData === undefined ? undefined : { providerOptions: { anthropic: { redactedData } } }
     case 'openrouter':
       // It came as JSON and was kept as JSON.
-      return details
-        ? { providerOptions: { openrouter: { reasoning_details: JSON.parse(JSON.stringify(details)) } } }
-        : {}
+      return details && { providerOptions: { openrouter: { reasoning_details: JSON.parse(JSON.stringify(details)) } } }
     case 'openai':
       return thoughtSignature === undefined ? {} : { providerOptions: { google: { thoughtSignature } } }
   }

@@ -3,8 +3,8 @@
  * it who asks none.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import type { FetchFunction } from '@ai-sdk/provider-utils'
 import type { Patience } from './ask.ts'
+import type { Fetch } from './endpoint.ts'
 import { type Model, ModelError } from './request.ts'
 import { type Endpoint, providerOf, type Settings } from './settings.ts'
 
@@ -16,16 +16,22 @@ import { type Endpoint, providerOf, type Settings } from './settings.ts'
 export async function openModel(name: string, settings: Settings, patience: Partial<Patience> = {}): Promise<Model> {
   const provider = providerOf(name)
   const endpoint = provider && settings.endpoint(provider)
-  if (!endpoint) throw new ModelError('key', settings.missing(name) ?? `The model ${name} can't be asked.`)
+  if (!endpoint) throw new ModelError(provider ? 'key' : 'no such model', settings.missing(name) ?? 'No model is set.')
   const id = name.slice(name.indexOf('/') + 1)
   const [open, { AskedModel, PATIENCE }] = await Promise.all([languageModel(endpoint, id), import('./ask.ts')])
   const asked = { name, provider: endpoint.provider, address: endpoint.address, secrets: settings.secrets }
   // A local model may read for long before it says its first word.
   const usual = isOwnServer(endpoint) ? { ...PATIENCE, silence: 900 } : PATIENCE
-  return new AskedModel(asked, windowOf(id, endpoint, settings), open, { ...usual, ...patience })
+  return new AskedModel({
+    asked,
+    window: windowOf(id, endpoint, settings),
+    open,
+    patience: { ...usual, ...patience },
+    isAtAnthropic: new URL(endpoint.address).hostname === 'api.anthropic.com',
+  })
 }
 
-type Open = (fetch: FetchFunction) => LanguageModelV4
+type Open = (fetch: Fetch) => LanguageModelV4
 
 async function languageModel({ provider, address, key }: Endpoint, id: string): Promise<Open> {
   const apiKey = key ?? ''
@@ -43,10 +49,21 @@ async function languageModel({ provider, address, key }: Endpoint, id: string): 
     }
     case 'openai': {
       const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
-      const options = { name: 'openaiCompatible', baseURL: address, includeUsage: true, ...(key && { apiKey: key }) }
+      const options = {
+        name: 'openaiCompatible',
+        baseURL: address,
+        includeUsage: true,
+        ...(key && { apiKey: key }),
+        ...(!isOwnServer({ provider, address }) && { transformRequestBody: withNewName }),
+      }
       return fetch => createOpenAICompatible({ ...options, fetch })(id)
     }
   }
+}
+
+/** OpenAI's own newer models refuse the name that all others know. */
+function withNewName({ max_tokens, ...body }: Record<string, unknown>): Record<string, unknown> {
+  return { ...body, max_completion_tokens: max_tokens }
 }
 
 const isOwnServer = ({ provider, address }: Endpoint): boolean =>

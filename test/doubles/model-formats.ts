@@ -15,7 +15,7 @@ export type Said = {
   text?: string
   calls?: ScriptedCall[]
   /** Why it ended, where that does not follow from what it says. */
-  end?: 'done' | 'calls' | 'length' | 'refused'
+  end?: 'done' | 'calls' | 'length' | 'refused' | 'error'
 }
 
 /** What is the same in every provider's words. */
@@ -32,6 +32,8 @@ export type Heard = {
   }[]
   output: number
   pieces: Piece[]
+  /** Anthropic compares a request with the one of this answer, where it is asked to; null is for the first one. */
+  previous?: string | null
 }
 
 type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
@@ -88,6 +90,7 @@ function hearMessages(sent: Fields): Heard {
     })),
     output: sent.max_tokens,
     pieces,
+    ...(isFields(sent.diagnostics) && { previous: word(sent.diagnostics.previous_message_id) || null }),
   }
 }
 
@@ -113,6 +116,8 @@ function verifyBlocks(index: number, { role, blocks }: Message, next: Message | 
       throw new Refusal(`${place}.tool_use.input: Input should be a valid dictionary`)
   }
   if (role !== 'assistant') return
+  if (blocks.at(-1)?.type === 'thinking')
+    throw new Refusal(`messages.${index}: The final block in an assistant message cannot be \`thinking\`.`)
   const asked = blocks.filter(block => block.type === 'tool_use').map(block => word(block.id))
   const answered = (next?.blocks ?? []).filter(block => block.type === 'tool_result').map(block => block.tool_use_id)
   const missing = asked.filter(id => !answered.includes(id))
@@ -130,6 +135,17 @@ function verifyMarks(pieces: readonly Piece[]): void {
     throw new Refusal("a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block")
   if (pieces.some(({ mark, bytes }) => mark && bytes.includes('"type":"text","text":""')))
     throw new Refusal('cache_control cannot be set for empty text blocks')
+}
+
+/** What Anthropic says of the first difference to the request before. */
+function differenceOf(later: Heard, earlier: Heard | undefined): Json {
+  if (!earlier) return { type: 'previous_message_not_found' }
+  if (later.model !== earlier.model) return { type: 'model_changed' }
+  const of = ({ pieces }: Heard, where: string) => pieces.filter(({ bytes }) => bytes.startsWith(`${where} `))
+  const isSame = (where: string) => JSON.stringify(of(later, where)) === JSON.stringify(of(earlier, where))
+  if (!isSame('tool')) return { type: 'tools_changed' }
+  if (!isSame('system')) return { type: 'system_changed' }
+  return beginsWith(later, earlier) ? null : { type: 'messages_changed', cache_missed_input_tokens: 1 }
 }
 
 /** Whether a request begins with all that an earlier one had, byte for byte, in the order that providers read. */
@@ -237,16 +253,19 @@ const ids = (said: Said): string[] =>
 /** Text in the small pieces in which models send it. */
 const morsels = (text: string): string[] => text.match(/[\s\S]{1,12}/gu) ?? []
 
+/** What an answer is made with: its id, the requests of earlier ones, and whether usage is told. */
+export type Making = { id: string; earlier: ReadonlyMap<string, Heard>; hasUsage: boolean }
+
 /** The events of an answer, whole, as bytes of the wire. */
-export function eventsOf(heard: Heard, said: Said, counted: Counted, hasUsage = true): string[] {
+export function eventsOf(heard: Heard, said: Said, counted: Counted, { id, earlier, hasUsage }: Making): string[] {
   return heard.provider === 'anthropic'
-    ? messageEvents(heard, said, counted)
+    ? messageEvents(heard, said, counted, { id, earlier })
     : completionEvents(heard, said, counted, hasUsage)
 }
 
 const event = (data: Fields): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 
-function messageEvents(heard: Heard, said: Said, counted: Counted): string[] {
+function messageEvents(heard: Heard, said: Said, counted: Counted, making: Omit<Making, 'hasUsage'>): string[] {
   const { input, read, write } = counted
   const written = write['5m'] + write['1h']
   const usage: Fields = {
@@ -255,7 +274,12 @@ function messageEvents(heard: Heard, said: Said, counted: Counted): string[] {
     cache_read_input_tokens: read,
     cache_creation: { ephemeral_5m_input_tokens: write['5m'], ephemeral_1h_input_tokens: write['1h'] },
   }
-  const message = { id: 'msg_scripted', type: 'message', role: 'assistant', model: heard.model, content: [] }
+  const { previous } = heard
+  const diagnostics =
+    previous === undefined
+      ? {}
+      : { diagnostics: previous && { cache_miss_reason: differenceOf(heard, making.earlier.get(previous)) } }
+  const message = { id: making.id, type: 'message', role: 'assistant', model: heard.model, content: [], ...diagnostics }
   const open = {
     stop_reason: null,
     stop_sequence: null,
@@ -281,7 +305,7 @@ function messageEvents(heard: Heard, said: Said, counted: Counted): string[] {
       begin: { type: 'tool_use', id: names[index] ?? '', name: call.name, input: {} },
       deltas: ['', ...morsels(argumentsOf(call))].map(json => ({ type: 'input_json_delta', partial_json: json })),
     })
-  const reasons = { done: 'end_turn', calls: 'tool_use', length: 'max_tokens', refused: 'refusal' }
+  const reasons = { done: 'end_turn', calls: 'tool_use', length: 'max_tokens', refused: 'refusal', error: 'error' }
   return [
     event({ type: 'message_start', message: { ...message, ...open } }),
     event({ type: 'ping' }),
@@ -316,7 +340,7 @@ function completionEvents(heard: Heard, said: Said, counted: Counted, hasUsage: 
     data({ choices: [{ index: 0, delta, finish_reason: finish, ...(isRouter && { native_finish_reason: finish }) }] })
   const names = ids(said)
   const isRefused = endOf(said) === 'refused'
-  const reasons = { done: 'stop', calls: 'tool_calls', length: 'length', refused: 'content_filter' }
+  const reasons = { done: 'stop', calls: 'tool_calls', length: 'length', refused: 'content_filter', error: 'error' }
   const output = outputTokens(said)
   const usage: Fields = {
     prompt_tokens: counted.input,

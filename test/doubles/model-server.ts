@@ -38,7 +38,7 @@ export type Turn = Said & {
   pause?: number
   /** The stream ends after so many bytes: the connection breaks, or is closed as if that were all. */
   cut?: { at: number; how: 'reset' | 'close' }
-  /** Nothing more comes after so many bytes, and the connection stays open. With `life`, only signs of life come. */
+  /** Nothing more comes after so many bytes, and the connection stays open. With `life`, only signs of life come then. */
   stall?: { at: number; life?: boolean }
   /** Text for ever. */
   isEndless?: boolean
@@ -46,9 +46,9 @@ export type Turn = Said & {
   status?: number
   words?: string
   headers?: Record<string, string>
-  /** After so many bytes, an error with this status comes in the stream, and it ends. */
+  /** After so many bytes, at the end of an event, an error with this status comes in the stream, and it ends. */
   errorAt?: { at: number; status: number; words?: string }
-  /** After so many bytes comes what is no JSON. */
+  /** After so many bytes, at the end of an event, comes what is no JSON. */
   nonsenseAt?: number
   /** The body in place of an answer, such as the page of a proxy. */
   page?: string
@@ -94,6 +94,7 @@ export class ModelServer {
   readonly requests: Asked[] = []
   readonly cache: ModelCache
   readonly key: string
+  private readonly answers = new Map<string, Heard>()
   private offset = 0
   private waiting: { count: number; resolve: () => void }[] = []
 
@@ -155,6 +156,10 @@ export class ModelServer {
     await stopped
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = await this.record(request, response)
     const provider = providerOf(asked.path)
@@ -209,7 +214,9 @@ export class ModelServer {
       return void response.end(turn.page)
     }
     asked.counted = turn.counted ?? this.count(heard)
-    const events = eventsOf(heard, turn, asked.counted, !turn.hasNoUsage)
+    const id = `msg_scripted_${String(this.answers.size).padStart(8, '0')}`
+    const events = eventsOf(heard, turn, asked.counted, { id, earlier: this.answers, hasUsage: !turn.hasNoUsage })
+    this.answers.set(id, heard)
     asked.bytes = Buffer.byteLength(events.join(''))
     response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...turn.headers })
     await stream(asked, heard.provider, events, turn, response)
@@ -250,7 +257,8 @@ async function stream(
 ): Promise<void> {
   const whole = Buffer.from(events.join(''))
   const stop = turn.cut?.at ?? turn.stall?.at ?? turn.errorAt?.at ?? turn.nonsenseAt ?? (turn.isEndless ? 0 : Infinity)
-  const part = whole.subarray(0, Math.min(stop, whole.length))
+  const isBetween = Boolean(turn.errorAt || turn.stall?.life) || turn.nonsenseAt !== undefined
+  const part = whole.subarray(0, isBetween ? endOfEvent(events, stop) : Math.min(stop, whole.length))
   const bits = turn.isEndless
     ? beginning(provider, events)
     : turn.pieces
@@ -285,6 +293,16 @@ function slices(bytes: Buffer, size: number): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
     bytes.subarray(index * size, (index + 1) * size),
   )
+}
+
+/** Where the event ends that has this byte. */
+function endOfEvent(events: string[], at: number): number {
+  let end = 0
+  for (const event of events) {
+    if (end >= at) return end
+    end += Buffer.byteLength(event)
+  }
+  return end
 }
 
 /** The bytes event by event; the last one may be a part of one. */
