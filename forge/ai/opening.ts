@@ -7,7 +7,7 @@ import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { SYSTEM } from './desk-words.ts'
-import { folderOf, foldersAbove } from './outline.ts'
+import { folderOf, foldersAbove } from './folders.ts'
 import type { ToolDescription } from './request.ts'
 import {
   type Entry,

@@ -10,6 +10,7 @@ import { DRAFTS, draftsRef } from './drafts.ts'
 import type { Operation } from './messages.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 import type { Recorded } from './operations.ts'
+import { turnRef } from './turn-checkpoints.ts'
 
 /** How often an undo begins anew because another desk has written drafts. */
 const TRIES = 10
@@ -85,8 +86,9 @@ async function tryToMoveBack(
     const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
     const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
     const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
+    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
     const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-    prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back }))
+    prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn }))
   }
   const all = [...prepared.values()]
   const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))

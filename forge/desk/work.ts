@@ -428,7 +428,7 @@ export class Work implements AsyncDisposable {
 
   async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
     const reversed = await reverse(this.#branches, operation)
-    // A turn that was discarded waits again.
+    // A turn that was kept or discarded waits again, or does not any more.
     if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.#turns.look()
     return reversed
   }
