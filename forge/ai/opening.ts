@@ -13,6 +13,7 @@ import {
   type Entry,
   INSTRUCTIONS,
   lastHeard,
+  MOST_ACTIVE,
   type Opening,
   type Session,
   withActive,
@@ -40,6 +41,8 @@ export type State = Sources & { tree: Oid; branch: string }
 /** Counted up where the same session is packed into other bytes. */
 const PACKING_VERSION = 1
 const MINUTE = 60_000
+/** So many places are looked at for instructions, from the top down. */
+const MOST_INSTRUCTIONS = 500
 
 /**
  * How a provider keeps what it has read. `isMarked`: only up to where a request says so. Elsewhere it does so by
@@ -66,8 +69,9 @@ export type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; de
 
 /** To be called when all calls of an answer have their results: says which files the next request brings. */
 export async function withToolsDone(session: Session, state: State, done: ToolsDone): Promise<Session> {
-  const active = [...done.activated].reduce(withActive, session)
-  return await catchUp([...done.deactivated].reduce(withInactive, active), state, new Set(done.touched))
+  const left = [...done.deactivated].reduce(withInactive, session)
+  const more = [...done.activated].slice(0, MOST_ACTIVE - left.active_files.length)
+  return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
 }
 
 /** A new opening, with the files as they are now; the conversation goes on behind it. */
@@ -185,7 +189,8 @@ export async function filesIn(
 function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): Path[] {
   const folders = new Set(['', ...active.flatMap(path => foldersAbove(folderOf(path)))])
   const paths = [...folders].sort().flatMap(folder => INSTRUCTIONS.map(name => (folder ? `${folder}/${name}` : name)))
-  return paths.filter(path => !left_out.includes(path) && !active.includes(path))
+  const known = new Set([...left_out, ...active])
+  return paths.filter(path => !known.has(path)).slice(0, MOST_INSTRUCTIONS)
 }
 
 /** The content at each path; undefined where there is no plain file: links and submodules have none of their own. */

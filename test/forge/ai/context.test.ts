@@ -210,6 +210,33 @@ test('what the model’s own tools did is not repeated; what they opened comes w
   expect(text).toContain('"new.ts" was changed by somebody else: read it again before you edit it.')
 })
 
+test('content that the model has is not sent again: a file under a new name, one that comes back', async () => {
+  await using desk = await makeDesk({ 'a.ts': 'a\n', 'b.ts': 'b\n' })
+  const state = await desk.state()
+  let session = say(await prepareSession(withActive(withActive(newSession(), 'a.ts'), 'b.ts'), state, NOW), 'Hello')
+  const step = async (files: Files, did: Partial<Parameters<typeof withToolsDone>[2]>) => {
+    const id = `c${session.messages.length}`
+    const later = await desk.state(files)
+    const tools = { touched: [], activated: [], deactivated: [], ...did }
+    session = await withToolsDone(done(answer(session, call(id)), id), later, tools)
+    const last = linesOf(await requestFor(session, later)).at(-1) ?? ''
+    return last.replace(/^tool: result of \w+\s*/, '').replace(/ ?\*5m$/, '')
+  }
+  expect(await step({ 'a.ts': 'edited\n' }, { touched: ['a.ts'] })).toBe('')
+  const renamed = { touched: ['a.ts', 'new.ts'], activated: ['new.ts'], deactivated: ['a.ts'] }
+  expect(await step({ 'a.ts': null, 'new.ts': 'edited\n' }, renamed)).toBe(
+    '[The desk says:] The file "new.ts" is active from here on. Its content is that of "a.ts", as you had it.',
+  )
+  expect(await step({}, { deactivated: ['b.ts'] })).toMatch(/"b.ts" is not active any more/)
+  expect(await step({}, { activated: ['b.ts'] })).toMatch(/"b.ts" is active from here on: you have its content already/)
+  await step({}, { deactivated: ['b.ts'] })
+  session = finish(session)
+  const later = await desk.state({ 'b.ts': 'one line more\nb\n' })
+  session = say(await prepareSession(session, later, NOW), 'x')
+  await step({ 'b.ts': 'one line more\nedited\n' }, { touched: ['b.ts'] })
+  expect(await step({}, { activated: ['b.ts'] })).toMatch(/```\none line more\nedited\n```/)
+})
+
 describe('old content is swept out', () => {
   const COLD: [why: string, change: (state: State) => State, minutes: number][] = [
     ['after a pause', state => state, 6],
