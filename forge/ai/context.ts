@@ -164,6 +164,8 @@ class Transcript {
   readonly #active: Set<Path>
   /** Files whose content the model has whole: as it has read it, or as its own edits have left it. */
   readonly #whole = new Map<Path, Oid>()
+  /** Files that the model's own tools took away. */
+  readonly #gone = new Set<Path>()
   /** Ids of calls in this request: some servers count them from the start in each answer. */
   readonly #ids = new Set<string>()
   readonly #sweptTurns: ReadonlySet<string>
@@ -277,8 +279,15 @@ class Transcript {
     if (why === 'inactive' || oid === null) this.#active.delete(path)
     if (why === 'changed') this.#whole.delete(path)
     if (isSent && oid !== null && this.#isWhole(oid)) this.#whole.set(path, oid)
-    if (why === 'edited' && oid !== null && this.#whole.has(path)) this.#whole.set(path, oid)
+    if (why === 'edited') this.#edited(path, oid)
     if (words !== undefined) this.aside(words)
+  }
+
+  /** What was there stays known, since it may stand under another name now; what comes to its place is not. */
+  #edited(path: Path, oid: Oid | null): void {
+    if (oid === null) this.#gone.add(path)
+    else if (this.#gone.delete(path)) this.#whole.delete(path)
+    else if (this.#whole.has(path)) this.#whole.set(path, oid)
   }
 
   /** Content that is cut is not had whole. */
@@ -291,12 +300,17 @@ class Transcript {
     // The results of the model's own tools have said it.
     if (why === 'edited') return undefined
     const name = `[The desk says:] The file ${quoted(path)}`
-    if (oid === null) return `${name} was deleted by somebody else.`
+    if (oid === null) return `${name} is gone: somebody else deleted or moved it.`
     if (why === 'inactive') return `${name} is not active any more.`
     if (why === 'changed' && !this.#active.has(path))
-      return `${name} was changed by somebody else: read it again before you edit it.`
+      return `${name} has changed, not by your edits: read it again before you edit it.`
+    if (why === 'active' && this.#whole.get(path) === oid)
+      return `${name} is active from here on: you have its content already.`
+    const same = why === 'active' ? [...this.#whole].find(([, it]) => it === oid)?.[0] : undefined
+    if (same !== undefined)
+      return `${name} is active from here on. Its content is that of ${quoted(same)}, as you had it.`
     const said =
-      why === 'active' ? 'is active from here on' : 'was changed by somebody else: this replaces what you had'
+      why === 'active' ? 'is active from here on' : 'has changed, not by your edits: this replaces what you had'
     return fileInWords(path, said, this.contents.get(oid), bytesIn(this.window * ONE_FILE))
   }
 

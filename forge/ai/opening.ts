@@ -4,18 +4,18 @@
  * cold, a new opening has all files as they are, and what was said about them before is sent no more.
  */
 import type { Objects } from '../../core/git/objects.ts'
-import type { Oid, Path } from '../../core/git/repository.ts'
-import { entryAt } from '../../core/git/trees.ts'
+import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
 import { SYSTEM } from './desk-words.ts'
 import { folderOf, foldersAbove } from './folders.ts'
 import type { ToolDescription } from './request.ts'
 import {
-  type Entry,
   INSTRUCTIONS,
   lastHeard,
   MOST_ACTIVE,
   type Opening,
   type Session,
+  type Entry as SessionEntry,
   withActive,
   withEntries,
   withInactive,
@@ -64,7 +64,10 @@ export async function prepareSession(session: Session, state: State, now: number
   return (await isWarm(whole, state, now)) ? catchUp(whole, state, new Set()) : withOpening(whole, state, now)
 }
 
-/** What tools did to files and to the context, as they were run for one answer. */
+/**
+ * What tools did to files and to the context, as they were run for one answer. `touched` are those of which the results
+ * tell the model what they are now; what a tool changed without telling is not among them, and is sent anew.
+ */
 export type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
 
 /** To be called when all calls of an answer have their results: says which files the next request brings. */
@@ -155,8 +158,8 @@ async function catchUp(session: Session, state: State, own: ReadonlySet<Path>): 
   const { known, active } = knownFiles(session)
   const others = [...new Set([...known.keys(), ...own])].filter(path => !files.has(path))
   const now = new Map<Path, Oid | undefined>([...files, ...(await oidsOf(state, others))])
-  const entries: Entry[] = []
-  const add = (path: Path, why: Extract<Entry, { kind: 'file' }>['why']) =>
+  const entries: SessionEntry[] = []
+  const add = (path: Path, why: Extract<SessionEntry, { kind: 'file' }>['why']) =>
     entries.push({ kind: 'file', path, oid: now.get(path) ?? null, why })
   for (const path of own) if ((known.get(path) ?? null) !== (now.get(path) ?? null)) add(path, 'edited')
   for (const [path, before] of known) {
@@ -195,11 +198,21 @@ function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): P
 
 /** The content at each path; undefined where there is no plain file: links and submodules have none of their own. */
 async function oidsOf({ objects, tree }: State, paths: readonly Path[]): Promise<Map<Path, Oid | undefined>> {
-  const entries = await Promise.all(paths.map(path => entryAt(objects, tree, path)))
-  return new Map(
-    paths.map((path, at) => {
-      const entry = entries[at]
-      return [path, entry?.mode === '100644' || entry?.mode === '100755' ? entry.oid : undefined]
-    }),
-  )
+  const trees = new Map<Oid, Promise<Map<string, TreeEntry>>>()
+  // Each folder is read once, however many files are asked for in it.
+  const entriesOf = (oid: Oid): Promise<Map<string, TreeEntry>> => {
+    const reading = trees.get(oid) ?? readTree(objects, oid).then(all => new Map(all.map(entry => [entry.name, entry])))
+    trees.set(oid, reading)
+    return reading
+  }
+  const oidAt = async (path: Path): Promise<Oid | undefined> => {
+    let entry: Entry = { mode: '040000', oid: tree }
+    for (const name of path.split('/')) {
+      if (!isFolder(entry) || !entry) return undefined
+      entry = (await entriesOf(entry.oid)).get(name)
+    }
+    return entry?.mode === '100644' || entry?.mode === '100755' ? entry.oid : undefined
+  }
+  const oids = await Promise.all(paths.map(oidAt))
+  return new Map(paths.map((path, at) => [path, oids[at]]))
 }
