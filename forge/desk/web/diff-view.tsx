@@ -61,18 +61,31 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks }: P
         }
         return <Lines key={key} diff={diff} part={part} colours={colours} isSideBySide={isSideBySide} />
       })}
-      {diff.end ? <p class="diff-none meta">{END_WORDS[diff.end]}</p> : null}
+      {notesOf(diff).map(note => (
+        <p key={note} class="diff-none meta">
+          {note}
+        </p>
+      ))}
     </div>
   )
 }
 
 const END_WORDS = {
-  added: 'The last line has a line end now.',
-  removed: 'The last line has no line end any more.',
+  added: 'The file ends with a line end now.',
+  removed: 'The file ends without a line end now.',
+}
+
+/** What differs and is no line. */
+function notesOf({ end, lineEnds }: Diff): string[] {
+  return [
+    ...(lineEnds ? [`All line ends changed: ${lineEnds[0]} → ${lineEnds[1]}.`] : []),
+    ...(end ? [END_WORDS[end]] : []),
+  ]
 }
 
 function NoLines({ diff }: { diff: Diff }) {
-  return <p class="diff-none meta">{diff.end ? END_WORDS[diff.end] : 'No line is different.'}</p>
+  const notes = notesOf(diff)
+  return <p class="diff-none meta">{notes.length > 0 ? notes.join(' ') : 'No line is different.'}</p>
 }
 
 function useColours(path: string, diff: Diff): Sides {
