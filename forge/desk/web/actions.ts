@@ -1,18 +1,26 @@
 /** What a person can do, each as the questions and dialogs that it takes. */
 import type { At, Operation } from '../messages.ts'
 import { baseName, folderOf, readable, shortId, toName } from './names.ts'
+import { reversalOf } from './reversal.ts'
 import { Disconnected } from './socket.ts'
 import type { Page, Tab } from './state.ts'
 import { plural } from './times.ts'
 
 type Paths = string[] | 'all'
 
+interface About {
+  branch?: string | undefined
+  /** What earlier notices of this topic said is solved when it works now. */
+  topic?: string
+}
+
 /** Runs something, and says in the page why it did not work. */
-export async function attempt(page: Page, run: () => Promise<unknown>, branch?: string): Promise<void> {
+export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
   try {
     await run()
+    if (about.topic !== undefined) page.solved(about.topic, about.branch)
   } catch (error) {
-    page.complain(error, branch)
+    page.complain(error, about)
   }
 }
 
@@ -42,7 +50,7 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   if (which === 'this' && path === undefined) return
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
   page.isSaving.value = true
-  await attempt(page, () => saveWhenSettled(page, tab, branch, paths), branch)
+  await attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' })
   page.isSaving.value = false
 }
 
@@ -109,14 +117,15 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
 }
 
 /** git keeps no empty folders: a folder begins with its first file. */
-export function newFolder(page: Page, tab: Tab): void {
+export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
   page.dialog.value = {
     kind: 'ask',
     title: 'New folder',
     label: 'Its path, and the name of its first file',
-    value: `${readable(selectedFolder(tab))}folder/README.md`,
+    value: `${readable(folder)}folder/README.md`,
+    selection: [readable(folder).length, `${readable(folder)}folder`.length],
     button: 'Make',
     hint: 'git keeps no empty folders: a folder begins with its first file.',
     run: async words => {
@@ -239,33 +248,43 @@ export function deleteBranch(page: Page, branch: string): void {
 }
 
 export function restoreBranch(page: Page, branch: string): Promise<void> {
-  return attempt(page, () => page.connection.ask('restore branch', { branch }), branch)
+  return attempt(page, () => page.connection.ask('restore branch', { branch }), { branch, topic: 'restore' })
 }
 
-export async function undo(page: Page, operation?: Operation): Promise<void> {
-  await attempt(page, async () => {
-    const { words } = await page.connection.ask('undo', operation ? { operation: operation.id } : {})
-    page.notify({ tone: 'plain', title: sentence(words), actions: [{ words: 'Redo', run: () => redo(page) }] })
-  })
+export function undo(page: Page, operation?: Operation): Promise<void> {
+  return reverse(page, () => page.connection.ask('undo', operation ? { operation: operation.id } : {}))
 }
 
-export async function redo(page: Page): Promise<void> {
-  await attempt(page, async () => {
-    const { words } = await page.connection.ask('redo', {})
-    page.notify({ tone: 'plain', title: sentence(words), actions: [{ words: 'Undo', run: () => undo(page) }] })
-  })
+export function redo(page: Page): Promise<void> {
+  return reverse(page, () => page.connection.ask('redo', {}))
 }
 
-function sentence(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1)
+const UNDO = 'undo'
+
+/** Undoes or does again. One notice says what came of it last, for as long as there is a way back. */
+async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
+  try {
+    const { words } = await ask()
+    const { isUndo, title } = reversalOf(words)
+    page.notify({
+      topic: UNDO,
+      tone: 'plain',
+      title,
+      lasts: ({ desk }) => (isUndo ? desk.value?.canRedo : desk.value?.canUndo) !== undefined,
+      actions: [isUndo ? { words: 'Redo', run: () => redo(page) } : { words: 'Undo', run: () => undo(page) }],
+    })
+    page.spoken.value = title
+  } catch (error) {
+    page.complain(error, { topic: UNDO })
+  }
 }
 
-/** Opens a commit that a person names by its id or anything that git knows it by. */
+/** Opens a commit that a person names by its id. */
 export function goToCommit(page: Page): void {
   page.dialog.value = {
     kind: 'ask',
     title: 'Go to a commit',
-    label: 'Its id, a tag, or main~3',
+    label: 'Its id, or the first digits of it',
     value: '',
     button: 'Open',
     run: async words => {

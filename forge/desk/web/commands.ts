@@ -2,6 +2,7 @@
 import type { Signal } from '@preact/signals'
 import {
   branchOf,
+  copy,
   deleteBranch,
   deleteFile,
   discard,
@@ -16,6 +17,7 @@ import {
   save,
   undo,
 } from './actions.ts'
+import { focusOn } from './focus.ts'
 import type { IconName } from './icons.tsx'
 import { baseName, readable } from './names.ts'
 import { type Page, paneKey, type Tab } from './state.ts'
@@ -63,15 +65,25 @@ function findingCommands(page: Page, tab: Tab | undefined): Command[] {
 function tabCommands(page: Page, tab: Tab): Command[] {
   const { path, pane } = tab
   return [
-    { words: 'Review this branch against…', keys: 'Alt+R', icon: 'diff', run: () => tab.show({ kind: 'review' }) },
-    { words: 'History', keys: 'Alt+H', icon: 'clock', run: () => tab.show({ kind: 'history', path: undefined }) },
+    {
+      words: 'Review this branch against…',
+      keys: 'Alt+R',
+      icon: 'diff',
+      run: () => page.showHere(tab, { kind: 'review' }),
+    },
+    {
+      words: 'History',
+      keys: 'Alt+H',
+      icon: 'clock',
+      run: () => page.showHere(tab, { kind: 'history', path: undefined }),
+    },
     ...(path === undefined ? [] : fileCommands(page, tab, path)),
     ...(pane.kind === 'review' ? reviewCommands(tab) : []),
-    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => tab.show({ kind: 'chat' }) },
+    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showHere(tab, { kind: 'chat' }) },
     { words: 'Go to the explorer', keys: 'Alt+X', icon: 'file', run: () => focusOn('[role="tree"]') },
     { words: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
-    { words: 'Next file tab', keys: 'Alt+PageDown', icon: 'chevron-right', run: () => step(tab, 1) },
-    { words: 'Previous file tab', keys: 'Alt+PageUp', icon: 'chevron-right', run: () => step(tab, -1) },
+    { words: 'Next file tab', keys: 'Alt+PageDown', icon: 'chevron-right', run: () => step(page, tab, 1) },
+    { words: 'Previous file tab', keys: 'Alt+PageUp', icon: 'chevron-right', run: () => step(page, tab, -1) },
     ...(pane.kind === 'chat'
       ? []
       : [
@@ -82,8 +94,27 @@ function tabCommands(page: Page, tab: Tab): Command[] {
             run: () => page.closePane(tab, pane),
           } satisfies Command,
         ]),
+    ...(tab.panes.value.length > (pane.kind === 'chat' ? 1 : 2)
+      ? [
+          {
+            words: 'Close other file tabs',
+            keys: 'Alt+Shift+O',
+            icon: 'x',
+            run: () => page.closeOtherPanes(tab, pane),
+          } satisfies Command,
+        ]
+      : []),
+    { words: copyWords(tab), keys: 'Alt+Shift+P', icon: 'copy', run: () => copy(page, nameOf(tab)) },
     { words: 'Close this branch tab', keys: 'Alt+Shift+W', icon: 'x', run: () => page.close(tab) },
   ]
+}
+
+function copyWords({ at }: Tab): string {
+  return at.kind === 'branch' ? `Copy the name of ${readable(at.branch)}` : 'Copy the id of this commit'
+}
+
+function nameOf({ at }: Tab): string {
+  return at.kind === 'branch' ? readable(at.branch) : at.commit
 }
 
 function fileCommands(page: Page, tab: Tab, path: string): Command[] {
@@ -93,7 +124,21 @@ function fileCommands(page: Page, tab: Tab, path: string): Command[] {
       words: `History of ${name}`,
       keys: 'Alt+Shift+H',
       icon: 'clock',
-      run: () => tab.show({ kind: 'history', path }),
+      run: () => page.showHere(tab, { kind: 'history', path }),
+    },
+    {
+      words: `Copy path of ${name}`,
+      keys: 'Alt+Shift+C',
+      icon: 'copy',
+      run: () => copy(page, readable(path)),
+    },
+    {
+      words: 'Go to symbol…',
+      keys: 'Alt+L',
+      icon: 'list',
+      run: () => {
+        page.palette.value = 'symbols'
+      },
     },
     {
       words: 'Next change',
@@ -224,15 +269,12 @@ function deskCommands(page: Page, tab: Tab | undefined): Command[] {
 
 function goTo(page: Page, index: number): void {
   page.active.value = index
+  page.wantFocus()
 }
 
-function step(tab: Tab, by: number): void {
+function step(page: Page, tab: Tab, by: number): void {
   const panes = tab.panes.peek()
   const index = panes.findIndex(pane => paneKey(pane) === tab.active.peek())
   const next = panes.at((index + by + panes.length) % panes.length)
-  if (next) tab.show(next)
-}
-
-export function focusOn(selector: string): void {
-  document.querySelector<HTMLElement>(selector)?.focus()
+  if (next) page.showHere(tab, next)
 }

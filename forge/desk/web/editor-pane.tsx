@@ -4,10 +4,11 @@ import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../messages.ts'
 import { Icon } from './icons.tsx'
-import { baseName, readable, shortId } from './names.ts'
+import { shownKeys } from './keys.ts'
+import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
-import { Empty, IconButton } from './words.tsx'
+import { Button, Empty, IconButton } from './words.tsx'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
@@ -40,6 +41,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
         ))}
         <span class="here">{readable(baseName(file.path))}</span>
       </bdi>
+      <SymbolCrumbs file={file} />
       <span class="grow" />
       {branch && added + deleted > 0 ? (
         <span class="opt-wide">
@@ -64,8 +66,35 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
   )
 }
 
+/** The functions, classes or headings that the cursor is in. */
+function SymbolCrumbs({ file }: { file: OpenFile }) {
+  const page = usePage()
+  const names = file.symbols.value.map(({ name }) => withoutTricks(name))
+  if (names.length === 0) return null
+  return (
+    <button
+      type="button"
+      class="crumb-symbols cut"
+      aria-label={`In ${names.join(', ')}: go to another symbol`}
+      title={`${names.join(' › ')}: go to symbol  ${shownKeys('Alt+L')}`}
+      onClick={() => {
+        page.palette.value = 'symbols'
+      }}
+    >
+      {names.map((name, index) => (
+        <span key={index} class="crumb">
+          <Icon name="chevron-right" size="xs" />
+          <bdi>{name}</bdi>
+        </span>
+      ))}
+    </button>
+  )
+}
+
 /** Why the file can't be edited, where it looks as if it could. */
 function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const clashes = tab.at.kind === 'branch' ? (page.clashes.value.get(tab.at.branch) ?? []) : []
   const shown = file.file.value
   const reason = shown?.kind === 'text' ? shown.readOnly : undefined
   if (tab.at.kind === 'commit' || reason === undefined) return null
@@ -73,6 +102,9 @@ function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
     <div class="notice" role="status">
       <Icon name="alert" />
       <p class="grow">{reason}</p>
+      {clashes.includes(file.path) ? (
+        <Button words="Choose" look="quiet" onClick={() => page.showHere(tab, { kind: 'clashes' })} />
+      ) : null}
     </div>
   )
 }
@@ -145,11 +177,14 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   }, [file, page])
 
   const wanted = tab.focusWanted.value
+  const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   useLayoutEffect(() => {
-    if (wanted <= tab.focusGiven) return
+    if (isCovered || wanted <= tab.focusGiven) return
     tab.focusGiven = wanted
     file.focus()
-  }, [tab, file, wanted])
+    // A dialog that just went gives the focus back to what had it before.
+    page.wantFocus()
+  }, [page, tab, file, wanted, isCovered])
 
   useEffect(() => {
     file.isWrapped = page.isWrapped.value

@@ -12,7 +12,10 @@ const MOST_NAMED = 3
 export function Notices({ tab }: { tab: Tab | undefined }) {
   const page = usePage()
   const branch = tab?.at.kind === 'branch' ? tab.at.branch : undefined
-  const here = page.notices.value.filter(notice => notice.branch === undefined || notice.branch === branch)
+  const here = page.notices.value.filter(notice => {
+    const isHere = notice.branch === undefined || notice.branch === branch
+    return isHere && notice.lasts?.(page) !== false
+  })
   const own = [disconnected(page), tab && gone(page, tab), tab && clashing(page, tab)]
   return (
     <>
@@ -97,6 +100,6 @@ function clashing(page: Page, tab: Tab): Notice | undefined {
     tone: 'warn',
     title: `${readable(at.branch)} moved outside the desk`,
     words: `${named.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`,
-    actions: isThere ? [] : [{ words: 'Choose', isMain: true, run: () => tab.show({ kind: 'clashes' }) }],
+    actions: isThere ? [] : [{ words: 'Choose', isMain: true, run: () => page.showHere(tab, { kind: 'clashes' }) }],
   }
 }

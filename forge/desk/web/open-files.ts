@@ -22,6 +22,7 @@ import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
 import { loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
 import { Disconnected } from './socket.ts'
+import { type CodeSymbol, symbolsAt } from './symbols.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
@@ -52,6 +53,8 @@ export class OpenFile {
   /** Whether the text is another one than in the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  /** The functions, classes or headings that the cursor is in, the outermost first. */
+  readonly symbols = signal<CodeSymbol[]>([])
   /** Where the window was scrolled to, in pixels. */
   top: number
   state: EditorState | undefined
@@ -210,6 +213,12 @@ export class OpenFile {
       selection: { anchor: start, head: end },
       effects: EditorView.scrollIntoView(start, { y: 'center' }),
     })
+  }
+
+  goToPlace(at: number): void {
+    if (!this.state) return
+    const anchor = Math.min(at, this.state.doc.length)
+    this.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
   }
 
   goToNextChange(): void {
@@ -387,6 +396,14 @@ export class OpenFile {
     const cursor = { line: line.number, column: head - line.from + 1 }
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
+    const symbols = symbolsAt(this.state, head)
+    const isSame =
+      symbols.map(({ name }) => name).join('\0') ===
+      this.symbols
+        .peek()
+        .map(({ name }) => name)
+        .join('\0')
+    if (!isSame) this.symbols.value = symbols
   }
 }
 

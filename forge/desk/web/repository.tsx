@@ -72,6 +72,12 @@ export function Repository() {
   )
 }
 
+/** How far a branch is from the one that it follows; nothing where both are the same. */
+function distanceOf(upstream: BranchInfo['upstream']): string {
+  if (!upstream || upstream.ahead + upstream.behind === 0) return ''
+  return `↑${upstream.ahead} ↓${upstream.behind}`
+}
+
 interface BranchRowProps {
   branch: BranchInfo
   index: number
@@ -105,7 +111,7 @@ function BranchRow({ branch, index, isSelected, select, open }: BranchRowProps) 
         ) : null}
         <bdi class="meta cut">{branch.subject}</bdi>
       </span>
-      <span class="meta counts">{upstream ? `↑${upstream.ahead} ↓${upstream.behind}` : ''}</span>
+      <span class="meta counts">{distanceOf(upstream)}</span>
       <span class="hash">{shortId(branch.tip)}</span>
       <span class="age" title={fullTime(branch.committed)}>
         {age(branch.committed)}

@@ -59,21 +59,29 @@ export class Review {
   ): Promise<void> {
     const turn = ++this.#turn
     try {
-      if (kind === 'commit') await this.#loadCommits(commit)
-      const changes = await this.#compare(kind, base, commit ?? this.commits.peek()[0]?.oid, tip)
+      const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, turn) : commit
+      const changes = await this.#compare(kind, base, chosen, tip)
       if (turn !== this.#turn) return
       this.changes.value = changes
       this.problem.value = undefined
     } catch (error) {
-      if (turn === this.#turn) this.problem.value = (error as Error).message
+      if (turn !== this.#turn) return
+      this.changes.value = undefined
+      this.problem.value = (error as Error).message
     }
   }
 
-  async #loadCommits(commit: string | undefined): Promise<void> {
+  /** The commits that the branch has and its base has not; all of its own where it is the base. Gives the chosen one. */
+  async #loadCommits(base: string | undefined, commit: string | undefined, turn: number): Promise<string | undefined> {
     const at = this.#at
-    const { rows } = await this.#page.connection.ask('history', { at, from: 0, count: MOST_COMMITS })
+    if (at.kind === 'commit') return commit
+    const beyond = base === undefined || base === at.branch ? {} : { beyond: base }
+    const { rows } = await this.#page.connection.ask('history', { at, ...beyond, from: 0, count: MOST_COMMITS })
+    if (turn !== this.#turn) return undefined
+    const chosen = rows.find(({ oid }) => oid === commit) ?? rows[0]
     this.commits.value = rows
-    if (commit === undefined && rows[0]) this.commit.value = rows[0].oid
+    this.commit.value = chosen?.oid
+    return chosen?.oid
   }
 
   async #compare(

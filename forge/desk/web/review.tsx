@@ -29,7 +29,7 @@ function ReviewBar({ tab }: { tab: Tab }) {
   const isBranch = tab.at.kind === 'branch'
   return (
     <div class="review-bar">
-      {review.kind.value === 'all' ? <BaseChoice review={review} /> : null}
+      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice review={review} /> : null}
       {review.kind.value === 'commit' && isBranch ? <CommitChoice review={review} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
@@ -135,27 +135,23 @@ function Diffs({ tab }: { tab: Tab }) {
   const page = usePage()
   const count = useSignal(BATCH)
   const changes = review.changes.value
-  if (review.problem.value !== undefined) {
-    return (
-      <Empty title="It could not be compared">
-        <p class="lede">{review.problem.value}</p>
-      </Empty>
-    )
-  }
-  if (!changes) return <div class="diffs" aria-busy="true" />
-  if (changes.length === 0) {
-    return (
-      <Empty title="Nothing is different">
-        <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
-      </Empty>
-    )
-  }
-  const more = changes.length - count.value
+  const more = (changes?.length ?? 0) - count.value
+  const isAsking = changes === undefined && review.problem.value === undefined
   return (
-    // It scrolls: the keyboard must be able to reach it.
+    // It scrolls, and stays while what is compared becomes another: the keyboard must be able to reach it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section class="diffs" tabIndex={0} aria-label="Diff">
-      {changes.slice(0, count.value).map(change => (
+    <section class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
+      {review.problem.value === undefined ? null : (
+        <Empty title="It could not be compared">
+          <p class="lede">{review.problem.value}</p>
+        </Empty>
+      )}
+      {changes?.length === 0 ? (
+        <Empty title="Nothing is different">
+          <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
+        </Empty>
+      ) : null}
+      {(changes ?? []).slice(0, count.value).map(change => (
         <FileDiff key={Review.mark(change)} tab={tab} change={change} />
       ))}
       {more > 0 ? (
@@ -173,6 +169,9 @@ function Diffs({ tab }: { tab: Tab }) {
 
 function emptyWords(review: Review, isBranch: boolean): string {
   if (review.kind.value === 'unsaved') return 'All that was typed is saved.'
+  if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
+    return `It has no commit that ${readable(review.base ?? '')} has not.`
+  }
   if (review.kind.value === 'commit' || !isBranch) return 'This commit changed no file.'
   return `All is as on ${readable(review.base ?? '')}.`
 }

@@ -8,6 +8,7 @@ import { Icon } from './icons.tsx'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
+import { plural } from './times.ts'
 
 /** How long after the last change of the drafts the server is asked what to call a save. */
 const ASK_AFTER = 250
@@ -80,6 +81,7 @@ function Place({ tab }: { tab: Tab }) {
 
 function Distance({ upstream }: { upstream: NonNullable<BranchInfo['upstream']> }) {
   const { ahead, behind, name } = upstream
+  if (ahead === 0 && behind === 0) return null
   const words = `${ahead} ahead of ${readable(name)}, ${behind} behind`
   return (
     <span class="seg" title={words}>
@@ -102,6 +104,15 @@ function Saved({ branch }: { branch: BranchInfo | undefined }) {
     )
   }
   if (!branch) return <span class="seg">no commits yet</span>
+  const drafts = draftsOf(page, branch.name).length
+  if (drafts > 0) {
+    return (
+      <span class="seg saved">
+        <span class="dot" />
+        {plural(drafts, 'draft')} since <span class="mono">{shortId(branch.tip)}</span>
+      </span>
+    )
+  }
   return (
     <span class="seg saved">
       <Icon name="check" tone="is-ok" />

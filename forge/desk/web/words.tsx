@@ -1,5 +1,5 @@
 /** Small pieces of the page that are used all over: names, keys and buttons. */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TargetedMouseEvent } from 'preact'
 import { Icon, type IconName } from './icons.tsx'
 import { baseName, folderOf, readable } from './names.ts'
 
@@ -31,7 +31,7 @@ interface IconButtonProps {
   words: string
   keys?: string | undefined
   isPressed?: boolean
-  onClick: () => void
+  onClick: (event: TargetedMouseEvent<HTMLButtonElement>) => void
 }
 
 export function IconButton({ icon, words, keys, isPressed, onClick }: IconButtonProps) {
