@@ -1,6 +1,6 @@
 /** What a person can do, each as the questions and dialogs that it takes. */
 import type { At, Operation } from '../messages.ts'
-import { baseName, folderOf, readable, shortId, toName } from './names.ts'
+import { baseName, folderOf, named, readable, shortId, toName } from './names.ts'
 import { reversalOf } from './reversal.ts'
 import { Disconnected } from './socket.ts'
 import type { Page, Tab } from './state.ts'
@@ -47,7 +47,7 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   const branch = branchOf(tab)
   if (!tab || branch === undefined || page.isSaving.peek()) return
   const { path } = tab
-  if (which === 'this' && path === undefined) return
+  // Where no file is shown, all of them are meant.
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
   page.isSaving.value = true
   await attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' })
@@ -95,7 +95,7 @@ export function discard(page: Page, branch: string, paths: string[]): void {
 }
 
 function names(paths: string[]): string {
-  return paths.map(path => readable(baseName(path))).join(', ')
+  return paths.map(path => named(baseName(path))).join(', ')
 }
 
 export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
@@ -104,7 +104,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
   page.dialog.value = {
     kind: 'ask',
     title: 'New file',
-    label: `Its path in ${readable(branch)}`,
+    label: `Its path in ${named(branch)}`,
     value: readable(folder),
     button: 'Make',
     hint: 'Folders in the path are made with it. It is a commit of its own.',
@@ -147,7 +147,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
   if (branch === undefined) return
   page.dialog.value = {
     kind: 'ask',
-    title: `Rename ${readable(baseName(path))}`,
+    title: `Rename ${named(baseName(path))}`,
     label: 'Its new path',
     value: readable(path),
     selection: [readable(folderOf(path)).length, readable(path).length],
@@ -178,8 +178,8 @@ export function deleteFile(page: Page, tab: Tab, path: string): void {
   if (branch === undefined) return
   page.dialog.value = {
     kind: 'confirm',
-    title: `Delete ${readable(baseName(path))}?`,
-    words: [`It goes from ${readable(branch)} by a commit of its own. Undo brings it back.`],
+    title: `Delete ${named(baseName(path))}?`,
+    words: [`It goes from ${named(branch)} by a commit of its own. Undo brings it back.`],
     list: [path],
     button: 'Delete',
     isDangerous: true,
@@ -195,7 +195,7 @@ export function newBranch(page: Page, from?: string): void {
   const tab = page.tab.peek()
   const here = branchOf(tab)
   const start = from ?? (tab?.at.kind === 'commit' ? tab.at.commit : page.branch(here ?? '')?.tip)
-  const words = from === undefined && here !== undefined ? readable(here) : shortId(start ?? '')
+  const words = from === undefined && here !== undefined ? named(here) : shortId(start ?? '')
   page.dialog.value = {
     kind: 'ask',
     title: 'New branch',
@@ -213,7 +213,7 @@ export function newBranch(page: Page, from?: string): void {
 export function renameBranch(page: Page, branch: string): void {
   page.dialog.value = {
     kind: 'ask',
-    title: `Rename ${readable(branch)}`,
+    title: `Rename ${named(branch)}`,
     label: 'Its new name',
     value: readable(branch),
     button: 'Rename',
@@ -231,7 +231,7 @@ export function deleteBranch(page: Page, branch: string): void {
   const drafts = draftsOf(page, branch)
   page.dialog.value = {
     kind: 'confirm',
-    title: `Delete the branch ${readable(branch)}?`,
+    title: `Delete the branch ${named(branch)}?`,
     words: [
       'Its commits stay in the repository for as long as Undo knows them; Undo brings it back.',
       ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, also brought back by Undo:`] : []),

@@ -19,7 +19,7 @@ import {
 } from './actions.ts'
 import { focusOn } from './focus.ts'
 import type { IconName } from './icons.tsx'
-import { baseName, readable } from './names.ts'
+import { baseName, named, readable } from './names.ts'
 import { type Page, paneKey, type Tab } from './state.ts'
 
 export interface Command {
@@ -110,7 +110,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
 }
 
 function copyWords({ at }: Tab): string {
-  return at.kind === 'branch' ? `Copy the name of ${readable(at.branch)}` : 'Copy the id of this commit'
+  return at.kind === 'branch' ? `Copy the name of ${named(at.branch)}` : 'Copy the id of this commit'
 }
 
 function nameOf({ at }: Tab): string {
@@ -118,7 +118,7 @@ function nameOf({ at }: Tab): string {
 }
 
 function fileCommands(page: Page, tab: Tab, path: string): Command[] {
-  const name = readable(baseName(path))
+  const name = named(baseName(path))
   return [
     {
       words: `History of ${name}`,
@@ -176,7 +176,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
     ...(path !== undefined && drafts.includes(path)
       ? [
           {
-            words: `Discard the draft of ${readable(baseName(path))}`,
+            words: `Discard the draft of ${named(baseName(path))}`,
             keys: 'Alt+Shift+D',
             icon: 'trash',
             run: () => discard(page, branch, [path]),
@@ -197,13 +197,13 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
     { words: 'New folder…', keys: 'Alt+Shift+N', icon: 'new-folder', run: () => newFolder(page, tab) },
     ...(path === undefined ? [] : changingCommands(page, tab, path)),
     {
-      words: `Rename branch ${readable(branch)}…`,
+      words: `Rename branch ${named(branch)}…`,
       keys: 'Shift+F2',
       icon: 'pencil',
       run: () => renameBranch(page, branch),
     },
     {
-      words: `Delete branch ${readable(branch)}…`,
+      words: `Delete branch ${named(branch)}…`,
       keys: 'Alt+Shift+Delete',
       icon: 'trash',
       run: () => deleteBranch(page, branch),
@@ -212,7 +212,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
 }
 
 function changingCommands(page: Page, tab: Tab, path: string): Command[] {
-  const name = readable(baseName(path))
+  const name = named(baseName(path))
   return [
     { words: `Rename ${name}…`, keys: 'F2', icon: 'pencil', run: () => renameFile(page, tab, path) },
     { words: `Delete ${name}…`, keys: 'Alt+Delete', icon: 'trash', run: () => deleteFile(page, tab, path) },
@@ -223,7 +223,7 @@ function deskCommands(page: Page, tab: Tab | undefined): Command[] {
   const desk = page.desk.value
   const commit = tab?.at.kind === 'commit' ? tab.at.commit : undefined
   const tabs = page.tabs.value.slice(0, 9).map(({ at }, index): Command => {
-    const name = at.kind === 'branch' ? readable(at.branch) : at.commit.slice(0, 8)
+    const name = at.kind === 'branch' ? named(at.branch) : at.commit.slice(0, 8)
     return { words: `Go to the tab ${name}`, keys: `Alt+${index + 1}`, icon: 'branch', run: () => goTo(page, index) }
   })
   return [

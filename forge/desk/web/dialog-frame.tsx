@@ -19,7 +19,17 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
     return () => element?.close()
   }, [])
   return (
-    <dialog ref={dialog} class={`dialog ${look}`} aria-labelledby={heading} onClose={close}>
+    <dialog
+      ref={dialog}
+      class={`dialog ${look}`}
+      aria-labelledby={heading}
+      onCancel={event => {
+        // At once: the next key is meant for what is behind it, before the browser says that it is closed.
+        event.preventDefault()
+        close()
+      }}
+      onClose={close}
+    >
       <header>
         <h2 id={heading}>{title}</h2>
       </header>

@@ -8,7 +8,7 @@ import { shownKeys } from './keys.ts'
 import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
-import { Button, Empty, IconButton } from './words.tsx'
+import { Button, Empty, IconButton, Waiting } from './words.tsx'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
@@ -19,7 +19,7 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
       <Crumbs tab={tab} file={file} />
       <ReadOnlyReason tab={tab} file={file} />
       <Problem file={file} />
-      {shown ? <Content tab={tab} file={file} shown={shown} /> : <div class="editor" aria-busy="true" />}
+      {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet file={file} />}
     </>
   )
 }
@@ -62,6 +62,14 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
           />
         </>
       ) : null}
+    </div>
+  )
+}
+
+function NotYet({ file }: { file: OpenFile }) {
+  return (
+    <div class="editor" aria-busy="true" tabIndex={-1}>
+      {file.problem.value === undefined ? <Waiting words={`Opening ${readable(baseName(file.path))}`} /> : null}
     </div>
   )
 }

@@ -3,6 +3,8 @@
 /** What has the focus in each kind of content, the most wanted first. */
 const HOMES = [
   '[data-home]',
+  // A file that is not there yet: the editor takes the focus over.
+  '.editor[aria-busy="true"]',
   '.cm-content',
   '.middle [role="listbox"]',
   '.middle textarea',

@@ -1,7 +1,7 @@
 /** What happened that a person should know, above the editor, which it pushes down and never covers. */
 import { draftsOf, restoreBranch } from './actions.ts'
 import { Icon } from './icons.tsx'
-import { baseName, readable } from './names.ts'
+import { baseName, named } from './names.ts'
 import { type Notice, type Page, type Tab, usePage } from './state.ts'
 import { plural } from './times.ts'
 import { Button, IconButton } from './words.tsx'
@@ -77,7 +77,7 @@ function gone(page: Page, tab: Tab): Notice | undefined {
   if (at.kind === 'commit' || !page.isGone(at)) return undefined
   return {
     tone: 'bad',
-    title: `${readable(at.branch)} was deleted outside the desk`,
+    title: `${named(at.branch)} was deleted outside the desk`,
     words: 'Its drafts are kept, also if you close this tab.',
     actions: [
       { words: 'Close the tab', run: () => page.close(tab) },
@@ -93,13 +93,13 @@ function clashing(page: Page, tab: Tab): Notice | undefined {
   if (paths.length === 0) return undefined
   const isThere = tab.pane.kind === 'clashes'
   const others = draftsOf(page, at.branch).length - paths.length
-  const named = paths.slice(0, MOST_NAMED).map(path => readable(baseName(path)))
+  const first = paths.slice(0, MOST_NAMED).map(path => named(baseName(path)))
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft fits', 'other drafts fit')}.` : ''
   return {
     tone: 'warn',
-    title: `${readable(at.branch)} moved outside the desk`,
-    words: `${named.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`,
+    title: `${named(at.branch)} moved outside the desk`,
+    words: `${first.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`,
     actions: isThere ? [] : [{ words: 'Choose', isMain: true, run: () => page.showHere(tab, { kind: 'clashes' }) }],
   }
 }

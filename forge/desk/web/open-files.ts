@@ -430,6 +430,8 @@ function inside(selection: EditorSelection, text: Text): EditorSelection {
 /** All files that are open in this window, by where they are and their path. */
 export class OpenFiles {
   readonly #files = new Map<string, OpenFile>()
+  /** Counts up when another file is open: what asks for all of them is shown again. */
+  readonly #changed = signal(0)
   /** Those that are closed as soon as the server has all that was typed into them. */
   readonly #unwanted = new Set<string>()
   readonly #connection: Connection
@@ -448,6 +450,7 @@ export class OpenFiles {
     if (known) return known
     const file = new OpenFile(this.#connection, this.#choices, at, path, position)
     this.#files.set(key, file)
+    this.#sayChanged()
     file.ask()
     return file
   }
@@ -457,6 +460,7 @@ export class OpenFiles {
   }
 
   of(branch: string): OpenFile[] {
+    this.#changed.value
     return [...this.#files.values()].filter(({ at }) => at.kind === 'branch' && at.branch === branch)
   }
 
@@ -473,6 +477,14 @@ export class OpenFiles {
     if (!this.#unwanted.delete(key)) return
     file.close()
     this.#files.delete(key)
+    this.#sayChanged()
+  }
+
+  /** A little later: files are opened where the page is being drawn, and nothing may change meanwhile. */
+  #sayChanged(): void {
+    queueMicrotask(() => {
+      this.#changed.value++
+    })
   }
 }
 

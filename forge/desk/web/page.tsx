@@ -2,6 +2,7 @@
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { commandsOf } from './commands.ts'
+import { nameWhatIsCut } from './cut.ts'
 import { Dialogs } from './dialogs.tsx'
 import { focusContent, isFocusLost } from './focus.ts'
 import { keysOf } from './keys.ts'
@@ -16,6 +17,7 @@ import { Tabs, titleOf } from './tabs.tsx'
 
 function Desk({ page }: { page: Page }) {
   useEffect(() => listenForKeys(page), [page])
+  useEffect(nameWhatIsCut, [])
   useFocus(page)
   const title = titleOf(page)
   useEffect(() => {
@@ -44,7 +46,8 @@ function useFocus(page: Page): void {
   // What else may take away what has the focus.
   const shown = [tab, tab?.active.value, page.notices.value, page.clashes.value, page.menu.value, page.desk.value]
   useEffect(() => {
-    if (isCovered) return undefined
+    // Before the desk has said what is open, nothing is shown that could have the focus.
+    if (isCovered || !page.desk.peek()) return undefined
     const isWanted = given.current < wanted
     given.current = wanted
     const frame = requestAnimationFrame(() => {

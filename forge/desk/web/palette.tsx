@@ -12,6 +12,7 @@ import { baseName, folderOf, markedPieces, readable, shortId, withoutTricks } fr
 import { type Page, usePage } from './state.ts'
 import { type CodeSymbol, symbolsOf } from './symbols.ts'
 import { age, plural } from './times.ts'
+import { Waiting } from './words.tsx'
 
 export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols'
 
@@ -134,6 +135,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
           <OptionGroup key={group.title} group={group} current={current} run={run} />
         ))}
       </div>
+      {options.length === 0 && isWaiting ? <Waiting words="Looking" /> : null}
       {options.length === 0 && !isWaiting ? <p class="none meta">{noneWords(mode, words.value)}</p> : null}
       <PaletteFoot />
     </dialog>

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { BranchInfo } from '../messages.ts'
 import { deleteBranch, newBranch, renameBranch } from './actions.ts'
 import { BranchIcon } from './icons.tsx'
-import { shortId } from './names.ts'
+import { shortId, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
 import { age, fullTime, plural } from './times.ts'
 import { VirtualList } from './virtual-list.tsx'
@@ -109,7 +109,7 @@ function BranchRow({ branch, index, isSelected, select, open }: BranchRowProps) 
             checked out
           </span>
         ) : null}
-        <bdi class="meta cut">{branch.subject}</bdi>
+        <bdi class="meta cut">{withoutTricks(branch.subject)}</bdi>
       </span>
       <span class="meta counts">{distanceOf(upstream)}</span>
       <span class="hash">{shortId(branch.tip)}</span>

@@ -6,7 +6,8 @@ import type { Page } from './state.ts'
 /** All changes against another branch, one commit's, or what is not saved yet. */
 export type Kind = 'all' | 'commit' | 'unsaved'
 
-const MOST_COMMITS = 100
+/** So many commits, the newest, can be reviewed one by one. */
+export const MOST_COMMITS = 100
 
 export class Review {
   readonly kind = signal<Kind>('all')

@@ -8,7 +8,7 @@ import { readable, shortId, withoutTricks } from './names.ts'
 import { type Kind, Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
-import { Button, Empty, IconButton, Path } from './words.tsx'
+import { Button, Empty, IconButton, Path, Waiting } from './words.tsx'
 
 /** So many files have their diff in the page at first; more come when they are asked for. */
 const BATCH = 100
@@ -151,6 +151,7 @@ function Diffs({ tab }: { tab: Tab }) {
           <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
         </Empty>
       ) : null}
+      {isAsking ? <Waiting words="Comparing" /> : null}
       {(changes ?? []).slice(0, count.value).map(change => (
         <FileDiff key={Review.mark(change)} tab={tab} change={change} />
       ))}

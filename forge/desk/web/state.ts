@@ -285,7 +285,10 @@ export class Page {
       const { desk, layout } = await this.connection.ask('desk', {})
       batch(() => {
         this.desk.value = desk
-        if (isFirst) this.#restore(desk, layout ?? undefined)
+        if (isFirst) {
+          this.#restore(desk, layout ?? undefined)
+          this.wantFocus()
+        }
       })
     } catch (error) {
       this.complain(error)

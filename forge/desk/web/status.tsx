@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks'
 import type { BranchInfo } from '../messages.ts'
 import { draftsOf, save } from './actions.ts'
 import { Icon } from './icons.tsx'
+import { shownKeys } from './keys.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
@@ -171,7 +172,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
         {page.isSaving.value ? 'Saving' : 'Save'}
-        <kbd>Ctrl S</kbd>
+        <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? 'Ctrl+S' : 'Ctrl+Shift+S')}</kbd>
       </button>
       {drafts.length > 1 ? (
         <button

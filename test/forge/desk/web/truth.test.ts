@@ -50,6 +50,24 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     expect(await said.count()).toBe(1)
   })
 
+  test('what was typed just now is no longer said to be saved, however slow the desk is', async () => {
+    await open('README.md')
+    desk.delay = 3_000
+    await page.keyboard.type('x')
+    await page.locator('.status .saved').getByText('1 draft since').waitFor({ timeout: 1_500 })
+    await page.getByRole('treeitem', { name: 'README.md , draft' }).waitFor({ timeout: 500 })
+    desk.delay = 0
+  })
+
+  test('Ctrl+S saves all drafts where no file is shown', async () => {
+    await open('README.md')
+    await page.keyboard.type('x')
+    await until(() => desk.textOf('main', 'README.md')?.includes('x'))
+    await page.keyboard.press('Alt+h')
+    await page.keyboard.press('Control+s')
+    await until(() => desk.branches.get('main')?.commits[0]?.message === 'edit: README.md')
+  })
+
   test('how far a branch is from its upstream is said where it is', async () => {
     expect(await status().getByText('↑').count()).toBe(0)
     const main = desk.branches.get('main')
@@ -97,6 +115,7 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     await open('README.md')
     await page.keyboard.type('x')
     await page.keyboard.press('Control+s')
+    await page.locator('.status .saved').getByText('Saved →').waitFor()
     await until(() => desk.canUndo !== undefined)
     for (const [keys, words] of [
       ['Control+Alt+z', 'Undone: edit: README.md'],
