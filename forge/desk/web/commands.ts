@@ -14,12 +14,14 @@ import {
   redo,
   renameBranch,
   renameFile,
+  restoreBranch,
   save,
   undo,
 } from './actions.ts'
 import { focusOn } from './focus.ts'
 import type { IconName } from './icons.tsx'
 import { baseName, named, readable } from './names.ts'
+import type { Kind } from './review-state.ts'
 import { type Page, paneKey, type Tab } from './state.ts'
 
 export interface Command {
@@ -66,7 +68,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
   const { path, pane } = tab
   return [
     {
-      words: 'Review this branch against…',
+      words: reviewWords(tab),
       keys: 'Alt+R',
       icon: 'diff',
       run: () => page.showHere(tab, { kind: 'review' }),
@@ -79,6 +81,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     },
     ...(path === undefined ? [] : fileCommands(page, tab, path)),
     ...(pane.kind === 'review' ? reviewCommands(tab) : []),
+    ...(pane.kind === 'find' ? textSearchCommands(tab) : []),
     { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showHere(tab, { kind: 'chat' }) },
     { words: 'Go to the explorer', keys: 'Alt+X', icon: 'file', run: () => focusOn('[role="tree"]') },
     { words: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
@@ -105,6 +108,16 @@ function tabCommands(page: Page, tab: Tab): Command[] {
         ]
       : []),
     { words: copyWords(tab), keys: 'Alt+Shift+P', icon: 'copy', run: () => copy(page, nameOf(tab)) },
+    ...(page.tabs.value.length > 1
+      ? [
+          {
+            words: 'Close other branch tabs',
+            keys: 'Alt+Shift+X',
+            icon: 'x',
+            run: () => page.closeOthers(tab),
+          } satisfies Command,
+        ]
+      : []),
     { words: 'Close this branch tab', keys: 'Alt+Shift+W', icon: 'x', run: () => page.close(tab) },
   ]
 }
@@ -157,11 +170,36 @@ function fileCommands(page: Page, tab: Tab, path: string): Command[] {
   ]
 }
 
-function reviewCommands({ review }: Tab): Command[] {
-  const toggle = (setting: Signal<boolean>) => () => {
-    setting.value = !setting.peek()
+function reviewWords({ at }: Tab): string {
+  return at.kind === 'branch' ? 'Review this branch against…' : 'Changes of this commit'
+}
+
+const toggle = (setting: Signal<boolean>) => () => {
+  setting.value = !setting.peek()
+}
+
+function textSearchCommands({ search }: Tab): Command[] {
+  const setting = (what: 'matchCase' | 'isRegex') => () => {
+    search[what].value = !search[what].peek()
+    search.start()
   }
   return [
+    { words: 'Match case', keys: 'Alt+Shift+I', icon: 'search', run: setting('matchCase') },
+    { words: 'Find a regular expression', keys: 'Alt+Shift+E', icon: 'search', run: setting('isRegex') },
+  ]
+}
+
+function reviewCommands({ at, review }: Tab): Command[] {
+  const show = (kind: Kind) => () => {
+    review.kind.value = kind
+  }
+  const kinds: Command[] = [
+    { words: 'Review all changes', keys: 'Alt+Shift+1', icon: 'diff', run: show('all') },
+    { words: 'Review by commit', keys: 'Alt+Shift+2', icon: 'commit', run: show('commit') },
+    { words: 'Review what is not saved', keys: 'Alt+Shift+3', icon: 'pencil', run: show('unsaved') },
+  ]
+  return [
+    ...(at.kind === 'branch' ? kinds : []),
     { words: 'Side by side', keys: 'Alt+S', icon: 'columns', run: toggle(review.isSideBySide) },
     { words: 'Hide changes of blanks', keys: 'Alt+Shift+S', icon: 'pilcrow', run: toggle(review.ignoresBlanks) },
   ]
@@ -170,7 +208,21 @@ function reviewCommands({ review }: Tab): Command[] {
 function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
   const { path } = tab
   const drafts = draftsOf(page, branch)
+  if (page.isGone(tab.at)) {
+    const words = `Bring back the branch ${named(branch)}`
+    return [{ words, keys: 'Alt+Shift+G', icon: 'branch', run: () => restoreBranch(page, branch) }]
+  }
   return [
+    ...((page.clashes.value.get(branch)?.length ?? 0) > 0
+      ? [
+          {
+            words: 'Choose in the conflicts',
+            keys: 'Alt+Shift+K',
+            icon: 'clash',
+            run: () => page.showHere(tab, { kind: 'clashes' }),
+          } satisfies Command,
+        ]
+      : []),
     { words: 'Save this file', keys: 'Ctrl+S', icon: 'check', run: () => save(page, tab, 'this') },
     { words: 'Save all drafts', keys: 'Ctrl+Shift+S', icon: 'check', run: () => save(page, tab, 'all') },
     ...(path !== undefined && drafts.includes(path)

@@ -23,7 +23,8 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
       ref={dialog}
       class={`dialog ${look}`}
       aria-labelledby={heading}
-      onCancel={event => {
+      onKeyDown={event => {
+        if (event.key !== 'Escape') return
         // At once: the next key is meant for what is behind it, before the browser says that it is closed.
         event.preventDefault()
         close()

@@ -52,7 +52,7 @@ function OpenMenu({ content }: { content: MenuContent }) {
       }}
       onContextMenu={event => event.preventDefault()}
       onKeyDown={event => {
-        if (event.key === 'Tab') close()
+        if (event.key === 'Tab' || event.key === 'Escape') close()
         else if (!moveBy(event)) return
         event.preventDefault()
         event.stopPropagation()

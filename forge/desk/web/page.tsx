@@ -95,6 +95,11 @@ function nonceOfStyles(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? ''
 }
 
+/** What is open is there again, also where the window goes at once after the last tab was opened. */
+function keepLayoutAtEnd(page: Page): void {
+  window.addEventListener('pagehide', () => page.keepLayout(true))
+}
+
 /** Asks before the window goes while something typed has not reached the server. */
 function guardTyping(page: Page): void {
   window.addEventListener('beforeunload', event => {
@@ -107,4 +112,5 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
 const page = new Page(url.href, nonceOfStyles())
 page.start()
 guardTyping(page)
+keepLayoutAtEnd(page)
 render(<Desk page={page} />, document.body)

@@ -91,11 +91,6 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       ref={dialog}
       class="palette"
       aria-label="Find or run"
-      onCancel={event => {
-        // At once: its key may be pressed again before the browser says that it is closed.
-        event.preventDefault()
-        close()
-      }}
       onClose={close}
       onClick={event => {
         if (event.target === event.currentTarget) close()
@@ -103,6 +98,8 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       onKeyDown={event => {
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
+        // At once: its key may be pressed again before the browser says that it is closed.
+        else if (event.key === 'Escape') close()
         else if (event.key === 'Enter' && canRun) run(current)
         else if (event.key === 'Enter') isEager.value = true
         else return

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
 import { DiffView } from './diff-view.tsx'
 import { Icon } from './icons.tsx'
-import { readable, shortId, withoutTricks } from './names.ts'
+import { readable, shortId } from './names.ts'
 import { type Kind, Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
@@ -30,7 +30,6 @@ function ReviewBar({ tab }: { tab: Tab }) {
   return (
     <div class="review-bar">
       {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice review={review} /> : null}
-      {review.kind.value === 'commit' && isBranch ? <CommitChoice review={review} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
       <IconButton
@@ -72,27 +71,6 @@ function BaseChoice({ review }: { review: Review }) {
         {branches.map(({ name }) => (
           <option key={name} value={name}>
             {readable(name)}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
-function CommitChoice({ review }: { review: Review }) {
-  return (
-    <label class="pick">
-      <Icon name="commit" />
-      <span class="vh">Commit</span>
-      <select
-        value={review.commit.value ?? ''}
-        onChange={event => {
-          review.commit.value = event.currentTarget.value
-        }}
-      >
-        {review.commits.value.map(({ oid, subject }) => (
-          <option key={oid} value={oid}>
-            {shortId(oid)} {withoutTricks(subject)}
           </option>
         ))}
       </select>

@@ -415,15 +415,20 @@ export class Page {
     if (this.desk.value) this.keepLayout()
   }
 
-  /** Also called where something scrolls. */
-  keepLayout(): void {
+  /** Also called where something scrolls. `isNow`: the window goes, there is no later. */
+  keepLayout(isNow = false): void {
+    const wasWaiting = this.#layoutTimer !== undefined
     clearTimeout(this.#layoutTimer)
-    this.#layoutTimer = setTimeout(() => {
+    this.#layoutTimer = undefined
+    const keep = () => {
+      this.#layoutTimer = undefined
       const tabs = this.tabs.peek()
       const active = this.active.peek() < 0 ? tabs.length : this.active.peek()
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active }
       this.connection.ask('keep layout', { layout }).catch(() => {})
-    }, KEEP_AFTER)
+    }
+    if (!isNow) this.#layoutTimer = setTimeout(keep, KEEP_AFTER)
+    else if (wasWaiting) keep()
   }
 
   #layoutOf(tab: Tab): Layout['tabs'][number] {

@@ -231,6 +231,15 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await editor().getByText('LeaseKeeper').first().waitFor()
   })
 
+  test('the layout is kept where the window goes at once', async () => {
+    await openByName('README')
+    await page.reload()
+    await files().getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    await page.goBack()
+    await page.goForward()
+    await files().getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+  })
+
   test('a branch that vanished is said to be gone, and comes back', async () => {
     await openByName('README')
     await page.keyboard.type('kept')

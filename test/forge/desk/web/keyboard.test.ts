@@ -82,6 +82,16 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
       await until(() => desk.textOf('main', 'README.md')?.startsWith('2'))
     },
     'a review': () => page.keyboard.press('Alt+r'),
+    'a search': () => page.keyboard.press('Control+Shift+f'),
+    'a conflict': async () => {
+      desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
+      await page.getByText('main moved outside the desk').waitFor()
+    },
+    'a deleted branch': async () => {
+      desk.branches.delete('main')
+      desk.sayDesk()
+      await page.getByText('main was deleted outside the desk').waitFor()
+    },
     'a history': () => page.keyboard.press('Alt+h'),
     'a commit': async () => {
       await page.keyboard.press('Alt+c')
@@ -148,6 +158,18 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: 'retry-jitter', selected: true }).waitFor()
     expect(desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
+  })
+
+  test('a notice that is put away, or solved, leaves the focus to what is shown', async () => {
+    await openByName('README')
+    desk.say({ say: 'notice', words: 'Something to know.', isBad: false })
+    await page.getByRole('button', { name: 'Put this notice away' }).click()
+    await page.locator('.cm-content:focus').waitFor()
+    desk.branches.delete('main')
+    desk.sayDesk()
+    await page.getByRole('button', { name: 'Bring it back' }).click()
+    await until(async () => (await page.locator('.notice').count()) === 0)
+    await page.locator('.cm-content:focus').waitFor()
   })
 
   test('what is opened by a key has the focus', async () => {
