@@ -13,6 +13,8 @@ interface Props {
   after: string
   isSideBySide: boolean
   ignoresBlanks: boolean
+  /** Told how many lines are shown as new and as gone. */
+  onCount: (count: { added: number; deleted: number }) => void
 }
 
 /** A diff with more lines than this is shown when it is asked for. */
@@ -27,11 +29,12 @@ interface Sides {
 
 const NO_COLOURS: Sides = { before: new Map(), after: new Map() }
 
-export function DiffView({ path, before, after, isSideBySide, ignoresBlanks }: Props) {
+export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, onCount }: Props) {
   const diff = useMemo(() => diffOf(before, after, ignoresBlanks), [before, after, ignoresBlanks])
   const opened = useSignal<ReadonlySet<number>>(new Set())
   const isWanted = useSignal(false)
   const colours = useColours(path, diff)
+  useEffect(() => onCount(diff), [diff])
   const shown = diff.parts.reduce((sum, { kind, lines }) => sum + (kind === 'lines' ? lines.length : 0), 0)
   if (shown > MOST_LINES && !isWanted.value) {
     return (

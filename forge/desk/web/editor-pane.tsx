@@ -8,7 +8,7 @@ import { shownKeys } from './keys.ts'
 import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
-import { Button, Empty, IconButton, Waiting } from './words.tsx'
+import { Empty, IconButton, Waiting } from './words.tsx'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
@@ -101,8 +101,6 @@ function SymbolCrumbs({ file }: { file: OpenFile }) {
 
 /** Why the file can't be edited, where it looks as if it could. */
 function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
-  const page = usePage()
-  const clashes = tab.at.kind === 'branch' ? (page.clashes.value.get(tab.at.branch) ?? []) : []
   const shown = file.file.value
   const reason = shown?.kind === 'text' ? shown.readOnly : undefined
   if (tab.at.kind === 'commit' || reason === undefined) return null
@@ -110,9 +108,6 @@ function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
     <div class="notice" role="status">
       <Icon name="alert" />
       <p class="grow">{reason}</p>
-      {clashes.includes(file.path) ? (
-        <Button words="Choose" look="quiet" onClick={() => page.showHere(tab, { kind: 'clashes' })} />
-      ) : null}
     </div>
   )
 }

@@ -203,7 +203,7 @@ function Files({ commit }: { commit: Answer<'commit'> | undefined }) {
         <div class="filerow" key={change.path}>
           <ChangeLetter change={change} />
           <Path of={change.path} />
-          <LineCounts change={change} />
+          <LineCounts count={change} />
         </div>
       ))}
       {changes.length > MOST_FILES ? <p class="meta">and {changes.length - MOST_FILES} more</p> : null}

@@ -22,8 +22,8 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const { review } = tab
   const isKnown = review.changes.value !== undefined
   const changes = review.changes.value ?? []
-  const added = changes.reduce((sum, change) => sum + (change.added ?? 0), 0)
-  const deleted = changes.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
+  const added = changes.reduce((sum, change) => sum + (review.countOf(change).added ?? 0), 0)
+  const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
   return (
     <aside class="side">
       <div class="side-head">
@@ -76,7 +76,7 @@ function ChangeRow({ review, change }: { review: Review; change: Change }) {
     >
       <ChangeLetter change={change} />
       <Path of={change.path} />
-      <LineCounts change={change} />
+      <LineCounts count={review.countOf(change)} />
       {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}
     </button>
   )

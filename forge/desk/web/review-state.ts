@@ -6,6 +6,8 @@ import type { Page } from './state.ts'
 /** All changes against another branch, one commit's, or what is not saved yet. */
 export type Kind = 'all' | 'commit' | 'unsaved'
 
+export type LineCount = Pick<Change, 'added' | 'deleted'>
+
 /** So many commits, the newest, can be reviewed one by one. */
 export const MOST_COMMITS = 100
 
@@ -21,6 +23,8 @@ export class Review {
   readonly ignoresBlanks = signal(false)
   /** The paths of files that a person has looked at, as they were then. */
   readonly lookedAt = signal<ReadonlySet<string>>(new Set())
+  /** How many lines a diff that was made shows, by its mark: git counts the line with a new line end, too. */
+  readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
   /** The file that the list points at. */
   readonly current = signal<string | undefined>(undefined)
 
@@ -72,7 +76,7 @@ export class Review {
     }
   }
 
-  /** The commits that the branch has and its base has not; all of its own where it is the base. Gives the chosen one. */
+  /** The commits that the branch has and its base lacks; all of its own where it is the base. Gives the chosen one. */
   async #loadCommits(base: string | undefined, commit: string | undefined, turn: number): Promise<string | undefined> {
     const at = this.#at
     if (at.kind === 'commit') return commit
@@ -109,6 +113,17 @@ export class Review {
   /** What it was looked at as: another content is to be looked at again. */
   static mark(change: Change): string {
     return `${change.path}\0${change.before?.oid}\0${change.after?.oid}`
+  }
+
+  /** The lines of a change that are new and that went: those that its diff shows, once it is there. */
+  countOf(change: Change): LineCount {
+    return this.counted.value.get(Review.mark(change)) ?? change
+  }
+
+  count(change: Change, { added, deleted }: LineCount): void {
+    const known = this.counted.peek().get(Review.mark(change)) ?? change
+    if (known.added === added && known.deleted === deleted) return
+    this.counted.value = new Map(this.counted.peek()).set(Review.mark(change), { added, deleted })
   }
 
   isLookedAt(change: Change): boolean {

@@ -5,7 +5,7 @@ import type { Change } from '../messages.ts'
 import { DiffView } from './diff-view.tsx'
 import { Icon } from './icons.tsx'
 import { readable, shortId } from './names.ts'
-import { type Kind, Review } from './review-state.ts'
+import { type Kind, type LineCount, Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
 import { Button, Empty, IconButton, Path, Waiting } from './words.tsx'
@@ -197,7 +197,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           </>
         )}
         <Path of={change.path} />
-        <LineCounts change={change} />
+        <LineCounts count={review.countOf(change)} />
         <span class="grow" />
         <LookedAt
           review={review}
@@ -216,8 +216,8 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   )
 }
 
-export function LineCounts({ change }: { change: Change }) {
-  const { added, deleted } = change
+export function LineCounts({ count }: { count: LineCount }) {
+  const { added, deleted } = count
   return (
     <>
       <span class="num add-n">{added ? `+${added}` : ''}</span>
@@ -281,6 +281,7 @@ function Blobs({ review, change }: { review: Review; change: Change }) {
       after={after}
       isSideBySide={review.isSideBySide.value}
       ignoresBlanks={review.ignoresBlanks.value}
+      onCount={count => review.count(change, count)}
     />
   )
 }

@@ -165,7 +165,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         aria-label="Message of the commit"
         placeholder={reason ?? 'Message of the commit'}
         autocomplete="off"
-        value={tab.message.value ?? suggested.value}
+        value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {
           tab.message.value = event.currentTarget.value
         }}

@@ -182,6 +182,27 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await diff.locator('.pair').first().waitFor()
   })
 
+  test('a review counts the lines that it shows, where git counts a line end more', async () => {
+    desk.addBranch('ends', { 'a.txt': 'a\nb' })
+    desk.sayDesk()
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('ends')
+    await page.getByRole('option', { name: 'ends' }).waitFor()
+    await page.keyboard.press('Enter')
+    await openByName('a.txt')
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('c')
+    await until(() => desk.textOf('ends', 'a.txt') === 'a\nb\nc')
+    await page.keyboard.press('Alt+r')
+    await page.keyboard.press('Alt+Shift+3')
+    const diff = page.getByRole('article', { name: 'a.txt' })
+    await diff.locator('.dl.a').getByText('c').waitFor()
+    expect(await diff.locator('.dl.m').count()).toBe(0)
+    await diff.locator('header .add-n').getByText('+1').waitFor()
+    expect(await diff.locator('header .del-n').textContent()).toBe('')
+  })
+
   test('history: a commit opens as it was, read-only, and a branch can begin there', async () => {
     await openByName('README')
     await page.keyboard.type('x')
