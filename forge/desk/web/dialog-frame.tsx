@@ -29,7 +29,10 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
         event.preventDefault()
         close()
       }}
-      onClose={close}
+      onClose={event => {
+        // The browser says so when another dialog may be open already, and this one is out of the page.
+        if (event.currentTarget.isConnected) close()
+      }}
     >
       <header>
         <h2 id={heading}>{title}</h2>

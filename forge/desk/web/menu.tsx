@@ -19,7 +19,9 @@ function OpenMenu({ content }: { content: MenuContent }) {
   const menu = useRef<HTMLDivElement>(null)
   const id = useId()
   const close = () => {
-    if (page.menu.peek() === content) page.menu.value = undefined
+    // The browser says that a menu is closed when another one may be open already.
+    if (page.menu.peek() !== content) return
+    page.menu.value = undefined
     if (content.opener?.isConnected) content.opener.focus()
   }
   const run = (item: MenuItem) => {

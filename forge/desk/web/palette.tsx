@@ -91,7 +91,10 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       ref={dialog}
       class="palette"
       aria-label="Find or run"
-      onClose={close}
+      onClose={event => {
+        // The browser says so when it may be open again already, and this one is out of the page.
+        if (event.currentTarget.isConnected) close()
+      }}
       onClick={event => {
         if (event.target === event.currentTarget) close()
       }}

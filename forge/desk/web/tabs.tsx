@@ -121,7 +121,11 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       title={at.kind === 'branch' ? readable(at.branch) : `The commit ${at.commit}, read-only`}
       onClick={event => {
         if (isCross(event)) page.close(tab)
-        else page.active.value = index
+        else {
+          page.active.value = index
+          // By the mouse; the arrow keys go on to the next tab.
+          if (event.detail > 0) page.wantFocus()
+        }
       }}
       onAuxClick={event => {
         if (event.button === 1) page.close(tab)

@@ -172,6 +172,37 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.locator('.cm-content:focus').waitFor()
   })
 
+  test('a click on a tab goes on in what it shows', async () => {
+    await openByName('README')
+    await openByName('FORK')
+    await page.getByRole('tab', { name: 'README.md' }).click()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('tab', { name: 'main' }).click()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.type('typed ')
+    await until(() => desk.textOf('main', 'README.md')?.includes('typed '))
+  })
+
+  test('what is opened at once after something was left stays open', async () => {
+    await openByName('README')
+    const opened: [string, string][] = [
+      ['Alt+k', 'Keys'],
+      ['Alt+o', 'Operations'],
+      ['Alt+n', 'New file'],
+      ['Control+k', 'Find or run'],
+      ['Control+p', 'Find or run'],
+      ['Alt+k', 'Keys'],
+    ]
+    for (const [keys, name] of opened) {
+      await page.keyboard.press(keys)
+      await page.getByRole('dialog', { name }).waitFor()
+      await Bun.sleep(60)
+      expect(await page.getByRole('dialog', { name }).count()).toBe(1)
+      await page.keyboard.press('Escape')
+    }
+  })
+
   test('what is opened by a key has the focus', async () => {
     await openByName('README')
     const opened: [string, string][] = [
