@@ -14,7 +14,7 @@ import { emptyTree } from '../../core/git/trees.ts'
 import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
-import { commitInFull, commitNamed, Histories, rowsTouching, treeBefore } from './history.ts'
+import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
 import {
   type At,
@@ -329,9 +329,12 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  async #history({ at, path, from, count }: Extract<Question, { ask: 'history' }>) {
+  async #history({ at, path, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
     const { commit } = await this.#placeOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
+    const other = beyond === undefined ? undefined : await this.#placeOf({ kind: 'branch', branch: beyond })
+    if (other?.commit !== undefined)
+      return { rows: await rowsBeyond(this.objects, commit, other.commit, { from, count }), total: undefined }
     if (path !== undefined)
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit

@@ -224,8 +224,14 @@ export const Question = v.variant('ask', [
   ask('changes', { from: v.optional(At), to: At }),
   /** { text: string | undefined }: undefined where it is no text */
   ask('blob', { oid: Oid }),
-  /** { rows: CommitRow[], total: number | undefined } */
-  ask('history', { at: At, path: v.optional(Path), from: Count, count: v.pipe(Count, v.maxValue(500)) }),
+  /** { rows: CommitRow[], total: number | undefined }; `beyond`: only commits that this other branch has not */
+  ask('history', {
+    at: At,
+    path: v.optional(Path),
+    beyond: v.optional(Branch),
+    from: Count,
+    count: v.pipe(Count, v.maxValue(500)),
+  }),
   /** { row: CommitRow, message: string, changes: Change[] } */
   ask('commit', { commit: v.pipe(v.string(), v.maxLength(64)) }),
   /** { search: number }: matches come by themselves */

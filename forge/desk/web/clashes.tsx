@@ -1,8 +1,8 @@
 /** Drafts that do not fit the branch's new commit: for each place the person chooses, and nothing is overwritten. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Clash } from '../messages.ts'
-import { attempt } from './actions.ts'
+import { attempt, branchOf } from './actions.ts'
 import { Icon } from './icons.tsx'
 import { baseName, readable, visible } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
@@ -29,40 +29,61 @@ export function Clashes({ tab }: { tab: Tab }) {
     })
     // Asked again when other files clash.
   }, [page, branch, key])
-  if (branch === undefined || clashes.value?.length === 0) {
-    return (
-      <Empty title="Nothing to choose">
-        <p class="lede">All drafts fit the branch.</p>
-      </Empty>
-    )
-  }
+  if (branch === undefined) return null
   return (
-    <section class="diffs" aria-label="Conflicts">
+    // It scrolls, and its keys choose: the keyboard must be able to reach it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    <section class="diffs" tabIndex={0} data-home aria-label="Conflicts" onKeyDown={chooseByKey}>
+      {clashes.value?.length === 0 ? (
+        <Empty title="Nothing to choose">
+          <p class="lede">All drafts fit the branch.</p>
+        </Empty>
+      ) : null}
       {(clashes.value ?? []).map(clash => (
-        <ClashOf key={clash.path} page={page} branch={branch} clash={clash} />
+        <ClashOf key={clash.path} page={page} tab={tab} branch={branch} clash={clash} />
       ))}
     </section>
   )
 }
 
+/** 1, 2 and 3 choose in the conflict that has the focus, or in the first one that is open. */
+function chooseByKey(event: KeyboardEvent): void {
+  if (event.altKey || event.ctrlKey || event.metaKey || !(event.currentTarget instanceof Element)) return
+  const here = event.target instanceof Element ? event.target.closest('.clash-box') : null
+  const box = here ?? event.currentTarget.querySelector('.clash-box:not(.chosen)')
+  const button = box?.querySelector<HTMLElement>(`button[data-key="${CSS.escape(event.key)}"]`)
+  if (!button) return
+  event.preventDefault()
+  button.click()
+}
+
+/** After a choice the next one has the focus, or what keeps all of them. */
+function focusNextConflict(from: Element | null): void {
+  const file = from?.closest('article')
+  const next = file?.querySelector<HTMLElement>('.clash-box:not(.chosen) button[data-key]')
+  const other = next ?? file?.querySelector<HTMLElement>('button.keep')
+  other?.focus()
+  other?.scrollIntoView({ block: 'nearest' })
+}
+
 interface ClashProps {
   page: Page
+  tab: Tab
   branch: string
   clash: Clash
 }
 
 /** Texts are chosen place by place, all else as a whole. */
-function ClashOf({ page, branch, clash }: ClashProps) {
-  const { base, draft, tip } = clash
-  if (typeof draft !== 'string' || typeof tip !== 'string')
-    return <ClashOfWholes page={page} branch={branch} clash={clash} />
-  const texts = { base: typeof base === 'string' ? base : '', draft, tip }
-  return <ClashOfTexts page={page} branch={branch} path={clash.path} texts={texts} />
+function ClashOf(props: ClashProps) {
+  const { base, draft, tip } = props.clash
+  if (typeof draft !== 'string' || typeof tip !== 'string') return <ClashOfWholes {...props} />
+  return <ClashOfTexts {...props} texts={{ base: typeof base === 'string' ? base : '', draft, tip }} />
 }
 
-function ClashOfWholes({ page, branch, clash }: ClashProps) {
+function ClashOfWholes(props: ClashProps) {
+  const { clash } = props
   const name = readable(baseName(clash.path))
-  const take = (side: 'draft' | 'tip') => takeSide(page, branch, clash.path, side)
+  const take = (side: 'draft' | 'tip') => takeSide(props, side)
   return (
     <article class="diff" aria-label={name}>
       <header class="diff-head">
@@ -87,26 +108,29 @@ function ClashOfWholes({ page, branch, clash }: ClashProps) {
 
 const linesOf = (side: Clash['draft']): string[] => (typeof side === 'string' ? side.split('\n') : [side.what])
 
-function ClashOfTexts({
-  page,
-  branch,
-  path,
-  texts,
-}: {
-  page: Page
-  branch: string
-  path: string
-  texts: { base: string; draft: string; tip: string }
-}) {
+type Texts = { base: string; draft: string; tip: string }
+
+function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
   const { base, draft, tip } = texts
+  const { page, tab, branch } = props
+  const { path } = props.clash
   const regions = useMemo(() => mergeThree(base, draft, tip), [base, draft, tip])
   const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
+  const chosenIn = useRef<Element | null>(null)
   const conflicts = regions.filter(({ kind }) => kind === 'conflict').length
   const open = conflicts - choices.value.size
   const name = readable(baseName(path))
-  const take = (side: 'draft' | 'tip') => takeSide(page, branch, path, side)
+  useLayoutEffect(() => {
+    focusNextConflict(chosenIn.current)
+    chosenIn.current = null
+  }, [choices.value])
+  const take = (side: 'draft' | 'tip') => takeSide(props, side)
   const settle = (text: string) => {
-    attempt(page, () => page.connection.ask('settle', { branch, path, text }), branch)
+    const keep = async () => {
+      await page.connection.ask('settle', { branch, path, text })
+      goOnAfter(page, tab, path)
+    }
+    attempt(page, keep, { branch, topic: 'settle' })
   }
   return (
     <article class="diff" aria-label={name}>
@@ -118,9 +142,10 @@ function ClashOfTexts({
         <Button look="small" words="All mine" onClick={() => take('draft')} />
         <Button look="small" words="All of the branch" onClick={() => take('tip')} />
         <Button
-          look="small main"
+          look="small main keep"
           words="Keep this"
           isOff={open > 0}
+          {...(open > 0 ? { title: 'Choose in every conflict first' } : {})}
           onClick={() => settle(textOf(regions, choices.peek()))}
         />
       </header>
@@ -137,7 +162,8 @@ function ClashOfTexts({
               key={key}
               region={region}
               choice={choices.value.get(index)}
-              choose={choice => {
+              choose={(choice, box) => {
+                chosenIn.current = box
                 choices.value = new Map(choices.peek()).set(index, choice)
               }}
             />
@@ -148,8 +174,24 @@ function ClashOfTexts({
   )
 }
 
-function takeSide(page: Page, branch: string, path: string, side: 'draft' | 'tip'): void {
-  attempt(page, () => page.connection.ask('settle by side', { branch, path, side }), branch)
+/** The whole file becomes one side of it. */
+function takeSide({ page, tab, branch, clash: { path } }: ClashProps, side: 'draft' | 'tip'): void {
+  const take = async () => {
+    await page.connection.ask('settle by side', { branch, path, side })
+    goOnAfter(page, tab, path)
+  }
+  attempt(page, take, { branch, topic: 'settle' })
+}
+
+/** After the last of them a person goes on in that file. */
+function goOnAfter(page: Page, tab: Tab, path: string): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  const left = (page.clashes.peek().get(branch) ?? []).filter(other => other !== path)
+  page.clashing(branch, left)
+  if (left.length > 0) return
+  tab.edit(path)
+  page.closePane(tab, { kind: 'clashes' })
 }
 
 function textOf(regions: Region[], choices: ReadonlyMap<number, Choice>): string {
@@ -203,20 +245,13 @@ function withoutIndentation({ base, draft, tip }: Conflict): Conflict {
 interface ConflictBoxProps {
   region: Conflict
   choice: Choice | undefined
-  choose: (choice: Choice) => void
+  choose: (choice: Choice, box: Element) => void
 }
 
 function ConflictBox({ region, choice, choose }: ConflictBoxProps) {
   const sides = withoutIndentation(region)
   return (
-    <section
-      class={`clash-box ${choice ? 'chosen' : ''}`}
-      aria-label="Conflict"
-      onKeyDown={event => {
-        const pressed = CHOICES.find(({ key }) => key === event.key)
-        if (pressed) choose(pressed.choice)
-      }}
-    >
+    <section class={`clash-box ${choice ? 'chosen' : ''}`} aria-label="Conflict">
       <header>
         <Icon name={choice ? 'check' : 'clash'} tone={choice ? 'is-ok' : 'is-warn'} />
         <span class="strong grow cut">Your draft and the branch differ</span>
@@ -225,8 +260,9 @@ function ConflictBox({ region, choice, choose }: ConflictBoxProps) {
             key={key}
             type="button"
             class="button small"
+            data-key={key}
             aria-pressed={choice === offered}
-            onClick={() => choose(offered)}
+            onClick={event => choose(offered, event.currentTarget)}
           >
             {words}
             <kbd>{key}</kbd>

@@ -2,7 +2,7 @@
 import type { Moved } from '../messages.ts'
 import { draftsElsewhere, draftsOf, restoreBranch, showWhatCameIn } from './actions.ts'
 import { Icon } from './icons.tsx'
-import { baseName, readable, shortId, withoutTricks } from './names.ts'
+import { baseName, named, shortId, withoutTricks } from './names.ts'
 import { type Notice, type Page, type Tab, usePage } from './state.ts'
 import { plural } from './times.ts'
 import { Button, IconButton } from './words.tsx'
@@ -13,7 +13,10 @@ const MOST_NAMED = 3
 export function Notices({ tab }: { tab: Tab | undefined }) {
   const page = usePage()
   const branch = tab?.at.kind === 'branch' ? tab.at.branch : undefined
-  const here = page.notices.value.filter(notice => notice.branch === undefined || notice.branch === branch)
+  const here = page.notices.value.filter(notice => {
+    const isHere = notice.branch === undefined || notice.branch === branch
+    return isHere && notice.lasts?.(page) !== false
+  })
   const own = [disconnected(page), tab && gone(page, tab)]
   const move = tab && moved(page, tab)
   const to = branch === undefined ? undefined : page.branch(branch)?.moved?.to
@@ -81,7 +84,7 @@ function gone(page: Page, tab: Tab): Notice | undefined {
   if (at.kind === 'commit' || !page.isGone(at)) return undefined
   return {
     tone: 'bad',
-    title: `${readable(at.branch)} was deleted`,
+    title: `${named(at.branch)} was deleted`,
     words: 'Its drafts are kept, also if you close this tab, and what you type here goes on being one.',
     actions: [
       { words: 'Close the tab', run: () => page.close(tab) },
@@ -97,9 +100,9 @@ function moved(page: Page, tab: Tab): Notice | undefined {
   const move = page.branch(at.branch)?.moved
   const paths = page.clashes.value.get(at.branch) ?? []
   if (paths.length === 0 && (!move || page.seen.value.has(move.to))) return undefined
-  const name = readable(at.branch)
+  const name = named(at.branch)
   const isThere = tab.pane.kind === 'clashes'
-  const choose = { words: 'Choose', isMain: true, run: () => tab.show({ kind: 'clashes' }) }
+  const choose = { words: 'Choose', isMain: true, run: () => page.showHere(tab, { kind: 'clashes' }) }
   const offers = move
     ? [
         { words: 'What came in', stays: true, run: () => showWhatCameIn(tab, move) },
@@ -122,8 +125,8 @@ function whatMoved({ commits, by, from, to }: Moved): string {
 
 function whatClashes(page: Page, branch: string, paths: string[]): string {
   const others = draftsOf(page, branch).length - paths.length
-  const named = paths.slice(0, MOST_NAMED).map(path => readable(baseName(path)))
+  const first = paths.slice(0, MOST_NAMED).map(path => named(baseName(path)))
   const more = paths.length > MOST_NAMED ? ` and ${paths.length - MOST_NAMED} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft fits', 'other drafts fit')}.` : ''
-  return `${named.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`
+  return `${first.join(', ')}${more} changed in the same place: choose. Nothing is overwritten until you save.${rest}`
 }

@@ -73,6 +73,8 @@ export class StandIn {
   clashes = new Map<string, Clash[]>()
   /** The names that branches got while a window was away. */
   namesNow = new Map<string, string>()
+  /** Files that can't be edited because the person has to choose first. */
+  waiting: ReadonlySet<string> = new Set()
   canUndo: string | undefined
   canRedo: string | undefined
   /** Milliseconds that each answer takes. */
@@ -354,7 +356,7 @@ export class StandIn {
       case 'blob':
         return { text: this.blobs.get(question.oid) }
       case 'history':
-        return this.#history(question.at, question.from, question.count)
+        return this.#history(question)
       case 'commit':
         return this.#commit(question.commit)
       case 'find text':
@@ -448,6 +450,7 @@ export class StandIn {
       bom: false,
       mode,
       ...(saved ? { saved: saved.text } : {}),
+      ...(this.waiting.has(path) ? { readOnly: `${path} waits for a choice.` } : {}),
       ...(path.endsWith('.locked') ? { readOnly: 'This file is kept by git-lfs, and is not edited here.' } : {}),
     }
   }
@@ -563,8 +566,10 @@ export class StandIn {
     return oid
   }
 
-  #history(at: At, from: number, count: number) {
-    const all = at.kind === 'branch' ? this.#branch(at.branch).commits : [this.#found(at.commit)]
+  #history({ at, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
+    const here = at.kind === 'branch' ? this.#branch(at.branch).commits : [this.#found(at.commit)]
+    const there = beyond === undefined ? [] : this.#branch(beyond).commits.map(({ oid }) => oid)
+    const all = here.filter(({ oid }) => !there.includes(oid))
     const rows = all.slice(from, from + count).map(rowOf)
     return { rows, total: all.length }
   }

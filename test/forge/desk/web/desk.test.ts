@@ -182,6 +182,27 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await diff.locator('.pair').first().waitFor()
   })
 
+  test('a review counts the lines that it shows, where git counts a line end more', async () => {
+    desk.addBranch('ends', { 'a.txt': 'a\nb' })
+    desk.sayDesk()
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('ends')
+    await page.getByRole('option', { name: 'ends' }).waitFor()
+    await page.keyboard.press('Enter')
+    await openByName('a.txt')
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('c')
+    await until(() => desk.textOf('ends', 'a.txt') === 'a\nb\nc')
+    await page.keyboard.press('Alt+r')
+    await page.keyboard.press('Alt+Shift+3')
+    const diff = page.getByRole('article', { name: 'a.txt' })
+    await diff.locator('.dl.a').getByText('c').waitFor()
+    expect(await diff.locator('.dl.m').count()).toBe(0)
+    await diff.locator('header .add-n').getByText('+1').waitFor()
+    expect(await diff.locator('header .del-n').textContent()).toBe('')
+  })
+
   test('history: a commit opens as it was, read-only, and a branch can begin there', async () => {
     await openByName('README')
     await page.keyboard.type('x')
@@ -213,9 +234,10 @@ describe.skipIf(!hasBrowser)('the page', () => {
       .getByText(`${desk.branches.get('main')?.commits[0]?.oid.slice(0, 8)}`, { exact: true })
       .waitFor()
     await page.keyboard.press('Control+Alt+z')
-    await page.getByText('Undo: edit: README.md').waitFor()
+    await page.locator('.notice').getByText('Undone: edit: README.md').waitFor()
     await page.getByRole('button', { name: 'Redo', exact: true }).click()
-    await page.getByText('Redo: edit: README.md').waitFor()
+    await page.locator('.notice').getByText('Done again: edit: README.md').waitFor()
+    expect(await page.locator('.notice').count()).toBe(1)
     await page.keyboard.press('Alt+o')
     await page.getByRole('dialog', { name: 'Operations' }).waitFor()
   })
@@ -228,6 +250,15 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await files().getByRole('tab', { name: 'README.md' }).waitFor()
     await files().getByRole('tab', { name: 'lease.ts', selected: true }).waitFor()
     await editor().getByText('LeaseKeeper').first().waitFor()
+  })
+
+  test('the layout is kept where the window goes at once', async () => {
+    await openByName('README')
+    await page.reload()
+    await files().getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    await page.goBack()
+    await page.goForward()
+    await files().getByRole('tab', { name: 'README.md', selected: true }).waitFor()
   })
 
   test('a branch that vanished is said to be gone, and comes back', async () => {
