@@ -66,7 +66,7 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
 }
 
 /** Waits until the server has all that was typed. */
-async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
+export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
   await Promise.all(files.map(file => file.settled()))
 }
@@ -256,7 +256,7 @@ export async function redo(page: Page): Promise<void> {
   })
 }
 
-function sentence(words: string): string {
+export function sentence(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 

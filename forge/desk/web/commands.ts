@@ -16,6 +16,7 @@ import {
   save,
   undo,
 } from './actions.ts'
+import { chatCommands } from './chat-commands.ts'
 import type { IconName } from './icons.tsx'
 import { baseName, readable } from './names.ts'
 import { type Page, paneKey, type Tab } from './state.ts'
@@ -33,6 +34,7 @@ export function commandsOf(page: Page): Command[] {
   return [
     ...findingCommands(page, tab),
     ...(tab ? tabCommands(page, tab) : []),
+    ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),
   ]

@@ -7,6 +7,7 @@ import { Icon } from './icons.tsx'
 import { baseName, readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
+import { isAtWork } from './turn-sign.tsx'
 import { Empty, IconButton } from './words.tsx'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
@@ -41,6 +42,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
         <span class="here">{readable(baseName(file.path))}</span>
       </bdi>
       <span class="grow" />
+      {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && added + deleted > 0 ? (
         <span class="opt-wide">
           <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
@@ -128,6 +130,7 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
 
 function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
+  const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
   const box = useRef<HTMLDivElement>(null)
 
   useLayoutEffect(() => {
@@ -151,9 +154,13 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     file.focus()
   }, [tab, file, wanted])
 
+  useLayoutEffect(() => {
+    file.isLocked = isLocked
+  }, [file, isLocked])
+
   useEffect(() => {
     file.isWrapped = page.isWrapped.value
   }, [file, page, page.isWrapped.value])
 
-  return <div class="editor" ref={box} />
+  return <div class={`editor ${isLocked ? 'locked' : ''}`} ref={box} />
 }

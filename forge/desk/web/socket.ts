@@ -37,6 +37,10 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'clashes',
   'settle',
   'restore branch',
+  'conversation',
+  'choose model',
+  'set context',
+  'allow commands',
 ])
 
 interface Pending {

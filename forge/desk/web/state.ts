@@ -3,6 +3,8 @@ import { batch, computed, effect, type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { At, BranchInfo, Desk, Layout, News } from '../messages.ts'
+import { ComposerState, keep, kept } from './composer-state.ts'
+import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
@@ -32,6 +34,8 @@ export class Tab {
   readonly tree: Tree
   readonly review: Review
   readonly search: TextSearch
+  readonly conversation: ConversationState
+  readonly composer: ComposerState
   readonly panes: Signal<Pane[]>
   readonly active: Signal<string>
   /** Where each file was scrolled to in the last session. */
@@ -47,6 +51,8 @@ export class Tab {
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
     this.review = new Review(page, at)
     this.search = new TextSearch(page.connection, at)
+    this.conversation = new ConversationState(page.connection, at)
+    this.composer = new ComposerState(`${page.desk.peek()?.folder} ${placeOf(at)}`)
     this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
     this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
@@ -119,6 +125,9 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
+/** From this width on there is room for the chat beside the editor. */
+const WIDE = matchMedia('(min-width: 1180px)')
+const DOCKED = 'the chat is docked'
 /** How long after the last change the layout is sent. */
 const KEEP_AFTER = 400
 
@@ -134,6 +143,9 @@ export class Page {
   readonly dialog = signal<DialogContent | undefined>(undefined)
   readonly isWrapped = signal(false)
   readonly isSaving = signal(false)
+  /** Whether the chat stands beside the editor, where there is room for it. */
+  readonly isDocked = signal(kept(DOCKED) !== '')
+  readonly isWide = signal(WIDE.matches)
   /** A word for those who can't see what just happened. */
   readonly spoken = signal('')
   /** Files of a branch that have to be settled, by branch. */
@@ -153,6 +165,9 @@ export class Page {
 
   start(): void {
     this.connection.connect()
+    WIDE.addEventListener('change', ({ matches }) => {
+      this.isWide.value = matches
+    })
     effect(() => this.#showActive())
     effect(() => this.#watchLayout())
   }
@@ -195,6 +210,12 @@ export class Page {
       const active = this.active.peek()
       if (active > index || active >= this.tabs.peek().length) this.active.value = active - 1
     })
+  }
+
+  /** Puts the chat beside the editor, or into its tab again. */
+  dock(isDocked: boolean): void {
+    this.isDocked.value = isDocked
+    keep(DOCKED, isDocked ? 'yes' : '')
   }
 
   closePane(tab: Tab, pane: Pane): void {
@@ -243,7 +264,10 @@ export class Page {
     for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
     for (const file of this.files.all()) file.ask(true)
-    for (const tab of this.tabs.peek()) tab.tree.refresh()
+    for (const tab of this.tabs.peek()) {
+      tab.tree.refresh()
+      tab.conversation.touch()
+    }
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
   }
 
@@ -297,6 +321,9 @@ export class Page {
       case 'found':
         for (const tab of this.tabs.peek()) tab.search.receive(news)
         return
+      case 'turn':
+        this.#tabOf(news.branch)?.conversation.receive(news.news)
+        return
       case 'notice':
         this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
         return
@@ -318,10 +345,14 @@ export class Page {
 
   #branchChanged(branch: string): void {
     for (const file of this.files.of(branch)) file.ask()
-    for (const tab of this.tabs.peek()) {
-      if (tab.at.kind === 'branch' && tab.at.branch === branch) tab.tree.refresh()
-    }
+    const tab = this.#tabOf(branch)
+    tab?.tree.refresh()
+    tab?.conversation.touch()
     this.#touch(branch)
+  }
+
+  #tabOf(branch: string): Tab | undefined {
+    return this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
   }
 
   #touch(branch: string): void {
@@ -335,6 +366,7 @@ export class Page {
     if (!tab) return
     const { pane } = tab
     tab.tree.load()
+    tab.conversation.load()
     if (pane.kind !== 'file') return
     const isKnown = this.files.find(tab.at, pane.path) !== undefined
     if (!isKnown) this.files.open(tab.at, pane.path, tab.positions.get(pane.path))
