@@ -34,7 +34,15 @@ export function Calls({ tab, calls }: { tab: Tab; calls: Call[] }) {
   )
 }
 
-function CallRow({ tab, call }: { tab: Tab; call: Call }) {
+/** A step that did not come to its end, in a turn that goes on no more, ended all the same. */
+function asItIs(tab: Tab, call: Call): Call {
+  const isOver = !tab.conversation.isBusy.value
+  const isOpen = call.state === 'coming' || call.state === 'runs' || call.state === 'waits'
+  return isOver && isOpen ? { ...call, state: 'failed', words: 'did not end' } : call
+}
+
+function CallRow({ tab, call: told }: { tab: Tab; call: Call }) {
+  const call = asItIs(tab, told)
   const isOpen = useSignal(false)
   const id = useId()
   const { state, result } = call

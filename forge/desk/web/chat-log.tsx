@@ -1,12 +1,11 @@
 /** The conversation: its turns under each other, the newest at the end, where it stays for as long as one is there. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { SectionView } from './chat-section.tsx'
 import type { Section } from './conversation-state.ts'
 import { clock } from './figures.ts'
 import { Icon } from './icons.tsx'
 import { withoutTricks } from './names.ts'
-import { readableProse } from './prose.ts'
 import type { Tab } from './state.ts'
 import { useClock } from './use-clock.ts'
 
@@ -14,7 +13,6 @@ import { useClock } from './use-clock.ts'
 const MOST_ITEMS = 150
 /** So near to the end counts as there, in pixels. */
 const NEAR = 48
-const LONGEST_SPOKEN = 600
 
 export function ChatLog({ tab }: { tab: Tab }) {
   const { conversation } = tab
@@ -24,7 +22,7 @@ export function ChatLog({ tab }: { tab: Tab }) {
   const thread = useRef<HTMLDivElement>(null)
   const from = firstShown(sections, wanted.value)
   const earlier = useEarlier(box, from, () => {
-    wanted.value = wanted.peek() + 3 * MOST_ITEMS
+    wanted.value = wanted.peek() + MOST_ITEMS
   })
   useStayingAtTheEnd(box, thread)
   const isRunning = conversation.isBusy.value
@@ -53,7 +51,6 @@ export function ChatLog({ tab }: { tab: Tab }) {
         })}
         {isRunning ? <Doing tab={tab} /> : null}
       </div>
-      <Spoken tab={tab} />
     </div>
   )
 }
@@ -128,46 +125,4 @@ function Doing({ tab }: { tab: Tab }) {
       <span class="time">{retry ? `tries again in ${left} s` : turn ? clock(now / 1_000 - turn.since) : ''}</span>
     </p>
   )
-}
-
-/**
- * What comes is said once it is a whole block, not at each letter: the log itself is silent, because it changes many
- * times a second.
- */
-function Spoken({ tab }: { tab: Tab }) {
-  const { conversation } = tab
-  const words = useSignal('')
-  const said = useRef(0)
-  const isRunning = conversation.isBusy.value
-  const items = conversation.sections.value.at(-1)?.items.value ?? []
-  const last = items.at(-1)
-  useEffect(() => {
-    if (!isRunning) {
-      said.current = 0
-      const how = last?.kind === 'end' ? last.how : undefined
-      if (how)
-        words.value =
-          how === 'done' ? 'The turn has ended.' : `The turn has ended: ${last?.kind === 'end' ? last.words : how}.`
-      return
-    }
-    if (last?.kind === 'call' && last.call.state !== 'coming') {
-      words.value = `${last.call.name} ${last.call.title}: ${last.call.state}`
-      said.current = 0
-    }
-    if (last?.kind !== 'text') return
-    const whole = wholeBlocks(last.text)
-    const fresh = whole.slice(said.current)
-    said.current = whole.length
-    if (fresh !== '') words.value = fresh.slice(-LONGEST_SPOKEN)
-  }, [isRunning, last, said, words])
-  return (
-    <div class="vh" role="status" aria-label="What the AI says">
-      {words.value}
-    </div>
-  )
-}
-
-/** The text up to its last empty line: what comes behind it is not whole. */
-function wholeBlocks(text: string): string {
-  return readableProse(text.slice(0, Math.max(0, text.lastIndexOf('\n\n'))))
 }

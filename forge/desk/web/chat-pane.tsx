@@ -5,6 +5,7 @@ import { allowCommands, discardTurn, keepTurn, lookAtTool, sendQueued } from './
 import { Composer } from './chat-composer.tsx'
 import { ChatLog } from './chat-log.tsx'
 import { ChatRail } from './chat-rail.tsx'
+import { Spoken } from './chat-spoken.tsx'
 import { Icon } from './icons.tsx'
 import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import { type Tab, usePage } from './state.ts'
@@ -30,6 +31,7 @@ export default function ChatPane({ tab, isDocked }: Props) {
     <div class={`chat ${isDocked ? 'narrow' : ''}`}>
       <div class="chat-main">
         {isEmpty ? <Beginning tab={tab} /> : <ChatLog tab={tab} />}
+        <Spoken tab={tab} />
         {branch === undefined ? <ThenBar tab={tab} /> : null}
         {branch === undefined ? null : (
           <>
@@ -118,7 +120,7 @@ function Unfinished({ tab }: { tab: Tab }) {
 /** Tools of the repository that are to be looked at: those that no step in the log asks for. */
 function Approvals({ tab }: { tab: Tab }) {
   const page = usePage()
-  const { approvals } = tab.conversation
+  const approvals = tab.conversation.approvals.filter(({ call }) => call === undefined)
   if (approvals.length === 0) return null
   return (
     <section class="notice warn strip" aria-label="Tools to look at">

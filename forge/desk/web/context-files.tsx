@@ -16,14 +16,16 @@ export function ContextFiles({ tab }: { tab: Tab }) {
       {files.map(file => (
         <li key={file.path}>
           <Path of={file.path} />
-          <span class="num">{tokens(file.tokens)}</span>
-          {isFixed ? null : (
+          {isFixed ? (
+            <span />
+          ) : (
             <IconButton
               icon="x"
               words={`Take ${readable(file.path)} out of the context`}
               onClick={() => setContext(page, tab, file.path, false)}
             />
           )}
+          <span class="num">{tokens(file.tokens)}</span>
         </li>
       ))}
     </ul>

@@ -53,6 +53,8 @@ export class ConversationState {
   #isAsked = false
   #asking = 0
   #waiting: TurnNews[] = []
+  /** How long the page took to show the last pieces. */
+  #took = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #refreshTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -107,17 +109,19 @@ export class ConversationState {
       return
     }
     this.#waiting.push(news)
-    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_AFTER)
+    this.#timer ??= setTimeout(() => this.#flush(), Math.max(FLUSH_AFTER, 2 * this.#took))
   }
 
   #take(conversation: Conversation): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    // What came before the answer is in it.
+    // What came before the answer is in it, but for when a cut answer is asked for again.
+    const last = this.#waiting.at(-1)
     this.#waiting = []
     batch(() => {
       this.problem.value = undefined
-      this.again.value = undefined
+      if (last?.is === 'again') this.#wait(last)
+      if (conversation.turn?.state !== 'running') this.again.value = undefined
       this.sections.value = sectionsOf(conversation.items, this.sections.peek())
       this.head.value = { ...conversation, items: [] }
     })
@@ -128,6 +132,10 @@ export class ConversationState {
     this.#timer = undefined
     const all = this.#waiting
     this.#waiting = []
+    const began = performance.now()
+    setTimeout(() => {
+      this.#took = performance.now() - began
+    })
     batch(() => {
       for (const news of joined(all)) this.#apply(news)
     })
@@ -150,11 +158,15 @@ export class ConversationState {
         return
       case 'again': {
         this.#change({ words: news.words })
-        this.again.value = { words: news.words, until: Date.now() + news.seconds * 1000 }
+        this.#wait(news)
         const section = this.#section(news.turn)
         section.items.value = withoutCut(section.items.peek())
       }
     }
+  }
+
+  #wait({ words, seconds }: { words: string; seconds: number }): void {
+    this.again.value = { words, until: Date.now() + seconds * 1_000 }
   }
 
   #change(changes: Partial<Turn>): void {

@@ -30,6 +30,7 @@ export function Link({ href, children }: { href: string; children: ComponentChil
     >
       {target.kind === 'other' ? <Icon name="warning" size="xs" /> : null}
       {hasWords ? <span class="link-words">{children}</span> : null}
+      {hasWords && target.kind !== 'file' ? ' ' : null}
       {target.kind === 'file' && hasWords ? null : <span class={hasWords ? 'address' : 'link-words'}>{address}</span>}
     </span>
   )

@@ -13,9 +13,9 @@ import { readableProse, withEntities } from './prose.ts'
 import { plural } from './times.ts'
 import { useShown } from './use-shown.ts'
 
-/** Of an answer with more blocks than these, what is between is shown when it is asked for. */
-const FIRST_SHOWN = 60
-const LAST_SHOWN = 240
+/** Of an answer with more blocks or characters than these, what is between is shown when it is asked for. */
+const FIRST_SHOWN = { blocks: 40, characters: 20_000 }
+const LAST_SHOWN = { blocks: 200, characters: 60_000 }
 /** Deeper than this, what is inside is shown as it was written. */
 const DEEPEST = 40
 const LONGEST_ROWS = 400
@@ -27,23 +27,35 @@ export function Markdown({ text, isLive = false }: { text: string; isLive?: bool
     reader.current ??= new MarkdownBlocks()
     return reader.current.read(readableProse(text))
   }, [text])
-  const between = blocks.length - FIRST_SHOWN - LAST_SHOWN
+  const head = countOf(blocks, FIRST_SHOWN)
+  const from = blocks.length - countOf(blocks.toReversed(), LAST_SHOWN)
+  const between = from - head
   const { isShown, show } = useShown()
-  const isCut = between > LAST_SHOWN && !isShown
+  const isCut = between > 0 && !isShown
   const entry = (block: Block, index: number) => (
     <BlockOf key={index} block={block} isLive={isLive && index === blocks.length - 1} />
   )
-  if (!isCut) return <div class="prose">{blocks.map(entry)}</div>
-  const from = blocks.length - LAST_SHOWN
+  const look = `prose ${isLive ? 'live' : ''}`
+  if (!isCut) return <div class={look}>{blocks.map(entry)}</div>
   return (
-    <div class="prose">
-      {blocks.slice(0, FIRST_SHOWN).map(entry)}
+    <div class={look}>
+      {blocks.slice(0, head).map(entry)}
       <button type="button" class="fold" onClick={show}>
         {plural(between, 'more block')} between: show them
       </button>
       {blocks.slice(from).map((block, index) => entry(block, from + index))}
     </div>
   )
+}
+
+/** How many blocks there is room for; at least one. */
+function countOf(blocks: readonly Block[], room: { blocks: number; characters: number }): number {
+  let characters = 0
+  const end = blocks.findIndex(({ raw }, index) => {
+    characters += raw.length
+    return index >= room.blocks || (index > 0 && characters > room.characters)
+  })
+  return end < 0 ? blocks.length : end
 }
 
 /** A block is drawn once for its words; what is drawn is the same object, which is not compared again. */

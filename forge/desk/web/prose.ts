@@ -7,11 +7,15 @@ const TRICKS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g
 
+// Marks that stand above or below one character: a tower of them takes the browser minutes to draw.
+const TOWERS = /(\p{M}{6})\p{M}+/gu
+
 /** With \n between the lines, without the colours of a terminal, and an escape for what could not be seen. */
 export function readableProse(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
     .replace(TERMINAL, '')
+    .replace(TOWERS, '$1')
     .replace(TRICKS, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
