@@ -1,6 +1,6 @@
 /** Where a person writes to the AI: one field, and one button that sends or stops. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { chooseModel, offReason, send, stop, stopByEscape } from './chat-actions.ts'
+import { chooseModel, offReason, send, stop } from './chat-actions.ts'
 import { modelName } from './chat-commit.tsx'
 import { keep, kept } from './composer-state.ts'
 import { clock, money } from './figures.ts'
@@ -28,12 +28,6 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
       onSubmit={event => {
         event.preventDefault()
         send(page, tab)
-      }}
-      onKeyDown={event => {
-        if (event.key !== 'Escape' || !isBusy) return
-        event.preventDefault()
-        event.stopPropagation()
-        stopByEscape(page, tab)
       }}
     >
       <PublicNote tab={tab} />

@@ -1,7 +1,7 @@
 /** The conversation of a branch or a commit, with what there is to do about it. */
 import { useEffect, useRef } from 'preact/hooks'
 import { newBranch } from './actions.ts'
-import { allowCommands, discardTurn, keepTurn, lookAtTool, sendQueued } from './chat-actions.ts'
+import { allowCommands, discardTurn, keepTurn, lookAtTool, sendQueued, stopByEscape } from './chat-actions.ts'
 import { Composer } from './chat-composer.tsx'
 import { ChatLog } from './chat-log.tsx'
 import { ChatRail } from './chat-rail.tsx'
@@ -28,7 +28,15 @@ export default function ChatPane({ tab, isDocked }: Props) {
     if (!isBusy) sendQueued(page, tab)
   }, [page, tab, isBusy])
   return (
-    <div class={`chat ${isDocked ? 'narrow' : ''}`}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: the key is for wherever the focus is in the chat
+    <div
+      class="chat"
+      onKeyDown={event => {
+        if (event.key !== 'Escape' || !isBusy) return
+        event.preventDefault()
+        stopByEscape(page, tab)
+      }}
+    >
       <div class="chat-main">
         {isEmpty ? <Beginning tab={tab} /> : <ChatLog tab={tab} />}
         <Spoken tab={tab} />

@@ -61,13 +61,13 @@ export class MarkdownBlocks {
     for (const block of fresh.slice(0, count)) {
       if (!this.#keep(block)) return
     }
-    const [first] = fresh.slice(count)
-    const isLong = first !== undefined && fresh.length === count + 1 && first.raw.length > LONG_BLOCK
+    const [first, ...others] = fresh.slice(count)
+    const isLong = first !== undefined && places.length === 1 && first.raw.length > LONG_BLOCK
     if (!isLong || !CUTTABLE.has(first.token.type)) return
     const { token } = first
     const cut = cutIn(first.raw)
     if (cut === 0 || !this.#keep({ raw: first.raw.slice(0, cut), token })) return
-    this.#blocks = [...this.#settled, { raw: first.raw.slice(cut), token }]
+    this.#blocks = [...this.#settled, { raw: first.raw.slice(cut), token }, ...others]
   }
 
   /** Where the lexer changed what it read (blanks at the end), the place of what follows is not known: it is read again. */

@@ -14,8 +14,8 @@ import { plural } from './times.ts'
 import { useShown } from './use-shown.ts'
 
 /** Of an answer with more blocks or characters than these, what is between is shown when it is asked for. */
-const FIRST_SHOWN = { blocks: 40, characters: 20_000 }
-const LAST_SHOWN = { blocks: 200, characters: 60_000 }
+const FIRST_SHOWN = { blocks: 40, characters: 10_000 }
+const LAST_SHOWN = { blocks: 200, characters: 40_000 }
 /** Deeper than this, what is inside is shown as it was written. */
 const DEEPEST = 40
 const LONGEST_ROWS = 400

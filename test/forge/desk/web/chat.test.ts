@@ -82,6 +82,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByText('Turn 4 · running bun test').waitFor()
     expect(asked('edit')).toEqual([])
     await page.keyboard.press('Alt+m')
+    await until(() => field().evaluate(element => element === document.activeElement))
     await page.keyboard.press('Escape')
     await page.getByText('Esc again stops').waitFor()
     expect(asked('stop turn')).toEqual([])
