@@ -20,10 +20,7 @@ export function Spoken({ tab }: { tab: Tab }) {
   useEffect(() => {
     if (!isRunning) {
       said.current = 0
-      const how = last?.kind === 'end' ? last.how : undefined
-      if (how)
-        words.value =
-          how === 'done' ? 'The turn has ended.' : `The turn has ended: ${last?.kind === 'end' ? last.words : how}.`
+      if (last?.kind === 'end') words.value = last.words ?? `The turn has ended: ${last.how}.`
       return
     }
     if (last?.kind === 'call' && last.call.state !== 'coming') {

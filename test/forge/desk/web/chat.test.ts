@@ -408,7 +408,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await spoken.getByText('The first paragraph is whole.').waitFor()
     expect(await spoken.textContent()).not.toContain('second')
     resolve()
-    await spoken.getByText('The turn has ended.').waitFor()
+    await spoken.getByText('The turn has ended: done.').waitFor()
   })
 
   test('every action of the chat is in the palette, with its keys', async () => {
