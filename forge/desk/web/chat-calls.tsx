@@ -47,6 +47,7 @@ function CallRow({ tab, call: told }: { tab: Tab; call: Call }) {
   const id = useId()
   const { state, result } = call
   const look = LOOKS[state]
+  const title = titleOf(call)
   const canOpen = result !== undefined && result !== '' && state !== 'runs'
   const isLive = state === 'runs' || state === 'waits'
   return (
@@ -64,8 +65,8 @@ function CallRow({ tab, call: told }: { tab: Tab; call: Call }) {
         <Icon {...look} />
         <span class="vh">{look.words}: </span>
         <span class="name cut">{visible(call.name)}</span>
-        <bdi class="arg cut" title={visible(call.title)}>
-          {visible(call.title.slice(0, LONGEST_LINE))}
+        <bdi class="arg cut" title={title}>
+          {title}
         </bdi>
         <span class="cut came">
           <CallWords call={call} />
@@ -81,12 +82,19 @@ function CallRow({ tab, call: told }: { tab: Tab; call: Call }) {
   )
 }
 
+/** What it is about, without its name, which stands before it. */
+function titleOf({ name, title }: Call): string {
+  const words = title.startsWith(`${name} `) ? title.slice(name.length + 1) : title
+  return visible(words === name ? '' : words.slice(0, LONGEST_LINE))
+}
+
 /** What came of it; lines that came and went have their colours. */
 function CallWords({ call }: { call: Call }) {
   const words = visible((call.words ?? '').slice(0, LONGEST_LINE))
   if (words === '') return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
   return words.split(/((?<!\S)[+−-]\d+(?!\S))/).map((piece, index) => {
     if (index % 2 === 0) return piece
+    if (/^.0$/.test(piece)) return null
     return (
       <span key={index} class={piece.startsWith('+') ? 'add-n' : 'del-n'}>
         {piece.replace('-', '−')}

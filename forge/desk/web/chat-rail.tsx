@@ -46,14 +46,16 @@ export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
           )}
         </dl>
       </section>
-      <section>
-        <h3>Context</h3>
-        <ContextFiles tab={tab} />
-        <dl>
-          <dt class="strong">Of {tokens(context.of)}</dt>
-          <dd class="strong">{tokens(context.used)}</dd>
-        </dl>
-      </section>
+      {context.of > 0 ? (
+        <section>
+          <h3>Context</h3>
+          <ContextFiles tab={tab} />
+          <dl>
+            <dt class="strong">Of {tokens(context.of)}</dt>
+            <dd class="strong">{tokens(context.used)}</dd>
+          </dl>
+        </section>
+      ) : null}
       {tab.at.kind === 'branch' ? (
         <section>
           <h3>Commands</h3>

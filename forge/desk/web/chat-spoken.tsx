@@ -14,15 +14,18 @@ export function Spoken({ tab }: { tab: Tab }) {
   const { conversation } = tab
   const words = useSignal('')
   const said = useRef(0)
+  const wasRunning = useRef(false)
   const isRunning = conversation.isBusy.value
   const items = conversation.sections.value.at(-1)?.items.value ?? []
   const last = items.at(-1)
   useEffect(() => {
     if (!isRunning) {
       said.current = 0
-      if (last?.kind === 'end') words.value = last.words ?? `The turn has ended: ${last.how}.`
+      if (wasRunning.current && last?.kind === 'end') words.value = last.words ?? `The turn has ended: ${last.how}.`
+      wasRunning.current = false
       return
     }
+    wasRunning.current = true
     if (last?.kind === 'call' && last.call.state !== 'coming') {
       words.value = `${last.call.name} ${last.call.title}: ${last.call.state}`
       said.current = 0

@@ -44,7 +44,7 @@ export function ContextCircle({ tab, row }: { tab: Tab; row: Row }) {
 /** How full the model's window is, and the files in it. */
 export function ContextMeter({ tab }: { tab: Tab }) {
   const head = tab.conversation.head.value
-  if (!head || head.missing !== undefined) return null
+  if (!head || head.missing !== undefined || head.context.of === 0) return null
   const { used, of, files } = head.context
   const share = of > 0 ? Math.min(100, (100 * used) / of) : 0
   return (

@@ -39,7 +39,7 @@ export function AiFigures({ tab }: { tab: Tab | undefined }) {
   return (
     <>
       <span class="seg push opt-far">
-        {tokens(context.used)} of {tokens(context.of)} in context
+        {context.of > 0 ? `${tokens(context.used)} of ${tokens(context.of)} in context` : null}
       </span>
       {usage.input + usage.output > 0 ? (
         <span class="seg opt-wide">
