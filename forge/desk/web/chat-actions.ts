@@ -121,7 +121,9 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   page.dialog.value = {
     kind: 'confirm',
     title: `Let go of what the turn did to ${plural(files.length, 'file')}?`,
-    words: ['The files are then as in the last commit.'],
+    words: [
+      'The files are then as in the last commit, and what was said in this turn goes, too. Undo brings both back.',
+    ],
     list: files,
     button: 'Discard',
     isDangerous: true,

@@ -23,25 +23,28 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
   const page = usePage()
   const reason = useId()
   const { isShown, show } = useShown()
+  const isTalk = commit.files.length === 0
   const files = isShown ? commit.files : commit.files.slice(0, MOST_FILES)
   const hidden = commit.files.length - files.length
   const isBranch = tab.at.kind === 'branch'
   const isBusy = tab.conversation.isBusy.value
-  const why = isBusy ? 'A turn is running.' : 'Other commits stand on it.'
+  const why = whyNot(isBusy, tab.conversation.isUnfinished.value)
   const canUndo = commit.canUndo && !isBusy
   return (
     <article class="card" aria-label={`Commit ${shortId(commit.oid)}`}>
-      <div class="card-head">
-        <Icon name="commit" />
-        <span class="mono">{shortId(commit.oid)}</span>
-        <bdi class="strong cut grow" title={withoutTricks(commit.subject)}>
-          {withoutTricks(commit.subject)}
-        </bdi>
-        <span class="tag ai" title={withoutTricks(end.model)}>
-          <span class="cut">{modelName(end.model)}</span>
-        </span>
-      </div>
-      {files.length > 0 ? (
+      {isTalk ? null : (
+        <div class="card-head">
+          <Icon name="commit" />
+          <span class="mono">{shortId(commit.oid)}</span>
+          <bdi class="strong cut grow" title={withoutTricks(commit.subject)}>
+            {withoutTricks(commit.subject)}
+          </bdi>
+          <span class="tag ai" title={withoutTricks(end.model)}>
+            <span class="cut">{modelName(end.model)}</span>
+          </span>
+        </div>
+      )}
+      {isTalk ? null : (
         <div class="card-list">
           {files.map(file => (
             <FileRow key={file.path} file={file} open={() => showCommit(tab, commit.oid, file.path)} />
@@ -52,12 +55,18 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
             </button>
           ) : null}
         </div>
-      ) : (
-        <p class="card-none meta">It changed no file: only the conversation is committed.</p>
       )}
       <div class="card-foot">
-        <Button look="quiet small" icon="diff" words="Diff" onClick={() => showCommit(tab, commit.oid)} />
-        {isBranch ? (
+        {isTalk ? (
+          <span class="card-talk cut" title={withoutTricks(commit.subject)}>
+            <Icon name="commit" />
+            <span class="mono">{shortId(commit.oid)}</span>
+            no file changed
+          </span>
+        ) : (
+          <Button look="quiet small" icon="diff" words="Diff" onClick={() => showCommit(tab, commit.oid)} />
+        )}
+        {isBranch && !isTalk ? (
           <>
             <button
               type="button"
@@ -82,6 +91,12 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
       </div>
     </article>
   )
+}
+
+/** Why a turn can't be undone, where it can not. */
+function whyNot(isBusy: boolean, isUnfinished: boolean): string {
+  if (isBusy) return 'A turn is running.'
+  return isUnfinished ? 'Keep or discard the last turn first.' : 'It is undone.'
 }
 
 function FileRow({ file, open }: { file: File; open: () => void }) {

@@ -111,10 +111,10 @@ function Unfinished({ tab }: { tab: Tab }) {
       <div class="grow">
         <p class="strong">{withoutTricks(turn.words)}</p>
         <p>
-          The conversation so far is kept.{' '}
           {count === 0
-            ? 'No file was changed.'
-            : `${plural(count, 'file')} changed: ${named.join(', ')}${more}. Keep makes drafts of them, Discard lets them go.`}
+            ? 'No file changed. Keep commits the conversation so far; Discard lets it go.'
+            : `${plural(count, 'file')} changed: ${named.join(', ')}${more}. Keep makes drafts of them and commits the conversation so far; Discard lets both go.`}{' '}
+          Undo brings either back.
         </p>
       </div>
       <div class="row" ref={keepButton}>

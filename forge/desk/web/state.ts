@@ -230,6 +230,8 @@ export class Page {
     const old = tabs[index]
     if (!old) return
     const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
+    tab.composer.write(old.composer.text.peek())
+    old.composer.write('')
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }

@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByText('2 files changed: worker.ts, lease.ts.').waitFor()
     await until(() => button('Keep').evaluate(element => element === document.activeElement))
     expect(await button('Send').getAttribute('aria-disabled')).toBe('true')
-    await page.getByText('Keep or discard the last turn first.').waitFor()
+    await page.locator('.compose').getByText('Keep or discard the last turn first.').waitFor()
     await button('Discard').click()
     const dialog = page.getByRole('dialog')
     await until(() => dialog.getByRole('button', { name: 'Cancel' }).evaluate(e => e === document.activeElement))
@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     ai.script = async (turn, text) => {
       if (text === 'first') await promise
-      turn.done(`Do the ${text}`, [])
+      turn.done(`Do the ${text}`, [{ path: 'src/worker.ts', added: 1 }])
     }
     await open()
     await ask(page, 'first')
@@ -161,7 +161,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('unsaved drafts are saved, discarded, or nothing is sent', async () => {
-    ai.script = async turn => turn.done('Do it', [])
+    ai.script = async turn => turn.done('Do it', [{ path: 'src/worker.ts', added: 1 }])
     await open()
     const edit = async () => {
       await page.getByRole('tab', { name: /^worker.ts/ }).click()
@@ -277,11 +277,11 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(ai.of('http-metrics').model).toBe('anthropic/opus-5.5')
   })
 
-  test('the last turn can be undone; an earlier one says why not', async () => {
+  test('a turn can be undone; one that can not says why', async () => {
     await open()
     const undo = log().getByRole('button', { name: 'Undo this turn' })
     expect(await undo.first().getAttribute('aria-disabled')).toBe('true')
-    await log().getByText('Other commits stand on it.').first().waitFor()
+    await log().getByText('It is undone.').first().waitFor()
     await undo.last().click()
     await page.getByText('Undo: turn in lease-renewal').waitFor()
     expect(asked('undo turn')).toMatchObject([{ turn: 'past-3' }])
