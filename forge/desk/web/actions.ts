@@ -74,7 +74,7 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
 }
 
 /** Waits until the server has all that was typed. */
-async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
+export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
   await Promise.all(files.map(file => file.settled()))
 }
@@ -321,6 +321,10 @@ async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promi
   } catch (error) {
     page.complain(error, { topic: UNDO })
   }
+}
+
+export function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 /** Opens a commit that a person names by its id. */

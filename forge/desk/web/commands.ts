@@ -18,6 +18,7 @@ import {
   save,
   undo,
 } from './actions.ts'
+import { chatCommands } from './chat-commands.ts'
 import { focusOn } from './focus.ts'
 import type { IconName } from './icons.tsx'
 import { baseName, named, readable } from './names.ts'
@@ -37,6 +38,7 @@ export function commandsOf(page: Page): Command[] {
   return [
     ...findingCommands(page, tab),
     ...(tab ? tabCommands(page, tab) : []),
+    ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),
   ]

@@ -14,7 +14,7 @@ interface Props {
   isSideBySide: boolean
   ignoresBlanks: boolean
   /** Told how many lines are shown as new and as gone. */
-  onCount: (count: { added: number; deleted: number }) => void
+  onCount?: (count: { added: number; deleted: number }) => void
 }
 
 /** A diff with more lines than this is shown when it is asked for. */
@@ -34,7 +34,7 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, onC
   const opened = useSignal<ReadonlySet<number>>(new Set())
   const isWanted = useSignal(false)
   const colours = useColours(path, diff)
-  useEffect(() => onCount(diff), [diff])
+  useEffect(() => onCount?.(diff), [diff])
   const shown = diff.parts.reduce((sum, { kind, lines }) => sum + (kind === 'lines' ? lines.length : 0), 0)
   if (shown > MOST_LINES && !isWanted.value) {
     return (

@@ -9,6 +9,7 @@ import { shownKeys } from './keys.ts'
 import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
+import { isAtWork } from './turn-sign.tsx'
 import { Empty, IconButton, Waiting } from './words.tsx'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
@@ -44,6 +45,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       </bdi>
       <SymbolCrumbs file={file} />
       <span class="grow" />
+      {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && added + deleted > 0 ? (
         <span class="opt-wide">
           <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
@@ -164,6 +166,7 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
 
 function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
+  const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
   const box = useRef<HTMLDivElement>(null)
 
   useLayoutEffect(() => {
@@ -190,9 +193,13 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     page.wantFocus()
   }, [page, tab, file, wanted, isCovered])
 
+  useLayoutEffect(() => {
+    file.isLocked = isLocked
+  }, [file, isLocked])
+
   useEffect(() => {
     file.isWrapped = page.isWrapped.value
   }, [file, page, page.isWrapped.value])
 
-  return <div class="editor" ref={box} />
+  return <div class={`editor ${isLocked ? 'locked' : ''}`} ref={box} />
 }

@@ -1,6 +1,7 @@
 /** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
 import { useEffect } from 'preact/hooks'
 import { deleteFile, hasDraft, newFile, newFolder, renameFile } from './actions.ts'
+import { ContextCircle, ContextMeter, contextWords } from './context.tsx'
 import { Icon } from './icons.tsx'
 import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { rowMenu } from './menus.ts'
@@ -29,6 +30,7 @@ export function Explorer({ tab }: { tab: Tab }) {
         <IconButton icon="search" words="Find in all files" keys="Ctrl+Shift+F" onClick={() => tab.find()} />
       </div>
       <TreeRows tab={tab} />
+      <ContextMeter tab={tab} />
     </aside>
   )
 }
@@ -175,6 +177,7 @@ function TreeRow({ tab, row, index }: { tab: Tab; row: Row; index: number }) {
       aria-level={row.depth + 1}
       aria-posinset={row.position}
       aria-setsize={row.siblings}
+      aria-description={contextWords(row.context)}
       title={readable(row.path)}
       style={{ paddingLeft: `${8 + row.depth * 14}px` }}
       onMouseDown={event => {
@@ -196,7 +199,7 @@ function TreeRow({ tab, row, index }: { tab: Tab; row: Row; index: number }) {
         <Icon name="more" />
       </span>
       <Mark kind={row.kind} isDraft={isDraft} />
-      {tab.at.kind === 'branch' ? <span class="ctx-place" /> : null}
+      <ContextCircle tab={tab} row={row} />
     </div>
   )
 }

@@ -8,6 +8,7 @@ import { baseName, readable, shortId } from './names.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
 import { isCross, TabEnd } from './tabs.tsx'
+import { ChatEnd, isAtWork, LOCKED, turnSign } from './turn-sign.tsx'
 import { Button, IconButton } from './words.tsx'
 
 export function FileTabs({ tab }: { tab: Tab }) {
@@ -70,6 +71,9 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const isSelected = tab.active.value === paneKey(pane)
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const icon = iconOf(pane)
+  const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
+  const isLocked = pane.kind === 'file' && isAtWork(page, branch)
+  const sign = pane.kind === 'chat' ? turnSign(page, branch) : isLocked ? LOCKED : undefined
   useEffect(() => {
     if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [isSelected])
@@ -78,7 +82,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       type="button"
       ref={element}
       role="tab"
-      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''}`}
+      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''}`}
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
       title={pane.kind === 'file' ? readable(pane.path) : undefined}
@@ -104,7 +108,12 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       {icon ? <Icon name={icon} /> : null}
       <bdi class="cut">{wordsOf(tab, pane)}</bdi>
       {hasDot ? <span class="vh">, draft</span> : null}
-      {pane.kind === 'chat' ? null : <TabEnd hasDot={hasDot} dotWords="draft, not saved" />}
+      {sign ? <span class="vh">, {sign.words}</span> : null}
+      {pane.kind === 'chat' ? (
+        <ChatEnd sign={sign} />
+      ) : (
+        <TabEnd hasDot={hasDot} dotWords="draft, not saved" sign={sign} />
+      )}
     </button>
   )
 }

@@ -75,6 +75,7 @@ export class OpenFile {
   #waiting: (() => void)[] = []
   #retry: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
+  #isLocked = false
 
   constructor(
     connection: Connection,
@@ -203,6 +204,19 @@ export class OpenFile {
     this.#wrap(isWrapped)
   }
 
+  /** While an AI works in the branch, nobody else writes to its files. */
+  set isLocked(isLocked: boolean) {
+    this.#isLocked = isLocked
+    const file = this.file.peek()
+    if (!this.state || file?.kind !== 'text' || this.state.readOnly === this.#isReadOnly(file)) return
+    const readOnly = EditorState.readOnly.of(this.#isReadOnly(file))
+    this.dispatch({ effects: this.#adjustable.readOnly.reconfigure(readOnly) })
+  }
+
+  #isReadOnly(file: TextFile): boolean {
+    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked
+  }
+
   /** Goes to a place that was found: a line, counted from one, and where in it. */
   goTo(line: number, range?: [number, number]): void {
     if (!this.state) return
@@ -236,7 +250,7 @@ export class OpenFile {
     this.#confirmed = textOf(file.text)
     this.#earlier = []
     this.#awaited = file.version
-    const isReadOnly = this.at.kind === 'commit' || file.readOnly !== undefined
+    const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
       doc: this.#confirmed,
       selection: { anchor: Math.min(this.#firstCursor, this.#confirmed.length) },
@@ -277,7 +291,7 @@ export class OpenFile {
   #compare(file: TextFile, isAfterBreak: boolean): void {
     const state = this.state as EditorState
     const effects: StateEffect<unknown>[] = [setSaved.of(textOf(file.saved ?? ''))]
-    const isReadOnly = this.at.kind === 'commit' || file.readOnly !== undefined
+    const isReadOnly = this.#isReadOnly(file)
     if (isReadOnly !== state.readOnly) {
       effects.push(this.#adjustable.readOnly.reconfigure(EditorState.readOnly.of(isReadOnly)))
     }

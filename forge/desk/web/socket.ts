@@ -41,6 +41,10 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'settle by side',
   'name now',
   'restore branch',
+  'conversation',
+  'choose model',
+  'set context',
+  'allow commands',
 ])
 
 interface Pending {

@@ -4,6 +4,8 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { At, BranchInfo, Desk, Layout, News } from '../messages.ts'
 import { saveElsewhere } from './actions.ts'
+import { ComposerState, keep, kept } from './composer-state.ts'
+import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
 import type { MenuContent, Offer } from './menu-content.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
@@ -35,6 +37,8 @@ export class Tab {
   readonly tree: Tree
   readonly review: Review
   readonly search: TextSearch
+  readonly conversation: ConversationState
+  readonly composer: ComposerState
   readonly panes: Signal<Pane[]>
   readonly active: Signal<string>
   /** Where each file was scrolled to in the last session. */
@@ -50,6 +54,8 @@ export class Tab {
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
     this.review = new Review(page, at)
     this.search = new TextSearch(page.connection, at)
+    this.conversation = new ConversationState(page.connection, at)
+    this.composer = new ComposerState(`${page.desk.peek()?.folder} ${placeOf(at)}`)
     this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
     this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
@@ -130,6 +136,9 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
+/** From this width on there is room for the chat beside the editor. */
+const WIDE = matchMedia('(min-width: 1180px)')
+const DOCKED = 'the chat is docked'
 /** How long after the last change the layout is sent. */
 const KEEP_AFTER = 400
 
@@ -148,6 +157,9 @@ export class Page {
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
   readonly isSaving = signal(false)
+  /** Whether the chat stands beside the editor, where there is room for it. */
+  readonly isDocked = signal(kept(DOCKED) !== '')
+  readonly isWide = signal(WIDE.matches)
   /** A word for those who can't see what just happened. */
   readonly spoken = signal('')
   /** Files of a branch that have to be settled, by branch. */
@@ -169,6 +181,9 @@ export class Page {
 
   start(): void {
     this.connection.connect()
+    WIDE.addEventListener('change', ({ matches }) => {
+      this.isWide.value = matches
+    })
     effect(() => this.#showActive())
     effect(() => this.#watchLayout())
   }
@@ -243,6 +258,12 @@ export class Page {
     if (groups.length > 0) this.menu.value = { title: offer.title, groups, ...place, opener }
   }
 
+  /** Puts the chat beside the editor, or into its tab again. */
+  dock(isDocked: boolean): void {
+    this.isDocked.value = isDocked
+    keep(DOCKED, isDocked ? 'yes' : '')
+  }
+
   closePane(tab: Tab, pane: Pane): void {
     tab.close(pane)
     if (pane.kind === 'file') this.files.close(tab.at, pane.path)
@@ -255,6 +276,8 @@ export class Page {
     const old = tabs[index]
     if (!old) return
     const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
+    tab.composer.write(old.composer.text.peek())
+    old.composer.write('')
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }
@@ -314,7 +337,10 @@ export class Page {
     for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
     for (const file of this.files.all()) file.ask(true)
-    for (const tab of this.tabs.peek()) tab.tree.refresh()
+    for (const tab of this.tabs.peek()) {
+      tab.tree.refresh()
+      tab.conversation.touch()
+    }
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
   }
 
@@ -383,6 +409,9 @@ export class Page {
       case 'found':
         for (const tab of this.tabs.peek()) tab.search.receive(news)
         return
+      case 'turn':
+        this.#tabOf(news.branch)?.conversation.receive(news.news)
+        return
       case 'notice':
         this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
         return
@@ -412,10 +441,14 @@ export class Page {
 
   #branchChanged(branch: string): void {
     for (const file of this.files.of(branch)) file.ask()
-    for (const tab of this.tabs.peek()) {
-      if (tab.at.kind === 'branch' && tab.at.branch === branch) tab.tree.refresh()
-    }
+    const tab = this.#tabOf(branch)
+    tab?.tree.refresh()
+    tab?.conversation.touch()
     this.#touch(branch)
+  }
+
+  #tabOf(branch: string): Tab | undefined {
+    return this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
   }
 
   #touch(branch: string): void {
@@ -429,6 +462,7 @@ export class Page {
     if (!tab) return
     const { pane } = tab
     tab.tree.load()
+    tab.conversation.load()
     if (pane.kind !== 'file') return
     const isKnown = this.files.find(tab.at, pane.path) !== undefined
     if (!isKnown) this.files.open(tab.at, pane.path, tab.positions.get(pane.path))

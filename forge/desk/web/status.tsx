@@ -2,14 +2,16 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { BranchInfo } from '../messages.ts'
+import type { At, BranchInfo } from '../messages.ts'
 import { draftsOf, save } from './actions.ts'
 import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
-import { type Tab, usePage } from './state.ts'
+import { type Page, type Tab, usePage } from './state.ts'
 import { plural } from './times.ts'
+import { isAtWork } from './turn-sign.tsx'
+import { AiDoing, AiFigures } from './turn-state.tsx'
 
 /** How long after the last change of the drafts the server is asked what to call a save. */
 const ASK_AFTER = 250
@@ -22,16 +24,19 @@ export function StatusBar() {
     <footer class="status">
       <div role="status" aria-label="Status">
         {tab ? <Place tab={tab} /> : <RepositoryPlace />}
+        {tab ? <AiDoing tab={tab} /> : null}
         <span class="vh">{page.spoken.value}</span>
       </div>
-      {tab?.at.kind === 'branch' && !page.isGone(tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
-      <span class="seg push opt-wide">
-        <Icon name="bot" />
-        no model
-      </span>
+      {tab?.at.kind === 'branch' && canSave(page, tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
+      <AiFigures tab={tab} />
       {file ? <FilePlace file={file} /> : null}
     </footer>
   )
+}
+
+/** While an AI is at work in a branch, nobody else saves to it. */
+function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
+  return !page.isGone(at) && !isAtWork(page, at.branch)
 }
 
 function RepositoryPlace() {

@@ -9,6 +9,7 @@ import { branchMenu } from './menus.ts'
 import { readable, shortId } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
+import { type Sign, TurnWord, turnSign } from './turn-sign.tsx'
 import { IconButton } from './words.tsx'
 
 export function Tabs() {
@@ -145,7 +146,12 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       <bdi class="cut">{at.kind === 'branch' ? readable(at.branch) : shortId(at.commit)}</bdi>
       {isGone ? <span class="vh">, deleted</span> : null}
       {hasDrafts ? <span class="vh">, drafts</span> : null}
-      <TabEnd hasDot={hasDrafts} dotWords="has drafts" />
+      {at.kind === 'branch' ? <TurnWord branch={at.branch} /> : null}
+      <TabEnd
+        hasDot={hasDrafts}
+        dotWords="has drafts"
+        sign={at.kind === 'branch' ? turnSign(page, at.branch) : undefined}
+      />
     </button>
   )
 }
@@ -158,7 +164,17 @@ function TabIcon({ at }: { at: At }) {
 }
 
 /** The end of a tab: the dot of a draft, or a cross for the mouse; the keyboard has Delete. */
-export function TabEnd({ hasDot, dotWords }: { hasDot: boolean; dotWords: string }) {
+export function TabEnd({ hasDot, dotWords, sign }: { hasDot: boolean; dotWords: string; sign?: Sign | undefined }) {
+  if (sign) {
+    return (
+      <span class="end has-dot" title={sign.words}>
+        <span class="dot-place">
+          <Icon name={sign.icon} size="xs" tone={sign.tone} />
+        </span>
+        <Icon name="x" size="xs" tone="cross" />
+      </span>
+    )
+  }
   if (!hasDot) {
     return (
       <span class="end x" aria-hidden="true">

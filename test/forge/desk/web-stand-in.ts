@@ -10,6 +10,7 @@ import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
 import { buildPage } from '../../../forge/desk/build.ts'
+import type { Conversation } from '../../../forge/desk/conversation.ts'
 import {
   type At,
   type BranchInfo,
@@ -48,6 +49,27 @@ interface StandInBranch {
 
 export class Refusal extends Error {}
 
+/** What stands in for the AI; chat-stand-in.ts is one. */
+export interface AiSide {
+  /** Undefined for what it does not know. */
+  answer: (question: Question) => { value: unknown } | undefined
+  turnOf: (branch: string) => BranchInfo['turn']
+  contextOf: (at: At, path: string) => FolderEntry['context']
+}
+
+const NO_USAGE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+
+const NO_CONVERSATION: Conversation = {
+  items: [],
+  models: [],
+  missing: 'No model yet.',
+  approvals: [],
+  usage: NO_USAGE,
+  context: { used: 0, of: 0, files: [] },
+  commands: { isAllowed: false },
+  isPublicNew: false,
+}
+
 const FOLDER = '040000'
 const PERSON = { name: 'Mira Okafor', email: 'mira@example.com' }
 
@@ -65,6 +87,8 @@ export class StandIn {
   readonly asked: Question[] = []
   readonly operations: Operation[] = []
   readonly blobs = new Map<string, string>()
+  /** Without one there is no model. */
+  ai: AiSide | undefined
   name = 'tern'
   head = 'main'
   isEmpty = false
@@ -228,6 +252,7 @@ export class StandIn {
 
   #info(name: string, branch: StandInBranch): BranchInfo {
     const [tip] = branch.commits
+    const turn = this.ai?.turnOf(name)
     return {
       name,
       tip: tip?.oid ?? oidOf(name),
@@ -238,6 +263,7 @@ export class StandIn {
       ...(branch.upstream ? { upstream: branch.upstream } : {}),
       ...(branch.moved ? { moved: branch.moved } : {}),
       ...(branch.checkout ? { checkout: branch.checkout } : {}),
+      ...(turn ? { turn } : {}),
     }
   }
 
@@ -290,6 +316,8 @@ export class StandIn {
   }
 
   #value(question: Question): unknown {
+    const answer = this.ai?.answer(question)
+    if (answer) return answer.value
     switch (question.ask) {
       case 'desk':
         return { desk: this.#desk(), layout: this.layout }
@@ -384,6 +412,8 @@ export class StandIn {
       case 'settle by side':
         this.#settled(question.branch, question.path)
         return undefined
+      case 'conversation':
+        return NO_CONVERSATION
       default:
         return undefined
     }
@@ -416,7 +446,8 @@ export class StandIn {
       const [name = '', ...rest] = path.slice(start.length).split('/')
       const isFolder = rest.length > 0
       const draft = drafts.has(path) || entries.get(name)?.draft === true
-      entries.set(name, { name, mode: isFolder ? FOLDER : mode, draft })
+      const context = isFolder ? undefined : this.ai?.contextOf(at, path)
+      entries.set(name, { name, mode: isFolder ? FOLDER : mode, draft, ...(context ? { context } : {}) })
     }
     if (folder !== '' && entries.size === 0) throw new Refusal(`There is no folder ${folder}.`)
     const rank = ({ mode }: FolderEntry) => (mode === FOLDER ? 0 : 1)
