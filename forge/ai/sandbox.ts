@@ -78,7 +78,7 @@ type Call = Extract<v.InferOutput<typeof Said>, { type: 'call' }>
 /** How long a child may take until it is ready: a machine may be busy. */
 const START_SECONDS = 30
 /** Seconds of processor time beyond a run's own, after which the system ends a child whose parent was killed. */
-const SPARE_SECONDS = 5
+const SPARE_SECONDS = 2
 /**
  * What a child may map to write to, in KiB. Bun maps 6.3 GB and uses 50 MB of it: with less to map, WebAssembly takes
  * twice as long.
@@ -165,9 +165,11 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async #take(): Promise<Child> {
-    const spare = this.#spare ?? this.#start()
+    const waiting = this.#spare
     this.#spare = undefined
-    return await spare
+    const spare = await waiting?.catch(() => undefined)
+    // The system may have ended it, for want of memory.
+    return spare && !spare.hasEnded ? spare : await this.#start()
   }
 
   async #start(): Promise<Child> {
@@ -201,12 +203,20 @@ class Child {
   readonly #process: ChildProcess
   readonly #frames: AsyncGenerator<Frame>
   #why: Why | undefined
+  #hasEnded = false
 
   private constructor(child: ChildProcess) {
     this.#process = child
     this.ended = new Promise(resolve => {
-      child.on('error', () => resolve())
-      child.on('close', () => resolve())
+      const end = () => {
+        this.#hasEnded = true
+        // Nobody reads to the end of what an ended child has said: a pipe with something in it would stay open.
+        child.stdin?.destroy()
+        child.stdout?.destroy()
+        resolve()
+      }
+      child.on('error', end)
+      child.on('exit', end)
     })
     // A child that ends before it has read everything says so by its end.
     child.stdin?.on('error', () => undefined)
@@ -237,6 +247,10 @@ class Child {
     } finally {
       clearTimeout(clock)
     }
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 
   /** Ends it, with a reason that {@link follow} tells. The first reason is the one that counts. */
