@@ -31,6 +31,7 @@ import {
   type Order,
   type Reply,
 } from './sandbox-messages.ts'
+import { verifyMayBeWritten } from './trial.ts'
 
 /** A tool did not do its work. The message is for the model and the person, and may have the tool's words in it. */
 export class SandboxError extends Failure {
@@ -372,7 +373,7 @@ class Calls {
   }
 
   async #writeFile(path: Path, bytes: Buffer, isExecutable: boolean): Promise<void> {
-    verifyIsTheTools(path)
+    verifyMayBeWritten(path)
     this.#written += bytes.length
     if (this.#written > BOUNDS.written) throw new Failure('A tool may write 64 MB in all.')
     await this.#vfs.writeFile(path, bytes, isExecutable ? { mode: '100755' } : {})
@@ -380,22 +381,10 @@ class Calls {
   }
 
   async #deleteFile(path: Path): Promise<void> {
-    verifyIsTheTools(path)
+    verifyMayBeWritten(path)
     const isFile = await this.#vfs.fileExists(path)
     const gone = isFile ? [path] : (await this.#vfs.listFiles(path)).map(file => file.path)
     await this.#vfs.deleteFile(path)
     for (const file of gone) this.touched.add(file)
   }
-}
-
-/**
- * Throws a {@link Failure} where a path is not a tool's to write: the top itself, and `.forge`, in which the conversation
- * and the approvals are, in any spelling that some file system takes for it. (What git refuses, the Vfs refuses.)
- */
-function verifyIsTheTools(path: Path): void {
-  const [first = ''] = path.split(/[\\/]/)
-  const top = first.replace(/[^\x20-\x7e]|:.*$/g, '')
-  if (first === '') throw new Failure('A tool writes and deletes what it names: the name is empty.')
-  if (/^(\.forge[. ]*|forge~\d)$/i.test(top))
-    throw new Failure('.forge is not written by tools: it has the conversation and the approvals.')
 }
