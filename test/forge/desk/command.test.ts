@@ -264,6 +264,15 @@ describe('one desk for a repository:', () => {
     expect(new URL(await second.address).port).not.toBe(`${stranger.port}`)
   })
 
+  test('a key that is too short to be one of ours is not taken for the next desk', async () => {
+    const top = await checkout()
+    const { port } = await begunAndStopped(top, 'short')
+    const file = join(await stateOf('short'), 'desk.json')
+    await writeFile(file, JSON.stringify({ host: 'here', pid: 1, port: Number(port), token: '' }))
+    await using forge = closing(start(top, ['--no-open', '--port', port], { state: 'short' }))
+    expect(new URL(await forge.address).searchParams.get('token')).toMatch(/^[\w-]{43}$/)
+  })
+
   test.each(['', '{', '{"port":"x"}', '[]', '{"host":"a","pid":1,"port":70000,"token":""}'])(
     'what it wrote can’t be read: %p',
     async text => {
