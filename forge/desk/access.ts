@@ -4,10 +4,10 @@
  * show what it was given, name this machine (a foreign name could be pointed here by whoever owns it), and come from our
  * own page.
  *
- * Two things are given to whoever comes with the token of the address, and neither tells the other or the token. A
- * cookie, which no script can read, lets in to the page. But browsers send it to every port of a machine, so any other
- * server there that the user visits gets it, too. What is in the repository therefore takes a secret besides, which the
- * page keeps where only pages of this very port can read it.
+ * Two things are given to whoever comes with the token of the address, or with a ticket for it, and neither tells the
+ * other or the token. A cookie, which no script can read, lets in to the page. But browsers send it to every port of a
+ * machine, so any other server there that the user visits gets it, too. What is in the repository therefore takes a
+ * secret besides, which the page keeps where only pages of this very port can read it.
  */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { SECRET_HEADER, SECRET_PROTOCOL } from './secret.ts'
@@ -68,8 +68,14 @@ export function refusalOf(request: Request, key: Key, door: Door, name: string):
   const isVisit = door === 'page' && headers.get('sec-fetch-mode') === 'navigate'
   if ((site === 'cross-site' || site === 'same-site') && !(isVisit && headers.get('sec-fetch-dest') === 'document'))
     return { status: 403, words: 'The desk speaks with its own page alone.' }
-  if (door === 'page' && new URL(request.url).searchParams.has('token')) return undefined
-  return hasKey(headers, key, door) ? undefined : { status: 401, words: byTheAddress(name) }
+  if (door === 'page' && hasTicket(request)) return undefined
+  return hasKey(headers, key, door) ? undefined : notAdmitted(name)
+}
+
+/** Whether the address has something that lets in; which it is, is looked at later. */
+function hasTicket({ url }: Request): boolean {
+  const { searchParams } = new URL(url)
+  return searchParams.has('token') || searchParams.has('ticket')
 }
 
 function hasKey(headers: Headers, key: Key, door: Door): boolean {
@@ -87,10 +93,37 @@ function secretIn(headers: Headers, door: Door): string {
   return protocols.find(protocol => protocol.startsWith(SECRET_PROTOCOL))?.slice(SECRET_PROTOCOL.length) ?? ''
 }
 
-/** Whether the token in an address is the one; if not, what is said. */
-export function refusalOfToken(token: string, key: Key, name: string): Refusal | undefined {
-  return isSame(token, key.token) ? undefined : { status: 401, words: byTheAddress(name) }
+/** Whether the token in an address is the one. */
+export const isToken = (token: string, key: Key): boolean => isSame(token, key.token)
+
+/** How long a ticket is good for, in milliseconds: a browser that has to be started first takes its time. */
+const GOOD_FOR = 120_000
+
+/**
+ * Words that let in once, soon after they were made. The browser is opened by a program that is told the address as an
+ * argument, which every user of the machine can read: so that is not the token.
+ */
+export class Tickets {
+  readonly #made = new Map<string, number>()
+
+  make(): string {
+    const ticket = newToken()
+    this.#made.set(digestOf(ticket), performance.now() + GOOD_FOR)
+    return ticket
+  }
+
+  /** Whether it is one; it is none any more then. */
+  take(ticket: string): boolean {
+    const now = performance.now()
+    for (const [digest, end] of this.#made) if (end < now) this.#made.delete(digest)
+    return this.#made.delete(digestOf(ticket))
+  }
 }
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** What is said to a browser that comes with a token or ticket that is none. */
+export const notAdmitted = (name: string): Refusal => ({ status: 401, words: byTheAddress(name) })
 
 function hasCookie(header: string, key: Key): boolean {
   const name = `${cookieName(key.port)}=`

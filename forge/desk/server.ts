@@ -9,13 +9,15 @@ import {
   CHALLENGE_HEADER,
   cookieFor,
   type Door,
+  isToken,
   type Key,
   newToken,
+  notAdmitted,
   proofFor,
   type Refusal,
   refusalOf,
-  refusalOfToken,
   secretFor,
+  Tickets,
 } from './access.ts'
 import { ENTRANCE, ENTRANCE_SCRIPT, entrancePage } from './entrance.ts'
 import type { Pages } from './pages.ts'
@@ -40,7 +42,12 @@ export type Served = {
   enter(line: Line): Listener
 }
 
-export type DeskServer = { key: Key; stop(): Promise<void> }
+export type DeskServer = {
+  key: Key
+  /** A word for an address that lets in once, soon. */
+  ticket(): string
+  stop(): Promise<void>
+}
 
 /** A text pasted into a file comes in one message. */
 const LONGEST_MESSAGE = 16 << 20
@@ -94,6 +101,7 @@ export const policyOf = (nonce: string): string =>
  * is a new one: whoever has taken the old port may have been shown what was for the desk there.
  */
 export function serve(served: Served, { port, last }: { port?: number | undefined; last?: Key | undefined }) {
+  const tickets = new Tickets()
   let key: Key | undefined
   let windows = 0
   const settings = {
@@ -101,7 +109,9 @@ export function serve(served: Served, { port, last }: { port?: number | undefine
     idleTimeout: SILENT_REQUEST,
     maxRequestBodySize: 1024,
     fetch: async (request: Request, server: Bun127) => {
-      const response = key ? await answer(request, server, served, key, () => windows < MOST_WINDOWS) : undefined
+      const response = key
+        ? await answer(request, server, { served, key, tickets, hasRoom: windows < MOST_WINDOWS })
+        : undefined
       if (response) for (const [name, value] of Object.entries(ALWAYS)) setMissing(response.headers, name, value)
       return response
     },
@@ -136,7 +146,7 @@ export function serve(served: Served, { port, last }: { port?: number | undefine
   const stop = async () => {
     await Promise.all(servers.map(server => server.stop(true)))
   }
-  return { key, stop } satisfies DeskServer
+  return { key, ticket: () => tickets.make(), stop } satisfies DeskServer
 }
 
 function listen(settings: object, port: number | undefined, wish: number | undefined): Bun127[] {
@@ -169,31 +179,34 @@ function listen(settings: object, port: number | undefined, wish: number | undef
   }
 }
 
+/** What a request is answered from. */
+type House = { served: Served; key: Key; tickets: Tickets; hasRoom: boolean }
+
 /** Undefined where the request has become a socket. */
-async function answer(
-  request: Request,
-  server: Bun127,
-  served: Served,
-  key: Key,
-  hasRoom: () => boolean,
-): Promise<Response | undefined> {
+async function answer(request: Request, server: Bun127, house: House): Promise<Response | undefined> {
+  const { served, key, tickets, hasRoom } = house
   const { pathname, searchParams } = urlOf(request)
   const door = doorOf(pathname)
   const refusal = refusalOf(request, key, door, served.name)
   if (refusal) return refuse(refusal)
   switch (door) {
     case 'socket': {
-      if (!hasRoom()) return new Response('Too many windows are open.', { status: 503 })
+      if (!hasRoom) return new Response('Too many windows are open.', { status: 503 })
       const headers = { 'sec-websocket-protocol': PROTOCOL }
       if (server.upgrade(request, { data: { listener: undefined }, headers })) return undefined
       return refuse({ status: 400, words: 'This is where windows talk to the desk.' })
     }
     case 'page': {
-      const token = searchParams.get('token')
-      return token === null ? page(served.pages) : enter(token, key, served.name)
+      const [token, ticket] = [searchParams.get('token'), searchParams.get('ticket')]
+      if (token === null && ticket === null) return page(served.pages)
+      const isAdmitted = token === null ? tickets.take(ticket ?? '') : isToken(token, key)
+      return isAdmitted ? enter(key) : refuse(notAdmitted(served.name))
     }
     case 'here':
-      return Response.json({ proof: proofFor(key, request.headers.get(CHALLENGE_HEADER) ?? '') })
+      return Response.json({
+        proof: proofFor(key, request.headers.get(CHALLENGE_HEADER) ?? ''),
+        ticket: tickets.make(),
+      })
     case 'content':
       return (await content(pathname, served)) ?? nothing()
     case 'asset':
@@ -219,10 +232,8 @@ async function content(pathname: string, served: Served): Promise<Response | und
 
 const nothing = (): Response => new Response('There is nothing here.', { status: 404 })
 
-/** What a visit with a token in its address gets: cookie, secret, and the page without the token; or nothing. */
-function enter(token: string, key: Key, name: string): Response {
-  const refusal = refusalOfToken(token, key, name)
-  if (refusal) return refuse(refusal)
+/** What a visit with a token in its address gets: cookie, secret, and the page without the token. */
+function enter(key: Key): Response {
   return new Response(entrancePage(secretFor(key)), {
     headers: {
       'content-type': 'text/html; charset=utf-8',

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { cookieFor, proofFor, questionFor, secretFor } from '../../../forge/desk/access.ts'
-import { askWhoIsThere } from '../../../forge/desk/address.ts'
+import { askForTicket, urlWith } from '../../../forge/desk/address.ts'
 import { protocolsWith, SECRET_HEADER } from '../../../forge/desk/secret.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 import {
@@ -127,6 +127,20 @@ describe('a key is needed:', () => {
       expect((await ask(`${path}?token=${desk.key.token}`, { Cookie: undefined })).status).toBe(401)
   })
 
+  test('a ticket does what the token does, once', async () => {
+    const visit = { Cookie: undefined, Origin: undefined, [SECRET_HEADER]: undefined }
+    const ticket = (await askForTicket({ ...desk.key, host: 'here', pid: 1 })) ?? ''
+    const path = new URL(urlWith(desk.key, ticket))
+    expect((await ask(`/socket?ticket=${ticket}`, { Cookie: undefined })).status).toBe(401)
+    const answer = await ask(`${path.pathname}${path.search}`, visit)
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([200, cookieFor(desk.key)])
+    expect(answer.body).toContain(secretFor(desk.key))
+    for (const used of [ticket, '', 'A'.repeat(43)]) {
+      const again = await ask(`/?ticket=${used}`, visit)
+      expect([again.status, again.headers['set-cookie']]).toEqual([401, undefined])
+    }
+  })
+
   test('a window without one is told in a sentence where to get it', async () => {
     const { body } = await ask('/', { Cookie: undefined })
     expect(body).toBe(
@@ -136,12 +150,13 @@ describe('a key is needed:', () => {
 
   test('another start of the command is answered if it has the token, and whoever else has the port learns nothing', async () => {
     const address = { ...desk.key, host: 'here', pid: 1 }
-    expect(await askWhoIsThere(address)).toBe(true)
-    expect(await askWhoIsThere({ ...address, token: 'A'.repeat(43) })).toBe(false)
+    const ticket = (await askForTicket(address)) ?? ''
+    expect(ticket).toMatch(/^[\w-]{43}$/)
+    expect(await askForTicket({ ...address, token: 'A'.repeat(43) })).toBeUndefined()
     const challenge = 'a word'
     const here = (secret: string | undefined, word: string | undefined = challenge) =>
       ask('/here', { 'X-Forge-Challenge': word, [SECRET_HEADER]: secret })
-    expect((await here(questionFor(desk.key, challenge))).body).toBe(`{"proof":"${proofFor(desk.key, challenge)}"}`)
+    expect((await here(questionFor(desk.key, challenge))).body).toContain(`{"proof":"${proofFor(desk.key, challenge)}"`)
     for (const secret of [undefined, '', secretFor(desk.key), proofFor(desk.key, challenge), desk.key.token])
       expect((await here(secret)).status).toBe(401)
     expect((await here(questionFor(desk.key, 'another word'))).status).toBe(401)
@@ -155,7 +170,7 @@ describe('a key is needed:', () => {
       },
     })
     const left = { ...address, port: stranger.port ?? 0 }
-    expect(await askWhoIsThere(left)).toBe(false)
+    expect(await askForTicket(left)).toBeUndefined()
     expect(seen).toHaveLength(1)
     for (const known of [left.token, secretFor(left), cookieOf(left)]) expect(seen[0]).not.toContain(known)
   })

@@ -89,6 +89,23 @@ async function ask(address: string, route = '/key') {
   return await send(Number(port), request(route, ours({ port: Number(port), token: searchParams.get('token') ?? '' })))
 }
 
+/** What a browser gets that has nothing but an address. */
+async function askAsVisitor(address: string) {
+  const { port, pathname, search } = new URL(address)
+  return await send(Number(port), request(`${pathname}${search}`, { Host: `127.0.0.1:${port}` }))
+}
+
+/** The address that the browser was told to open last at a desk's port, once it is another one than before. */
+async function ticketOpened(address: string, before?: string): Promise<string> {
+  const { origin } = new URL(address)
+  for (const end = Date.now() + 10_000; Date.now() < end; await Bun.sleep(10)) {
+    const lines = (await readFile(path('opened'), 'utf8').catch(() => '')).split('\n').slice(0, -1)
+    const last = lines.findLast(line => line.startsWith(`${origin}/?ticket=`))
+    if (last && last !== before) return last
+  }
+  throw new Error('No browser was opened')
+}
+
 const stateOf = async (state: string) => {
   const [name = ''] = await readdir(path(state, 'forge'))
   return path(state, 'forge', name)
@@ -183,10 +200,14 @@ describe('one desk for a repository:', () => {
     const forge = start(top, [], { state: 'opens' })
     const address = await forge.address
     expect((await ask(address)).status).toBe(204)
-    const deadline = Date.now() + 10_000
-    while (!(await readFile(path('opened'), 'utf8').catch(() => '')).includes(address) && Date.now() < deadline)
-      await Bun.sleep(10)
-    expect(await readFile(path('opened'), 'utf8')).toContain(`${address}\n`)
+    // What a program is told as an argument can be read by every user of the machine: it is not the key.
+    const opened = await ticketOpened(address)
+    expect((await askAsVisitor(opened)).status).toBe(200)
+    expect((await askAsVisitor(opened)).status).toBe(401)
+    const again = await start(top, [], { state: 'opens' }).ended
+    expect(again.out).toContain(`${address} (it was open already)`)
+    expect((await askAsVisitor(await ticketOpened(address, opened))).status).toBe(200)
+    expect(await readFile(path('opened'), 'utf8')).not.toContain(new URL(address).search)
     expect((await forge.stop()).out).toMatch(new RegExp(`^The desk of ${top.split('/').at(-1)}: http://127`))
   })
 
@@ -262,6 +283,15 @@ describe('one desk for a repository:', () => {
     await writeFile(file, JSON.stringify({ ...address, port: stranger.port }))
     await using second = closing(start(top, ['--no-open'], { state: 'stranger' }))
     expect(new URL(await second.address).port).not.toBe(`${stranger.port}`)
+  })
+
+  test('a key that is too short to be one of ours is not taken for the next desk', async () => {
+    const top = await checkout()
+    const { port } = await begunAndStopped(top, 'short')
+    const file = join(await stateOf('short'), 'desk.json')
+    await writeFile(file, JSON.stringify({ host: 'here', pid: 1, port: Number(port), token: '' }))
+    await using forge = closing(start(top, ['--no-open', '--port', port], { state: 'short' }))
+    expect(new URL(await forge.address).searchParams.get('token')).toMatch(/^[\w-]{43}$/)
   })
 
   test.each(['', '{', '{"port":"x"}', '[]', '{"host":"a","pid":1,"port":70000,"token":""}'])(
