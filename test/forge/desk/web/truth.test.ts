@@ -1,9 +1,12 @@
 /** What the page says is so: the status, notices, and why something can't be done. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { reversalOf } from '../../../../forge/desk/web/reversal.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+
+// A busy machine draws slowly.
+setDefaultTimeout(30_000)
 
 test('an undo and a redo are said in words that do not pile up', () => {
   expect(reversalOf('undo: save a.ts')).toEqual({ isUndo: true, title: 'Undone: save a.ts' })
