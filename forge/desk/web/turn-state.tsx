@@ -16,7 +16,8 @@ export function AiDoing({ tab }: { tab: Tab }) {
     <span class="seg doing-now">
       <Icon name={waits ? 'question' : 'arc'} tone={waits ? 'is-warn' : 'by-ai spin'} />
       <span class="cut">
-        Turn {sections.value.length} · {withoutTricks(turn.words)}
+        Turn {sections.value.length} · {waits ? 'waits for you: ' : ''}
+        {withoutTricks(turn.words)}
       </span>
     </span>
   )

@@ -224,7 +224,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await open()
     await ask(page, 'How many?')
     await page.getByRole('tab', { name: `${BRANCH} , the AI waits for you` }).waitFor()
-    await page.getByText('Turn 4 · store_stats is to be looked at').waitFor()
+    await page.getByText('Turn 4 · waits for you: store_stats is to be looked at').waitFor()
     await page.keyboard.press('Alt+y')
     const dialog = page.getByRole('dialog', { name: 'Let the AI use the changed tool store_stats?' })
     await dialog.locator('.dl.a').first().waitFor()
@@ -313,6 +313,29 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().count()).toBe(0)
     await page.locator('.then-bar').getByRole('button', { name: 'Branch from here' }).click()
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
+  })
+
+  test('whoever looks at a file is told that the last turn did not end well', async () => {
+    ai.script = HALF_A_TURN
+    await open()
+    await ask(page, QUESTION)
+    await page.getByRole('tab', { name: /^worker.ts/ }).click()
+    await page.keyboard.press('Alt+q')
+    await page.getByText('The last turn of the AI did not end well').waitFor()
+    await button('Look').click()
+    await button('Keep').click()
+    await until(() => asked('end turn').length === 1)
+  })
+
+  test('what is written goes along when its branch is renamed', async () => {
+    await open()
+    await field().fill('not sent yet')
+    await page.keyboard.press('Shift+F2')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('textbox').fill('lease-renewed')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'lease-renewed' }).waitFor()
+    await until(async () => (await field().inputValue()) === 'not sent yet')
   })
 
   test('two windows show the same turn', async () => {
