@@ -1,8 +1,8 @@
 /**
  * Who may speak to the desk: the browser of the user who started it, on a page that the desk itself served. Any page in
  * that browser, and any program on the machine, can send requests to a port of this machine; so each of them has to
- * show what it was given, name this machine (a foreign name could be pointed here by whoever owns it), and come from our
- * own page.
+ * show what it was given, name this machine (a foreign name could be pointed here by whoever owns it), and come from
+ * our own page.
  *
  * Two things are given to whoever comes with the token of the address, or with a ticket for it, and neither tells the
  * other or the token. A cookie, which no script can read, lets in to the page. But browsers send it to every port of a

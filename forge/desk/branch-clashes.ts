@@ -1,4 +1,4 @@
-/** Files of a branch that were changed in two ways that can't be merged, until a person has chosen what they shall be. */
+/** Files of a branch that were changed in two ways that can't be merged, until a person has chosen. */
 import { Failure } from '../../core/failure.ts'
 import { oidOf } from '../../core/git/objects.ts'
 import type { Entry, Path } from '../../core/git/repository.ts'

@@ -75,7 +75,7 @@ export async function renameBranch(branches: OpenBranches, name: string, to: str
   await moveBranch(branches, name, to, { kind: 'rename branch', words })
 }
 
-/** Moves a branch with all that is about it to another name, as an operation; throws where one of its refs has moved. */
+/** Moves a branch with all that is about it to another name, as an operation; throws where a ref of it has moved. */
 export async function moveBranch(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
   const work = await branches.work(name)
   await work.write()

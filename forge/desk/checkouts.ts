@@ -120,7 +120,7 @@ export class Checkouts {
     })
   }
 
-  /** The checkout of a branch that could not follow it, and between which commits; `from` is undefined before the first. */
+  /** The checkout of a branch that could not follow it, and between which commits; `from` is undefined for none. */
   async leftBehind(branch: string): Promise<{ folder: string; from: Oid | undefined; to: Oid } | undefined> {
     const empty = emptyTree(this.repository.format)
     for (const { folder, gitDir, head } of await this.list()) {

@@ -25,7 +25,7 @@ export type At = v.InferOutput<typeof At>
 
 export const Person = v.object({ name: v.string(), email: v.string() })
 
-/** A branch that somebody else has moved while there were drafts in it: from where, to where, by how many commits of whom. */
+/** Where somebody else has moved a branch while there were drafts in it, by how many commits, and whose. */
 export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
 export type Moved = v.InferOutput<typeof Moved>
 
@@ -199,7 +199,7 @@ export const Question = v.variant('ask', [
    * the branch goes back to where the checkout is
    */
   ask('save elsewhere', { branch: Branch, to: Branch }),
-  /** nothing: the new branch `to` begins at the commit `from`, where the drafts were before the branch moved, with them */
+  /** nothing: the new branch `to` gets the drafts, at the commit `from` where the branch was before it moved */
   ask('drafts elsewhere', { branch: Branch, from: Oid, to: Branch }),
   /** nothing: drafts are let go; the operation can be undone */
   ask('discard', { branch: Branch, paths: v.array(Path) }),

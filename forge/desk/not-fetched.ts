@@ -1,6 +1,6 @@
 /**
- * Partial clones, which lack contents that git would fetch when they are asked for. The desk asks nothing of the network
- * by itself: it says what is missing, and how to get it.
+ * Partial clones, which lack contents that git would fetch when they are asked for. The desk asks nothing of the
+ * network by itself: it says what is missing, and how to get it.
  */
 import { GitError } from '../../core/git/run.ts'
 

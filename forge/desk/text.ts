@@ -43,8 +43,8 @@ const ONLY_IN_WINDOWS = /[\x80-\x9f]/
 const IN_NO_WINDOWS = /[\x81\x8d\x8f\x90\x9d]/
 
 /**
- * The text in bytes that are no UTF-8 but look like a text of one byte a character, for the eye alone: which encoding it
- * is can't be told for sure, so nothing is ever written that comes of this.
+ * The text in bytes that are no UTF-8 but look like a text of one byte a character, for the eye alone: which encoding
+ * it is can't be told for sure, so nothing is ever written that comes of this.
  */
 export function guess(bytes: Uint8Array): { text: string; lineEnd: LineEnd; encoding: Guess } | undefined {
   const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
