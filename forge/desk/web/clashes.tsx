@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Clash } from '../messages.ts'
-import { attempt, branchOf } from './actions.ts'
+import { attempt } from './actions.ts'
 import { Icon } from './icons.tsx'
 import { baseName, readable, visible } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
@@ -40,11 +40,7 @@ export function Clashes({ tab }: { tab: Tab }) {
         </Empty>
       ) : null}
       {(clashes.value ?? []).map(clash => (
-        <ClashFile
-          key={clash.path}
-          clash={clash}
-          settle={text => attempt(page, () => settleFile(page, tab, clash.path, text), { branch, topic: 'settle' })}
-        />
+        <ClashFile key={clash.path} page={page} branch={branch} clash={clash} />
       ))}
     </section>
   )
@@ -70,13 +66,16 @@ function focusNextConflict(from: Element | null): void {
   other?.scrollIntoView({ block: 'nearest' })
 }
 
-function ClashFile({ clash, settle }: { clash: Clash; settle: (text: string) => void }) {
+function ClashFile({ page, branch, clash }: { page: Page; branch: string; clash: Clash }) {
   const regions = useMemo(() => mergeThree(clash.base, clash.draft, clash.tip), [clash])
   const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
   const chosenIn = useRef<Element | null>(null)
   const conflicts = regions.filter(({ kind }) => kind === 'conflict').length
   const open = conflicts - choices.value.size
   const name = readable(baseName(clash.path))
+  const settle = (text: string) => {
+    attempt(page, () => settleFile(page, branch, clash.path, text), { branch, topic: 'settle' })
+  }
   useLayoutEffect(() => {
     focusNextConflict(chosenIn.current)
     chosenIn.current = null
@@ -123,16 +122,10 @@ function ClashFile({ clash, settle }: { clash: Clash; settle: (text: string) => 
   )
 }
 
-/** After the last of them a person goes on in that file. */
-async function settleFile(page: Page, tab: Tab, path: string, text: string): Promise<void> {
-  const branch = branchOf(tab)
-  if (branch === undefined) return
+async function settleFile(page: Page, branch: string, path: string, text: string): Promise<void> {
   await page.connection.ask('settle', { branch, path, text })
   const left = (page.clashes.peek().get(branch) ?? []).filter(other => other !== path)
   page.clashing(branch, left)
-  if (left.length > 0) return
-  tab.edit(path)
-  page.closePane(tab, { kind: 'clashes' })
 }
 
 function textOf(regions: Region[], choices: ReadonlyMap<number, Choice>): string {

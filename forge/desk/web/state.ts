@@ -374,6 +374,16 @@ export class Page {
     this.clashes.value = new Map(this.clashes.peek()).set(branch, paths)
     const isOther = (path: string) => before.includes(path) !== paths.includes(path)
     for (const file of this.files.of(branch)) if (isOther(file.path)) file.ask()
+    const [settled] = before
+    if (paths.length === 0 && settled !== undefined) this.#leaveClashes(branch, settled)
+  }
+
+  /** All is chosen: a person who did that goes on in the file that was the last one. */
+  #leaveClashes(branch: string, path: string): void {
+    const tab = this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+    if (!tab) return
+    if (tab.pane.kind === 'clashes') tab.edit(path)
+    tab.close({ kind: 'clashes' })
   }
 
   #fileIn(branch: string, path: string) {
