@@ -93,7 +93,7 @@ export function saveElsewhere(page: Page, branch: string): void {
       await settle(page, branch, 'all')
       await page.connection.ask('save elsewhere', { branch, to })
       page.renamed(branch, to)
-      page.dismissAbout('checkout', branch)
+      page.solved('checkout', branch)
     },
   }
 }

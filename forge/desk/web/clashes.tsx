@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Clash } from '../messages.ts'
-import { attempt, branchOf } from './actions.ts'
+import { attempt } from './actions.ts'
 import { Icon } from './icons.tsx'
 import { baseName, readable, visible } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
@@ -40,7 +40,7 @@ export function Clashes({ tab }: { tab: Tab }) {
         </Empty>
       ) : null}
       {(clashes.value ?? []).map(clash => (
-        <ClashOf key={clash.path} page={page} tab={tab} branch={branch} clash={clash} />
+        <ClashOf key={clash.path} page={page} branch={branch} clash={clash} />
       ))}
     </section>
   )
@@ -68,7 +68,6 @@ function focusNextConflict(from: Element | null): void {
 
 interface ClashProps {
   page: Page
-  tab: Tab
   branch: string
   clash: Clash
 }
@@ -112,7 +111,7 @@ type Texts = { base: string; draft: string; tip: string }
 
 function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
   const { base, draft, tip } = texts
-  const { page, tab, branch } = props
+  const { page, branch } = props
   const { path } = props.clash
   const regions = useMemo(() => mergeThree(base, draft, tip), [base, draft, tip])
   const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
@@ -128,7 +127,7 @@ function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
   const settle = (text: string) => {
     const keep = async () => {
       await page.connection.ask('settle', { branch, path, text })
-      goOnAfter(page, tab, path)
+      goOnWithout(page, branch, path)
     }
     attempt(page, keep, { branch, topic: 'settle' })
   }
@@ -175,23 +174,18 @@ function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
 }
 
 /** The whole file becomes one side of it. */
-function takeSide({ page, tab, branch, clash: { path } }: ClashProps, side: 'draft' | 'tip'): void {
+function takeSide({ page, branch, clash: { path } }: ClashProps, side: 'draft' | 'tip'): void {
   const take = async () => {
     await page.connection.ask('settle by side', { branch, path, side })
-    goOnAfter(page, tab, path)
+    goOnWithout(page, branch, path)
   }
   attempt(page, take, { branch, topic: 'settle' })
 }
 
 /** After the last of them a person goes on in that file. */
-function goOnAfter(page: Page, tab: Tab, path: string): void {
-  const branch = branchOf(tab)
-  if (branch === undefined) return
+function goOnWithout(page: Page, branch: string, path: string): void {
   const left = (page.clashes.peek().get(branch) ?? []).filter(other => other !== path)
   page.clashing(branch, left)
-  if (left.length > 0) return
-  tab.edit(path)
-  page.closePane(tab, { kind: 'clashes' })
 }
 
 function textOf(regions: Region[], choices: ReadonlyMap<number, Choice>): string {

@@ -128,8 +128,6 @@ export interface Notice {
   lasts?: (page: Page) => boolean
   /** The branch that it is about: it is shown there. Without one it is shown everywhere. */
   branch?: string
-  /** What it is about, where that can be settled. */
-  about?: 'checkout'
   tone: 'plain' | 'warn' | 'bad'
   title: string
   words?: string
@@ -296,11 +294,6 @@ export class Page {
     if (left.length < this.notices.peek().length) this.notices.value = left
   }
 
-  /** Puts away what was said of a branch, where it is about something that is settled. */
-  dismissAbout(about: NonNullable<Notice['about']>, branch: string): void {
-    this.notices.value = this.notices.peek().filter(other => other.about !== about || other.branch !== branch)
-  }
-
   see(commit: string): void {
     this.seen.value = new Set([...this.seen.peek(), commit])
   }
@@ -433,6 +426,16 @@ export class Page {
     this.clashes.value = new Map(this.clashes.peek()).set(branch, paths)
     const isOther = (path: string) => before.includes(path) !== paths.includes(path)
     for (const file of this.files.of(branch)) if (isOther(file.path)) file.ask()
+    const [settled] = before
+    if (paths.length === 0 && settled !== undefined) this.#leaveClashes(branch, settled)
+  }
+
+  /** All is chosen: a person who did that goes on in the file that was the last one. */
+  #leaveClashes(branch: string, path: string): void {
+    const tab = this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+    if (!tab) return
+    if (tab.pane.kind === 'clashes') tab.edit(path)
+    tab.close({ kind: 'clashes' })
   }
 
   #fileIn(branch: string, path: string) {
@@ -511,7 +514,6 @@ function leftBehind(page: Page, news: Extract<News, { say: 'checkout left behind
   return {
     topic: 'checkout',
     branch: news.branch,
-    about: 'checkout',
     tone: 'warn',
     title: `The checkout in ${news.folder} did not follow the save`,
     words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,

@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     'a deleted branch': async () => {
       desk.branches.delete('main')
       desk.sayDesk()
-      await page.getByText('main was deleted outside the desk').waitFor()
+      await page.getByText('main was deleted').waitFor()
     },
     'a history': () => page.keyboard.press('Alt+h'),
     'a commit': async () => {
