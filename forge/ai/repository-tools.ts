@@ -1,6 +1,14 @@
 /**
  * The tools that a repository brings: `tools/NAME.ts` in the branch's tree. They are read and run in the sandbox alone,
  * and run only where the person has approved this very content.
+ *
+ *   export const schema = { name: 'NAME', description: '…', properties: { … }, required: [ … ] }
+ *   export async function execute(vfs, args) { … return 'what the model reads' }
+ *
+ * `schema` is the JSON Schema of `args` with a name and a description, or has it in `parameters`. `vfs` has
+ * `readFile(path)` and `readFile(path, 'bytes')`, `writeFile(path, textOrBytes, { executable })`, `deleteFile(path)`,
+ * `listFiles(folder)` and `fileExists(path)`, all of which give promises. A tool imports nothing but types. What it
+ * returns is given to the model as text, or as JSON.
  */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
