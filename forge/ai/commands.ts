@@ -23,6 +23,8 @@ const SECONDS = { usual: 120, most: 600 }
 const OUTPUT = 16 << 10
 /** What is read back: one file, all together, and how many entries are looked at. */
 const KEPT = { file: 16 << 20, bytes: 64 << 20, entries: 200_000, depth: 64, told: 20 }
+/** The largest file that a command may write: what it writes is on this machine's disk. */
+const LARGEST_FILE = 1 << 30
 /** The owner of the files where this process is root: a user of the image. */
 const USER = 1000
 
@@ -174,7 +176,7 @@ async function runInContainer(folder: string, { command, seconds }: Wish, signal
   const flags = [
     ['--pull', 'never', '--name', name, '--label', `forge=${name}`],
     CLOSED_LOCK,
-    ['--network', 'none', '--user', `${uid}:${gid}`],
+    ['--network', 'none', '--user', `${uid}:${gid}`, '--ulimit', 'core=0', '--ulimit', `fsize=${LARGEST_FILE}`],
     mountFlags([{ source: folder, target: '/workspace' }]),
     ['--workdir', '/workspace', '--entrypoint', '/bin/bash'],
     env.flatMap(it => ['--env', it]),
