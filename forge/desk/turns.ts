@@ -22,6 +22,7 @@ import { type DraftFile, noDrafts } from './drafts.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
 import type { BranchInfo } from './messages.ts'
+import { readSignature } from './save.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { Questions } from './turn-tools.ts'
@@ -49,6 +50,8 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** Branches in which one is just beginning. */
   readonly #beginning = new Set<string>()
+  /** Git knows how conversations are merged. */
+  #driver: Promise<void> | undefined
 
   constructor(
     readonly room: Room,
@@ -100,7 +103,7 @@ export class Turns implements AsyncDisposable {
       this.#turns.set(branch, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
-      await this.choices.tellPublic()
+      this.choices.tellPublic().catch(error => this.#complain(error))
       return turn.now.turn
     } finally {
       this.#beginning.delete(branch)
@@ -141,7 +144,10 @@ export class Turns implements AsyncDisposable {
     const wishes = this.choices.wishesIn(work.name)
     const session = withWishes(loaded, wishes)
     const model = await this.#openModel(session)
-    await setUpMergeDriver(objects.repository)
+    // What could not be committed is not begun.
+    await readSignature(objects.repository)
+    this.#driver ??= setUpMergeDriver(objects.repository).catch(error => this.#complain(error))
+    await this.#driver
     const id = randomUUID()
     const since = Date.now()
     const checkpoint: Checkpoint = {
@@ -172,7 +178,7 @@ export class Turns implements AsyncDisposable {
   async #openModel(session: Session): Promise<Model> {
     const { models } = this.ai
     await models.look()
-    const name = session.model ?? models.usual
+    const name = this.ai.modelOf(session, this.choices)
     const missing = models.missing(name)
     if (name === undefined || missing !== undefined) throw new Failure(missing ?? 'No model is chosen.')
     return await models.open(name)
@@ -195,7 +201,7 @@ export class Turns implements AsyncDisposable {
       const session = await this.#ask(turn, start)
       turn.now = { ...turn.now, session, files: filesIn(start.vfs), does: 'ended' }
     } catch (error) {
-      return await this.#wait(turn, inWords(error))
+      turn.now = { ...turn.now, session: this.#ended(turn.now, inWords(error)) }
     }
     await this.#end(turn)
   }
@@ -262,8 +268,8 @@ export class Turns implements AsyncDisposable {
   /** Nothing of it is left to be done: the branch is the person's again. */
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
-    this.#turns.delete(work.name)
     await work.locked(() => work.hold(undefined))
+    this.#turns.delete(work.name)
     this.#say(turn, { is: 'changed', turn: turn.now.turn })
     await this.choices.fulfilled(work.name, turn.wishes)
   }
