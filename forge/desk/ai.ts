@@ -22,7 +22,7 @@ export class Ai implements AsyncDisposable {
     readonly objects: Objects,
     readonly options: AiOptions,
   ) {
-    this.tools = new TurnTools(options.config)
+    this.tools = new TurnTools(options.config, options.state)
   }
 
   get models(): Models {

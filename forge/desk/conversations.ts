@@ -67,7 +67,7 @@ export class Conversations {
       approvals: turn?.questions.list ?? [],
       usage: usageOf(session),
       context: at.kind === 'branch' ? await this.#contextIn(at.branch, session) : NO_CONTEXT,
-      commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
+      commands: await tools.commands(new AbortController().signal),
       isPublicNew: !this.choices.isPublicTold,
     }
   }

@@ -541,3 +541,14 @@ test('where git knows no name for commits, nothing is asked', async () => {
   expect(model.requests).toEqual([])
   expect(await desk.work.open(onBranch(), 'a.txt')).toMatchObject({ readOnly: undefined })
 })
+
+test('commands are off until the person switches them on, for this repository', async () => {
+  await using chat = await makeChat([])
+  const { work } = chat.desk
+  expect((await work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+  await work.allowCommands(true)
+  await chat.desk.restart()
+  expect((await chat.desk.work.conversation(onBranch())).commands).toMatchObject({ isAllowed: true })
+  await chat.desk.work.allowCommands(false)
+  expect((await chat.desk.work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+})
