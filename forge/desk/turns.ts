@@ -67,8 +67,11 @@ export class Turns implements AsyncDisposable {
     const refs = await tipsBelow(this.room.objects.repository, TURNS)
     for (const [branch, turn] of this.#turns)
       if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
-    for (const [branch, commit] of refs)
-      if (!this.#turns.has(branch) && !this.#beginning.has(branch)) await this.#findAgain(branch, commit)
+    for (const [branch, commit] of refs) {
+      if (this.#turns.has(branch) || this.#beginning.has(branch)) continue
+      // One that can't be read is no reason not to find the others.
+      await this.#findAgain(branch, commit).catch(error => this.#complain(error))
+    }
   }
 
   // --- What is known of them
@@ -241,16 +244,20 @@ export class Turns implements AsyncDisposable {
   async #end(turn: BranchTurn): Promise<void> {
     const end = endOf(turn.now)
     if (end?.how !== 'done') return await this.#wait(turn, end?.words ?? 'It has ended, and nobody knows why.')
+    const why = await this.#commit(turn)
+    if (why === undefined) await this.#over(turn)
+    else await this.#wait(turn, why)
+  }
+
+  /** Why a turn that is done could not be committed, as a sentence; undefined where it was. */
+  async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
-      const committed = await commitTurn(turn.work, turn.now, turn.checkpoints)
-      if ('commit' in committed) return await this.#over(turn)
-      const files = nameSome(committed.clashing)
-      await this.#wait(
-        turn,
-        `${visiblePath(turn.work.name)} was moved meanwhile, and ${files} can't be brought together with it: nothing was overwritten. Keep what the turn did, and choose file by file.`,
-      )
+      const committed = await commitTurn(work, now, checkpoints)
+      if ('commit' in committed) return undefined
+      const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
+      return `${moved} can't be merged with it: nothing was overwritten. Keep what was done, and choose file by file.`
     } catch (error) {
-      await this.#wait(turn, `It is done, but could not be committed: ${inWords(error)}`)
+      return `It is done, but could not be committed: ${inWords(error)}`
     }
   }
 
@@ -410,7 +417,7 @@ const heldBy = ({ now: { base, files } }: BranchTurn, why: string): Held => ({
 })
 
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
-  session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn) as EntryOf<'end'> | undefined
+  session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)
 
 /** What a turn has changed, but for its conversation. */
 function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> {
