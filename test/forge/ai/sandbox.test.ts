@@ -392,7 +392,12 @@ describe('its end', () => {
       await sandbox.execute({ file: 't.ts', source: ${JSON.stringify(source)} }, {}, stuck, new AbortController().signal)`
     await using folder = await makeFolder()
     await Bun.write(join(folder.path, 'parent.ts'), script)
-    const parent = Bun.spawn([process.execPath, join(folder.path, 'parent.ts')], { stdout: 'pipe', stderr: 'inherit' })
+    const parent = Bun.spawn([process.execPath, join(folder.path, 'parent.ts')], {
+      // What it leaves behind there goes with the folder.
+      env: { ...process.env, TMPDIR: folder.path },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
     const { value } = await parent.stdout.getReader().read()
     const pids = new TextDecoder().decode(value).trim().split(',').map(Number)
     expect(pids).toHaveLength(1)
