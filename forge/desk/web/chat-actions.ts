@@ -49,6 +49,7 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
     await page.connection.ask('send', { branch, text: composer.text.peek() })
     composer.write('')
     await conversation.refresh()
+    composer.sent.value++
   } catch (error) {
     composer.problem.value = (error as Error).message
   }

@@ -399,6 +399,18 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await log().evaluate(element => element.scrollTop)).toBe(top)
   })
 
+  test('a message that was sent is seen, wherever one was reading', async () => {
+    ai.script = async turn => {
+      turn.text('Here it is.')
+      await turn.stopped
+    }
+    await open()
+    await log().evaluate(element => element.scrollTo(0, 0))
+    await ask(page, QUESTION)
+    await log().getByText('Here it is.').waitFor()
+    await until(async () => (await distanceToEnd(log())) < 2)
+  })
+
   test('markdown is shown as such, code in the colours of the editor, and all of it can be copied', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     ai.script = async turn => {
