@@ -89,6 +89,7 @@ function contextCommands(page: Page, tab: Tab): Command[] {
 /** The file that the explorer points at, which is the one that is shown, mostly. */
 function pathInQuestion(tab: Tab): string | undefined {
   const selected = tab.tree.selected.value
+  if (selected === tab.path) return tab.path
   const isFile = tab.tree.rows.value.some(({ path, kind }) => path === selected && kind === 'file')
   return isFile ? selected : tab.path
 }

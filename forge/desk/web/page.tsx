@@ -1,6 +1,7 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
+import { watchQueued } from './chat-actions.ts'
 import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { keysOf } from './keys.ts'
@@ -81,4 +82,5 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
 const page = new Page(url.href, nonceOfStyles())
 page.start()
 guardTyping(page)
+watchQueued(page)
 render(<Desk page={page} />, document.body)
