@@ -301,7 +301,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     }
     await open()
     await page.getByText('The desk ended in the middle of the turn').waitFor()
-    await page.keyboard.press('Alt+Shift+K')
+    await page.keyboard.press('Alt+Shift+Y')
     await until(() => asked('end turn').length === 1)
     expect(asked('end turn')).toMatchObject([{ keep: true }])
   })
