@@ -16,6 +16,8 @@ import { visiblePath } from '../core/text.ts'
 
 /** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
 export interface Vfs {
+  /** Where the content is that does not change: its sizes are known without reading it. */
+  readonly objects: Objects
   /** Throws a {@link Failure} where there is no such file. */
   readFile(path: Path): Promise<Buffer>
   writeFile(path: Path, bytes: Uint8Array, options?: { mode?: '100644' | '100755' }): Promise<void>
@@ -24,6 +26,10 @@ export interface Vfs {
   /** The files below a folder ('' for the top), in git's order. */
   listFiles(folder: Path): Promise<FileEntry[]>
   fileExists(path: Path): Promise<boolean>
+  /** What stands at a path that is no folder, a link and a submodule too. */
+  entryAt(path: Path): Promise<Entry>
+  /** The tree of all files, written into the repository: for what git itself is to look through. */
+  writeTree(): Promise<Oid>
 }
 
 /** A repository of more files than this is not one that somebody works in by hand. */
@@ -97,7 +103,18 @@ export class CommitVfs implements Vfs {
   }
 
   async fileExists(path: Path): Promise<boolean> {
-    return isFile(await entryAt(this.objects, this.commit, path))
+    return (await this.entryAt(path)) !== undefined
+  }
+
+  async entryAt(path: Path): Promise<Entry> {
+    const entry = await entryAt(this.objects, this.commit, path)
+    return isFile(entry) ? entry : undefined
+  }
+
+  async writeTree(): Promise<Oid> {
+    const tree = await entryAt(this.objects, this.commit, '')
+    if (!tree) throw new Error(`There is no commit ${this.commit}`)
+    return tree.oid
   }
 
   #refusal(path: Path): Failure {
@@ -127,13 +144,13 @@ export class WorkInProgressVfs implements Vfs {
   async readFile(path: Path): Promise<Buffer> {
     const change = this.#changes.get(path)
     if (change && 'bytes' in change) return Buffer.from(change.bytes)
-    return await readBlob(this.objects, path, await this.#entryAt(path))
+    return await readBlob(this.objects, path, await this.entryAt(path))
   }
 
   /** Writes a file; the mode of one that is there is kept, unless another one is asked for. */
   async writeFile(path: Path, bytes: Uint8Array, { mode }: { mode?: '100644' | '100755' } = {}): Promise<void> {
     verifyPath(path)
-    const there = await this.#entryAt(path)
+    const there = await this.entryAt(path)
     if (there?.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: it is not written here.`)
     if (await this.#isFolder(path)) throw new Failure(`${visiblePath(path)} is a folder.`)
     const above = await this.#fileAbove(path)
@@ -143,7 +160,7 @@ export class WorkInProgressVfs implements Vfs {
   }
 
   async deleteFile(path: Path): Promise<void> {
-    const files = isFile(await this.#entryAt(path)) ? [path] : (await this.listFiles(path)).map(file => file.path)
+    const files = isFile(await this.entryAt(path)) ? [path] : (await this.listFiles(path)).map(file => file.path)
     if (files.length === 0) throw nothingAt(path)
     for (const file of files) this.#changes.set(file, undefined)
   }
@@ -160,7 +177,7 @@ export class WorkInProgressVfs implements Vfs {
   }
 
   async fileExists(path: Path): Promise<boolean> {
-    return isFile(await this.#entryAt(path))
+    return isFile(await this.entryAt(path))
   }
 
   /**
@@ -212,7 +229,7 @@ export class WorkInProgressVfs implements Vfs {
     return { folder: scratch.cwd, [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose]() }
   }
 
-  async #entryAt(path: Path): Promise<Entry> {
+  async entryAt(path: Path): Promise<Entry> {
     if (this.#changes.has(path)) {
       const change = this.#changes.get(path)
       return change && this.#entryOf(change)
@@ -237,7 +254,7 @@ export class WorkInProgressVfs implements Vfs {
   async #fileAbove(path: Path): Promise<Path | undefined> {
     const names = path.split('/')
     const above = names.slice(1).map((_, depth) => names.slice(0, depth + 1).join('/'))
-    for (const folder of above) if (isFile(await this.#entryAt(folder))) return folder
+    for (const folder of above) if (isFile(await this.entryAt(folder))) return folder
     return undefined
   }
 }

@@ -1,11 +1,12 @@
 /** What a tool is: something that a model can call, which works on files through the Vfs alone. */
 import type { Path } from '../../core/git/repository.ts'
-import type { Vfs } from '../vfs.ts'
+import type { WorkInProgressVfs } from '../vfs.ts'
 import type { ToolDescription } from './request.ts'
 
 /** What a tool may use. It has nothing else. */
 export type ToolRoom = {
-  vfs: Vfs
+  /** The turn's files. */
+  vfs: WorkInProgressVfs
   /** Makes a file's whole content part of the context, or takes it out again. */
   activate: (path: Path) => void
   deactivate: (path: Path) => void
@@ -13,6 +14,8 @@ export type ToolRoom = {
   active: ReadonlySet<Path>
   /** How often an edit of a file has found no place in this turn: counted by whoever runs the tools. */
   misses: ReadonlyMap<Path, number>
+  /** Files that somebody else has changed since the model last read them, and how: in the commit abc12345 by Ann. */
+  changed?: ReadonlyMap<Path, string>
   signal: AbortSignal
 }
 

@@ -5,22 +5,33 @@
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mergeBases } from '../../core/git/commits.ts'
+import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import { readHead } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { read, run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
 import { changesBetween } from './changes.ts'
-import { FileFinder, findText, textSearch } from './find.ts'
+import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
-import { commitInFull, commitNamed, Histories, rowsTouching, treeBefore } from './history.ts'
+import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
-import { type At, type Desk as DeskInfo, type File, Layout, type Match, type News, type Question } from './messages.ts'
+import {
+  type At,
+  type Desk as DeskInfo,
+  type File,
+  type FolderEntry,
+  Layout,
+  type Match,
+  type News,
+  type Question,
+} from './messages.ts'
+import type { Models } from './models.ts'
 import { type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
 import { inWords, Window } from './window.ts'
-import type { Work } from './work.ts'
+import type { Work, WorkOptions } from './work.ts'
 
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
@@ -28,7 +39,10 @@ const LONGEST_TEXT = 2 << 20
 export type DeskOptions = {
   /** The folder outside of the repository in which the desk keeps what it knows. */
   state: string
-  openWork: (repository: Repository, options: { state: string; onNews: (news: News) => void }) => Promise<Work>
+  openWork: (repository: Repository, options: WorkOptions) => Promise<Work>
+  /** As {@link WorkOptions} has them. */
+  config?: string
+  models?: Models
   /** Gets what a person at the terminal should know, as a line. */
   log: (words: string) => void
 }
@@ -53,7 +67,8 @@ export class Desk implements AsyncDisposable {
 
   static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
     const desk = new Desk(repository, options)
-    desk.#work = await options.openWork(repository, { state: options.state, onNews: news => desk.#say(news) })
+    const { state, config, models } = options
+    desk.#work = await options.openWork(repository, { state, config, models, onNews: news => desk.#say(news) })
     return desk
   }
 
@@ -161,7 +176,7 @@ export class Desk implements AsyncDisposable {
       case 'keep layout':
         return await this.#keepLayout(question.layout)
       case 'folder':
-        return await listFolder(this.objects, await this.#placeOf(question.at), question.path)
+        return await this.#folder(question.at, question.path)
       case 'find file': {
         const { tree } = await this.#placeOf(question.at)
         return await this.#finder.find(tree, question.words, Math.min(question.count, 1000))
@@ -174,6 +189,10 @@ export class Desk implements AsyncDisposable {
         return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
       case 'save':
         return { commit: await work.save(question.branch, question.paths, question.message) }
+      case 'save elsewhere':
+        return { commit: await work.saveElsewhere(question.branch, question.to) }
+      case 'drafts elsewhere':
+        return await work.draftsElsewhere(question.branch, question.from, question.to)
       case 'discard':
         return await work.discard(question.branch, question.paths)
       case 'message':
@@ -190,6 +209,8 @@ export class Desk implements AsyncDisposable {
         return await work.renameBranch(question.branch, question.to)
       case 'delete branch':
         return await work.deleteBranch(question.branch)
+      case 'name now':
+        return { branch: await work.nameNow(question.branch) }
       case 'restore branch':
         return await work.restoreBranch(question.branch)
       case 'changes':
@@ -214,7 +235,38 @@ export class Desk implements AsyncDisposable {
         return await work.clashes(question.branch)
       case 'settle':
         return await work.settle(question.branch, question.path, question.text)
+      case 'conversation':
+        return await work.conversation(question.at)
+      case 'send':
+        return { turn: await work.send(question.branch, question.text) }
+      case 'stop turn':
+        return work.stopTurn(question.branch)
+      case 'end turn':
+        return await work.endTurn(question.branch, question.keep)
+      case 'undo turn':
+        return await work.undoTurn(question.branch, question.turn)
+      case 'choose model':
+        return await work.chooseModel(question.branch, question.model)
+      case 'approve tool':
+        return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
+      case 'set context':
+        return await work.setContext(question.branch, question.path, question.isWhole)
+      case 'settle by side':
+        return await work.takeSide(question.branch, question.path, question.side)
     }
+  }
+
+  /** What stands in a folder; of a branch's files also how its AI knows them. */
+  async #folder(at: At, path: Path): Promise<FolderEntry[]> {
+    const entries = await listFolder(this.objects, await this.#placeOf(at), path)
+    if (at.kind === 'commit') return entries
+    const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
+    const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
+    const circles = await this.#opened.circlesIn(at.branch, files)
+    return entries.map(entry => {
+      const context = circles.get(paths.get(entry.name) ?? '')
+      return context === undefined ? entry : { ...entry, context }
+    })
   }
 
   async #placeOf(at: At): Promise<Place> {
@@ -223,7 +275,15 @@ export class Desk implements AsyncDisposable {
 
   async #readLayout(): Promise<Layout | undefined> {
     await this.#layout
-    return await readLayout(this.options.state, Layout)
+    const layout = await readLayout(this.options.state, Layout)
+    if (!layout) return undefined
+    // A branch may have got another name since a window kept its layout.
+    const tabs = layout.tabs.map(async tab => ({ ...tab, at: await this.#placeNow(tab.at) }))
+    return { ...layout, tabs: await Promise.all(tabs) }
+  }
+
+  async #placeNow(at: At): Promise<At> {
+    return at.kind === 'commit' ? at : { ...at, branch: await this.#opened.nameNow(at.branch) }
   }
 
   /** One after the other, so that the last word is what stays. */
@@ -269,9 +329,12 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  async #history({ at, path, from, count }: Extract<Question, { ask: 'history' }>) {
+  async #history({ at, path, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
     const { commit } = await this.#placeOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
+    const other = beyond === undefined ? undefined : await this.#placeOf({ kind: 'branch', branch: beyond })
+    if (other?.commit !== undefined)
+      return { rows: await rowsBeyond(this.objects, commit, other.commit, { from, count }), total: undefined }
     if (path !== undefined)
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit

@@ -2,14 +2,16 @@
  * Drafts: what was typed in a branch and is not saved yet. In the repository they are a commit on the branch's tip, at
  * `refs/forge/drafts/<branch>`: its tree is the tip's with the drafts in it.
  */
+import { Failure } from '../../core/failure.ts'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../core/git/diffs.ts'
-import { mergeLines, mergeTrees } from '../../core/git/merges.ts'
-import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
+import { type NewObject, type Objects, oidOf } from '../../core/git/objects.ts'
 import type { RefName } from '../../core/git/refs.ts'
-import type { Oid, Path } from '../../core/git/repository.ts'
-import { GitError } from '../../core/git/run.ts'
+import type { Entry, Oid, Path } from '../../core/git/repository.ts'
 import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../core/git/trees.ts'
+import { visiblePath } from '../../core/text.ts'
+import { readContent } from './file-content.ts'
+import type { Content } from './text.ts'
 
 export const DRAFTS = 'refs/forge/drafts/'
 export const draftsRef = (branch: string): RefName => `${DRAFTS}${branch}`
@@ -46,6 +48,88 @@ export function isSameDrafts(one: Drafts, other: Drafts): boolean {
   }
   return true
 }
+
+// --- One file among them
+// ---------------------------------------------------------------------------------------------
+
+export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oid: file.oid }
+
+/** A file as it is with these drafts: the draft where there is one, the one that can't be merged too. */
+export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts, path: Path): Promise<Entry> {
+  const clash = clashes.get(path)
+  if (clash) return { mode: clash.mode, oid: clash.draft }
+  if (files.has(path)) return entryOf(files.get(path))
+  return await entryInTip(objects, tip, path)
+}
+
+/** A file as it is in a branch's last commit; undefined also before the first one. */
+export async function entryInTip(objects: Objects, tip: Oid | undefined, path: Path): Promise<Entry> {
+  return tip === undefined ? undefined : await entryAt(objects, tip, path)
+}
+
+/** What {@link entryIn} has found. */
+export async function contentIn(
+  objects: Objects,
+  { files, clashes }: Drafts,
+  path: Path,
+  entry: NonNullable<Entry>,
+): Promise<Content | undefined> {
+  const bytes = clashes.has(path) ? clashes.get(path)?.bytes : files.get(path)?.bytes
+  if (bytes) return { ...entry, size: bytes.length, bytes }
+  return await readContent(objects, entry)
+}
+
+/** Why a file can't be saved or typed in; undefined where it can. */
+export function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
+  if (!clashes.has(path)) return undefined
+  const name = visiblePath(path)
+  return `${name} was changed in two places that can't be merged: choose what it shall be, then go on.`
+}
+
+export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
+  for (const path of paths) {
+    const why = whyClashing(drafts, path)
+    if (why) throw new Failure(why)
+  }
+}
+
+// --- Some of them
+// ----------------------------------------------------------------------------------------------------
+
+/** Whether a path is another one or below it. */
+const isIn = (path: Path, folder: Path): boolean => path === folder || path.startsWith(`${folder}/`)
+
+/** The drafts at a path and below it. */
+export function draftsBelow({ files, clashes }: Drafts, path: Path): Set<Path> {
+  return new Set([...files.keys(), ...clashes.keys()].filter(it => isIn(it, path)))
+}
+
+/** A file or folder that gets another name. */
+export type Renamed = { from: Path; to: Path }
+
+/** What a path is after a file or folder has got another name. */
+export const pathAfter = ({ from, to }: Renamed, path: Path): Path =>
+  isIn(path, from) ? to + path.slice(from.length) : path
+
+/** The files of drafts when one of them, or a folder of them, has got another name. */
+export function renamedFiles({ files }: Drafts, renamed: Renamed): Map<Path, DraftFile> {
+  return new Map([...files].map(([path, file]) => [pathAfter(renamed, path), file]))
+}
+
+function without<Value>(all: ReadonlyMap<Path, Value>, paths: Iterable<Path>): Map<Path, Value> {
+  const left = new Map(all)
+  for (const path of paths) left.delete(path)
+  return left
+}
+
+/** The drafts without some files, as they are where these are as they were saved. */
+export const withoutFiles = ({ tip, files, clashes }: Drafts, paths: Iterable<Path>): Drafts => {
+  const gone = new Set(paths)
+  return { tip, files: without(files, gone), clashes: without(clashes, gone) }
+}
+
+// --- As a commit
+// -----------------------------------------------------------------------------------------------------
 
 /** Who makes the commits that are the desk's own notes: nobody's name stands for them. */
 export const DESK = { name: 'Forge', email: 'forge@forge.invalid' }
@@ -131,97 +215,6 @@ export async function filesBetween(objects: Objects, tip: Oid | undefined, tree:
   const files = new Map<Path, DraftFile>()
   for (const [path, , after] of changesIn(await diffTrees(repository, before, tree))) files.set(path, after)
   return files
-}
-
-/** The tree that some drafts make of their tip, written into the repository. */
-async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
-  const { oid, made } = await makeTree(objects, drafts.tip, asChanges(drafts.files))
-  await writeObjects(objects.repository, made)
-  return oid
-}
-
-/**
- * Drafts brought together with what somebody else made of the same start: a branch that has moved (then `theirs` are no
- * drafts on its new tip), or the drafts of another desk. Files that git can merge are merged; of the others both ends
- * are kept as clashes.
- */
-export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
-  const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
-  if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() })) return { ...theirs, clashes }
-  const [base, one, other] = [
-    await writeDraftTree(objects, start),
-    await writeDraftTree(objects, ours),
-    await writeDraftTree(objects, theirs),
-  ]
-  const merge = await mergeTrees(objects.repository, one, other, { base, objects })
-  const files = await filesBetween(objects, theirs.tip, merge.tree)
-  for (const [path, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
-    // The markers of a conflict are in nobody's text: the file stays as it is there.
-    files.delete(path)
-    if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
-    const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))
-    if (mine) await addClash(objects, clashes, path, { mode: mine.mode, base: from?.oid, draft: mine.oid })
-  }
-  return { tip: theirs.tip, files, clashes: await stillClashing(objects, theirs.tip, files, clashes) }
-}
-
-async function mergeClashes(
-  objects: Objects,
-  start: Drafts['clashes'],
-  ours: Drafts['clashes'],
-  theirs: Drafts['clashes'],
-): Promise<Map<Path, Clashing>> {
-  const clashes = new Map(theirs)
-  // What was settled here is settled, unless the other end was settled to something else.
-  for (const [path, { draft }] of start) if (!ours.has(path) && theirs.get(path)?.draft === draft) clashes.delete(path)
-  for (const [path, clash] of ours) {
-    const before = start.get(path)?.draft
-    if (before === clash.draft) continue
-    // Theirs is still what this one was made from: then this one is the newer of the two.
-    if (theirs.get(path)?.draft === before) clashes.delete(path)
-    await addClash(objects, clashes, path, clash)
-  }
-  return clashes
-}
-
-/** Adds a clash; where the same file clashes already, its draft becomes that of both. */
-async function addClash(objects: Objects, clashes: Map<Path, Clashing>, path: Path, clash: Clashing): Promise<void> {
-  const other = clashes.get(path)
-  if (!other || other.draft === clash.draft) {
-    clashes.set(path, clash)
-    return
-  }
-  const { repository } = objects
-  const [base, one, two] = await Promise.all([
-    readBytes(objects, clash.base),
-    other.bytes ?? readBytes(objects, other.draft),
-    clash.bytes ?? readBytes(objects, clash.draft),
-  ])
-  const [ours, theirs] = [one ?? Buffer.of(), two ?? Buffer.of()]
-  const bytes = await mergeLines(repository, base, ours, theirs).catch(error => {
-    if (!(error instanceof GitError)) throw error
-    return Buffer.concat([ours, theirs])
-  })
-  clashes.set(path, { ...clash, draft: oidOf(repository.format, { type: 'blob', bytes }), bytes })
-}
-
-const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
-  blob === undefined ? undefined : (await objects.read(blob))?.bytes
-
-/** Where the file has become what the draft is, there is nothing left to choose. */
-async function stillClashing(
-  objects: Objects,
-  tip: Oid | undefined,
-  files: ReadonlyMap<Path, DraftFile>,
-  clashes: ReadonlyMap<Path, Clashing>,
-): Promise<Map<Path, Clashing>> {
-  const left = new Map<Path, Clashing>()
-  for (const [path, clash] of clashes) {
-    const before = tip === undefined ? undefined : await entryAt(objects, tip, path)
-    const entry = files.has(path) ? files.get(path) : before
-    if (entry?.oid !== clash.draft) left.set(path, clash)
-  }
-  return left
 }
 
 /** Drafts that nothing of is only in memory any more. */

@@ -10,10 +10,10 @@ import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import { listRefs, type Move, moveRefs, RefMoved } from '../../core/git/refs.ts'
-import { isOid, type Oid, type Path } from '../../core/git/repository.ts'
+import { isOid, type Oid } from '../../core/git/repository.ts'
 import { GitError } from '../../core/git/run.ts'
 import { visiblePath } from '../../core/text.ts'
-import { DESK, DRAFTS } from './drafts.ts'
+import { DESK, DRAFTS, type Renamed } from './drafts.ts'
 import type { Operation } from './messages.ts'
 
 export const OPERATIONS = 'refs/forge/operations'
@@ -35,7 +35,6 @@ const Body = v.object({
   refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
 })
 
-export type Renamed = { from: Path; to: Path }
 /** An operation as it is written down: more than a page is told of it. */
 export type Recorded = Operation & { previous: Oid | undefined; renamed: Renamed | undefined }
 
@@ -223,7 +222,8 @@ export class Operations {
   }
 }
 
-const refsOf = (moves: readonly Move[]): Operation['refs'] =>
+/** What is written down of some moves. */
+export const refsOf = (moves: readonly Move[]): Operation['refs'] =>
   moves.filter(({ from, to }) => from !== to).map(({ ref, from, to }) => ({ ref, before: from, after: to }))
 
 const EMPTY: NewObject = { type: 'tree', bytes: new Uint8Array() }

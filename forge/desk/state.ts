@@ -17,7 +17,8 @@ const Address = v.object({
   host: v.string(),
   pid: v.number(),
   port: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535)),
-  token: v.string(),
+  // A shorter one is none of ours: as the key of the next desk it could be guessed.
+  token: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),
 })
 export type Address = v.InferOutput<typeof Address>
 
@@ -100,7 +101,8 @@ export async function writeLayout(state: string, layout: unknown): Promise<void>
   await writeJson(layoutFile(state), layout)
 }
 
-async function readJson<Schema extends v.GenericSchema>(
+/** Undefined where there is no such file, or none that can be read. */
+export async function readJson<Schema extends v.GenericSchema>(
   path: string,
   schema: Schema,
 ): Promise<v.InferOutput<Schema> | undefined> {
@@ -114,7 +116,7 @@ async function readJson<Schema extends v.GenericSchema>(
 }
 
 /** The whole of it or nothing: who reads meanwhile, or after a power failure, finds the old or the new one. */
-async function writeJson(path: string, value: unknown): Promise<void> {
+export async function writeJson(path: string, value: unknown): Promise<void> {
   const draft = `${path}.${randomUUID()}`
   try {
     const file = await open(draft, 'wx', 0o600)

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openRepository, type Path } from '../../core/git/repository.ts'
 import type { Edit, File, News } from '../../forge/desk/messages.ts'
+import type { Models } from '../../forge/desk/models.ts'
 import { openWork, type Work } from '../../forge/desk/work.ts'
 import { gitWith, PLAIN } from './git.ts'
 import { makeFolder } from './repository.ts'
@@ -37,6 +38,8 @@ export type DeskOptions = {
   bare?: boolean
   format?: 'sha1' | 'sha256'
   env?: Record<string, string>
+  /** Whom turns ask. */
+  models?: Models
 }
 
 export async function makeDesk({
@@ -44,6 +47,7 @@ export async function makeDesk({
   bare = false,
   format = 'sha1',
   env = PERSON,
+  models,
 }: DeskOptions = {}): Promise<Desk> {
   const { path: folder, ...rest } = await makeFolder()
   const path = join(folder, 'repository')
@@ -56,7 +60,7 @@ export async function makeDesk({
   const opened: Work[] = []
   const open = async (said: News[], state: string) => {
     const repository = await openRepository(path, { env: { ...PLAIN, ...env } })
-    const work = await openWork(repository, { state: join(folder, state), onNews: it => said.push(it) })
+    const work = await openWork(repository, { state: join(folder, state), onNews: it => said.push(it), models })
     opened.push(work)
     return work
   }

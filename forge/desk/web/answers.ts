@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { Conversation } from '../conversation.ts'
 import { Change, Clash, CommitRow, Desk, File, FolderEntry, Layout, Operation, type Question } from '../messages.ts'
+import { ConflictFile, Done, Forklift, GraphWindow, Merging, Outlook, Preview, Refs } from '../repository-view.ts'
 
 const Nothing = v.unknown()
 const Commit = v.object({ commit: v.string() })
@@ -15,6 +16,8 @@ export const answers = {
   close: Nothing,
   edit: v.object({ accepted: v.boolean() }),
   save: v.object({ commit: v.optional(v.nullable(v.string())) }),
+  'save elsewhere': Commit,
+  'drafts elsewhere': Nothing,
   discard: Nothing,
   message: v.object({ message: v.string() }),
   'new file': Commit,
@@ -23,6 +26,7 @@ export const answers = {
   'new branch': Nothing,
   'rename branch': Nothing,
   'delete branch': Nothing,
+  'name now': v.object({ branch: v.string() }),
   'restore branch': Nothing,
   changes: v.array(Change),
   blob: v.object({ text: v.optional(v.nullable(v.string())) }),
@@ -44,6 +48,26 @@ export const answers = {
   'set context': Nothing,
   'approve tool': Nothing,
   'allow commands': Nothing,
+  graph: GraphWindow,
+  'graph place': v.object({ row: v.optional(v.nullable(v.number())) }),
+  'find commits': v.object({ rows: v.array(v.object({ row: v.number(), oid: v.string() })), isCut: v.boolean() }),
+  refs: Refs,
+  outlooks: v.array(Outlook),
+  preview: Preview,
+  do: Done,
+  'stop step': Nothing,
+  merging: v.nullable(Merging),
+  conflict: ConflictFile,
+  'take side': Nothing,
+  'ask for conflicts': v.object({ turn: v.string() }),
+  'finish merging': Done,
+  'abort merging': Done,
+  forklift: Forklift,
+  'run forklift': Nothing,
+  'stop forklift': Nothing,
+  'open run': v.object({ branch: v.string() }),
+  publish: Nothing,
+  'settle by side': Nothing,
 } satisfies Record<Question['ask'], v.GenericSchema>
 
 export type Answer<Kind extends Question['ask']> = v.InferOutput<(typeof answers)[Kind]>

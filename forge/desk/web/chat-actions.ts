@@ -105,7 +105,7 @@ export function stop(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   tab.composer.isStopNear.value = false
   if (branch === undefined || !tab.conversation.isBusy.peek()) return Promise.resolve()
-  return attempt(page, () => page.connection.ask('stop turn', { branch }), branch)
+  return attempt(page, () => page.connection.ask('stop turn', { branch }), { branch })
 }
 
 /** Escape: the first one says what the second one does. */
@@ -156,7 +156,7 @@ function endTurn(page: Page, tab: Tab, keep: boolean): Promise<void> {
       await page.connection.ask('end turn', { branch, keep })
       await tab.conversation.refresh()
     },
-    branch,
+    { branch },
   )
 }
 
@@ -170,7 +170,7 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
       page.notify({ branch, tone: 'plain', title: sentence(words) })
       await tab.conversation.refresh()
     },
-    branch,
+    { branch },
   )
 }
 
@@ -183,7 +183,7 @@ export function chooseModel(page: Page, tab: Tab, model: string): Promise<void> 
       await page.connection.ask('choose model', { branch, model })
       await tab.conversation.refresh()
     },
-    branch,
+    { branch },
   )
 }
 
@@ -199,7 +199,7 @@ export function setContext(page: Page, tab: Tab, path: string, isWhole: boolean)
       page.spoken.value = `${readable(baseName(path))} ${isWhole ? 'is in the AI’s context' : 'left the AI’s context'}`
       await tab.conversation.refresh()
     },
-    branch,
+    { branch },
   )
 }
 

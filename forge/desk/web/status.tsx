@@ -5,9 +5,11 @@ import { useEffect } from 'preact/hooks'
 import type { At, BranchInfo } from '../messages.ts'
 import { draftsOf, save } from './actions.ts'
 import { Icon } from './icons.tsx'
+import { shownKeys } from './keys.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Page, type Tab, usePage } from './state.ts'
+import { plural } from './times.ts'
 import { isAtWork } from './turn-sign.tsx'
 import { AiDoing, AiFigures } from './turn-state.tsx'
 
@@ -85,6 +87,7 @@ function Place({ tab }: { tab: Tab }) {
 
 function Distance({ upstream }: { upstream: NonNullable<BranchInfo['upstream']> }) {
   const { ahead, behind, name } = upstream
+  if (ahead === 0 && behind === 0) return null
   const words = `${ahead} ahead of ${readable(name)}, ${behind} behind`
   return (
     <span class="seg" title={words}>
@@ -107,6 +110,15 @@ function Saved({ branch }: { branch: BranchInfo | undefined }) {
     )
   }
   if (!branch) return <span class="seg">no commits yet</span>
+  const drafts = draftsOf(page, branch.name).length
+  if (drafts > 0) {
+    return (
+      <span class="seg saved">
+        <span class="dot" />
+        {plural(drafts, 'draft')} since <span class="mono">{shortId(branch.tip)}</span>
+      </span>
+    )
+  }
   return (
     <span class="seg saved">
       <Icon name="check" tone="is-ok" />
@@ -158,14 +170,14 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         aria-label="Message of the commit"
         placeholder={reason ?? 'Message of the commit'}
         autocomplete="off"
-        value={tab.message.value ?? suggested.value}
+        value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {
           tab.message.value = event.currentTarget.value
         }}
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
         {page.isSaving.value ? 'Saving' : 'Save'}
-        <kbd>Ctrl S</kbd>
+        <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? 'Ctrl+S' : 'Ctrl+Shift+S')}</kbd>
       </button>
       {drafts.length > 1 ? (
         <button

@@ -4,6 +4,8 @@ import type { At } from '../messages.ts'
 import { draftsOf } from './actions.ts'
 import { BranchIcon, Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
+import { asksForMenu, placeOfMenu } from './menu-content.ts'
+import { branchMenu } from './menus.ts'
 import { readable, shortId } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
@@ -12,6 +14,7 @@ import { IconButton } from './words.tsx'
 
 export function Tabs() {
   const page = usePage()
+  const shown = page.tab.value
   return (
     <header class="top">
       <h1 class="vh">{titleOf(page)}</h1>
@@ -29,6 +32,16 @@ export function Tabs() {
           page.palette.value = 'branches'
         }}
       />
+      {shown ? (
+        <IconButton
+          icon="more"
+          words="More of this tab"
+          onClick={event => {
+            const button = event.currentTarget
+            page.openMenu(branchMenu(page, shown), placeOfMenu(event, button), button)
+          }}
+        />
+      ) : null}
       <div class="top-end">
         <IconButton
           icon="clock"
@@ -109,13 +122,24 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       title={at.kind === 'branch' ? readable(at.branch) : `The commit ${at.commit}, read-only`}
       onClick={event => {
         if (isCross(event)) page.close(tab)
-        else page.active.value = index
+        else {
+          page.active.value = index
+          // By the mouse; the arrow keys go on to the next tab.
+          if (event.detail > 0) page.wantFocus()
+        }
       }}
       onAuxClick={event => {
         if (event.button === 1) page.close(tab)
       }}
+      onContextMenu={event => {
+        event.preventDefault()
+        page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+      }}
       onKeyDown={event => {
-        if (event.key === 'Delete') page.close(tab)
+        if (asksForMenu(event)) {
+          event.preventDefault()
+          page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+        } else if (event.key === 'Delete' && !event.altKey) page.close(tab)
       }}
     >
       <TabIcon at={at} />

@@ -87,7 +87,40 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   'side by side': async page => {
     await page.keyboard.press('Alt+s')
   },
+  'by commit': async page => {
+    await page.getByRole('tab', { name: 'By commit' }).click()
+    await page.getByRole('heading', { name: /^1 commit/ }).waitFor()
+  },
+  'the menu of a row': async page => {
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('Alt+1')
+    await page.getByRole('tab', { name: 'README.md' }).click()
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: 'Copy path' }).waitFor()
+  },
+  'the menu of a tab': async page => {
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'More of this tab' }).click()
+    await page.getByRole('menu', { name: 'main' }).waitFor()
+  },
+  symbols: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+l')
+    await page.getByRole('option', { name: 'Tern' }).waitFor()
+  },
+  confirmation: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+Delete')
+    await page.getByRole('dialog', { name: 'Delete README.md?' }).waitFor()
+  },
+  keys: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+k')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+  },
   history: async page => {
+    await page.keyboard.press('Escape')
     await page.keyboard.press('Alt+h')
     await page.getByRole('complementary', { name: 'Commit' }).waitFor()
   },
@@ -115,6 +148,23 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     desk.say({ say: 'clashes', branch: 'main', paths: ['FORK.md'] })
     await page.getByRole('button', { name: 'Choose' }).click()
     await page.getByRole('button', { name: 'Both' }).waitFor()
+  },
+  'a file that waits for a choice': async page => {
+    await page.getByRole('treeitem', { name: 'FORK.md' }).click()
+    await page.locator('.crumbs .here').getByText('FORK.md').waitFor()
+  },
+  'a commit': async (page, desk) => {
+    await page.keyboard.press('Alt+c')
+    await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
+    await page.keyboard.press('Enter')
+    await page.getByText('As it was in').waitFor()
+  },
+  'a picture and bytes': async page => {
+    await page.keyboard.press('Alt+1')
+    await page.getByRole('treeitem', { name: 'data.bin' }).click()
+    await page.getByText('These bytes are no UTF-8 text.').waitFor()
+    await page.getByRole('treeitem', { name: 'logo.png' }).click()
+    await page.getByRole('img', { name: 'logo.png' }).waitFor()
   },
   notices: async (page, desk) => {
     desk.say({ say: 'notice', words: 'Something was not so good.', isBad: true })

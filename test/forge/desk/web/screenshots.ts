@@ -314,6 +314,37 @@ const SCENES: Record<string, Scene> = {
       await Bun.sleep(300)
     },
   },
+  menu: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.getByRole('treeitem', { name: 'claim.ts' }).click({ button: 'right' })
+      await Bun.sleep(200)
+    },
+  },
+  symbols: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.getByText('while (!signal').click()
+      await page.keyboard.press('Alt+l')
+      await Bun.sleep(300)
+    },
+  },
+  'by-commit': {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+r')
+      await page.getByRole('tab', { name: 'By commit' }).click()
+      await Bun.sleep(600)
+    },
+  },
+  waiting: {
+    prepare: withDrafts,
+    act: async (page, standIn) => {
+      standIn.delay = 10_000
+      await page.getByRole('treeitem', { name: 'README.md' }).click()
+      await Bun.sleep(900)
+    },
+  },
   keys: {
     prepare: withDrafts,
     act: async page => {

@@ -1,0 +1,188 @@
+/** Text in all files of a tree: lines that have some words in them, or that an expression fits. */
+import { Failure } from '../failure.ts'
+import { visible } from '../text.ts'
+import { asText, type Oid, type Path, type Repository } from './repository.ts'
+import { GitError, MANY_BLOBS, run } from './run.ts'
+import { emptyTree } from './trees.ts'
+
+/** A line, from 1, and which characters of it were looked for. A long line is shown around the first of them. */
+export type Match = { path: Path; line: number; text: string; ranges: [number, number][] }
+
+export type TextQuestion = { tree: Oid; words: string; isRegex: boolean; matchCase: boolean }
+/** A question that was understood, and how git is to read it. */
+export type TextSearch = TextQuestion & { dialect: '-F' | '-P' | '-E' }
+export type TextOptions = {
+  /** Ends the search: no more is found then. */
+  signal: AbortSignal
+  onFound: (matches: Match[]) => void
+  /** The seconds after which what was found has to do. */
+  seconds?: number
+  /** At most so many lines. */
+  most?: number
+  /** Only these files, or all below these folders. */
+  only?: readonly Path[]
+  /** Not these. */
+  besides?: readonly Path[]
+}
+
+/** Seconds that an expression may take: one can be written that takes for ever. */
+const PATIENCE = 30
+const MOST_LINES = 10_000
+/** Characters of a line that are shown: around the first hit, where it is longer. */
+const LONGEST_LINE = 400
+const MOST_RANGES = 100
+/** Bytes of one line that are kept while it is read; what is longer is no text that anybody reads. */
+const LONGEST_READ = 4 << 20
+
+/**
+ * Looks whether a question can be answered. An expression is tried on nothing, so that what is wrong with it is said at
+ * once, as a {@link Failure}.
+ */
+export async function textSearch(repository: Repository, question: TextQuestion): Promise<TextSearch> {
+  if (question.words === '') throw new Failure('There is nothing to look for yet.')
+  if (/[\n\0]/.test(question.words)) throw new Failure('Text is found line by line: look for one line of it.')
+  if (question.words.length > 10_000) throw new Failure('That is too long to be looked for.')
+  if (!question.isRegex) return { ...question, dialect: '-F' }
+  const attempt = async (dialect: '-P' | '-E') => {
+    const nothing = emptyTree(repository.format)
+    const words = [...wordsOf({ ...question, dialect }), nothing]
+    return await run(repository, words, { ok: [0, 1, 128], env: languageOf(question) })
+  }
+  const answer = await attempt('-P')
+  if (answer.code !== 128) return { ...question, dialect: '-P' }
+  // A git that was built without Perl's expressions says so.
+  const plain = /perl|pcre/i.test(answer.stderr) ? await attempt('-E') : answer
+  if (plain.code !== 128) return { ...question, dialect: '-E' }
+  const [, why = 'git does not say why'] = /^fatal: (?:.*', ?|.*': ?)?(.*)$/m.exec(plain.stderr) ?? []
+  throw new Failure(`This is no expression: ${visible(why)}.`)
+}
+
+/**
+ * Finds the lines in all text files of a tree that have some words in them, or that an expression fits, and hands them
+ * over as git finds them. `isCut`: there may be more.
+ */
+export async function findText(
+  repository: Repository,
+  search: TextSearch,
+  { signal, onFound, seconds = PATIENCE, most = MOST_LINES, only = [], besides = [] }: TextOptions,
+): Promise<{ isCut: boolean }> {
+  // Nobody who writes a file can know by which mark a hit will be known here.
+  const colour = crypto.getRandomValues(new Uint8Array(3))
+  const reader = new MatchReader(colour, search.tree)
+  let count = 0
+  let isCut = false
+  const take = (piece: Buffer): 'enough' | undefined => {
+    const matches = reader.take(piece).slice(0, most - count)
+    count += matches.length
+    if (matches.length > 0) onFound(matches)
+    isCut = count >= most
+    return isCut ? 'enough' : undefined
+  }
+  const where = { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
+  const paths = [...only.map(path => pathspec(path)), ...besides.map(path => pathspec(path, 'exclude'))]
+  const args = [...MANY_BLOBS, ...colours(colour), ...wordsOf(search), search.tree, '--', ...paths]
+  try {
+    await run(where, args, {
+      ok: [0, 1],
+      env: languageOf(search),
+      bounds: { seconds, memory: Number.POSITIVE_INFINITY, output: Number.POSITIVE_INFINITY },
+      onOutput: take,
+    })
+    return { isCut }
+  } catch (error) {
+    if (!(error instanceof GitError)) throw error
+    if (error.ending.bound) return { isCut: true }
+    if (/match limit|recursion|heap limit|stack|backtrack/i.test(error.stderr))
+      throw new Failure('The expression takes too long on one of the lines: make it simpler.')
+    throw error
+  }
+}
+
+/** A path as git's arguments have it. What is no UTF-8 can't stand in one: there, any byte will do. */
+function pathspec(path: Path, ...magic: 'exclude'[]): string {
+  const text = asText(path)
+  const isText = Buffer.from(text).toString('latin1') === path
+  const words = ['top', isText ? 'literal' : 'glob', ...magic].join(',')
+  return `:(${words})${isText ? text : path.replace(/[*?[\]\\]/g, '\\$&').replace(/[^\x20-\x7e]/g, '?')}`
+}
+
+const wordsOf = ({ words, matchCase, dialect }: TextSearch): string[] => [
+  'grep',
+  ...['-z', '-n', '-I', '--no-column', '--full-name', '--no-recurse-submodules', '--no-textconv', '--no-ext-grep'],
+  ...['--no-heading', '--no-break', '--no-function-context', '--color=always', dialect],
+  ...(matchCase ? [] : ['--ignore-case']),
+  ...['-e', words],
+]
+
+/** Letters beyond ASCII are only known as such in a language that has them, in which everything takes longer. */
+const languageOf = ({ words, isRegex, matchCase }: TextQuestion): Record<string, string> =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the question is whether it is all ASCII
+  /[^\x00-\x7f]/.test(words) && (isRegex || !matchCase) ? { LC_ALL: 'C.UTF-8' } : {}
+
+function colours([red = 0, green = 0, blue = 0]: Uint8Array): string[] {
+  const hex = [red, green, blue].map(value => value.toString(16).padStart(2, '0')).join('')
+  const plain = ['filename', 'lineNumber', 'separator', 'column', 'selected', 'context', 'function']
+  const settings = [`match=#${hex}`, ...plain.map(name => `${name}=normal`)]
+  return settings.flatMap(setting => ['-c', `color.grep.${setting}`])
+}
+
+/** Reads `TREE:PATH NUL LINE NUL TEXT`, a line each, in which the hits are coloured. */
+class MatchReader {
+  #rest = ''
+  readonly #start: string
+  readonly #prefix: string
+
+  constructor([red = 0, green = 0, blue = 0]: Uint8Array, tree: Oid) {
+    this.#start = `\x1b[38;2;${red};${green};${blue}m`
+    this.#prefix = `${tree}:`
+  }
+
+  take(piece: Buffer): Match[] {
+    const text = this.#rest + piece.toString('latin1')
+    const matches: Match[] = []
+    let at = 0
+    for (;;) {
+      // A path may have line ends in it; what comes behind the second NUL has not.
+      const path = text.indexOf('\0', at)
+      const line = path < 0 ? -1 : text.indexOf('\0', path + 1)
+      const end = line < 0 ? -1 : text.indexOf('\n', line + 1)
+      if (end < 0) break
+      const name = text.slice(at, path)
+      const shown = this.#match(text.slice(line + 1, end))
+      if (name.startsWith(this.#prefix))
+        matches.push({ path: name.slice(this.#prefix.length), line: Number(text.slice(path + 1, line)), ...shown })
+      at = end + 1
+    }
+    this.#rest = text.slice(at)
+    // The head of an endless line is as good as all of it, once its end has come.
+    if (this.#rest.length > LONGEST_READ) this.#rest = this.#rest.slice(0, LONGEST_READ)
+    return matches
+  }
+
+  #match(coloured: string): Pick<Match, 'text' | 'ranges'> {
+    const parts = coloured.replace(/\r$/, '').split(this.#start)
+    let text = asText(parts[0] ?? '')
+    const ranges: [number, number][] = []
+    for (const part of parts.slice(1)) {
+      const end = part.indexOf('\x1b[m')
+      const hit = asText(end < 0 ? part : part.slice(0, end))
+      if (hit !== '' && ranges.length < MOST_RANGES) ranges.push([text.length, text.length + hit.length])
+      text += hit + (end < 0 ? '' : asText(part.slice(end + 3)))
+    }
+    return shorten(text, ranges)
+  }
+}
+
+/** A long line around its first hit. */
+function shorten(text: string, ranges: [number, number][]): Pick<Match, 'text' | 'ranges'> {
+  if (text.length <= LONGEST_LINE) return { text: text.toWellFormed(), ranges }
+  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - LONGEST_LINE))
+  const to = from + LONGEST_LINE
+  const [before, after] = [from > 0 ? '…' : '', to < text.length ? '…' : '']
+  const shift = before.length - from
+  const inside = ranges.filter(([start]) => start >= from && start < to)
+  return {
+    text: `${before}${text.slice(from, to)}${after}`.toWellFormed(),
+    ranges: inside.map(([start, end]) => [start + shift, Math.min(end, to) + shift]),
+  }
+}

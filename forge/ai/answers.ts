@@ -1,0 +1,266 @@
+/** Puts an answer together from what comes of it, and holds each call back until the whole answer is there. */
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage, SharedV4ProviderMetadata } from '@ai-sdk/provider'
+import * as v from 'valibot'
+import type { Note, Target } from './prompt.ts'
+import type { Answer, CallBlock, Progress, ReasoningBlock, TextBlock, Usage } from './request.ts'
+
+type Finish = Extract<LanguageModelV4StreamPart, { type: 'finish' }>
+type PendingCall = { id: string; name: string; text: string; isWhole: boolean; note?: Note }
+
+/** The deltas of calls in a chunk of chat completions. */
+const ChunkSchema = v.looseObject({
+  choices: v.array(
+    v.looseObject({
+      delta: v.nullish(
+        v.looseObject({
+          tool_calls: v.nullish(
+            v.array(
+              v.looseObject({
+                index: v.nullish(v.number()),
+                id: v.nullish(v.string()),
+                function: v.nullish(v.looseObject({ name: v.nullish(v.string()), arguments: v.nullish(v.string()) })),
+              }),
+            ),
+          ),
+        }),
+      ),
+    }),
+  ),
+})
+
+/** An answer while it comes. `taken` are the ids of earlier calls: each has one of its own. */
+export class Assembly {
+  private readonly blocks: (TextBlock | ReasoningBlock)[] = []
+  private readonly open = new Map<string, TextBlock | ReasoningBlock>()
+  private readonly calls: PendingCall[] = []
+  private readonly openCalls = new Map<string, PendingCall>()
+  private finish: Finish | undefined
+
+  constructor(
+    private readonly target: Target,
+    private readonly taken: Set<string>,
+    private readonly onProgress: (progress: Progress) => void,
+  ) {}
+
+  /** What has come of it as text. */
+  get text(): string {
+    return this.blocks.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('')
+  }
+
+  /** Whether the model itself said that it was done, and why: without that, it was cut. */
+  get isWhole(): boolean {
+    const { raw, unified } = this.finish?.finishReason ?? {}
+    return raw !== undefined && raw !== 'error' && unified !== 'error' && unified !== 'interrupted'
+  }
+
+  take(part: LanguageModelV4StreamPart): void {
+    if (part.type === 'finish') this.finish = part
+    if (this.target.provider === 'openrouter') this.takeRaw(part)
+    else this.takeCall(part)
+    this.takeWords(part)
+  }
+
+  /** The whole answer; only where {@link isWhole} says so. `estimated` is its usage where the provider tells none. */
+  answer(estimated: () => Usage): Answer {
+    const reason = this.finish?.finishReason.unified
+    const isCalling = reason !== 'length' && reason !== 'content-filter'
+    const calls = isCalling ? this.wholeCalls() : []
+    const end =
+      reason === 'length' ? 'length' : reason === 'content-filter' ? 'refused' : calls.length ? 'calls' : 'done'
+    const blocks = [...this.withDetails(), ...calls].filter(isWorthKeeping)
+    return { blocks, end, usage: this.usage() ?? estimated() }
+  }
+
+  private takeWords(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case 'text-start':
+        this.begin(part.id, { type: 'text', text: '' })
+        break
+      case 'text-delta':
+        this.add(part.id, part.delta)
+        break
+      case 'reasoning-start':
+        this.begin(part.id, { type: 'reasoning', text: '' })
+        this.note(part.id, part.providerMetadata)
+        break
+      case 'reasoning-delta':
+        this.note(part.id, part.providerMetadata)
+        this.add(part.id, part.delta)
+        break
+      case 'reasoning-end':
+        this.note(part.id, part.providerMetadata)
+    }
+  }
+
+  private takeCall(part: LanguageModelV4StreamPart): void {
+    switch (part.type) {
+      case 'tool-input-start':
+        this.beginCall(part.id, part.id, part.toolName)
+        break
+      case 'tool-input-delta':
+        this.addToCall(part.id, part.delta)
+        break
+      case 'tool-call':
+        this.endCall(part.toolCallId, part.input, part.providerMetadata)
+    }
+  }
+
+  private begin(id: string, block: TextBlock | ReasoningBlock): void {
+    this.blocks.push(block)
+    this.open.set(id, block)
+  }
+
+  private add(id: string, delta: string): void {
+    const block = this.open.get(id)
+    if (!block || !delta) return
+    block.text += delta
+    this.onProgress({ type: block.type, delta })
+  }
+
+  private note(id: string, metadata: SharedV4ProviderMetadata | undefined): void {
+    const block = this.open.get(id)
+    const { signature, redactedData } = metadata?.anthropic ?? {}
+    if (block?.type !== 'reasoning') return
+    // A thought of what is compatible has no signature, and is handed back to its model all the same.
+    block.provider = {
+      model: this.target.name,
+      ...(block.provider as Note | undefined),
+      ...(typeof signature === 'string' && { signature }),
+      ...(typeof redactedData === 'string' && { redactedData }),
+    } satisfies Note
+  }
+
+  private beginCall(key: string, id: string, name: string): void {
+    const unique = id && !this.taken.has(id) ? id : `call_${crypto.randomUUID()}`
+    this.taken.add(unique)
+    const call = { id: unique, name, text: '', isWhole: false }
+    this.calls.push(call)
+    this.openCalls.set(key, call)
+    this.onProgress({ type: 'call', id: unique, name })
+  }
+
+  private addToCall(key: string, delta: string): void {
+    const call = this.openCalls.get(key)
+    if (!call || !delta) return
+    call.text += delta
+    this.onProgress({ type: 'arguments', id: call.id, delta })
+  }
+
+  private endCall(key: string, input: string, metadata: SharedV4ProviderMetadata | undefined): void {
+    const call = this.openCalls.get(key)
+    if (!call) return
+    const { thoughtSignature } = metadata?.openaiCompatible ?? {}
+    call.text = input
+    call.isWhole = true
+    if (typeof thoughtSignature === 'string') call.note = { model: this.target.name, thoughtSignature }
+  }
+
+  /**
+   * OpenRouter's provider gives empty arguments for a call whose arguments are no JSON, so its calls are read from the
+   * wire, and are whole when the answer is.
+   */
+  private takeRaw(part: LanguageModelV4StreamPart): void {
+    if (part.type !== 'raw') return
+    const parsed = v.safeParse(ChunkSchema, part.rawValue)
+    const deltas = parsed.success ? (parsed.output.choices[0]?.delta?.tool_calls ?? []) : []
+    for (const { index, id, function: called } of deltas) {
+      const last = called?.name ? this.calls.length : this.calls.length - 1
+      const key = String(index ?? last)
+      if (!this.openCalls.has(key)) this.beginCall(key, id ?? '', called?.name ?? '')
+      this.addToCall(key, called?.arguments ?? '')
+      const call = this.openCalls.get(key)
+      if (call) call.isWhole = true
+    }
+  }
+
+  private wholeCalls(): CallBlock[] {
+    return this.calls
+      .filter(call => call.isWhole)
+      .map(({ id, name, text, note }) => ({
+        type: 'call',
+        id,
+        name,
+        arguments: argumentsOf(text),
+        ...(note && { provider: note }),
+      }))
+  }
+
+  /** OpenRouter tells all that is to be handed back at the end, also where there was nothing to read. */
+  private withDetails(): (TextBlock | ReasoningBlock)[] {
+    const parsed = v.safeParse(DetailsSchema, this.finish?.providerMetadata?.openrouter)
+    if (!parsed.success || parsed.output.reasoning_details.length === 0) return this.blocks
+    const note: Note = { model: this.target.name, details: structuredClone(parsed.output.reasoning_details) }
+    const thought = this.blocks.find(block => block.type === 'reasoning')
+    if (!thought) return [{ type: 'reasoning', text: '', provider: note }, ...this.blocks]
+    return this.blocks.map(block => (block === thought ? { ...thought, provider: note } : block))
+  }
+
+  /** Each provider counts in its own way; undefined where it does not tell. */
+  private usage(): Usage | undefined {
+    const told: LanguageModelV4Usage | undefined = this.finish?.usage
+    const input = count(told?.inputTokens.total)
+    const output = count(told?.outputTokens.total)
+    if (!told || (input === 0 && output === 0)) return undefined
+    const cacheRead = Math.min(input, count(told.inputTokens.cacheRead))
+    const written = count(told.inputTokens.cacheWrite) || writtenBy(told.raw)
+    const cost = costOf(this.finish?.providerMetadata?.openrouter, told.raw)
+    return {
+      input,
+      output,
+      cacheRead,
+      cacheWrite: Math.min(input - cacheRead, written),
+      ...(cost !== undefined && { cost }),
+    }
+  }
+}
+
+const DetailsSchema = v.looseObject({ reasoning_details: v.array(v.record(v.string(), v.unknown())) })
+
+/** Proxies that speak OpenAI's words for Anthropic's models tell what was written only beside them. */
+const RawSchema = v.looseObject({
+  cache_creation_input_tokens: v.nullish(v.number()),
+  prompt_tokens_details: v.nullish(v.looseObject({ cache_write_tokens: v.nullish(v.number()) })),
+  is_byok: v.nullish(v.boolean()),
+})
+
+function writtenBy(raw: unknown): number {
+  const parsed = v.safeParse(RawSchema, raw)
+  if (!parsed.success) return 0
+  return count(parsed.output.prompt_tokens_details?.cache_write_tokens ?? parsed.output.cache_creation_input_tokens)
+}
+
+const CostSchema = v.looseObject({
+  usage: v.looseObject({
+    cost: v.pipe(v.number(), v.finite(), v.minValue(0)),
+    costDetails: v.optional(v.looseObject({ upstreamInferenceCost: v.optional(v.number()) })),
+  }),
+})
+
+/** What OpenRouter took; with a person's own key at the model's maker, what that one took, too. */
+function costOf(metadata: unknown, raw: unknown): number | undefined {
+  const parsed = v.safeParse(CostSchema, metadata)
+  if (!parsed.success) return undefined
+  const { cost, costDetails } = parsed.output.usage
+  const owns = v.safeParse(RawSchema, raw)
+  return owns.success && owns.output.is_byok ? cost + Math.max(0, costDetails?.upstreamInferenceCost ?? 0) : cost
+}
+
+/** A number of tokens, whatever a server says. */
+const count = (told: number | null | undefined): number =>
+  told !== undefined && told !== null && Number.isFinite(told) ? Math.max(0, Math.round(told)) : 0
+
+const isWorthKeeping = (block: TextBlock | ReasoningBlock | CallBlock): boolean =>
+  block.type === 'call' || block.text !== '' || (block.type === 'reasoning' && hasMore(block.provider))
+
+const hasMore = (provider: unknown): boolean =>
+  typeof provider === 'object' && provider !== null && Object.keys(provider).length > 1
+
+/** A tool without arguments may be called with nothing. What is no JSON stays as it came: the tool says so. */
+function argumentsOf(text: string): unknown {
+  if (!text.trim()) return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * Asks a model: one request, one answer, and again where that is worth it. This is the only place that sends anything
+ * twice: the AI SDK's providers are called without its own loop, retries and running of tools.
+ */
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { Assembly } from './answers.ts'
+import { type Fetch, Line } from './endpoint.ts'
+import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } from './errors.ts'
+import { Misses } from './misses.ts'
+import { callOptions, withContentParts } from './prompt.ts'
+import type { Answer, Model, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
+import { Tokens } from './tokens.ts'
+
+/** How long a model is waited for, in seconds, and how often it is asked again. */
+export type Patience = {
+  /** Without a byte for so long, a stream is cut. */
+  silence: number
+  /** The first pause before asking again; each further one is twice as long, up to the longest. */
+  firstPause: number
+  longestPause: number
+  /** A provider that wants a longer pause than this is not asked again. */
+  longestWait: number
+  /** How often it is asked again, by what went wrong. */
+  again: Partial<Record<ModelTrouble, number>>
+}
+
+export const PATIENCE: Patience = {
+  silence: 240,
+  firstPause: 2,
+  longestPause: 60,
+  longestWait: 300,
+  // A cut answer has been paid for, and what can't be reached is mostly not there.
+  again: { rate: 6, overloaded: 5, cut: 2, unreachable: 2 },
+}
+
+type Options = { signal: AbortSignal; onProgress: (progress: Progress) => void }
+
+export type AskedModelOptions = {
+  asked: Asked
+  window: number
+  /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */
+  open: (fetch: Fetch) => LanguageModelV4
+  patience: Patience
+  /** Whether it is at Anthropic itself: what only speaks as it does refuses what is new there. */
+  isAtAnthropic: boolean
+}
+
+/** A model of a provider. */
+export class AskedModel implements Model {
+  readonly window: number
+  /** It has secrets, which no print of this object may show. */
+  readonly #asked: Asked
+  private readonly open: AskedModelOptions['open']
+  private readonly patience: Patience
+  private readonly provider: Pick<LanguageModelV4CallOptions, 'providerOptions'>
+  private misses: Misses | undefined
+
+  constructor({ asked, window, open, patience, isAtAnthropic }: AskedModelOptions) {
+    this.#asked = asked
+    this.window = window
+    this.open = open
+    this.patience = patience
+    this.misses = isAtAnthropic ? new Misses() : undefined
+    this.provider = isAtAnthropic ? {} : { providerOptions: { anthropic: { toolStreaming: false } } }
+  }
+
+  get name(): string {
+    return this.#asked.name
+  }
+
+  async ask(request: Request, { signal, onProgress }: Options): Promise<Answer> {
+    for (let failed = 0; ; failed++) {
+      signal.throwIfAborted()
+      const answered = await this.askOnce(request, { signal, onProgress })
+      if (answered.answer) return answered.answer
+      const { trouble } = answered
+      if (this.isAboutMisses(trouble)) continue
+      const seconds = pauseAfter(trouble, failed, this.patience)
+      if (seconds === undefined) throw trouble
+      onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
+      await pause(seconds, signal)
+    }
+  }
+
+  /** Throws the signal's reason only. */
+  private async askOnce(
+    request: Request,
+    { signal, onProgress }: Options,
+  ): Promise<{ answer: Answer } | { answer?: never; trouble: ModelError }> {
+    const asked = this.#asked
+    const { misses } = this
+    const rewrite = asked.provider === 'openrouter' ? withContentParts : misses?.asking(request)
+    const line = new Line({ asked, silence: this.patience.silence, signal, ...(rewrite && { rewrite }) })
+    const assembly = new Assembly(asked, callIds(request), onProgress)
+    try {
+      let miss: string | undefined
+      const options = { ...callOptions(request, asked), ...this.provider, abortSignal: signal, includeRawChunks: true }
+      const { stream } = await this.open(line.fetch).doStream(options)
+      for await (const part of partsOf(stream, signal)) {
+        if (part.type === 'error' && !isEndWithoutReason(part.error)) throw part.error
+        assembly.take(part)
+        if (part.type === 'raw') miss ??= misses?.hear(request, part.rawValue)
+      }
+      if (line.trouble) throw line.trouble
+      if (!assembly.isWhole) throw cutShort(asked, assembly.text)
+      const answer = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
+      // Another conversation with the same beginning may differ, while the cache has both.
+      const hasHeld = answer.usage.cacheRead >= answer.usage.input / 2
+      return { answer: miss === undefined || hasHeld ? answer : { ...answer, miss } }
+    } catch (error) {
+      signal.throwIfAborted()
+      return { trouble: troubleOf(line.trouble ?? error, asked, { hasBegun: line.hasBegun, text: assembly.text }) }
+    } finally {
+      line.close()
+    }
+  }
+
+  /** A provider that does not know the question why its cache did not hold is asked without it from then on. */
+  private isAboutMisses({ trouble, message }: ModelError): boolean {
+    if (!this.misses || trouble !== 'refused' || !/diagnostics/.test(message)) return false
+    this.misses = undefined
+    return true
+  }
+}
+
+/** For servers that do not count. */
+function estimated(name: string, sent: number, text: string): Usage {
+  const tokens = new Tokens()
+  return { input: tokens.estimate(name, sent), output: tokens.estimate(name, text), cacheRead: 0, cacheWrite: 0 }
+}
+
+const callIds = (request: Request): Set<string> =>
+  new Set(
+    request.messages.flatMap(({ blocks }) =>
+      blocks.flatMap((block: { type: string; id?: string }) => (block.type === 'call' && block.id ? [block.id] : [])),
+    ),
+  )
+
+/** What comes of a stream; throws the signal's reason as soon as it is aborted. */
+async function* partsOf(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+  signal: AbortSignal,
+): AsyncGenerator<LanguageModelV4StreamPart> {
+  const reader = stream.getReader()
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  aborted.promise.catch(() => {})
+  try {
+    signal.throwIfAborted()
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), aborted.promise])
+      if (done) return
+      yield value
+    }
+  } finally {
+    signal.removeEventListener('abort', abort)
+    reader.cancel().catch(() => {})
+  }
+}
+
+/** After how many seconds it is asked again; undefined where it is not. */
+function pauseAfter(trouble: ModelError, failed: number, patience: Patience): number | undefined {
+  if (!passes(trouble.trouble) || failed >= (patience.again[trouble.trouble] ?? 0)) return undefined
+  const { retryAfter = 0 } = trouble
+  if (retryAfter > patience.longestWait) return undefined
+  const pause = Math.min(patience.longestPause, patience.firstPause * 2 ** failed)
+  // Many branches that were sent away together must not come back together.
+  return Math.max(retryAfter, pause * (0.75 + Math.random() / 2))
+}
+
+function againWords(trouble: ModelError, asked: Asked): string {
+  const host = hostOf(asked.address)
+  switch (trouble.trouble) {
+    case 'rate':
+      return `${host} takes no more requests for now`
+    case 'overloaded':
+      return `${host} is overloaded`
+    case 'cut':
+      return `The answer of ${host} broke off`
+    default:
+      return `${host} can't be reached`
+  }
+}
+
+/** Throws the signal's reason when it is aborted meanwhile. */
+function pause(seconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal.reason)
+    }
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort)
+      resolve()
+    }, seconds * 1000)
+    signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
+  })
+}

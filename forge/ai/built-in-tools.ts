@@ -1,0 +1,524 @@
+/** The tools that every model has, without anybody's approval: they work on files through the Vfs alone. */
+import * as v from 'valibot'
+import { Failure } from '../../core/failure.ts'
+import { findText, type Match, textSearch } from '../../core/git/grep.ts'
+import type { Path } from '../../core/git/repository.ts'
+import { many, short, visible, visiblePath } from '../../core/text.ts'
+import { listOf, parseArguments, whole } from './arguments.ts'
+import { applyEdits, countLines, type Edit, inFormOf, type Made, type Refusal } from './edits.ts'
+import { lineStarts, numbered, readable } from './lines.ts'
+import { type Found, LARGEST, lookAt, pathFrom, sizeInWords, verifyMayChange } from './model-files.ts'
+import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+
+/** All of them, in an order that does not change: a model's cache begins with it. */
+export const builtInTools = (): Tool[] => [
+  searchReplace,
+  writeFile,
+  deleteFile,
+  renameFile,
+  getLines,
+  grepOpen,
+  updateContext,
+]
+
+type Definition<Schema extends v.GenericSchema> = {
+  name: string
+  description: string
+  /** JSON Schemas of the arguments; what is not among `required` may be left out. */
+  properties: Record<string, unknown>
+  required: string[]
+  schema: Schema
+  /** What it is about, of arguments that are right. */
+  about: (wanted: v.InferOutput<Schema>) => string
+  run: (wanted: v.InferOutput<Schema>, room: ToolRoom) => Promise<ToolResult>
+}
+
+/** A tool whose expected failures, wrong arguments among them, are results that say what to do. */
+function define<Schema extends v.GenericSchema>(definition: Definition<Schema>): Tool {
+  const { name, description, properties, required, schema, about, run } = definition
+  return {
+    description: {
+      name,
+      description,
+      parameters: { type: 'object', properties, required, additionalProperties: false },
+    },
+    title: sent => `${name} ${short(visible(aboutAny(schema, sent, about)), 200)}`.trimEnd(),
+    run: async (sent, room) => {
+      room.signal.throwIfAborted()
+      try {
+        return await run(parseArguments(schema, sent), room)
+      } catch (error) {
+        room.signal.throwIfAborted()
+        if (error instanceof Failure) return refused(error.message)
+        throw error
+      }
+    },
+  }
+}
+
+/** What a call is about, even if it is wrong. */
+function aboutAny<Schema extends v.GenericSchema>(
+  schema: Schema,
+  sent: unknown,
+  about: (wanted: v.InferOutput<Schema>) => string,
+): string {
+  try {
+    return about(parseArguments(schema, sent))
+  } catch {
+    const parsed = v.safeParse(v.object({ path: v.string() }), sent)
+    return parsed.success ? parsed.output.path : ''
+  }
+}
+
+const refused = (text: string, words = text.split(/(?<=\.) |\n/)[0] ?? ''): ToolResult => ({
+  text,
+  isError: true,
+  words: short(visible(words), 200),
+})
+
+const STRING = { type: 'string' }
+const PATH = { type: 'string', description: 'From the top of the repository, like src/a.ts' }
+const PathText = v.pipe(v.string(), v.nonEmpty())
+
+/** +3 -1 */
+const counted = ({ added, deleted }: { added: number; deleted: number }): string => `+${added} −${deleted}`
+
+async function changeablePath(room: ToolRoom, text: string): Promise<Path> {
+  const path = await pathFrom(room.vfs, text)
+  verifyMayChange(path)
+  return path
+}
+
+// --- Writing
+// ----------------------------------------------------------------------------------------------------------
+
+/** Bytes that a model may write in one go: more is not edited on the desk. */
+const MOST_WRITTEN = 2 << 20
+
+const writeFile = define({
+  name: 'write_file',
+  description: 'Writes a whole file, new or in place of the old one. For parts of a file, search_replace is better.',
+  properties: { path: PATH, content: STRING },
+  required: ['path', 'content'],
+  schema: v.strictObject({ path: PathText, content: v.string() }),
+  about: ({ path }) => path,
+  run: async ({ path: text, content }, room) => {
+    const path = await changeablePath(room, text)
+    const name = visiblePath(path)
+    verifyText(content)
+    const found = await lookAt(room.vfs, path)
+    if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
+    if (found.kind === 'other' && found.what === 'submodule') throw new Failure(found.words)
+    if (found.kind === 'other') throw new Failure(`${found.words} It was not written: to replace it, delete it first.`)
+    const old = found.kind === 'text' ? found.bytes : undefined
+    if (found.kind === 'text' && !found.isUtf8) throw new Failure(notUtf8(name))
+    const { bytes, kept } = old ? inFormOf(old, content) : { bytes: Buffer.from(content), kept: [] }
+    if (old?.equals(bytes))
+      return { text: `${name} is like this already: nothing changed.`, isError: false, words: 'no change' }
+    const counts = countLines(old ?? Buffer.alloc(0), bytes)
+    await room.vfs.writeFile(path, bytes)
+    const form = kept.length > 0 ? ` It kept ${kept.join(' and ')}.` : ''
+    if (old) return done(`Wrote ${name}: ${counted(counts)} lines.${form}`, counted(counts), [path])
+    return done(`Wrote ${name}, a new file of ${many(counts.added, 'line')}.`, `new  ${counted(counts)}`, [path])
+  },
+})
+
+const notUtf8 = (name: string): string =>
+  [
+    `${name} has bytes that are no UTF-8 (Latin-1, perhaps): written as a whole, they would be lost.`,
+    'It was not written: use search_replace, which keeps them, or delete it first.',
+  ].join(' ')
+
+const done = (text: string, words: string, touched: Path[]): ToolResult => ({ text, isError: false, words, touched })
+
+function verifyText(text: string): void {
+  if (!text.isWellFormed()) throw new Failure('There is half a character (a lone surrogate) in the text.')
+  if (text.includes('\0')) throw new Failure('There is a NUL in the text: no text file has one.')
+  if (Buffer.byteLength(text) > MOST_WRITTEN)
+    throw new Failure(`That is too much: a file may be written with at most ${sizeInWords(MOST_WRITTEN)}.`)
+}
+
+const deleteFile = define({
+  name: 'delete_file',
+  description: 'Deletes a file, or with a slash at the end of its path a folder with all in it.',
+  properties: { path: PATH },
+  required: ['path'],
+  schema: v.strictObject({ path: PathText }),
+  about: ({ path }) => path,
+  run: async ({ path: text }, room) => {
+    const path = await changeablePath(room, text.replace(/\/$/, ''))
+    const name = visiblePath(path)
+    const entry = await room.vfs.entryAt(path)
+    const inside = entry ? [] : await room.vfs.listFiles(path)
+    if (!entry && inside.length === 0) throw new Failure(await missing(room, path))
+    if (!entry && !text.endsWith('/')) {
+      const words = `${name} is a folder of ${many(inside.length, 'file')}: to delete all of them, give ${name}/.`
+      throw new Failure(`${words} It has ${listed(inside.map(it => it.path))}.`)
+    }
+    const submodule = [...(entry ? [{ path, ...entry }] : []), ...inside].find(({ mode }) => mode === '160000')
+    if (submodule) throw new Failure(`${visiblePath(submodule.path)} is a submodule: it is not deleted here.`)
+    const files = entry ? [path] : inside.map(it => it.path)
+    await room.vfs.deleteFile(path)
+    for (const file of files) if (room.active.has(file)) room.deactivate(file)
+    const what = entry ? `Deleted ${name}.` : `Deleted ${name}/ with ${many(files.length, 'file')}.`
+    return done(what, entry ? 'deleted' : many(files.length, 'file'), files)
+  },
+})
+
+const renameFile = define({
+  name: 'rename_file',
+  description: 'Renames or moves a file. What refers to it stays as it is.',
+  properties: { from: PATH, to: PATH },
+  required: ['from', 'to'],
+  schema: v.strictObject({ from: PathText, to: PathText }),
+  about: ({ from, to }) => `${from} → ${to}`,
+  run: async (wanted, room) => {
+    const from = await changeablePath(room, wanted.from)
+    const to = await changeablePath(room, wanted.to)
+    const [name, newName] = [visiblePath(from), visiblePath(to)]
+    const entry = await room.vfs.entryAt(from)
+    if (!entry && (await room.vfs.listFiles(from)).length > 0)
+      throw new Failure(`${name} is a folder: rename its files one by one.`)
+    if (!entry) throw new Failure(await missing(room, from))
+    if (entry.mode === '120000') throw new Failure(`${name} is a symbolic link: it is not renamed here.`)
+    if (entry.mode === '160000') throw new Failure(`${name} is a submodule: it is not renamed here.`)
+    if (from === to) throw new Failure('That is its name already: nothing changed.')
+    if ((await room.vfs.entryAt(to)) || (await othersIn(room, to, from)))
+      throw new Failure(`There is ${newName} already: nothing was renamed. Choose another name, or delete it first.`)
+    const bytes = await room.vfs.readFile(from)
+    const mode = entry.mode === '100755' ? '100755' : '100644'
+    await room.vfs.deleteFile(from)
+    try {
+      await room.vfs.writeFile(to, bytes, { mode })
+    } catch (error) {
+      await room.vfs.writeFile(from, bytes, { mode })
+      throw error
+    }
+    if (room.active.has(from)) {
+      room.deactivate(from)
+      room.activate(to)
+    }
+    return done(`Renamed ${name} to ${newName}.`, 'renamed', [from, to])
+  },
+})
+
+/** Whether there is a folder of that name with anything in it but the file that is about to go. */
+const othersIn = async (room: ToolRoom, folder: Path, file: Path): Promise<boolean> =>
+  (await room.vfs.listFiles(folder)).some(({ path }) => path !== file)
+
+/** That there is no such file, and which of that name there are elsewhere. */
+async function missing(room: ToolRoom, path: Path): Promise<string> {
+  const own = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+  const all = await room.vfs.listFiles('')
+  const same = all.filter(it => it.path.slice(it.path.lastIndexOf('/') + 1).toLowerCase() === own)
+  const hint = same.length > 0 ? ` There is ${listed(same.map(it => it.path))}.` : ''
+  return `There is no file ${visiblePath(path)}.${hint}`
+}
+
+const MOST_NAMED = 20
+
+function listed(paths: readonly Path[]): string {
+  const named = paths.slice(0, MOST_NAMED).map(visiblePath).join(', ')
+  return paths.length > MOST_NAMED ? `${named} and ${paths.length - MOST_NAMED} more` : named
+}
+
+// --- Editing
+// ----------------------------------------------------------------------------------------------------------
+
+const MOST_EDITS = 100
+/** Bytes that the edits of a call may be looked for in, all together: the desk waits for it. */
+const MOST_SEARCHED = 100 << 20
+/** Characters of a file that is given whole after edits that found no place. */
+const MOST_WHOLE = 60_000
+
+const searchReplace = define({
+  name: 'search_replace',
+  description: [
+    'Edits a file: each search is replaced where it stands, and must stand there exactly once,',
+    'so give whole lines, with enough lines around what changes.',
+    'The edits are made one after the other, all of them or none.',
+  ].join(' '),
+  properties: {
+    path: PATH,
+    edits: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { search: STRING, replace: STRING },
+        required: ['search', 'replace'],
+        additionalProperties: false,
+      },
+    },
+  },
+  required: ['path', 'edits'],
+  schema: v.strictObject({
+    path: PathText,
+    edits: v.pipe(
+      listOf(v.strictObject({ search: v.string(), replace: v.string() })),
+      v.minLength(1),
+      v.maxLength(MOST_EDITS),
+    ),
+  }),
+  about: ({ path }) => path,
+  run: async ({ path: text, edits }, room) => {
+    const path = await changeablePath(room, text)
+    const name = visiblePath(path)
+    const found = await lookAt(room.vfs, path)
+    if (found.kind === 'none') throw new Failure(`${await missing(room, path)} To make it, use write_file.`)
+    if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
+    if (found.kind === 'other') throw new Failure(`${found.words} It was not edited.`)
+    for (const { replace } of edits) verifyText(replace)
+    if (edits.length * found.bytes.length > MOST_SEARCHED)
+      throw new Failure(`${name} has ${sizeInWords(found.bytes.length)}: send fewer edits at a time.`)
+    const edited = applyEdits(found.bytes, edits)
+    if ('refusals' in edited) return notEdited(path, found, edits, edited.refusals, room)
+    if (edited.bytes.length > Math.max(LARGEST, found.bytes.length))
+      throw new Failure(`${name} would have ${sizeInWords(edited.bytes.length)}: that is too much. It was not edited.`)
+    await room.vfs.writeFile(path, edited.bytes)
+    const sum = {
+      added: edited.made.reduce((all, { added }) => all + added, 0),
+      deleted: edited.made.reduce((all, { deleted }) => all + deleted, 0),
+    }
+    const lines = edited.made.map(({ line }) => line)
+    const where = `${lines.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}`
+    const words = `${many(edits.length, 'edit')}  ${counted(sum)}`
+    return done(`Edited ${name}: ${counted(sum)} lines, from ${where} on.${overlooked(edited.made)}`, words, [path])
+  },
+})
+
+const RUNGS: Record<Exclude<Made['rung'], 'exact'>, string> = {
+  'line ends': 'other line ends',
+  'trailing blanks': 'other blanks at the ends of lines',
+  indentation: 'another indentation, to which the replacement was brought as well',
+  punctuation: 'other quotes, dashes or blanks',
+}
+
+/** What the file has otherwise than the model thought. Line ends are the file's business, and nothing to learn from. */
+function overlooked(made: readonly Made[]): string {
+  const words = made.flatMap(({ rung }, at) => {
+    if (rung === 'exact' || rung === 'line ends') return []
+    return [` ${made.length === 1 ? 'The file has' : `At edit ${at + 1}, the file has`} ${RUNGS[rung]}.`]
+  })
+  return words.slice(0, 5).join('')
+}
+
+function notEdited(
+  path: Path,
+  { bytes, isUtf8 }: Extract<Found, { kind: 'text' }>,
+  edits: readonly Edit[],
+  refusals: readonly Refusal[],
+  room: ToolRoom,
+): ToolResult {
+  const name = visiblePath(path)
+  const [first] = refusals
+  const isMissed = refusals.some(({ why }) => why === 'none')
+  const isAgain = isMissed && (room.misses.get(path) ?? 0) > 0
+  const changed = isMissed ? room.changed?.get(path) : undefined
+  const head = edits.length === 1 ? `${name} was not edited.` : `${name} was not edited, by none of the edits.`
+  const parts = [changed ? `${head} It changed since you read it: ${visible(changed)}.` : head]
+  const isWhole = isAgain && isUtf8 && bytes.length <= MOST_WHOLE
+  for (const { edit, why, text } of refusals) {
+    // What is near is in the whole file, too.
+    const told = isWhole && why === 'none' ? 'The search is nowhere in the file.' : text
+    parts.push(edits.length === 1 ? told : `Edit ${edit + 1} of ${edits.length}: ${told}`)
+  }
+  if (isWhole) parts.push(`Write the whole file by write_file now. This is what it is:\n${readable(bytes)}`)
+  else if (isAgain) parts.push('Read the lines that you mean with get_lines, and give few of them as they are.')
+  return {
+    text: parts.join('\n'),
+    isError: true,
+    words: SHORTLY[first?.why ?? 'none'],
+    ...(isMissed && { missed: path }),
+  }
+}
+
+/** For the eye of a person. */
+const SHORTLY: Record<Refusal['why'], string> = {
+  none: 'not found',
+  several: 'found more than once',
+  same: 'no change',
+  there: 'there already',
+  empty: 'empty search',
+  overlap: 'edits overlap',
+  encoding: 'another encoding',
+  indentation: 'another indentation',
+}
+
+// --- Reading
+// ----------------------------------------------------------------------------------------------------------
+
+const MOST_LINES = 1000
+const MOST_CHARACTERS = 40_000
+
+const getLines = define({
+  name: 'get_lines',
+  description: `Reads lines of a file, at most ${MOST_LINES}; in front of each is its number and a tab.`,
+  properties: { path: PATH, from: { type: 'integer', minimum: 1 }, to: { type: 'integer', minimum: 1 } },
+  required: ['path'],
+  schema: v.strictObject({ path: PathText, from: v.optional(whole()), to: v.optional(whole()) }),
+  about: ({ path, from, to }) => (from || to ? `${path} ${from ?? 1}–${to ?? ''}` : path),
+  run: async ({ path: text, from = 1, to = Number.POSITIVE_INFINITY }, room) => {
+    const path = await pathFrom(room.vfs, text)
+    const name = visiblePath(path)
+    const found = await lookAt(room.vfs, path)
+    if (found.kind === 'none') throw new Failure(await missing(room, path))
+    if (found.kind === 'folder') throw new Failure(`${name} is a folder, with ${listed(found.files)}.`)
+    if (found.kind === 'other') throw new Failure(found.words)
+    const starts = lineStarts(found.bytes)
+    if (starts.length === 0) return { text: `${name} is empty.`, isError: false, words: 'empty' }
+    if (to < from) throw new Failure(`Line ${to} is before line ${from}: give the first line as from.`)
+    if (from > starts.length) throw new Failure(`${name} has ${many(starts.length, 'line')}: there is no line ${from}.`)
+    const last = Math.min(to, starts.length, from + MOST_LINES - 1)
+    const shown = numbered(found.bytes, starts, { first: from, last, most: MOST_CHARACTERS })
+    const notes = [
+      shown.last < Math.min(to, starts.length) && `There is more: go on from line ${shown.last + 1}.`,
+      shown.isCut && 'Long lines are cut.',
+      !found.isUtf8 && 'Bytes that are no UTF-8 are written as \\xe9: leave them out of a search.',
+    ].filter(Boolean)
+    const head = `${name}, lines ${from} to ${shown.last} of ${starts.length}:`
+    const words = many(shown.last - from + 1, 'line')
+    return { text: [head, shown.text, ...notes].join('\n'), isError: false, words }
+  },
+})
+
+const MOST_FOUND = 200
+/** Seconds after which a search ends with what it has: an expression can be written that takes for ever. */
+const PATIENCE = 10
+
+const grepOpen = define({
+  name: 'grep_open',
+  description: [
+    'Finds lines by a text, or by a regular expression (Perl syntax),',
+    'in the open files (those in your context), or everywhere in the repository.',
+  ].join(' '),
+  properties: {
+    text: STRING,
+    regex: { type: 'boolean' },
+    ignore_case: { type: 'boolean' },
+    everywhere: { type: 'boolean' },
+    folder: { type: 'string', description: 'Only below this folder, or in this file; then it is everywhere there' },
+  },
+  required: ['text'],
+  schema: v.strictObject({
+    text: v.string(),
+    regex: v.optional(v.boolean(), false),
+    ignore_case: v.optional(v.boolean(), false),
+    everywhere: v.optional(v.boolean(), false),
+    folder: v.optional(v.string(), ''),
+  }),
+  about: ({ text }) => text,
+  run: async ({ text, regex, ignore_case, everywhere, folder }, room) => {
+    const { repository } = room.vfs.objects
+    const below = folder.replace(/^(\.\/)+|\/+$/g, '')
+    const only = await searched(room, below, everywhere)
+    // The forge's own files are full of what was said.
+    const besides = ['.forge']
+    const tree = await room.vfs.writeTree()
+    const question = { tree, words: text, isRegex: regex, matchCase: !ignore_case }
+    const matches: Match[] = []
+    const { isCut } = await findText(repository, await textSearch(repository, question), {
+      signal: room.signal,
+      onFound: found => matches.push(...found),
+      seconds: PATIENCE,
+      most: MOST_FOUND,
+      only,
+      besides,
+    })
+    const isOpen = only.length > 0 && below === ''
+    const where = isOpen
+      ? `the ${many(only.length, 'open file')}`
+      : below
+        ? visiblePath(only[0] ?? '')
+        : 'the repository'
+    if (matches.length === 0 && isCut)
+      throw new Failure('That takes too long: look for something simpler, or in a folder.')
+    if (matches.length === 0) return { text: `Nothing in ${where}.`, isError: false, words: 'nothing found' }
+    const { rows, isShort } = rowsOf(matches)
+    const more = isCut || isShort ? '\nThere may be more: look for something rarer, or in a folder.' : ''
+    const head = `${many(matches.length, 'line')} in ${where}:`
+    return { text: `${head}\n${rows.join('\n')}${more}`, isError: false, words: many(matches.length, 'line') }
+  },
+})
+
+/** The files and folders to look in; none for everywhere. */
+async function searched(room: ToolRoom, folder: string, everywhere: boolean): Promise<Path[]> {
+  if (folder !== '' && folder !== '.') {
+    const path = await pathFrom(room.vfs, folder)
+    const isThere = (await room.vfs.entryAt(path)) || (await room.vfs.listFiles(path)).length > 0
+    if (!isThere) throw new Failure(`There is no folder or file ${visiblePath(path)}.`)
+    return [path]
+  }
+  return everywhere ? [] : [...room.active].sort()
+}
+
+/** Characters of a line, around what was found in it, and of all lines together. */
+const LONGEST_ROW = 300
+const MOST_ROWS = 20_000
+
+/** The lines below the names of their files. */
+function rowsOf(matches: readonly Match[]): { rows: string[]; isShort: boolean } {
+  const rows: string[] = []
+  let [size, path] = [0, '']
+  for (const match of matches) {
+    const added = [`${match.line}\t${around(match)}`]
+    if (match.path !== path) added.unshift(visiblePath(match.path))
+    path = match.path
+    size += added.reduce((sum, row) => sum + row.length + 1, 0)
+    if (size > MOST_ROWS) return { rows, isShort: true }
+    rows.push(...added)
+  }
+  return { rows, isShort: false }
+}
+
+function around({ text, ranges }: Match): string {
+  if (text.length <= LONGEST_ROW) return text
+  const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - LONGEST_ROW))
+  return `${from > 0 ? '…' : ''}${text.slice(from, from + LONGEST_ROW)}…`.toWellFormed()
+}
+
+// --- Context
+// ----------------------------------------------------------------------------------------------------------
+
+/** Files of more bytes are read in parts. */
+const MOST_IN_CONTEXT = 400_000
+
+const updateContext = define({
+  name: 'update_context',
+  description: 'Takes files whole into your context (they stay, and you see their changes), or out of it again.',
+  properties: { add: { type: 'array', items: PATH }, remove: { type: 'array', items: PATH } },
+  required: [],
+  schema: v.strictObject({ add: v.optional(listOf(PathText), []), remove: v.optional(listOf(PathText), []) }),
+  about: ({ add, remove }) => [...add.map(path => `+${path}`), ...remove.map(path => `−${path}`)].join(' '),
+  run: async ({ add, remove }, room) => {
+    if (add.length + remove.length === 0) throw new Failure('There is nothing to add and nothing to remove.')
+    const added = await Promise.all([...new Set(add)].map(text => pathFrom(room.vfs, text)))
+    const removed = await Promise.all([...new Set(remove)].map(text => pathFrom(room.vfs, text)))
+    const both = added.find(path => removed.includes(path))
+    if (both !== undefined) throw new Failure(`${visiblePath(both)} is to be added and removed: choose one.`)
+    const rows: string[] = []
+    for (const path of added) rows.push(await verifyMayBeActive(room, path))
+    for (const path of removed) {
+      if (!room.active.has(path)) throw new Failure(`${visiblePath(path)} is not in the context: nothing changed.`)
+      rows.push(`Removed ${visiblePath(path)}.`)
+    }
+    for (const path of added) if (!room.active.has(path)) room.activate(path)
+    for (const path of removed) room.deactivate(path)
+    const words = [added.length > 0 && `+${added.length}`, removed.length > 0 && `−${removed.length}`]
+    return { text: rows.join('\n'), isError: false, words: `${words.filter(Boolean).join(' ')} in the context` }
+  },
+})
+
+/** What is said of a file that comes into the context. Throws a {@link Failure} where it may not. */
+async function verifyMayBeActive(room: ToolRoom, path: Path): Promise<string> {
+  const name = visiblePath(path)
+  verifyMayChange(path)
+  const found = await lookAt(room.vfs, path)
+  if (found.kind === 'none') throw new Failure(`${await missing(room, path)} Nothing changed.`)
+  if (found.kind === 'folder') throw new Failure(`${name} is a folder: add its files, ${listed(found.files)}.`)
+  if (found.kind === 'other') throw new Failure(`${found.words} Nothing changed.`)
+  const { length } = found.bytes
+  if (length > MOST_IN_CONTEXT)
+    throw new Failure(`${name} has ${sizeInWords(length)}, too much for the context: read it by get_lines.`)
+  if (room.active.has(path)) return `${name} is in the context already.`
+  return `Added ${name}, ${sizeInWords(length)}, about ${Math.ceil(length / 3.6).toLocaleString('en')} tokens.`
+}

@@ -1,0 +1,331 @@
+/**
+ * Packs a session into a request, in the order in which a provider keeps it: tools, system prompt, summaries of all
+ * files, active files, conversation. Within a warm session, each request begins with the one before it.
+ */
+import type { Objects } from '../../core/git/objects.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import { ASK_FOR_MESSAGE, ASK_FOR_SUMMARY, FILES_ARE_FROM_HERE, SYSTEM } from './desk-words.ts'
+import { bytesIn, fenced, fileInWords, isWhole, quoted, tokensIn } from './fence.ts'
+import { cacheOf, contentOf, type Sources } from './opening.ts'
+import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
+import { type EntryOf, NOT_RUN, type Opening, type Session } from './session.ts'
+
+/** What the desk asks at the end of a request, beside what the person said. */
+export type Asks = 'commit message' | 'summary'
+
+type Options = {
+  asks?: Asks
+  /** The conversation is sent up to this entry, without it; else to its end. */
+  until?: number
+}
+
+const QUESTIONS: Record<Asks, string> = { 'commit message': ASK_FOR_MESSAGE, summary: ASK_FOR_SUMMARY }
+const DEFAULT_OUTPUT = 32_000
+/** Files fill no more of a model's window than this when a session opens, and one alone no more than that. */
+const ALL_FILES = 0.5
+const ONE_FILE = 0.25
+/** Content of more bytes is not read at all. */
+const LARGEST = 8 << 20
+
+/**
+ * The next request of a session, which prepareSession must have prepared. It depends on the session and on what it
+ * names, and on nothing else. What stands in the wrong order in a stranger's session is left out, so that no provider
+ * stumbles over it.
+ */
+export async function requestFor(
+  session: Session,
+  sources: Sources,
+  { asks, until = session.messages.length }: Options = {},
+): Promise<Request> {
+  const { opening, messages } = session
+  if (!opening) throw new Error('A session is prepared before it is packed into a request')
+  const { model, tools, output = DEFAULT_OUTPUT } = sources
+  const contents = await contentsOf(session, sources)
+  const opened = openedFiles(opening, contents, model.window)
+  const transcript = new Transcript(session, contents, model.window, opened)
+  transcript.user(await fileList(opening, sources))
+  for (const { text } of opened) transcript.user(text)
+  const begin = beginOf(session, until)
+  const summary = messages[begin]
+  if (summary?.kind === 'summary') transcript.summary(summary, begin)
+  const prefix = transcript.end
+  for (let at = begin; at <= until; at++) {
+    if (at === opening.from && at > begin) transcript.aside(FILES_ARE_FROM_HERE)
+    if (at < until) transcript.entry(at)
+  }
+  if (asks) transcript.user(QUESTIONS[asks])
+  const all = transcript.messages
+  const used = tokensIn(JSON.stringify([tools, SYSTEM, all]))
+  const room = Math.floor(model.window * 0.98) - used
+  const request: Request = {
+    tools,
+    system: [{ type: 'text', text: SYSTEM }],
+    messages: all,
+    output: Math.max(1024, Math.min(output, room)),
+  }
+  if (!cacheOf(model.name).isMarked) return request
+  const isBorder = asks === 'commit message' || isFirstOfTurn(session)
+  return withMarks(request, prefix, opening.ttl, isBorder ? opening.ttl : '5m')
+}
+
+/** The entry that the conversation is sent from: the last summary of what was before it, or its first entry. */
+export const beginOf = ({ messages }: Session, until = messages.length): number =>
+  Math.max(
+    messages.findLastIndex(({ kind }, at) => kind === 'summary' && at < until),
+    0,
+  )
+
+const isFirstOfTurn = ({ messages }: Session): boolean =>
+  messages.findLast(({ kind }) => kind === 'user' || kind === 'answer')?.kind === 'user'
+
+/** Where a block stands in the messages. */
+type Place = { message: number; block: number }
+
+/**
+ * Marks up to where the provider is asked to keep what it has read, four at most: the system prompt and with it the
+ * tools, what stands before the conversation, the end of the request before this one, and this one's. The end of the
+ * one before is marked again, since a provider looks back by twenty blocks only, and one answer can have more calls.
+ */
+function withMarks(request: Request, prefix: Place, ttl: Mark, endTtl: Mark): Request {
+  const last = (message: number): Place => ({ message, block: (request.messages[message]?.blocks.length ?? 0) - 1 })
+  const answer = request.messages.findLastIndex(({ role }) => role === 'assistant')
+  // The longer time comes first in each request: providers want it so.
+  const places: [Place, Mark][] = [
+    [prefix, ttl],
+    ...(answer > 0 ? [[last(answer - 1), endTtl] as [Place, Mark]] : []),
+    [last(request.messages.length - 1), endTtl],
+  ]
+  const markAt = (message: number, block: number): { mark?: Mark } => {
+    const mark = places.find(([place]) => place.message === message && place.block === block)?.[1]
+    return mark ? { mark } : {}
+  }
+  const messages = request.messages.map((message, at): RequestMessage => {
+    if (message.role === 'assistant') return message
+    if (message.role === 'tool')
+      return { role: 'tool', blocks: message.blocks.map((block, index) => ({ ...block, ...markAt(at, index) })) }
+    return { role: 'user', blocks: message.blocks.map((block, index) => ({ ...block, ...markAt(at, index) })) }
+  })
+  return { ...request, system: request.system.map(block => ({ ...block, mark: ttl })), messages }
+}
+
+/** Bytes of files by their ids; undefined where they are not there, or too many. */
+type Contents = ReadonlyMap<Oid, Buffer | undefined>
+
+/** All content that a session sends. */
+async function contentsOf(session: Session, { objects }: Sources): Promise<Contents> {
+  const oids = contentOf(session)
+  const bytes = await Promise.all(oids.map(oid => readContent(objects, oid)))
+  return new Map(oids.map((oid, at) => [oid, bytes[at]]))
+}
+
+async function readContent(objects: Objects, oid: Oid): Promise<Buffer | undefined> {
+  if (oid.length !== (objects.repository.format === 'sha1' ? 40 : 64)) return undefined
+  const object = await objects.read(oid, { limit: LARGEST })
+  return object?.type === 'blob' ? object.bytes : undefined
+}
+
+type Opened = { path: Path; text: string; isWhole: boolean }
+
+/** The active files of an opening: whole, as far as there is room. */
+function openedFiles({ files }: Opening, contents: Contents, window: number): Opened[] {
+  const first = new Map<Oid, Path>()
+  let room = bytesIn(window * ALL_FILES)
+  const most = bytesIn(window * ONE_FILE)
+  return files.map(({ path, oid }) => {
+    const name = `The file ${quoted(path)} is active`
+    const same = first.get(oid)
+    if (same !== undefined) return { path, text: `${name}. Its content is that of ${quoted(same)}.`, isWhole: false }
+    const bytes = contents.get(oid)
+    const text = fileInWords(path, 'is active', bytes, most)
+    room -= Buffer.byteLength(text)
+    if (room < 0)
+      return {
+        path,
+        text: `${name}, but there is no room for it in your window: read it with get_lines.`,
+        isWhole: false,
+      }
+    first.set(oid, path)
+    return { path, text, isWhole: bytes !== undefined && isWhole(bytes, most) }
+  })
+}
+
+/** All files of an opening by their summaries. */
+async function fileList(opening: Opening, { summaries, model }: Sources): Promise<string> {
+  const active = opening.files.map(({ path }) => path)
+  const { text, words = 'It is complete.' } = await summaries.of({ tree: opening.tree, active, window: model.window })
+  return `The files of this branch with their summaries, one a line. ${words}\n${fenced(text)}`
+}
+
+type AssistantBlock = TextBlock | ReasoningBlock | CallBlock
+
+/** Messages as they come together from entries: one role never speaks twice in a row. */
+class Transcript {
+  readonly messages: RequestMessage[] = []
+  readonly #active: Set<Path>
+  /** Files whose content the model has whole: as it has read it, or as its own edits have left it. */
+  readonly #whole = new Map<Path, Oid>()
+  /** Files that the model's own tools took away. */
+  readonly #gone = new Set<Path>()
+  /** Ids of calls in this request: some servers count them from the start in each answer. */
+  readonly #ids = new Set<string>()
+  readonly #sweptTurns: ReadonlySet<string>
+  /** No call of a turn waits any more for what comes next. */
+  #isOver = true
+
+  constructor(
+    readonly session: Session,
+    readonly contents: Contents,
+    readonly window: number,
+    opened: readonly Opened[],
+  ) {
+    const { opening, messages } = session
+    const whole = new Set(opened.flatMap(({ path, isWhole }) => (isWhole ? [path] : [])))
+    for (const { path, oid } of opening?.files ?? []) if (whole.has(path)) this.#whole.set(path, oid)
+    this.#active = new Set(opening?.files.map(({ path }) => path))
+    const before = messages.slice(0, opening?.from ?? 0)
+    this.#sweptTurns = new Set(before.flatMap(entry => (entry.kind === 'end' ? [entry.turn] : [])))
+  }
+
+  /** The last block. */
+  get end(): Place {
+    return { message: this.messages.length - 1, block: (this.messages.at(-1)?.blocks.length ?? 0) - 1 }
+  }
+
+  user(text: string): void {
+    if (text.trim() === '') return
+    const last = this.messages.at(-1)
+    if (last?.role === 'user') last.blocks.push({ type: 'text', text })
+    else this.messages.push({ role: 'user', blocks: [{ type: 'text', text }] })
+  }
+
+  /** What the desk says: while a turn goes on, with the last result, since some models want nobody else to speak. */
+  aside(text: string): void {
+    const last = this.messages.at(-1)
+    const result = last?.role === 'tool' && !this.#isOver ? last.blocks.at(-1) : undefined
+    if (result) result.text = `${result.text}\n\n${text}`
+    else this.user(text)
+  }
+
+  entry(at: number): void {
+    const entry = this.session.messages[at]
+    if (entry?.kind === 'user') {
+      this.#isOver = true
+      this.user(entry.text)
+    } else if (entry?.kind === 'answer') this.#answer(entry, at)
+    else if (entry?.kind === 'file') this.#file(entry, at)
+    else if (entry?.kind === 'end') this.#end(entry)
+  }
+
+  /** What stands for all before it. In the middle of a turn, what the person wants is said again, word by word. */
+  summary({ text, turn }: EntryOf<'summary'>, at: number): void {
+    this.user(`[The desk says:] Your own summary of the conversation so far:\n${text}`)
+    const before = this.session.messages.slice(0, at)
+    const isInside = this.session.messages[at + 1]?.kind !== 'user'
+    const asked = before.findLast(entry => entry.kind === 'user' && entry.turn === turn)
+    if (isInside && asked?.kind === 'user') this.user(asked.text)
+  }
+
+  #answer({ blocks, turn }: EntryOf<'answer'>, at: number): void {
+    const calls: CallBlock[] = blocks
+      .filter(block => block.type === 'call')
+      .map((block, index) => ({ ...block, id: this.#newId(block.id, at, index) }))
+    const texts = blocks.filter(block => block.type === 'text' && block.text.trim() !== '')
+    if (calls.length === 0 && texts.length === 0) return
+    let call = 0
+    const sent = blocks.flatMap((block): AssistantBlock[] => {
+      if (block.type === 'call') return calls.slice(call, ++call)
+      if (block.type === 'text') return texts.includes(block) ? [block] : []
+      // Thoughts are wanted back in the turn that they belong to. Later they go when all is sent anew anyway.
+      return this.#sweptTurns.has(turn) ? [] : [block]
+    })
+    const last = this.messages.at(-1)
+    if (last?.role === 'assistant') last.blocks.push(...sent)
+    else this.messages.push({ role: 'assistant', blocks: sent })
+    if (calls.length === 0) return
+    this.#isOver = false
+    const results = this.#resultsOf(at)
+    const said = blocks.flatMap(block => (block.type === 'call' ? [results.get(block.id)] : []))
+    const done = calls.map(({ id, name }, index): ResultBlock => {
+      const { text, isError } = said[index] ?? { text: NOT_RUN, isError: true }
+      return { type: 'result', id, name, text: text || '(nothing)', isError }
+    })
+    this.messages.push({ role: 'tool', blocks: done })
+  }
+
+  /** The results of an answer's calls, which stand behind it, in whatever order. */
+  #resultsOf(at: number): Map<string, EntryOf<'result'>> {
+    const results = new Map<string, EntryOf<'result'>>()
+    for (let next = at + 1; next < this.session.messages.length; next++) {
+      const entry = this.session.messages[next]
+      if (entry?.kind === 'answer' || entry?.kind === 'user' || entry?.kind === 'end') break
+      if (entry?.kind === 'result' && !results.has(entry.id)) results.set(entry.id, entry)
+    }
+    return results
+  }
+
+  #newId(id: string, at: number, index: number): string {
+    const fresh = this.#ids.has(id) ? `${id}-${at}-${index}` : id
+    this.#ids.add(fresh)
+    return fresh
+  }
+
+  #file(entry: EntryOf<'file'>, at: number): void {
+    // What was said before the opening is in the opening.
+    if (at < (this.session.opening?.from ?? 0)) return
+    const { path, oid, why } = entry
+    const words = this.#wordsOnFile(entry)
+    const isSent = why === 'active' || (why === 'changed' && this.#active.has(path))
+    if (why === 'active') this.#active.add(path)
+    if (why === 'inactive' || oid === null) this.#active.delete(path)
+    if (why === 'changed') this.#whole.delete(path)
+    if (isSent && oid !== null && this.#isWhole(oid)) this.#whole.set(path, oid)
+    if (why === 'edited') this.#edited(path, oid)
+    if (words !== undefined) this.aside(words)
+  }
+
+  /** What was there stays known, since it may stand under another name now; what comes to its place is not. */
+  #edited(path: Path, oid: Oid | null): void {
+    if (oid === null) this.#gone.add(path)
+    else if (this.#gone.delete(path)) this.#whole.delete(path)
+    else if (this.#whole.has(path)) this.#whole.set(path, oid)
+  }
+
+  /** Content that is cut is not had whole. */
+  #isWhole(oid: Oid): boolean {
+    const bytes = this.contents.get(oid)
+    return bytes !== undefined && isWhole(bytes, bytesIn(this.window * ONE_FILE))
+  }
+
+  #wordsOnFile({ path, oid, why }: EntryOf<'file'>): string | undefined {
+    // The results of the model's own tools have said it.
+    if (why === 'edited') return undefined
+    const name = `[The desk says:] The file ${quoted(path)}`
+    if (oid === null) return `${name} is gone: somebody else deleted or moved it.`
+    if (why === 'inactive') return `${name} is not active any more.`
+    if (why === 'changed' && !this.#active.has(path))
+      return `${name} has changed, not by your edits: read it again before you edit it.`
+    if (why === 'active' && this.#whole.get(path) === oid)
+      return `${name} is active from here on: you have its content already.`
+    const same = why === 'active' ? [...this.#whole].find(([, it]) => it === oid)?.[0] : undefined
+    if (same !== undefined)
+      return `${name} is active from here on. Its content is that of ${quoted(same)}, as you had it.`
+    const said =
+      why === 'active' ? 'is active from here on' : 'has changed, not by your edits: this replaces what you had'
+    return fileInWords(path, said, this.contents.get(oid), bytesIn(this.window * ONE_FILE))
+  }
+
+  #end({ how, words, message }: EntryOf<'end'>): void {
+    this.#isOver = true
+    if (message?.trim()) {
+      this.user(ASK_FOR_MESSAGE)
+      this.messages.push({ role: 'assistant', blocks: [{ type: 'text', text: message }] })
+    }
+    if (how === 'done') return
+    const why = {
+      stopped: 'The person stopped this turn',
+      failed: 'This turn failed',
+      limit: 'This turn reached a limit',
+    }
+    this.user(`[The desk says:] ${why[how]}${words ? `: ${words}` : '.'}`)
+  }
+}

@@ -1,0 +1,403 @@
+/**
+ * Edits of a file as a model sends them: what is to be found, and what is to stand there instead. They are made on
+ * bytes, so that nothing changes but what an edit changes: line ends, a BOM, or Latin-1 elsewhere in the file.
+ */
+import { lineAt, lineStarts, readable } from './lines.ts'
+import { nearestLines } from './nearest.ts'
+import { BOM, type Found, findPlaces, hasBom, lengthOfCharacter, type Place, type Rung, type Shift } from './places.ts'
+
+export type Edit = { search: string; replace: string }
+
+/** An edit that was made: how its place was found, its line in the new file, and how many lines came and went. */
+export type Made = { rung: Rung; line: number; added: number; deleted: number }
+
+/**
+ * Why an edit was not made. `none` and `several`: there is no place for it, or more than one. `same`: it changes
+ * nothing. `there`: what it wants stands there already. `empty`: it looks for nothing. `overlap`: it changes what
+ * another one of the same call has just changed. `encoding`: it would make a mixture of encodings. `indentation`: its
+ * place has another one, to which its replacement can't be brought.
+ */
+export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 'encoding' | 'indentation'
+
+/** `text` tells the model what to do next; `edit` counts from 0. */
+export type Refusal = { edit: number; why: Why; text: string }
+
+/** All edits, or none. */
+export type Edited = { bytes: Buffer; made: Made[] } | { refusals: Refusal[] }
+
+/** So many refusals are told of in one go: each takes a search of the whole file. */
+const MOST_REFUSALS = 3
+const MOST_LINES_NAMED = 20
+/** Characters of a replacement that do not stand somewhere by chance. */
+const TELLING = 10
+
+/** Bytes of a file that become others. */
+type Hunk = { from: number; to: number; bytes: Buffer }
+/** Where an edit has changed something, in the file as it is by now. */
+type Touched = { from: number; to: number; edit: number }
+
+/**
+ * Makes edits one after the other, each in what the ones before it have left. Each must have exactly one place, found
+ * as {@link findPlaces} says. What an edit only repeats of the file, to say where, keeps its bytes; new lines end as
+ * the lines end where they come in, and the final line end, or the lack of one, stays.
+ */
+export function applyEdits(file: Buffer, edits: readonly Edit[]): Edited {
+  const refusals: Refusal[] = []
+  const made: (Omit<Made, 'line'> & { at: number })[] = []
+  let bytes = file
+  let touched: Touched[] = []
+  for (const [edit, wanted] of edits.entries()) {
+    const answer = applyEdit(bytes, wanted, touched)
+    if ('why' in answer) {
+      refusals.push({ edit, ...answer })
+      if (refusals.length === MOST_REFUSALS) break
+      continue
+    }
+    const { hunks, rung, counts } = answer
+    bytes = splice(bytes, hunks)
+    touched = [...touched.map(it => moved(it, hunks)), ...touchedBy(hunks, edit)]
+    for (const earlier of made) earlier.at = movedBy(hunks, earlier.at)
+    made.push({ rung, ...counts, at: hunks[0]?.from ?? 0 })
+  }
+  if (refusals.length > 0) return { refusals }
+  const starts = lineStarts(bytes)
+  return { bytes, made: made.map(({ at, ...rest }) => ({ ...rest, line: lineAt(starts, at) })) }
+}
+
+type Applied = { hunks: Hunk[]; rung: Rung; counts: { added: number; deleted: number } }
+type Refused = Omit<Refusal, 'edit'>
+
+function applyEdit(file: Buffer, { search, replace }: Edit, touched: readonly Touched[]): Applied | Refused {
+  if (search === '')
+    return { why: 'empty', text: 'The search is empty: give the lines to be replaced, or use write_file.' }
+  if (search === replace) return { why: 'same', text: 'Search and replacement are identical: that changes nothing.' }
+  if (!search.isWellFormed() || !replace.isWellFormed())
+    return { why: 'encoding', text: 'There is half a character (a lone surrogate) in it: send whole characters.' }
+  const [text, replacement] = [Buffer.from(search), Buffer.from(replace)]
+  const found = findPlaces(file, text, indentsOf(replace))
+  if (!found) return refusalWithoutPlace(file, search, replacement)
+  const [place, another] = found.places
+  if (!place || another) return { why: 'several', text: severalPlaces(file, found) }
+  const clash = touched.find(it => isInside(place, it))
+  if (clash) {
+    const words = `Its place overlaps with what edit ${clash.edit + 1} changes: make one edit of the two.`
+    return { why: 'overlap', text: words }
+  }
+  const hunks = hunksOf(file, place, text, replacement, found.rung)
+  if (!hunks) return { why: 'indentation', text: shiftedTooFar(file, place) }
+  if (hunks.every(({ from, to, bytes }) => file.subarray(from, to).equals(bytes))) {
+    const words = `That changes nothing: line ${lineAt(lineStarts(file), place.from)} is like the replacement already.`
+    return { why: 'same', text: words }
+  }
+  const foreign = foreignTo(file, hunks)
+  if (foreign) return { why: 'encoding', text: foreign }
+  return { hunks, rung: found.rung, counts: countWithin(file, hunks) }
+}
+
+const isInside = (place: Place, { from, to }: Touched): boolean => from < place.to && place.from < to
+
+// --- Refusals
+// ----------------------------------------------------------------------------------------------------------
+
+const OVERLOOKING: Record<Rung, string> = {
+  exact: '',
+  'line ends': 'with other line ends',
+  'trailing blanks': 'without blanks at the ends of lines',
+  indentation: 'with another indentation',
+  punctuation: 'with other quotes and dashes',
+}
+
+function severalPlaces(file: Buffer, { rung, places }: Found): string {
+  const starts = lineStarts(file)
+  const lines = [...new Set(places.slice(0, MOST_LINES_NAMED).map(({ from }) => lineAt(starts, from)))]
+  const rest = places.length > MOST_LINES_NAMED ? ' and further ones' : ''
+  const where = lines.length === 1 && !rest ? `all in line ${lines[0]}` : `in lines ${listed(lines)}${rest}`
+  const how = rung === 'exact' ? 'The search' : `As it is, the search is nowhere; ${OVERLOOKING[rung]} it`
+  return `${how} stands in ${places.length} places, ${where}: add lines before or after it until only one fits.`
+}
+
+const listed = (lines: readonly number[]): string =>
+  lines.length < 2 ? lines.join('') : `${lines.slice(0, -1).join(', ')} and ${lines.at(-1)}`
+
+function refusalWithoutPlace(file: Buffer, search: string, replacement: Buffer): Refused {
+  const starts = lineStarts(file)
+  // A word or a bracket is there anyway.
+  const isTelling = replacement.toString().trim().length >= TELLING
+  const [there, another] = (isTelling && findPlaces(file, replacement)?.places) || []
+  if (there && !another) {
+    const words = `The search is nowhere, but the replacement is there already, in line ${lineAt(starts, there.from)}`
+    return { why: 'there', text: `${words}: this edit is done, don't send it again.` }
+  }
+  return { why: 'none', text: `The search is nowhere in the file. ${nearestLines(file, starts, search)}` }
+}
+
+function shiftedTooFar(file: Buffer, { from }: Place): string {
+  const line = lineAt(lineStarts(file), from)
+  return [
+    `The search fits at line ${line} with another indentation,`,
+    'but a line of the replacement has too little of it to be moved likewise:',
+    'send both with the indentation of the file.',
+  ].join(' ')
+}
+
+/** Why letters can't come into a file that is in another encoding. */
+function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
+  const isForeign = (byte: number) => byte > 0x7f
+  if (!hunks.some(({ bytes }) => bytes.some(isForeign))) return undefined
+  let single: number | undefined
+  for (let at = file.findIndex(isForeign); at >= 0 && at < file.length; ) {
+    const length = lengthOfCharacter(file, at)
+    // One that is UTF-8 says that most of it is.
+    if (length > 1) return undefined
+    if (length === 0) single ??= at
+    at += Math.max(length, 1)
+  }
+  if (single === undefined) return undefined
+  const line = lineAt(lineStarts(file), single)
+  return [
+    `This file is no UTF-8 (see ${readable(file.subarray(single, single + 1))} in line ${line}),`,
+    'and the replacement has letters beyond ASCII: they would make a mixture of it.',
+    'Write them in ASCII, as escapes for example, or leave them out.',
+  ].join(' ')
+}
+
+// --- What changes
+// ----------------------------------------------------------------------------------------------------------
+
+/** A part of the search and what stands for it in the replacement. */
+type Gap = { from: number; to: number; text: string }
+
+/** Undefined where an indentation of the replacement can't be brought over to the file. */
+function hunksOf(file: Buffer, place: Place, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
+  let [old, young] = [search.toString('latin1'), replacement.toString('latin1')]
+  // Who writes \r and finds it so means it so.
+  const isLiteral = rung === 'exact' && (old.includes('\r') || unified(old) === unified(young))
+  if (isLiteral) return [hunkOf(file, place, old, { from: 0, to: old.length, text: young }, false)]
+  young = unified(young)
+  if (place.isAtOpenEnd) {
+    old = old.replace(/\r?\n$/, '')
+    young = young.replace(/\n$/, '')
+  }
+  const whole = place.isAtOpenEnd ? { ...place, at: atOpenEnd(place, old.length) } : place
+  const gaps = gapsBetween(old, young)
+  const isPlaced = gaps.every(({ from, to }) => whole.at(from) !== undefined && whole.at(to) !== undefined)
+  const parts = isPlaced ? gaps : [{ from: 0, to: old.length, text: young }]
+  const hunks: Hunk[] = []
+  for (const gap of parts) {
+    const text = whole.shift ? shifted(gap.text, whole.shift) : gap.text
+    if (text === undefined) return undefined
+    hunks.push(hunkOf(file, whole, old, { ...gap, text }, true))
+  }
+  return hunks
+}
+
+const unified = (text: string): string => text.replaceAll('\r\n', '\n')
+
+/** Without the line end that the file does not have, the search ends where the file does. */
+const atOpenEnd =
+  ({ at, to }: Place, length: number): Place['at'] =>
+  position =>
+    position === length ? to : at(position)
+
+/** Every line that begins in a text is brought to another indentation; those without anything else stay. */
+function shifted(text: string, shift: Shift): string | undefined {
+  const lines = text.split('\n').map(line => {
+    const [indent = ''] = /^[ \t]*/.exec(line) ?? []
+    if (indent.length === line.length) return line
+    const other = shift(indent)
+    return other === undefined ? undefined : other + line.slice(indent.length)
+  })
+  return lines.includes(undefined) ? undefined : lines.join('\n')
+}
+
+/** What differs between two texts, line by line; lines that are replaced by as many others are paired. */
+function gapsBetween(search: string, replacement: string): Gap[] {
+  const [old, young] = [linesOf(search), linesOf(replacement)]
+  const starts = [0]
+  for (const line of old) starts.push((starts.at(-1) ?? 0) + line.length)
+  const gapOf = (a: number, b: number, text: string) => ({ from: starts[a] as number, to: starts[b] as number, text })
+  return differences(old.map(unified), young).flatMap(({ from, to, lines }) =>
+    to - from === lines.length
+      ? lines.map((line, at) => gapOf(from + at, from + at + 1, line))
+      : [gapOf(from, to, lines.join(''))],
+  )
+}
+
+const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? []
+
+/** The bytes of a part that become others: what is the same at both its ends stays as the file has it. */
+function hunkOf(file: Buffer, place: Place, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
+  const most = Math.min(to - from, text.length)
+  let front = 0
+  // With another indentation, lines are whole.
+  while (!place.shift && front < most && search[from + front] === text[front]) front++
+  while (place.at(from + front) === undefined) front--
+  let back = 0
+  while (!place.shift && back < most - front && search[to - 1 - back] === text[text.length - 1 - back]) back++
+  while (place.at(to - back) === undefined) back--
+  const range = { from: place.at(from + front) as number, to: place.at(to - back) as number }
+  const middle = text.slice(front, text.length - back)
+  const isOtherEnd = endsLikePlace && middle.includes('\n') && lineEndAt(file, range.from, range.to) === '\r\n'
+  const bytes = Buffer.from(isOtherEnd ? middle.replaceAll('\n', '\r\n') : middle, 'latin1')
+  return { ...range, bytes }
+}
+
+/** How the line ends that something is in; the one before it, where it comes in between two. */
+function lineEndAt(file: Buffer, from: number, to: number): '\n' | '\r\n' {
+  const endBefore = file.lastIndexOf(10, from - 1)
+  const isAtStart = from > 0 && endBefore === from - 1
+  let end = file.indexOf(10, from)
+  if (from > 0 && (end < 0 || (isAtStart && end >= to))) end = endBefore
+  return end > 0 && file[end - 1] === 13 ? '\r\n' : '\n'
+}
+
+/** The indentations of the lines of a text. */
+const indentsOf = (text: string): string[] => [...new Set(text.match(/^[ \t]*(?=[^ \t\r\n])/gm) ?? [])].slice(0, 1000)
+
+// --- Bytes
+// ----------------------------------------------------------------------------------------------------------
+
+function splice(file: Buffer, hunks: readonly Hunk[]): Buffer {
+  const pieces: Buffer[] = []
+  let at = 0
+  for (const { from, to, bytes } of hunks) {
+    pieces.push(file.subarray(at, from), bytes)
+    at = to
+  }
+  return Buffer.concat([...pieces, file.subarray(at)])
+}
+
+/** Where something stands after hunks before it have become longer or shorter. */
+function movedBy(hunks: readonly Hunk[], at: number): number {
+  const before = hunks.filter(({ to }) => to <= at)
+  return before.reduce((sum, { from, to, bytes }) => sum + bytes.length - (to - from), at)
+}
+
+const moved = ({ from, to, edit }: Touched, hunks: readonly Hunk[]): Touched => ({
+  from: movedBy(hunks, from),
+  to: movedBy(hunks, to),
+  edit,
+})
+
+function touchedBy(hunks: readonly Hunk[], edit: number): Touched[] {
+  let more = 0
+  return hunks.map(({ from, to, bytes }) => {
+    const start = from + more
+    more += bytes.length - (to - from)
+    return { from: start, to: start + bytes.length, edit }
+  })
+}
+
+// --- Lines
+// ----------------------------------------------------------------------------------------------------------
+
+/** How many lines came and went between two versions of a file, or of a part of one that begins with a line. */
+export function countLines(before: Buffer, after: Buffer): { added: number; deleted: number } {
+  const gaps = differences(linesOf(before.toString('latin1')), linesOf(after.toString('latin1')))
+  return {
+    added: gaps.reduce((sum, { lines }) => sum + lines.length, 0),
+    deleted: gaps.reduce((sum, { from, to }) => sum + to - from, 0),
+  }
+}
+
+/** The same where only these bytes become others, so that not all of a large file is compared. */
+function countWithin(file: Buffer, hunks: readonly Hunk[]): { added: number; deleted: number } {
+  const [first, last] = [hunks[0], hunks.at(-1)]
+  if (!first || !last) return { added: 0, deleted: 0 }
+  const isLineStart = (at: number) => at === 0 || file[at - 1] === 10
+  const from = isLineStart(first.from) ? first.from : file.lastIndexOf(10, first.from - 1) + 1
+  const isWhole = isLineStart(last.from) && isLineStart(last.to) && (last.bytes.at(-1) ?? 10) === 10
+  const lineEnd = file.indexOf(10, last.to)
+  const to = isWhole ? last.to : lineEnd < 0 ? file.length : lineEnd + 1
+  const part = file.subarray(from, to)
+  const within = hunks.map(hunk => ({ ...hunk, from: hunk.from - from, to: hunk.to - from }))
+  return countLines(part, splice(part, within))
+}
+
+/** Lines `from` up to `to` of the one are these in the other. */
+type Difference = { from: number; to: number; lines: string[] }
+
+/**
+ * What differs between two lists of lines: between what they begin and end with, and around the lines in it that both
+ * have once. Not always the shortest answer, but always a right one, and found in little more than linear time.
+ */
+function differences(old: readonly string[], young: readonly string[]): Difference[] {
+  const found: Difference[] = []
+  const look = (from: number, to: number, start: number, end: number): void => {
+    while (from < to && start < end && old[from] === young[start]) {
+      from++
+      start++
+    }
+    while (from < to && start < end && old[to - 1] === young[end - 1]) {
+      to--
+      end--
+    }
+    if (from < to || start < end) found.push({ from, to, lines: young.slice(start, end) })
+  }
+  let [from, start] = [0, 0]
+  while (from < old.length && start < young.length && old[from] === young[start]) {
+    from++
+    start++
+  }
+  for (const [a, b] of anchors(old, young, from)) {
+    look(from, a, start, b)
+    from = a + 1
+    start = b + 1
+  }
+  look(from, old.length, start, young.length)
+  return found
+}
+
+/** Lines that both have exactly once from a place on, in an order that holds in both: as many as there can be. */
+function anchors(old: readonly string[], young: readonly string[], from: number): [number, number][] {
+  const places = (lines: readonly string[]) => {
+    const known = new Map<string, number>()
+    for (let at = from; at < lines.length; at++)
+      known.set(lines[at] as string, known.has(lines[at] as string) ? -1 : at)
+    return known
+  }
+  const there = places(young)
+  const pairs = [...places(old)].flatMap(([line, at]): [number, number][] => {
+    const other = there.get(line) ?? -1
+    return at < 0 || other < 0 ? [] : [[at, other]]
+  })
+  // The longest rising row: for each length, the pair that ends lowest, and which one it goes on from.
+  const ends: number[] = []
+  const before = new Int32Array(pairs.length)
+  for (const [index, [, other]] of pairs.entries()) {
+    let [low, high] = [0, ends.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((pairs[ends[middle] as number]?.[1] ?? 0) < other) low = middle + 1
+      else high = middle
+    }
+    before[index] = low > 0 ? (ends[low - 1] as number) : -1
+    ends[low] = index
+  }
+  const row: [number, number][] = []
+  for (let index = ends.at(-1) ?? -1; index >= 0; index = before[index] as number)
+    row.push(pairs[index] as [number, number])
+  return row.reverse()
+}
+
+/** Whether lines end with \n throughout, or with \r\n, or this way and that; undefined where there is one line. */
+export function lineEnds(bytes: Buffer): 'LF' | 'CRLF' | 'mixed' | undefined {
+  const text = bytes.toString('latin1')
+  if (!text.includes('\n')) return text.includes('\r') ? 'mixed' : undefined
+  if (!text.includes('\r')) return 'LF'
+  return /\r(?!\n)|(?<!\r)\n/.test(text) ? 'mixed' : 'CRLF'
+}
+
+/**
+ * A file's new text in the form of the old one: with its BOM, and its line ends where all were \r\n and all of the new
+ * ones are \n. `kept` says what was kept, as words.
+ */
+export function inFormOf(old: Buffer, text: string): { bytes: Buffer; kept: string[] } {
+  const kept: string[] = []
+  const young = Buffer.from(text)
+  const isCrlf = lineEnds(old) === 'CRLF' && lineEnds(young) === 'LF'
+  if (isCrlf) kept.push('its line ends, CRLF')
+  const body = isCrlf ? Buffer.from(text.replaceAll('\n', '\r\n')) : young
+  if (!hasBom(old) || hasBom(body)) return { bytes: body, kept }
+  return { bytes: Buffer.concat([BOM, body]), kept: [...kept, 'its BOM'] }
+}

@@ -1,0 +1,191 @@
+/** What providers say when something is wrong, as one sentence for a person that says what to do. */
+import { APICallError, InvalidResponseDataError } from '@ai-sdk/provider'
+import * as v from 'valibot'
+import { short, visible } from '../../core/text.ts'
+import { ModelError, type ModelTrouble } from './request.ts'
+import type { Provider } from './settings.ts'
+
+/** Who was asked, for the words of an error. `secrets` are taken out of whatever a provider says. */
+export type Asked = { name: string; provider: Provider; address: string; secrets: readonly string[] }
+
+/** A provider's no: its status, its words, and after how many seconds to ask again. */
+type Refusal = { status: number; words: string; retryAfter?: number }
+
+const BILLING: Record<string, string> = {
+  'api.anthropic.com': 'https://platform.claude.com/settings/billing',
+  'openrouter.ai': 'https://openrouter.ai/settings/credits',
+  'api.openai.com': 'https://platform.openai.com/settings/organization/billing',
+}
+
+const NO_CREDIT =
+  /credit balance|insufficient[ _](?:credits?|quota|balance|funds)|exceeded your current quota|out of credits/i
+const TOO_LONG =
+  /prompt is too long|request too large|context[ _-]?(?:length|window|size|limit)|maximum context|too many (?:input )?tokens|input is too long/i
+const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a valid)|no endpoints found|unknown model/i
+
+/** The host, and the port where it is not the usual one: nothing else of an address is for other eyes. */
+export const hostOf = (address: string): string => new URL(address).host
+
+/** How far an answer had come when it broke: whether it had begun at all, and what of it was text. */
+export type Progressed = { hasBegun: boolean; text: string }
+
+/** Whatever was thrown while a model was asked, as a {@link ModelError}. */
+export function troubleOf(error: unknown, asked: Asked, { hasBegun, text }: Progressed): ModelError {
+  if (error instanceof ModelError)
+    return new ModelError(error.trouble, error.message, error.retryAfter, error.text || text)
+  const refusal = refusalOf(error)
+  if (refusal) return refused(refusal, asked, text)
+  if (!isNetworkError(error)) return new ModelError('broken', brokenWords(asked), undefined, text)
+  if (hasBegun) return cutShort(asked, text)
+  const why = isUntrusted(error) ? ', as its certificate is not trusted here' : ''
+  const sentence = `${hostOf(asked.address)} can't be reached${why}: check the network${ownAddress(asked)}.`
+  return new ModelError('unreachable', sentence)
+}
+
+/** The stream ended before the answer did. */
+export const cutShort = (asked: Asked, text: string): ModelError =>
+  new ModelError(
+    'cut',
+    `The answer of ${hostOf(asked.address)} broke off in the middle: send the message again.`,
+    undefined,
+    text,
+  )
+
+/** Whether the AI SDK says by an error that a stream ended without a reason: it was cut. */
+export const isEndWithoutReason = (error: unknown): boolean =>
+  InvalidResponseDataError.isInstance(error) && error.data === undefined
+
+const brokenWords = (asked: Asked): string =>
+  `${hostOf(asked.address)} answered what is no answer of a model${ownAddress(asked, ': check')}.`
+
+/** Where a person set an address, it is worth a look. */
+function ownAddress(asked: Asked, word = ' and'): string {
+  return BILLING[hostOf(asked.address)] ? '' : `${word} ${asked.provider.toUpperCase()}_BASE_URL`
+}
+
+/** What is worth it to be tried again: all that passes by itself. */
+export const passes = (trouble: ModelTrouble): boolean =>
+  trouble === 'rate' || trouble === 'overloaded' || trouble === 'cut' || trouble === 'unreachable'
+
+function refused({ status, words, retryAfter }: Refusal, asked: Asked, text: string): ModelError {
+  const trouble = troubleOfStatus(status, words, asked.provider)
+  return new ModelError(trouble, sentenceOf(trouble, status, words, asked, retryAfter), retryAfter, text)
+}
+
+function troubleOfStatus(status: number, words: string, provider: Provider): ModelTrouble {
+  if (status === 402 || ((status === 400 || status === 403 || status === 429) && NO_CREDIT.test(words))) return 'credit'
+  if (status === 401) return 'key'
+  // OpenRouter says so of what its moderation flagged; the others of keys.
+  if (status === 403) return provider === 'openrouter' && /flagged|moderation/i.test(words) ? 'refused' : 'key'
+  if (status === 413 || (status < 500 && TOO_LONG.test(words))) return 'too long'
+  if (status === 404 || (status === 400 && NO_MODEL.test(words))) return 'no such model'
+  if (status === 429) return 'rate'
+  if (status === 408 || status >= 500) return 'overloaded'
+  return status < 400 ? 'broken' : 'refused'
+}
+
+function sentenceOf(
+  trouble: ModelTrouble,
+  status: number,
+  words: string,
+  asked: Asked,
+  retryAfter: number | undefined,
+): string {
+  const host = hostOf(asked.address)
+  const name = visible(asked.name)
+  const setting = asked.provider.toUpperCase()
+  const said = quoted(words, asked.secrets)
+  const again = retryAfter === undefined ? 'in a minute or two' : `in ${duration(retryAfter)}`
+  switch (trouble) {
+    case 'key':
+      return status === 401
+        ? `${host} does not take the key in ${setting}_API_KEY: set one that is valid, and start the forge again.`
+        : `The key in ${setting}_API_KEY may not use ${name}: allow it at ${host}, or choose another model.`
+    case 'credit':
+      return `There is no credit left for ${name}: add some at ${BILLING[host] ?? host}, then send the message again.`
+    case 'rate':
+      return `${host} takes no more requests for now: send the message again ${again}.`
+    case 'overloaded':
+      return `${host} is overloaded or has a fault (${status}): send the message again ${again}, or choose another model.`
+    case 'too long':
+      return `The conversation is too long for ${name}: take files out of the context, or begin a new one.`
+    case 'no such model':
+      return `${host} knows no model ${name}, or not with tools: choose another one${ownAddress(asked, ', or check')}${said}.`
+    case 'broken':
+      return `${host} sends requests on to another place, which is not followed: set ${setting}_BASE_URL to the right one.`
+    default:
+      return `${host} refuses the request (${status})${said || ': choose another model, or say it in other words.'}`
+  }
+}
+
+/** A provider's words for a person: short, on one line, without keys. */
+function quoted(words: string, secrets: readonly string[]): string {
+  const clean = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), words).trim()
+  return clean ? `; it says: ${short(visible(clean), 300)}` : ''
+}
+
+const duration = (seconds: number): string =>
+  seconds < 120 ? `${Math.max(1, Math.ceil(seconds))} s` : `${Math.ceil(seconds / 60)} minutes`
+
+/** An error as it comes in a stream: an object of the provider, or the SDK's of it. */
+const StreamErrorSchema = v.looseObject({
+  message: v.optional(v.string(), ''),
+  statusCode: v.optional(v.number()),
+  code: v.optional(v.nullable(v.union([v.number(), v.string()]))),
+  type: v.optional(v.nullable(v.string())),
+})
+
+/** What a provider refused; undefined for an error that is none of a provider. */
+function refusalOf(error: unknown): Refusal | undefined {
+  if (APICallError.isInstance(error)) {
+    if (error.statusCode === undefined || error.statusCode < 300) return undefined
+    const words = /^\s*[{[]/.test(error.responseBody ?? '') ? error.message : ''
+    const retryAfter = retryAfterOf(error.responseHeaders ?? {})
+    return { status: error.statusCode, words, ...(retryAfter !== undefined && { retryAfter }) }
+  }
+  const isErrorOfProvider = !(error instanceof Error) || 'statusCode' in error
+  const parsed = v.safeParse(StreamErrorSchema, error)
+  if (!isErrorOfProvider || !parsed.success) return undefined
+  const { statusCode, code, type, message } = parsed.output
+  const status = statusCode ?? (typeof code === 'number' ? code : statusOfWord(code ?? type ?? ''))
+  return { status: status >= 400 && status < 600 ? status : 500, words: message }
+}
+
+/** OpenAI and what is like it say it by a word. */
+function statusOfWord(word: string): number {
+  if (/insufficient_quota|billing/.test(word)) return 402
+  if (/rate_limit/.test(word)) return 429
+  if (/invalid_request|context_length/.test(word)) return 400
+  return /^\d{3}$/.test(word) ? Number(word) : 500
+}
+
+/**
+ * Seconds or a date, as HTTP has it, milliseconds, as OpenAI does, or a time in milliseconds, as OpenRouter does.
+ * Undefined where it says nothing of use.
+ */
+export function retryAfterOf(headers: Record<string, string>, now = Date.now()): number | undefined {
+  const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN)
+  if (milliseconds >= 0) return milliseconds / 1000
+  const said = headers['retry-after']?.trim()
+  const reset = Number(headers['x-ratelimit-reset'] ?? Number.NaN)
+  if (!said) return reset > now ? (reset - now) / 1000 : undefined
+  if (/^\d+(?:\.\d+)?$/.test(said)) return Number(said)
+  const date = /^[A-Za-z]{3}/.test(said) ? Date.parse(said) : Number.NaN
+  return Number.isNaN(date) ? undefined : Math.max(0, (date - now) / 1000)
+}
+
+const isUntrusted = (error: unknown): boolean =>
+  error instanceof Error && (/certificate|self.signed/i.test(error.message) || isUntrusted(error.cause))
+
+const CODES = /^(?:ECONN\w+|ConnectionRefused|ConnectionClosed|FailedToOpenSocket|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EPIPE)$/
+
+function isNetworkError(error: unknown): boolean {
+  if (APICallError.isInstance(error)) return error.statusCode === undefined || isNetworkError(error.cause)
+  if (!(error instanceof Error)) return false
+  const code = 'code' in error ? String(error.code) : ''
+  return (
+    CODES.test(code) ||
+    /unable to connect|socket|certificate|tls|typo in the url/i.test(error.message) ||
+    isNetworkError(error.cause)
+  )
+}

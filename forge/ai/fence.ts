@@ -1,0 +1,70 @@
+/**
+ * Content of a repository as a model reads it. It is a stranger's: it may say that it ends, that the desk speaks, or
+ * what the model shall do. So it stands between fences that are longer than any in it, under a name on one line.
+ */
+import type { Path } from '../../core/git/repository.ts'
+import { many, visiblePath } from '../../core/text.ts'
+
+/** Of a longer file only the beginning is sent. */
+const MOST_SENT = 128 << 10
+
+/**
+ * What a token is taken for where a request is packed: always the same, whatever a provider has counted, since the same
+ * session must give the same bytes.
+ */
+const BYTES_PER_TOKEN = 3.6
+export const bytesIn = (tokens: number): number => Math.floor(tokens * BYTES_PER_TOKEN)
+/** Of a file of so many bytes. */
+export const tokensSent = (bytes: number): number => Math.ceil(Math.min(bytes, MOST_SENT) / BYTES_PER_TOKEN)
+export const tokensIn = (text: string): number => Math.ceil(Buffer.byteLength(text) / BYTES_PER_TOKEN)
+
+/** Between two lines that the text can't have in it. */
+export function fenced(text: string): string {
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((length, run) => Math.max(length, run.length), 2)
+  const fence = '`'.repeat(longest + 1)
+  return `${fence}\n${text}${text.endsWith('\n') || text === '' ? '' : '\n'}${fence}`
+}
+
+/** A path as a model reads and writes it: on one line, in quotes. */
+export const quoted = (path: Path): string => JSON.stringify(visiblePath(path))
+
+/**
+ * A file's content with a heading that says what it is: `said` is how the file came here, as `is active`. What is
+ * binary is named only, and what has more than `most` bytes is cut, with a word about it. No bytes: they are not in the
+ * repository, or far too many.
+ */
+export function fileInWords(path: Path, said: string, bytes: Buffer | undefined, most = MOST_SENT): string {
+  const name = `The file ${quoted(path)} ${said}`
+  const limit = Math.min(most, MOST_SENT)
+  if (!bytes) return `${name}, but its content is too large or not in this repository: it is not shown.`
+  if (bytes.length === 0) return `${name}. It is empty.`
+  if (bytes.subarray(0, 8192).includes(0)) return `${name}. It is binary, ${many(bytes.length, 'byte')}: not shown.`
+  const sent = bytes.length > limit ? cutAtLine(bytes, limit) : bytes
+  const text = sent.toString()
+  const notes = [
+    `${many(linesOf(bytes), 'line')}`,
+    /^[^\n]*\r\n/.test(text) && 'which end in CRLF',
+    !bytes.includes(0x0a, bytes.length - 1) && 'without a newline at the end',
+    sent !== bytes && `of which the first ${linesOf(sent).toLocaleString('en')} follow (get_lines reads the others)`,
+    !Buffer.from(text).equals(sent) && 'not all of it UTF-8: \ufffd stands for bytes that are none',
+  ]
+  return `${name} (${notes.filter(Boolean).join(', ')}):\n${fenced(text.replaceAll('\r\n', '\n'))}`
+}
+
+/** Whether {@link fileInWords} shows all of it. */
+export const isWhole = (bytes: Buffer, most: number): boolean => bytes.length <= Math.min(most, MOST_SENT)
+
+function cutAtLine(bytes: Buffer, limit: number): Buffer {
+  const end = bytes.lastIndexOf(0x0a, limit)
+  if (end > 0) return bytes.subarray(0, end + 1)
+  // One line without an end: the cut may not go through a character.
+  let at = limit
+  while (((bytes[at] ?? 0) & 0xc0) === 0x80 && at > limit - 4) at--
+  return bytes.subarray(0, at)
+}
+
+function linesOf(bytes: Buffer): number {
+  let count = bytes.at(-1) === 0x0a ? 0 : 1
+  for (let at = bytes.indexOf(0x0a); at >= 0; at = bytes.indexOf(0x0a, at + 1)) count++
+  return count
+}

@@ -1,0 +1,332 @@
+/**
+ * What a file is about, from its first kilobytes and without a model: the first sentence of its comment or its heading,
+ * and the names that it offers to others. Only lines are looked at, each for itself and cut, so that no content takes
+ * longer than its length.
+ */
+import type { Path } from '../../core/git/repository.ts'
+import { visible } from '../../core/text.ts'
+
+/** How comments are written: `//` and slash-star; `#`; `--`; `<!-- -->`; `;`; or text that is its own comment. */
+type Comments = 'c' | 'hash' | 'dashes' | 'html' | 'semicolon' | 'python' | 'text' | 'any' | 'none'
+
+type Language = {
+  name: string
+  comments: Comments
+  /** What is offered on a line: the first group is a name, the second one, where it is there, its parameters. */
+  offers: readonly RegExp[]
+  /** What is found is a declaration, `static int *read`, of which the last word is the name. */
+  isDeclared?: boolean
+}
+
+/** Looked at: so many bytes, lines and characters of a line; and so much of it is said. */
+export const LOOKED_AT = 32 << 10
+const MOST_LINES = 800
+const LONGEST_LINE = 240
+const LONGEST_SENTENCE = 110
+const LONGEST_PARAMETERS = 40
+const LONGEST = 190
+
+const PARAMETERS = '(?:<[^>(]*>)?(\\([^()]*\\))?'
+
+const SCRIPT: Language = {
+  name: 'JavaScript',
+  comments: 'c',
+  offers: [
+    new RegExp(`^export (?:default )?(?:declare )?(?:async )?function\\*? ?(\\w+)${PARAMETERS}`),
+    /^export (?:default )?(?:declare )?(?:abstract )?(?:class|interface|type|enum|namespace) (\w+)/,
+    /^export (?:declare )?(?:const |let |var )(?:enum )?(\w+)/,
+    /^export (?:type )?\{([^}]*)\}?/,
+    /^(?:module\.)?exports\.(\w+) *=/,
+    /^module\.exports *= *\{?([\w, ]*)/,
+  ],
+}
+const C: Language = {
+  name: 'C',
+  comments: 'c',
+  isDeclared: true,
+  offers: [
+    /^(?:typedef )?(?:struct|enum|union|class|namespace) (\w+)/,
+    /^(?!static |return |else |typedef |using )([A-Za-z_][^(=;{}#]*)\(/,
+    /^#define (\w+)/,
+  ],
+}
+const JAVA: Language = {
+  name: 'Java',
+  comments: 'c',
+  isDeclared: true,
+  offers: [
+    /^ *(?:(?:public|protected|internal|abstract|final|sealed|static|data|open|partial|case) )*(?:class|interface|enum|record|object|trait|struct) (\w+)/,
+    /^ +(?:public|override|open) ([^(=;{]+)\(/,
+    /^ *(?:public |open |internal )?(?:suspend )?fun (?:<[^>]*> )?([\w.]+)/,
+  ],
+}
+const SHELL: Language = {
+  name: 'shell',
+  comments: 'hash',
+  offers: [/^(?:function )?([\w:-]+) *\(\)/, /^function ([\w:-]+)/],
+}
+const STYLES: Language = { name: 'CSS', comments: 'c', offers: [/^([.#@:*a-zA-Z][^{;]*)\{/] }
+const HTML: Language = {
+  name: 'HTML',
+  comments: 'html',
+  offers: [/<title>([^<]*)/i, /<h[12][^>]*>([^<]*)/i, /\bid="([^"]*)"/i],
+}
+const MARKDOWN: Language = { name: 'Markdown', comments: 'text', offers: [/^#{1,3} +(.+)/] }
+const JSON_FILE: Language = { name: 'JSON', comments: 'none', offers: [/^\s+"([^"]*)" *:/] }
+const YAML: Language = { name: 'YAML', comments: 'hash', offers: [/^([\w.$/-]+) *:/] }
+const TOML: Language = { name: 'TOML', comments: 'hash', offers: [/^\[+([^\]]+)\]/, /^([\w-]+) *=/] }
+const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/] }
+const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash', offers: [/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/] }
+const PYTHON: Language = {
+  name: 'Python',
+  comments: 'python',
+  offers: [new RegExp(`^(?:async )?def ((?!_)\\w+)${PARAMETERS}`), /^class ((?!_)\w+)/, /^([A-Z][A-Z0-9_]+) *[:=]/],
+}
+const GO: Language = {
+  name: 'Go',
+  comments: 'c',
+  offers: [
+    new RegExp(`^func (?:\\([^)]*\\) )?([A-Z]\\w*)${PARAMETERS}`),
+    /^type ([A-Z]\w*)/,
+    /^(?:var|const) ([A-Z]\w*)/,
+  ],
+}
+const RUST: Language = {
+  name: 'Rust',
+  comments: 'c',
+  offers: [
+    new RegExp(`^ *pub(?:\\([^)]*\\))? (?:(?:async|unsafe|const) )*fn (\\w+)${PARAMETERS}`),
+    /^ *pub(?:\([^)]*\))? (?:struct|enum|trait|type|mod|const|static|union) (\w+)/,
+    /^macro_rules! (\w+)/,
+  ],
+}
+const RUBY: Language = {
+  name: 'Ruby',
+  comments: 'hash',
+  offers: [/^ *(?:class|module) ([\w:]+)/, /^ *def (?:self\.)?([\w?!=]+)/],
+}
+const PHP: Language = {
+  name: 'PHP',
+  comments: 'c',
+  offers: [/^(?:(?:abstract|final|readonly) )*(?:class|interface|trait|enum) (\w+)/, /^ *(?:public )?function (\w+)/],
+}
+const SWIFT: Language = {
+  name: 'Swift',
+  comments: 'c',
+  offers: [/^(?:(?:public|open|final) )*(?:class|struct|enum|protocol|actor|extension|func) (\w+)/],
+}
+const SQL: Language = {
+  name: 'SQL',
+  comments: 'dashes',
+  offers: [
+    /^create (?:or replace )?(?:temporary )?(?:table|view|function|index|type|trigger) (?:if not exists )?([\w."]+)/i,
+  ],
+}
+const PROTO: Language = { name: 'Protocol Buffers', comments: 'c', offers: [/^(?:message|service|enum) (\w+)/] }
+const LUA: Language = { name: 'Lua', comments: 'dashes', offers: [/^function ([\w.:]+)/] }
+const ELIXIR: Language = { name: 'Elixir', comments: 'hash', offers: [/^ *defmodule ([\w.]+)/, /^ *def (\w+)/] }
+const TEXT: Language = { name: 'text', comments: 'text', offers: [] }
+const OTHER: Language = { name: '', comments: 'any', offers: [] }
+
+const named = (name: string, language: Language): Language => ({ ...language, name })
+
+const BY_ENDING: ReadonlyMap<string, Language> = new Map(
+  (
+    [
+      ['ts tsx mts cts', named('TypeScript', SCRIPT)],
+      ['js jsx mjs cjs vue svelte', SCRIPT],
+      ['py pyi', PYTHON],
+      ['go', GO],
+      ['rs', RUST],
+      ['java', JAVA],
+      ['kt kts', named('Kotlin', JAVA)],
+      ['cs', named('C#', JAVA)],
+      ['scala', named('Scala', JAVA)],
+      ['c h', C],
+      ['cc cpp cxx hh hpp hxx', named('C++', C)],
+      ['rb rake gemspec', RUBY],
+      ['php', PHP],
+      ['swift', SWIFT],
+      ['sh bash zsh', SHELL],
+      ['css scss less', STYLES],
+      ['html htm xml svg', HTML],
+      ['md markdown mdx', MARKDOWN],
+      ['json jsonc json5', JSON_FILE],
+      ['yml yaml', YAML],
+      ['toml ini cfg', TOML],
+      ['mk', MAKEFILE],
+      ['sql', SQL],
+      ['proto', PROTO],
+      ['lua', LUA],
+      ['ex exs', ELIXIR],
+      ['clj el lisp scm', named('Lisp', { ...OTHER, comments: 'semicolon' })],
+      ['hs', named('Haskell', { ...OTHER, comments: 'dashes' })],
+      ['txt rst adoc', TEXT],
+    ] as const
+  ).flatMap(([endings, language]) => endings.split(' ').map(ending => [ending, language] as const)),
+)
+
+/** The language of a file, by its name or else by its first line. */
+function languageOf(path: Path, firstLine: string): Language {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  if (/^(?:Dockerfile|Containerfile)/.test(name)) return DOCKERFILE
+  if (/^(?:GNU)?[Mm]akefile$/.test(name)) return MAKEFILE
+  if (/^(?:README|LICENSE|COPYING|NOTICE|CHANGELOG|AUTHORS)$/.test(name)) return TEXT
+  if (/^(?:Rakefile|Gemfile)$/.test(name)) return RUBY
+  const ending = /\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase()
+  const byEnding = ending === undefined ? undefined : BY_ENDING.get(ending)
+  if (byEnding) return byEnding
+  const interpreter = /^#!.*?\b(bash|sh|zsh|python|node|bun|deno|ruby)/.exec(firstLine)?.[1]
+  if (!interpreter) return OTHER
+  if (interpreter === 'python') return PYTHON
+  if (interpreter === 'ruby') return RUBY
+  return /sh$/.test(interpreter) ? SHELL : SCRIPT
+}
+
+/** What a summary of some content depends on besides the content: the same bytes may be named otherwise elsewhere. */
+export const summaryKind = (path: Path): string => {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const ending = name.lastIndexOf('.')
+  return (ending > 0 ? name.slice(ending + 1) : name).slice(0, 40)
+}
+
+/** About 50 tokens on one line, without the path. `bytes` are the file's first ones, `size` is that of all of it. */
+export function summarise(path: Path, bytes: Buffer, size: number): string {
+  if (size === 0) return 'empty'
+  const start = bytes.subarray(0, LOOKED_AT)
+  if (start.includes(0)) return `binary, ${sizeInWords(size)}`
+  const text = start.toString('utf8')
+  if (text.startsWith('version https://git-lfs.github.com/spec/v1\n')) return 'a pointer of Git LFS'
+  const lines = text.split('\n', MOST_LINES).map(line => line.slice(0, LONGEST_LINE).trimEnd())
+  const language = languageOf(path, lines[0] ?? '')
+  const sentence = firstSentence(lines, language.comments)
+  const names = namesIn(language === JSON_FILE ? topLines(lines) : lines, language).filter(it => it !== sentence)
+  const parts = [sentence, names.join(', ')].filter(Boolean)
+  const isKnownByEnding = /\.[A-Za-z0-9]+$/.test(path) || parts.length === 0
+  const what = isKnownByEnding || language.name === '' ? parts : [language.name, ...parts]
+  if (what.length === 0) return [language.name, sizeInWords(size)].filter(Boolean).join(', ')
+  return cut(visible(what.join(' · ')), LONGEST)
+}
+
+export const sizeInWords = (size: number): string => {
+  if (size < 1000) return `${size} bytes`
+  return size < 1_000_000 ? `${Math.round(size / 1000)} KB` : `${(size / 1_000_000).toFixed(1)} MB`
+}
+
+function cut(text: string, length: number): string {
+  if (text.length <= length) return text
+  const end = text.lastIndexOf(' ', length)
+  return `${text.slice(0, end > length / 2 ? end : length)}…`.toWellFormed()
+}
+
+/** The lines of a JSON file that are indented as its first one is: the keys at the top. */
+function topLines(lines: readonly string[]): string[] {
+  const indentOf = (line: string): number => line.length - line.trimStart().length
+  return lines.filter(line => indentOf(line) === indentOf(lines[1] ?? ''))
+}
+
+function namesIn(lines: readonly string[], { offers, isDeclared = false }: Language): string[] {
+  const names = new Set<string>()
+  let length = 0
+  for (const line of lines) {
+    for (const offer of offers) {
+      const [, name = '', parameters] = offer.exec(line) ?? []
+      const said = nameOf(name, parameters, isDeclared)
+      if (said === '' || names.has(said)) continue
+      names.add(said)
+      length += said.length
+      break
+    }
+    if (length > LONGEST) break
+  }
+  return [...names]
+}
+
+function nameOf(found: string, parameters: string | undefined, isDeclared: boolean): string {
+  const name = found.replace(/\s+/g, ' ').trim()
+  if (isDeclared) return name.slice(name.lastIndexOf(' ') + 1).replace(/^[*&]+/, '')
+  if (parameters === undefined) return name
+  return name + (parameters.length <= LONGEST_PARAMETERS ? parameters : '()')
+}
+
+/** Words of lawyers say nothing about a file. */
+const LICENSE = /copyright|licen[sc]e|SPDX|all rights reserved|permission is hereby/i
+/** What stands above the first comment of a file and is none. */
+const BEFORE =
+  /^(?:#!|<\?|<!doctype|['"]use |package |import |from |#include|#pragma|#ifndef|#define|using |require|namespace |export \{|\/\/\/ <|@|---|$)/i
+
+/** The first sentence of the first comment, before any code, that is about the file. */
+function firstSentence(lines: readonly string[], comments: Comments): string {
+  if (comments === 'none') return ''
+  let paragraph: string[] = []
+  let isInside = false
+  const said = (): string => {
+    const words = paragraph.join(' ').replace(/\s+/g, ' ').trim()
+    paragraph = []
+    return words === '' || LICENSE.test(words) ? '' : sentenceOf(words)
+  }
+  for (const line of lines.slice(0, 120)) {
+    const comment = commentOn(line, comments, isInside)
+    isInside = comment.isInside
+    if (comment.text && !isOrder(comment.text)) {
+      paragraph.push(comment.text)
+      continue
+    }
+    const words = said()
+    if (words) return words
+    if (comment.text === undefined && !BEFORE.test(line)) return ''
+  }
+  return said()
+}
+
+/** Words to a tool: a linter, an editor. */
+const isOrder = (words: string): boolean =>
+  /^(?:eslint|biome|prettier|tslint|@ts-|@flow|jshint|global |vim?:|-\*-|coding[:=]|pylint|noqa|type: ignore|shellcheck|frozen_string_literal|go:|\+build|syntax=|!)/.test(
+    words,
+  )
+
+function sentenceOf(words: string): string {
+  const end = /[.!?](?= |$)/.exec(words)?.index ?? -1
+  return cut(end > 0 ? words.slice(0, end + 1) : words, LONGEST_SENTENCE)
+}
+
+/** The words of a comment on a line: empty where it has none, undefined where the line is none of a comment. */
+type CommentLine = { text: string | undefined; isInside: boolean }
+
+function commentOn(line: string, comments: Comments, isInside: boolean): CommentLine {
+  const here = line.trim()
+  const inside = (end: string, text: string): CommentLine => {
+    const at = text.indexOf(end)
+    const words = at < 0 ? text : text.slice(0, at)
+    return { text: words.replace(/^[*!\s]+/, '').trim(), isInside: at < 0 }
+  }
+  const after = (start: RegExp): CommentLine => ({
+    text: start.test(here) && !here.startsWith('#!') ? here.replace(start, '').trim() : undefined,
+    isInside: false,
+  })
+  switch (comments) {
+    case 'c':
+      if (isInside) return inside('*/', here)
+      return here.startsWith('/*') ? inside('*/', here.slice(2)) : after(/^\/\/[/!]?/)
+    case 'html':
+      if (isInside) return inside('-->', here)
+      return here.startsWith('<!--') ? inside('-->', here.slice(4)) : { text: undefined, isInside: false }
+    case 'python': {
+      if (isInside) return inside('"""', here)
+      const doc = /^[rRuU]?("""|''')/.exec(here)
+      return doc ? inside('"""', here.slice(doc[0].length).replaceAll("'''", '"""')) : after(/^#+/)
+    }
+    case 'hash':
+      return after(/^#+/)
+    case 'dashes':
+      return after(/^--+/)
+    case 'any':
+      return after(/^(?:\/\/+|#+|--+|;+|%+)/)
+    case 'semicolon':
+      return after(/^;+/)
+    case 'text':
+      return { text: here.replace(/^[#=*\-\s]+/, ''), isInside: false }
+    case 'none':
+      return { text: undefined, isInside: false }
+  }
+}

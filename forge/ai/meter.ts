@@ -1,0 +1,78 @@
+/** What of a repository a model has in mind, and how full its window is: for the eye, before and during a turn. */
+import type { Oid, Path } from '../../core/git/repository.ts'
+import { requestFor } from './context.ts'
+import { tokensIn, tokensSent } from './fence.ts'
+import { contentOf, filesIn, prepareSession, type State } from './opening.ts'
+import { newSession, type Session } from './session.ts'
+
+/** How a file is in the context: not, by its summary, or whole. */
+export type Circle = 'none' | 'summary' | 'whole'
+
+/**
+ * How files are in the next request: the active ones whole, as soon as somebody wants them so; summaries are those that
+ * the conversation opened with.
+ */
+export async function circlesOf(session: Session, state: State, paths: readonly Path[]): Promise<Map<Path, Circle>> {
+  const { files } = await filesIn(session, state)
+  const { shown } = await outlineOf(session, state)
+  const circleOf = (path: Path): Circle => (files.has(path) ? 'whole' : shown.has(path) ? 'summary' : 'none')
+  return new Map(paths.map(path => [path, circleOf(path)]))
+}
+
+/** In tokens. `words` is a sentence about the summaries where they are not complete. */
+export type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
+
+/** How full the window is: as the provider counted the last request, or, before the first one, about so. */
+export async function meterOf(session: Session, state: State): Promise<Meter> {
+  const { files } = await filesIn(session, state)
+  const sizes = await sizesOf(state, [...files.values()])
+  const { words } = await outlineOf(session, state)
+  return {
+    used: await tokensUsed(session, state),
+    of: state.model.window,
+    files: [...files].map(([path, oid]) => ({ path, tokens: sizes.get(oid) ?? 0 })),
+    ...(words !== undefined && { words }),
+  }
+}
+
+/** Of a window, what may be full before the older part of the conversation is summarised. */
+const FULL = 0.8
+
+export const needsShortening = async (session: Session, state: State): Promise<boolean> =>
+  (await tokensUsed(session, state)) > FULL * state.model.window
+
+/** How many tokens the next request has. */
+export async function tokensUsed(session: Session, state: State): Promise<number> {
+  const from = session.opening?.from ?? Number.POSITIVE_INFINITY
+  const last = session.messages.findLastIndex(
+    (entry, at) => at >= from && entry.kind === 'answer' && entry.usage.input > 0,
+  )
+  const answer = session.messages[last]
+  if (answer?.kind !== 'answer') {
+    const prepared = session.opening ? session : await prepareSession(session, state, 0)
+    const { tools, system, messages } = await requestFor(prepared, state)
+    return tokensIn(JSON.stringify([tools, system, messages]))
+  }
+  const since = session.messages.slice(last + 1)
+  const sizes = await sizesOf(state, contentOf({ ...newSession(), messages: since }))
+  const texts = since.map(entry => ('text' in entry ? tokensIn(entry.text) : 0))
+  return answer.usage.input + answer.usage.output + sum(texts) + sum([...sizes.values()])
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, it) => total + it, 0)
+
+const outlineOf = async ({ opening, ...session }: Session, state: State) => {
+  const { summaries, model } = state
+  if (opening) {
+    const active = opening.files.map(({ path }) => path)
+    return await summaries.of({ tree: opening.tree, active, window: model.window })
+  }
+  const { files } = await filesIn(session, state)
+  return await summaries.of({ tree: state.tree, active: [...files.keys()], window: model.window })
+}
+
+/** Tokens of some content, by its size. */
+async function sizesOf({ objects }: State, oids: readonly Oid[]): Promise<Map<Oid, number>> {
+  const infos = await Promise.all(oids.map(oid => objects.info(oid)))
+  return new Map(oids.map((oid, at) => [oid, tokensSent(infos[at]?.size ?? 0)]))
+}

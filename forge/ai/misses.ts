@@ -1,0 +1,58 @@
+/**
+ * Why Anthropic's cache did not hold: it compares a request with the one before, where it is told which one that was.
+ * Others tell nothing of the kind.
+ */
+import * as v from 'valibot'
+import type { Request } from './request.ts'
+
+/** How many conversations are remembered. */
+const MOST = 100
+
+const StartSchema = v.looseObject({
+  type: v.literal('message_start'),
+  message: v.looseObject({
+    id: v.string(),
+    diagnostics: v.nullish(
+      v.looseObject({ cache_miss_reason: v.nullish(v.looseObject({ type: v.nullish(v.string()) })) }),
+    ),
+  }),
+})
+
+const WORDS: Record<string, string> = {
+  model_changed: 'the model is another one than before',
+  system_changed: 'the beginning of the conversation changed',
+  tools_changed: 'the tools changed',
+  messages_changed: 'an earlier part of the conversation changed',
+}
+
+/** The answers before, by conversation. */
+export class Misses {
+  private readonly answers = new Map<string, string>()
+
+  /** A body that names the answer before, for what a request begins with. */
+  asking(request: Request): (body: string) => string {
+    const previous = this.answers.get(keyOf(request)) ?? null
+    return body => `${body.slice(0, -1)},"diagnostics":${JSON.stringify({ previous_message_id: previous })}}`
+  }
+
+  /** Takes the first event of an answer, and says why the cache did not hold; other events are none of its business. */
+  hear(request: Request, event: unknown): string | undefined {
+    const parsed = v.safeParse(StartSchema, event)
+    if (!parsed.success) return undefined
+    const { id, diagnostics } = parsed.output.message
+    const key = keyOf(request)
+    this.answers.delete(key)
+    this.answers.set(key, id)
+    for (const oldest of this.answers.keys()) {
+      if (this.answers.size <= MOST) break
+      this.answers.delete(oldest)
+    }
+    return WORDS[diagnostics?.cache_miss_reason?.type ?? '']
+  }
+}
+
+/** Conversations differ in their first message. */
+function keyOf({ messages }: Request): string {
+  const [first] = messages
+  return String(Bun.hash(JSON.stringify(first?.blocks.map(block => ('text' in block ? block.text : '')))))
+}

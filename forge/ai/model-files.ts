@@ -1,0 +1,84 @@
+/** Files as a model names them, and which of them it may read and write. */
+import { Failure } from '../../core/failure.ts'
+import { asBytes, type Path } from '../../core/git/repository.ts'
+import { visiblePath } from '../../core/text.ts'
+import { type Vfs, verifyPath } from '../vfs.ts'
+import { isUtf8 } from './lines.ts'
+
+/** Files that have more bytes are neither read nor written by a model. */
+export const LARGEST = 10 << 20
+
+/**
+ * The path that a model means by a text: `./` in front of it is nothing, and a byte that is no UTF-8 is written as
+ * \xe9, as the model gets to read it. Throws a {@link Failure} where that is no path.
+ */
+export async function pathFrom(vfs: Vfs, text: string): Promise<Path> {
+  if (!text.isWellFormed()) throw new Failure('There is half a character (a lone surrogate) in the path.')
+  const path = asBytes(text.replace(/^(\.\/)+/, ''))
+  const spelled = path.replace(/\\x([0-9a-f]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+  if (spelled !== path && (await vfs.entryAt(spelled)) && !(await vfs.entryAt(path))) return spelled
+  verifyPath(path)
+  return path
+}
+
+/** Throws a {@link Failure} where a path is none that a model may change: `.forge`, however a file system spells it. */
+export function verifyMayChange(path: Path): void {
+  const [top = ''] = path.split('/')
+  // As with .git: a Mac ignores some characters, Windows dots and blanks at the end and what follows a colon.
+  const onMac = top.replace(/\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g, '')
+  const names = [onMac, ...top.split('\\')].map(name => name.replace(/:.*$/s, '').replace(/[. ]+$/, ''))
+  if (!names.some(name => /^(\.forge|forge~\d+)$/i.test(name))) return
+  throw new Failure(`${visiblePath(path)} is the forge's own: the conversation and approvals there can't be changed.`)
+}
+
+/** What stands at a path. `other` is what can't be read as text: what it is, as a sentence. */
+export type Found =
+  | { kind: 'none' }
+  | { kind: 'folder'; files: Path[] }
+  | { kind: 'text'; bytes: Buffer; isUtf8: boolean }
+  | { kind: 'other'; what: 'link' | 'submodule' | 'bytes'; words: string }
+
+/** Looks what stands at a path. */
+export async function lookAt(vfs: Vfs, path: Path): Promise<Found> {
+  const name = visiblePath(path)
+  const entry = await vfs.entryAt(path)
+  if (!entry) {
+    const files = (await vfs.listFiles(path)).map(file => file.path)
+    return files.length > 0 ? { kind: 'folder', files } : { kind: 'none' }
+  }
+  if (entry.mode === '160000') {
+    const words = `${name} is a submodule, at its commit ${entry.oid.slice(0, 12)}: its files are in another repository.`
+    return { kind: 'other', what: 'submodule', words }
+  }
+  const info = await vfs.objects.info(entry.oid)
+  if (info && info.size > LARGEST) return tooLarge(name, info.size)
+  const bytes = await vfs.readFile(path)
+  if (entry.mode === '120000') {
+    const words = `${name} is a symbolic link to ${visiblePath(bytes.toString('latin1'))}: work on that file instead.`
+    return { kind: 'other', what: 'link', words }
+  }
+  if (bytes.length > LARGEST) return tooLarge(name, bytes.length)
+  const words = whyNoText(bytes)
+  if (words) return { kind: 'other', what: 'bytes', words: `${name} is ${words}.` }
+  return { kind: 'text', bytes, isUtf8: isUtf8(bytes) }
+}
+
+const tooLarge = (name: string, size: number): Found => ({
+  kind: 'other',
+  what: 'bytes',
+  words: `${name} has ${sizeInWords(size)}: files of more than ${sizeInWords(LARGEST)} are neither read nor changed.`,
+})
+
+function whyNoText(bytes: Buffer): string | undefined {
+  const start = bytes.toString('latin1', 0, 43)
+  if (bytes.length < 1024 && start.startsWith('version https://git-lfs.github.com/spec/v1\n'))
+    return 'a pointer of Git LFS: the file itself is kept elsewhere'
+  if (/^(\xff\xfe|\xfe\xff)/.test(start)) return 'text in UTF-16, which is not changed here'
+  return bytes.includes(0) ? 'a binary file' : undefined
+}
+
+/** 812 bytes, 3.4 KB, 1.2 MB. */
+export function sizeInWords(size: number): string {
+  if (size < 1024) return `${size} bytes`
+  return size < 1 << 20 ? `${(size / 1024).toFixed(1)} KB` : `${(size / (1 << 20)).toFixed(1)} MB`
+}

@@ -1,0 +1,218 @@
+/**
+ * What a session knows about files, and what is to be appended to it before the next request: files that came in, went
+ * out or were changed from outside. Above the end nothing is rewritten while the provider's cache is warm; once it is
+ * cold, a new opening has all files as they are, and what was said about them before is sent no more.
+ */
+import type { Objects } from '../../core/git/objects.ts'
+import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
+import { SYSTEM } from './desk-words.ts'
+import { folderOf, foldersAbove } from './folders.ts'
+import type { ToolDescription } from './request.ts'
+import {
+  INSTRUCTIONS,
+  lastHeard,
+  MOST_ACTIVE,
+  type Opening,
+  type Session,
+  type Entry as SessionEntry,
+  withActive,
+  withEntries,
+  withInactive,
+  withMissingResults,
+} from './session.ts'
+import { SUMMARY_VERSION, type Summaries } from './summaries.ts'
+
+/** What requests are made of beside the session. It is the same for all requests of a turn. */
+export type Sources = {
+  objects: Objects
+  summaries: Summaries
+  /** As a {@link Model} has them. */
+  model: { name: string; window: number }
+  /** Always in the same order: another one makes the cache cold. */
+  tools: readonly ToolDescription[]
+  /** The most tokens of an answer. */
+  output?: number
+}
+
+/** Where the branch stands: `tree` is that of its work in progress, written into the repository. */
+export type State = Sources & { tree: Oid; branch: string }
+
+/** Counted up where the same session is packed into other bytes. */
+const PACKING_VERSION = 1
+const MINUTE = 60_000
+/** So many places are looked at for instructions, from the top down. */
+const MOST_INSTRUCTIONS = 500
+
+/**
+ * How a provider keeps what it has read. `isMarked`: only up to where a request says so. Elsewhere it does so by
+ * itself, and after how long it has forgotten is an assumption.
+ */
+export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Opening['ttl'], number> } {
+  const isMarked = /^(?:openrouter\/)?~?anthropic\//.test(model)
+  if (isMarked) return { isMarked, keeps: { '5m': 5 * MINUTE, '1h': 60 * MINUTE } }
+  const known = model.startsWith('openrouter/') ? 10 * MINUTE : 60 * MINUTE
+  return { isMarked, keeps: { '5m': known, '1h': known } }
+}
+
+/**
+ * Brings a session up to where its branch stands: to be called before each turn, before what the person says is added.
+ * Calls without a result get one; files are appended, or a new opening is made.
+ */
+export async function prepareSession(session: Session, state: State, now: number): Promise<Session> {
+  const whole = withMissingResults(session)
+  return (await isWarm(whole, state, now)) ? catchUp(whole, state, new Set()) : withOpening(whole, state, now)
+}
+
+/**
+ * What tools did to files and to the context, as they were run for one answer. `touched` are those of which the results
+ * tell the model what they are now; what a tool changed without telling is not among them, and is sent anew.
+ */
+export type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
+
+/** To be called when all calls of an answer have their results: says which files the next request brings. */
+export async function withToolsDone(session: Session, state: State, done: ToolsDone): Promise<Session> {
+  const left = [...done.deactivated].reduce(withInactive, session)
+  const more = [...done.activated].slice(0, MOST_ACTIVE - left.active_files.length)
+  return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
+}
+
+/** A new opening, with the files as they are now; the conversation goes on behind it. */
+export async function withOpening(session: Session, state: State, now: number): Promise<Session> {
+  const { files, active_files } = await filesIn(session, state)
+  const opening: Opening = {
+    tree: state.tree,
+    files: [...files].map(([path, oid]) => ({ path, oid })),
+    at: now,
+    from: session.messages.length,
+    ttl: hasPauses(session, now) ? '1h' : '5m',
+    branch: state.branch,
+    key: keyOf(state),
+  }
+  return { ...session, active_files, opening }
+}
+
+/** Whether the provider may still have what the last request began with, so that the next one should begin so, too. */
+async function isWarm(session: Session, state: State, now: number): Promise<boolean> {
+  const { opening, messages } = session
+  if (!opening || opening.branch !== state.branch || opening.key !== keyOf(state)) return false
+  if (opening.from > messages.length || messages.some(({ kind }, at) => kind === 'summary' && at >= opening.from))
+    return false
+  const idle = now - (lastHeard(session) ?? 0)
+  if (idle < 0 || idle > cacheOf(state.model.name).keeps[opening.ttl]) return false
+  return (await isThere(state.objects, opening.tree, 'tree')) && (await areThere(state.objects, session))
+}
+
+/** Content that was never committed goes with the next garbage collection; so does that of a branch that was deleted. */
+async function areThere(objects: Objects, session: Session): Promise<boolean> {
+  const found = await Promise.all(contentOf(session).map(oid => isThere(objects, oid, 'blob')))
+  return found.every(Boolean)
+}
+
+/** All content that the requests of a session have in them. */
+export function contentOf({ opening, messages }: Session): Oid[] {
+  const sent = messages.slice(opening?.from ?? 0).flatMap(entry => {
+    const isSent = entry.kind === 'file' && (entry.why === 'active' || entry.why === 'changed')
+    return isSent && entry.oid ? [entry.oid] : []
+  })
+  return [...new Set([...(opening?.files.map(({ oid }) => oid) ?? []), ...sent])]
+}
+
+const isThere = async (objects: Objects, oid: Oid, type: 'blob' | 'tree'): Promise<boolean> => {
+  // An id of another format is none here.
+  if (oid.length !== (objects.repository.format === 'sha1' ? 40 : 64)) return false
+  return (await objects.info(oid))?.type === type
+}
+
+/** Longer pauses than the shorter time for which a cache is kept: then the longer one is cheaper. */
+function hasPauses(session: Session, now: number): boolean {
+  const times = session.messages.flatMap(entry => ('at' in entry ? [entry] : []))
+  return times.some(({ kind, at }, index) => {
+    const next = times[index + 1]
+    return kind === 'end' && (next?.at ?? now) - at > 5 * MINUTE
+  })
+}
+
+const keyOf = ({ model, tools }: State): string =>
+  new Bun.CryptoHasher('sha256')
+    .update(JSON.stringify([PACKING_VERSION, SUMMARY_VERSION, SYSTEM, model.name, model.window, tools]))
+    .digest('hex')
+    .slice(0, 16)
+
+/** The files that the model has been told about since the opening, and those that it has whole. */
+export function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
+  const known = new Map<Path, Oid | null>(opening?.files.map(({ path, oid }) => [path, oid]))
+  const active = new Set(known.keys())
+  for (const entry of messages.slice(opening?.from ?? 0)) {
+    if (entry.kind !== 'file') continue
+    known.set(entry.path, entry.oid)
+    if (entry.why === 'active') active.add(entry.path)
+    if (entry.why === 'inactive' || entry.oid === null) active.delete(entry.path)
+  }
+  return { known, active }
+}
+
+/** What differs between what the model knows and what is there now, as entries at the end. `own`: its tools did it. */
+async function catchUp(session: Session, state: State, own: ReadonlySet<Path>): Promise<Session> {
+  const { files, active_files } = await filesIn(session, state)
+  const { known, active } = knownFiles(session)
+  const others = [...new Set([...known.keys(), ...own])].filter(path => !files.has(path))
+  const now = new Map<Path, Oid | undefined>([...files, ...(await oidsOf(state, others))])
+  const entries: SessionEntry[] = []
+  const add = (path: Path, why: Extract<SessionEntry, { kind: 'file' }>['why']) =>
+    entries.push({ kind: 'file', path, oid: now.get(path) ?? null, why })
+  for (const path of own) if ((known.get(path) ?? null) !== (now.get(path) ?? null)) add(path, 'edited')
+  for (const [path, before] of known) {
+    const isChanged = before !== (now.get(path) ?? null)
+    const goes = active.has(path) && !files.has(path) && now.get(path) !== undefined
+    if (goes) add(path, 'inactive')
+    else if (isChanged && !own.has(path)) add(path, 'changed')
+  }
+  for (const path of files.keys()) if (!active.has(path)) add(path, 'active')
+  return withEntries({ ...session, active_files }, ...entries)
+}
+
+/**
+ * The files that are to be in the context whole: those of instructions, from the top down, then the active ones. Those
+ * that are gone are active no more.
+ */
+export async function filesIn(
+  session: Session,
+  state: State,
+): Promise<{ files: Map<Path, Oid>; active_files: Path[] }> {
+  const found = await oidsOf(state, session.active_files)
+  const active_files = session.active_files.filter(path => found.get(path) !== undefined)
+  const instructions = await oidsOf(state, instructionsFor(session, active_files))
+  const both = [...instructions, ...active_files.map(path => [path, found.get(path)] as const)]
+  const files = both.flatMap(([path, oid]) => (oid === undefined ? [] : [[path, oid] as const]))
+  return { files: new Map(files), active_files }
+}
+
+/** Where instructions may stand that are for these files and were not taken out. */
+function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): Path[] {
+  const folders = new Set(['', ...active.flatMap(path => foldersAbove(folderOf(path)))])
+  const paths = [...folders].sort().flatMap(folder => INSTRUCTIONS.map(name => (folder ? `${folder}/${name}` : name)))
+  const known = new Set([...left_out, ...active])
+  return paths.filter(path => !known.has(path)).slice(0, MOST_INSTRUCTIONS)
+}
+
+/** The content at each path; undefined where there is no plain file: links and submodules have none of their own. */
+async function oidsOf({ objects, tree }: State, paths: readonly Path[]): Promise<Map<Path, Oid | undefined>> {
+  const trees = new Map<Oid, Promise<Map<string, TreeEntry>>>()
+  // Each folder is read once, however many files are asked for in it.
+  const entriesOf = (oid: Oid): Promise<Map<string, TreeEntry>> => {
+    const reading = trees.get(oid) ?? readTree(objects, oid).then(all => new Map(all.map(entry => [entry.name, entry])))
+    trees.set(oid, reading)
+    return reading
+  }
+  const oidAt = async (path: Path): Promise<Oid | undefined> => {
+    let entry: Entry = { mode: '040000', oid: tree }
+    for (const name of path.split('/')) {
+      if (!isFolder(entry) || !entry) return undefined
+      entry = (await entriesOf(entry.oid)).get(name)
+    }
+    return entry?.mode === '100644' || entry?.mode === '100755' ? entry.oid : undefined
+  }
+  const oids = await Promise.all(paths.map(oidAt))
+  return new Map(paths.map((path, at) => [path, oids[at]]))
+}

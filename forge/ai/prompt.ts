@@ -1,0 +1,190 @@
+/**
+ * A request in the words of the AI SDK, for one provider: with the cache's marks where that provider wants them, and
+ * the same bytes each time for the same request.
+ */
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolResultPart,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider'
+import * as v from 'valibot'
+import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
+import type { Provider } from './settings.ts'
+
+/**
+ * What a provider wants back as it came, and of which model: no other one can do anything with it. This and nothing
+ * else of what a session has goes to the provider, as sessions may be anybody's.
+ */
+const NoteSchema = v.object({
+  model: v.string(),
+  signature: v.optional(v.string()),
+  redactedData: v.optional(v.string()),
+  details: v.optional(v.array(v.record(v.string(), v.unknown()))),
+  thoughtSignature: v.optional(v.string()),
+})
+export type Note = v.InferOutput<typeof NoteSchema>
+
+/** Whom a request is for: `name` as a person writes it. */
+export type Target = { name: string; provider: Provider }
+
+/** The options of one call: prompt, tools and the most tokens of the answer. */
+export function callOptions(request: Request, target: Target): LanguageModelV4CallOptions {
+  return {
+    prompt: [
+      ...systemMessages(request.system, target),
+      ...request.messages.flatMap(message => messagesOf(message, target)),
+    ],
+    tools: request.tools.map(({ name, description, parameters }) => ({
+      type: 'function',
+      name,
+      description,
+      inputSchema: parameters,
+    })),
+    maxOutputTokens: request.output,
+  }
+}
+
+/** Some templates of local models know no more than one system message, and no parts. */
+function systemMessages(system: readonly TextBlock[], target: Target): LanguageModelV4Prompt {
+  const blocks = system.filter(hasWords)
+  if (target.provider === 'openai') return blocks.length ? [{ role: 'system', content: joined(blocks) }] : []
+  return blocks.map(({ text, mark }) => ({ role: 'system', content: text.toWellFormed(), ...marked(mark, target) }))
+}
+
+function messagesOf(message: RequestMessage, target: Target): LanguageModelV4Message[] {
+  switch (message.role) {
+    case 'user':
+      return userMessages(message.blocks.filter(hasWords), target)
+    case 'assistant': {
+      const parts = message.blocks.flatMap(block => assistantParts(block, target))
+      // Providers refuse a message that ends in a thought.
+      const content = parts.slice(0, parts.findLastIndex(part => part.type !== 'reasoning') + 1)
+      return content.length ? [{ role: 'assistant', content }] : []
+    }
+    case 'tool':
+      return [{ role: 'tool', content: message.blocks.map(block => resultPart(block, target)) }]
+  }
+}
+
+function userMessages(blocks: readonly TextBlock[], target: Target): LanguageModelV4Message[] {
+  if (blocks.length === 0) return []
+  if (target.provider === 'openai') return [{ role: 'user', content: [{ type: 'text', text: joined(blocks) }] }]
+  const content = blocks.map(({ text, mark }) => ({
+    type: 'text' as const,
+    text: text.toWellFormed(),
+    ...marked(mark, target),
+  }))
+  return [{ role: 'user', content }]
+}
+
+type AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
+
+function assistantParts(block: TextBlock | ReasoningBlock | CallBlock, target: Target): AssistantPart[] {
+  switch (block.type) {
+    case 'text':
+      return hasWords(block) ? [{ type: 'text', text: block.text.toWellFormed(), ...marked(block.mark, target) }] : []
+    case 'reasoning': {
+      const options = handedBack(noteOf(block.provider, target), target)
+      return options ? [{ type: 'reasoning', text: block.text, ...options }] : []
+    }
+    case 'call':
+      return [
+        {
+          type: 'tool-call',
+          toolCallId: idFor(block.id, target),
+          toolName: toolName(block.name),
+          input: argumentsObject(block.arguments),
+          ...handedBack(noteOf(block.provider, target), target),
+        },
+      ]
+  }
+}
+
+function resultPart(block: ResultBlock, target: Target): LanguageModelV4ToolResultPart {
+  return {
+    type: 'tool-result',
+    toolCallId: idFor(block.id, target),
+    toolName: toolName(block.name),
+    output: { type: block.isError ? 'error-text' : 'text', value: block.text.toWellFormed() || '(nothing)' },
+    ...marked(block.mark, target),
+  }
+}
+
+/** Providers refuse text that has nothing but blanks. */
+const hasWords = (block: TextBlock): boolean => block.text.trim() !== ''
+
+const joined = (blocks: readonly TextBlock[]): string => blocks.map(({ text }) => text.toWellFormed()).join('\n\n')
+
+type Options = { providerOptions?: SharedV4ProviderOptions }
+
+/** OpenRouter's provider reads Anthropic's marks. What is compatible with OpenAI has none: it caches by itself. */
+function marked(mark: Mark | undefined, target: Target): Options {
+  if (!mark || target.provider === 'openai') return {}
+  const cacheControl = mark === '1h' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' }
+  return { providerOptions: { anthropic: { cacheControl } } }
+}
+
+function noteOf(provider: unknown, target: Target): Note | undefined {
+  const parsed = v.safeParse(NoteSchema, provider)
+  return parsed.success && parsed.output.model === target.name ? parsed.output : undefined
+}
+
+/** What goes with a thought or a call; undefined where the provider would not take the thought. */
+function handedBack(note: Note | undefined, target: Target): Options | undefined {
+  if (!note) return undefined
+  const { signature, redactedData, details, thoughtSignature } = note
+  switch (target.provider) {
+    case 'anthropic':
+      if (signature !== undefined) return { providerOptions: { anthropic: { signature } } }
+      return redactedData === undefined ? undefined : { providerOptions: { anthropic: { redactedData } } }
+    case 'openrouter':
+      // It came as JSON and was kept as JSON.
+      return details && { providerOptions: { openrouter: { reasoning_details: JSON.parse(JSON.stringify(details)) } } }
+    case 'openai':
+      return thoughtSignature === undefined ? {} : { providerOptions: { google: { thoughtSignature } } }
+  }
+}
+
+/** Anthropic takes no other signs in an id; the servers of others give such ids. */
+const idFor = (id: string, target: Target): string =>
+  target.provider === 'anthropic' ? id.replace(/[^a-zA-Z0-9_-]/g, '_') || '_' : id
+
+/** A name that a model made up must not make all further requests invalid. */
+const toolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || '_'
+
+/** Providers take objects only; what was none was refused by the tool, and is shown to the model as it sent it. */
+function argumentsObject(sent: unknown): unknown {
+  const clean = wellFormed(sent)
+  return typeof clean === 'object' && clean !== null && !Array.isArray(clean) ? clean : { sent: clean }
+}
+
+/** Half a surrogate pair is valid in JSON, and refused by providers. */
+function wellFormed(value: unknown): unknown {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(wellFormed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name.toWellFormed(), wellFormed(inner)]))
+}
+
+/**
+ * A body for OpenRouter with each text as a part of a list. Its provider of the AI SDK writes a lone text as a string
+ * where it has no mark, so that bytes would change with the mark; and it sets a tool result's mark beside the content,
+ * where OpenRouter does not honour it or hangs.
+ */
+export function withContentParts(body: string): string {
+  const parsed = v.safeParse(BodySchema, JSON.parse(body))
+  if (!parsed.success) return body
+  const messages = parsed.output.messages.map(message => {
+    if (message.role !== 'user' && message.role !== 'tool') return message
+    const { content, cache_control, ...rest } = message
+    if (typeof content !== 'string') return message
+    return { ...rest, content: [{ type: 'text', text: content, ...(cache_control ? { cache_control } : {}) }] }
+  })
+  return JSON.stringify({ ...parsed.output, messages })
+}
+
+const BodySchema = v.looseObject({
+  messages: v.array(v.looseObject({ role: v.string(), content: v.unknown(), cache_control: v.optional(v.unknown()) })),
+})

@@ -1,0 +1,91 @@
+/**
+ * The models of providers by their names. The AI SDK is loaded when the first model is opened, so that nobody waits for
+ * it who asks none.
+ */
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { Patience } from './ask.ts'
+import type { Fetch } from './endpoint.ts'
+import { type Model, ModelError } from './request.ts'
+import { type Endpoint, providerOf, type Settings } from './settings.ts'
+
+/**
+ * Opens a model by its name: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME. Nothing is sent by that. It may be
+ * kept for as long as the settings are the same, and asked by many at a time.
+ * @throws ModelError where a key or the whole model is not set.
+ */
+export async function openModel(name: string, settings: Settings, patience: Partial<Patience> = {}): Promise<Model> {
+  const provider = providerOf(name)
+  const endpoint = provider && settings.endpoint(provider)
+  if (!endpoint) throw new ModelError(provider ? 'key' : 'no such model', settings.missing(name) ?? 'No model is set.')
+  const id = name.slice(name.indexOf('/') + 1)
+  const [open, { AskedModel, PATIENCE }] = await Promise.all([languageModel(endpoint, id), import('./ask.ts')])
+  const asked = { name, provider: endpoint.provider, address: endpoint.address, secrets: settings.secrets }
+  // A local model may read for long before it says its first word.
+  const usual = isOwnServer(endpoint) ? { ...PATIENCE, silence: 900 } : PATIENCE
+  return new AskedModel({
+    asked,
+    window: windowOf(id, endpoint, settings),
+    open,
+    patience: { ...usual, ...patience },
+    isAtAnthropic: new URL(endpoint.address).hostname === 'api.anthropic.com',
+  })
+}
+
+type Open = (fetch: Fetch) => LanguageModelV4
+
+async function languageModel({ provider, address, key }: Endpoint, id: string): Promise<Open> {
+  const apiKey = key ?? ''
+  switch (provider) {
+    case 'anthropic': {
+      const { createAnthropic } = await import('@ai-sdk/anthropic')
+      return fetch => createAnthropic({ baseURL: address, apiKey, fetch })(id)
+    }
+    case 'openrouter': {
+      const { createOpenRouter } = await import('@openrouter/ai-sdk-provider')
+      return fetch =>
+        createOpenRouter({ baseURL: address, apiKey, fetch, compatibility: 'strict' }).chat(id, {
+          usage: { include: true },
+        })
+    }
+    case 'openai': {
+      const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
+      const options = {
+        name: 'openaiCompatible',
+        baseURL: address,
+        includeUsage: true,
+        ...(key && { apiKey: key }),
+        ...(!isOwnServer({ provider, address }) && { transformRequestBody: withNewName }),
+      }
+      return fetch => createOpenAICompatible({ ...options, fetch })(id)
+    }
+  }
+}
+
+/** OpenAI's own newer models refuse the name that all others know. */
+function withNewName({ max_tokens, ...body }: Record<string, unknown>): Record<string, unknown> {
+  return { ...body, max_completion_tokens: max_tokens }
+}
+
+const isOwnServer = ({ provider, address }: Endpoint): boolean =>
+  provider === 'openai' && new URL(address).hostname !== 'api.openai.com'
+
+/** The windows of models by their names, in tokens; the first that fits counts. */
+const WINDOWS: readonly [RegExp, number][] = [
+  [/claude-(?:opus|sonnet)-4[.-][6-9]/, 1_000_000],
+  [/claude-[a-z]+-(?:[5-9]|\d\d)(?!\d)/, 1_000_000],
+  [/claude/, 200_000],
+  [/gpt-4\.1/, 1_000_000],
+  [/gpt-4/, 128_000],
+  [/gpt-5/, 400_000],
+  [/gemini-(?:2\.5|[3-9])/, 1_000_000],
+]
+const USUAL_WINDOW = 200_000
+/** What servers of one's own are mostly started with, or more. */
+const OWN_WINDOW = 32_768
+
+/** How much a model takes, as far as its name tells; on a server of one's own it is as that was started. */
+export function windowOf(id: string, endpoint: Endpoint, settings: Settings): number {
+  if (isOwnServer(endpoint)) return settings.window ?? OWN_WINDOW
+  const [, known] = WINDOWS.find(([pattern]) => pattern.test(id)) ?? []
+  return known ?? settings.window ?? USUAL_WINDOW
+}

@@ -1,0 +1,274 @@
+/**
+ * The tools that a repository brings: `tools/NAME.ts` in the branch's tree. They are read and run in the sandbox alone,
+ * and run only where the person has approved this very content.
+ */
+import * as v from 'valibot'
+import { Failure } from '../../core/failure.ts'
+import { oidOf } from '../../core/git/objects.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import type { FileEntry } from '../../core/git/trees.ts'
+import { short, visible, visibleLines, visiblePath } from '../../core/text.ts'
+import type { WorkInProgressVfs } from '../vfs.ts'
+import type { Approval, Approvals, Subject } from './approvals.ts'
+import type { ToolDescription } from './request.ts'
+import { type Sandbox, SandboxError, type ToolSource } from './sandbox.ts'
+import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+import { takeOver, trialOf } from './trial.ts'
+
+/** The folder that they are in. */
+const FOLDER = 'tools'
+/** What all providers take as the name of a tool. */
+const NAME = /^tools\/([A-Za-z][A-Za-z0-9_-]{0,63})\.ts$/
+
+/** Each stands in every request: so many of them, and characters of their descriptions and parameters. */
+const MOST = { tools: 64, description: 1024, parameters: 16 << 10, depth: 24, source: 256 << 10 }
+
+/** How many schemas are read at the same time. */
+const AT_ONCE = 3
+
+/** What a schema says, or why it says nothing. */
+type Described = ToolDescription | { words: string }
+
+/** A tool's file that can't be one, and why: a sentence. */
+export type BrokenTool = { path: Path; words: string }
+
+/** What the person is shown before a tool's first use: its source, and the one that was approved before. */
+export type Question = { path: Path; oid: Oid; source: string; before: string | undefined }
+
+export class RepositoryTools {
+  readonly #sandbox: Sandbox
+  readonly #approvals: Approvals
+  /** By path and blob: what a schema says depends on nothing else. */
+  readonly #descriptions = new Map<string, Described>()
+
+  constructor(sandbox: Sandbox, approvals: Approvals) {
+    this.#sandbox = sandbox
+    this.#approvals = approvals
+  }
+
+  /**
+   * The tools in a branch's files, by name, approved or not, and the files that can't be one. `taken` are the names of
+   * other tools, which none may take. Throws the signal's reason.
+   */
+  async find(
+    vfs: WorkInProgressVfs,
+    { taken, signal }: { taken: ReadonlySet<string>; signal: AbortSignal },
+  ): Promise<{ tools: RepositoryTool[]; broken: BrokenTool[] }> {
+    const names = new Set([...taken].map(name => name.toLowerCase()))
+    const tools: RepositoryTool[] = []
+    const broken: BrokenTool[] = []
+    const candidates = (await vfs.listFiles(FOLDER)).filter(({ path }) => NAME.test(path))
+    const described = await this.#describeAll(vfs, candidates.slice(0, MOST.tools), signal)
+    for (const [at, { path }] of candidates.entries()) {
+      const description = described[at] ?? { words: `a repository may bring ${MOST.tools} tools.` }
+      const refusal = 'words' in description ? description.words : whyTaken(description, names)
+      if ('words' in description || refusal) {
+        broken.push({ path, words: `${visiblePath(path)} is no tool: ${refusal}` })
+        continue
+      }
+      names.add(description.name.toLowerCase())
+      tools.push(new RepositoryTool(path, description, this.#sandbox, this.#approvals))
+    }
+    return { tools, broken }
+  }
+
+  /** In the same order; a few at a time, since each has a process of its own. */
+  async #describeAll(vfs: WorkInProgressVfs, files: FileEntry[], signal: AbortSignal): Promise<Described[]> {
+    const described: Described[] = []
+    for (let at = 0; at < files.length; at += AT_ONCE)
+      described.push(...(await Promise.all(files.slice(at, at + AT_ONCE).map(it => this.#describe(vfs, it, signal)))))
+    return described
+  }
+
+  async #describe(vfs: WorkInProgressVfs, { path, mode, oid }: FileEntry, signal: AbortSignal): Promise<Described> {
+    if (!mode.startsWith('100')) return { words: 'it is no file.' }
+    const known = this.#descriptions.get(`${path} ${oid}`)
+    if (known) return known
+    const described = await this.#read(path, await vfs.readFile(path), signal)
+    this.#descriptions.set(`${path} ${oid}`, described)
+    return described
+  }
+
+  async #read(path: Path, bytes: Buffer, signal: AbortSignal): Promise<Described> {
+    try {
+      return descriptionOf(await this.#sandbox.schema(sourceOf(path, bytes), signal), NAME.exec(path)?.[1] ?? '')
+    } catch (error) {
+      if (error instanceof Failure) return { words: error.message }
+      throw error
+    }
+  }
+}
+
+const whyTaken = ({ name }: ToolDescription, names: ReadonlySet<string>): string | undefined =>
+  names.has(name.toLowerCase()) ? `there is a tool ${name} already.` : undefined
+
+/** One tool of a repository's. What it runs is what is in the work in progress at that moment, if that is approved. */
+export class RepositoryTool implements Tool {
+  readonly path: Path
+  readonly description: ToolDescription
+  readonly #sandbox: Sandbox
+  readonly #approvals: Approvals
+
+  constructor(path: Path, description: ToolDescription, sandbox: Sandbox, approvals: Approvals) {
+    this.path = path
+    this.description = description
+    this.#sandbox = sandbox
+    this.#approvals = approvals
+  }
+
+  title(_sent: unknown): string {
+    return this.description.name
+  }
+
+  /** Whether it is approved as it is now in these files. */
+  async approval(vfs: WorkInProgressVfs): Promise<Approval> {
+    return await this.#approvals.look(vfs, subjectOf(this.path, await vfs.readFile(this.path)))
+  }
+
+  /** What to show the person; undefined where it is approved already. */
+  async question(vfs: WorkInProgressVfs): Promise<Question | undefined> {
+    const approval = await this.approval(vfs)
+    if (approval.state === 'approved') return undefined
+    const bytes = await vfs.readFile(this.path)
+    const earlier =
+      approval.state === 'changed' ? await vfs.objects.read(approval.before, { limit: MOST.source }) : undefined
+    const { source } = sourceOf(this.path, bytes)
+    return { path: this.path, oid: blobOf(vfs, bytes), source, before: earlier?.bytes?.toString() }
+  }
+
+  /**
+   * Approves what the person has seen, and writes that into the work in progress. Throws a {@link Failure} where it is
+   * not what is there any more.
+   */
+  async approve(vfs: WorkInProgressVfs, seen: Question): Promise<void> {
+    const bytes = await vfs.readFile(this.path)
+    if (seen.path !== this.path || seen.oid !== blobOf(vfs, bytes))
+      throw new Failure(`${visiblePath(this.path)} has changed meanwhile: look at it again.`)
+    await this.#approvals.approve(vfs, subjectOf(this.path, bytes))
+  }
+
+  /** Its changes are made where it ends well, all of them; else none. */
+  async run(sent: unknown, { vfs, signal }: ToolRoom): Promise<ToolResult> {
+    const { name, parameters } = this.description
+    const wrong = whatIsWrong(sent, parameters)
+    if (wrong) return failed(`${name} was not run: ${wrong}`)
+    try {
+      const bytes = await vfs.readFile(this.path)
+      const { state } = await this.#approvals.look(vfs, subjectOf(this.path, bytes))
+      if (state !== 'approved') return failed(`${name} was not run: the user has not approved it as it is now.`)
+      const trial = trialOf(vfs)
+      const { text, touched } = await this.#sandbox.execute(sourceOf(this.path, bytes), sent, trial, signal)
+      await takeOver(vfs, trial)
+      return { text: text || 'Done.', isError: false, words: wordsOf(name, touched), touched }
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      const words = error instanceof SandboxError && error.by === 'tool' ? `It threw ${error.message}` : error.message
+      return failed(`${name} failed, and changed nothing. ${words}`)
+    }
+  }
+}
+
+const failed = (text: string): ToolResult => ({ text, isError: true, words: visible(short(text, 120)) })
+
+const wordsOf = (name: string, touched: readonly Path[]): string => {
+  const [first] = touched
+  if (first === undefined) return name
+  return `${name}: ${visiblePath(first)}${touched.length > 1 ? ` and ${touched.length - 1} more` : ''}`
+}
+
+const subjectOf = (path: Path, content: Uint8Array): Subject => ({ kind: 'tool', scope: '', name: path, content })
+
+const blobOf = (vfs: WorkInProgressVfs, bytes: Uint8Array): Oid =>
+  oidOf(vfs.objects.repository.format, { type: 'blob', bytes })
+
+/** Throws a {@link Failure} where it is too long, or no text that a person sees whole: nobody could approve it. */
+function sourceOf(path: Path, bytes: Buffer): ToolSource {
+  if (bytes.length > MOST.source) throw new Failure(`a tool's source may have ${MOST.source >> 10} KiB.`)
+  const source = textOf(bytes)
+  if (source === undefined) throw new Failure('its source is not UTF-8.')
+  if (visibleLines(source) !== source.replaceAll('\r\n', '\n'))
+    throw new Failure('its source has characters in it that nobody sees: write them as \\u{…}.')
+  return { file: visiblePath(path), source }
+}
+
+function textOf(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+const Schema = v.looseObject({
+  name: v.string(),
+  description: v.pipe(v.string(), v.trim(), v.nonEmpty()),
+  /** Beside name and description, or here. */
+  parameters: v.optional(v.record(v.string(), v.unknown())),
+})
+
+const Parameters = v.looseObject({
+  type: v.literal('object'),
+  properties: v.optional(v.record(v.string(), v.unknown())),
+  required: v.optional(v.array(v.string())),
+})
+
+/** Throws a {@link Failure} where a schema is not one that a model can be given. */
+function descriptionOf(json: string, name: string): ToolDescription {
+  const said = v.safeParse(Schema, parsed(json))
+  if (!said.success) throw new Failure('its schema needs a `name` and a `description`.')
+  const { name: named, description, parameters: apart, ...beside } = said.output
+  if (named !== name) throw new Failure(`its schema is named ${visible(short(named, 80))}, and its file ${name}.`)
+  const parameters = v.safeParse(Parameters, { type: 'object', ...(apart ?? beside) })
+  if (!parameters.success) throw new Failure('its schema is not that of an object: `type`, `properties`, `required`.')
+  if (depthOf(parameters.output) > MOST.depth) throw new Failure('its schema is nested too deeply.')
+  if (JSON.stringify(parameters.output).length > MOST.parameters)
+    throw new Failure(`its schema is longer than ${MOST.parameters >> 10} KiB.`)
+  return { name, description: short(description, MOST.description), parameters: parameters.output }
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch {
+    return undefined
+  }
+}
+
+/** How deeply it is nested, as far as that matters. */
+function depthOf(value: unknown, depth = 0): number {
+  if (typeof value !== 'object' || value === null || depth > MOST.depth) return depth
+  return Object.values(value).reduce((deepest: number, it) => Math.max(deepest, depthOf(it, depth + 1)), depth)
+}
+
+/** The types of JSON Schema by which a value can be told. */
+const TYPES: Record<string, (value: unknown) => boolean> = {
+  string: value => typeof value === 'string',
+  number: value => typeof value === 'number',
+  integer: value => Number.isInteger(value),
+  boolean: value => typeof value === 'boolean',
+  array: value => Array.isArray(value),
+  object: value => typeof value === 'object' && value !== null && !Array.isArray(value),
+  null: value => value === null,
+}
+
+/**
+ * What a model has to send differently; undefined where a tool can be run with it. Only the outermost level is looked
+ * at: the schema is a stranger's, and its patterns and references are no work for this process. The tool checks the rest.
+ */
+function whatIsWrong(sent: unknown, parameters: Record<string, unknown>): string | undefined {
+  if (!TYPES.object?.(sent)) return 'send its arguments as a JSON object.'
+  const given = new Map(Object.entries(sent as object))
+  const { required = [], properties = {}, additionalProperties } = parameters as v.InferOutput<typeof Parameters>
+  const missing = required.find(name => !given.has(name))
+  if (missing !== undefined) return `the argument ${missing} is missing.`
+  const known = new Map(Object.entries(properties))
+  const unknown = [...given.keys()].find(name => additionalProperties === false && !known.has(name))
+  if (unknown !== undefined) return `it has no argument ${short(unknown, 80)}.`
+  for (const [name, value] of given) {
+    const type = (known.get(name) as { type?: unknown } | null | undefined)?.type
+    const types = [type].flat().filter(it => typeof it === 'string' && Object.hasOwn(TYPES, it)) as string[]
+    if (types.length > 0 && !types.some(it => TYPES[it]?.(value)))
+      return `the argument ${name} must be of type ${types.join(' or ')}.`
+  }
+  return undefined
+}

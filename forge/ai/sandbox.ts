@@ -1,0 +1,390 @@
+/**
+ * Where a repository's own tools run: in QuickJS inside of WebAssembly, in a child process that has nothing to lose
+ * (sandbox-child.ts), with the Vfs as the only thing that they can reach.
+ *
+ * Each call has a child of its own, which is killed at its end, so that nothing of a tool is there for the next one,
+ * even where it has taken its child over. The next child is started beforehand: it takes 40 ms to be ready. This side
+ * believes nothing that a child says: it parses it, counts it, and ends the child by SIGKILL when its time is over,
+ * since a loop inside of WebAssembly can be ended by nothing else.
+ *
+ * Should a tool get out of WebAssembly, it is in a process of this user's all the same. So that one has no secrets in
+ * its environment, no file open but its pipes, no leave to write files, and the system's bounds on memory and processor
+ * time, which hold also where this process has been killed.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { Failure } from '../../core/failure.ts'
+import { asBytes, asText, type Path } from '../../core/git/repository.ts'
+import { visible } from '../../core/text.ts'
+import type { Vfs } from '../vfs.ts'
+import {
+  BOUNDS,
+  type Frame,
+  frameOf,
+  framesOf,
+  LARGEST_FROM_CHILD,
+  METHODS,
+  type Order,
+  type Reply,
+} from './sandbox-messages.ts'
+import { verifyMayBeWritten } from './trial.ts'
+
+/** A tool did not do its work. The message is for the model and the person, and may have the tool's words in it. */
+export class SandboxError extends Failure {
+  constructor(
+    /** The tool by its own fault; what it ran in, which it broke; or a bound on what it may take. */
+    readonly by: 'tool' | 'sandbox' | 'bound',
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** The source of a tool, and the name of its file for its errors. */
+export type ToolSource = { file: string; source: string }
+
+export type SandboxOptions = {
+  /** How long a run may take, and the reading of a schema. */
+  seconds?: number
+  schemaSeconds?: number
+  /** How long a child waits for a call before it is ended, and a new one started by the next call. */
+  idleSeconds?: number
+}
+
+/** What a run of a tool did. */
+export type Ran = { text: string; touched: Path[] }
+
+const Said = v.variant('type', [
+  v.object({ type: v.literal('ready') }),
+  v.object({
+    type: v.literal('call'),
+    call: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(BOUNDS.calls)),
+    method: v.picklist(METHODS),
+    path: v.pipe(v.string(), v.maxLength(BOUNDS.path)),
+    executable: v.boolean(),
+  }),
+  v.object({ type: v.literal('done'), text: v.pipe(v.string(), v.maxLength(BOUNDS.text + 100)) }),
+  v.object({
+    type: v.literal('failed'),
+    by: v.picklist(['tool', 'sandbox']),
+    words: v.pipe(v.string(), v.maxLength(BOUNDS.words)),
+  }),
+])
+type Call = Extract<v.InferOutput<typeof Said>, { type: 'call' }>
+
+/** How long a child may take until it is ready: a machine may be busy. */
+const START_SECONDS = 30
+/** Seconds of processor time beyond a run's own, after which the system ends a child whose parent was killed. */
+const SPARE_SECONDS = 2
+/**
+ * What a child may map to write to, in KiB. Bun maps 6.3 GB and uses 50 MB of it: with less to map, WebAssembly takes
+ * twice as long.
+ */
+const CHILD_MEMORY = 8_000_000
+/** A list of more files than this is not given to a tool. */
+const MOST_LISTED = 200_000
+
+const CHILD = join(import.meta.dir, 'sandbox-child.ts')
+
+/** To be closed, which ends the child that waits. */
+export class Sandbox implements AsyncDisposable {
+  readonly #seconds: number
+  readonly #schemaSeconds: number
+  readonly #idleSeconds: number
+  /** Empty: what a child would find where it stands. */
+  #folder: Promise<string> | undefined
+  #spare: Promise<Child> | undefined
+  #idle: ReturnType<typeof setTimeout> | undefined
+  #isClosed = false
+
+  constructor({ seconds = 10, schemaSeconds = 2, idleSeconds = 120 }: SandboxOptions = {}) {
+    this.#seconds = seconds
+    this.#schemaSeconds = schemaSeconds
+    this.#idleSeconds = idleSeconds
+  }
+
+  /** Starts a child that waits, so that the next call does not have to. */
+  warm(): void {
+    if (this.#isClosed) return
+    this.#spare ??= this.#start()
+    this.#spare.catch(() => undefined)
+    clearTimeout(this.#idle)
+    this.#idle = setTimeout(() => void this.#endSpare(), this.#idleSeconds * 1000)
+    this.#idle.unref()
+  }
+
+  /**
+   * The JSON of what a tool exports as its schema. The tool is run for that, without the Vfs. Throws a
+   * {@link SandboxError}, or the signal's reason.
+   */
+  async schema(tool: ToolSource, signal: AbortSignal): Promise<string> {
+    const order: Order = { type: 'schema', ...tool, arguments: '' }
+    return await this.#run(order, this.#schemaSeconds, signal, refuseCalls)
+  }
+
+  /**
+   * Runs a tool on files. Throws a {@link SandboxError}, what the Vfs throws beyond failures, or the signal's reason;
+   * the Vfs may have been written to by then.
+   */
+  async execute(tool: ToolSource, sent: unknown, vfs: Vfs, signal: AbortSignal): Promise<Ran> {
+    const calls = new Calls(vfs)
+    const order: Order = { type: 'execute', ...tool, arguments: JSON.stringify(sent) ?? 'null' }
+    const text = await this.#run(order, this.#seconds, signal, (call, bytes) => calls.answer(call, bytes))
+    return { text, touched: [...calls.touched].sort() }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    await this.#endSpare()
+    if (this.#folder) await rm(await this.#folder, { recursive: true, force: true })
+  }
+
+  async #run(order: Order, seconds: number, signal: AbortSignal, answer: Answerer): Promise<string> {
+    signal.throwIfAborted()
+    const child = await this.#take()
+    const clock = setTimeout(() => child.end('time'), seconds * 1000)
+    const stop = () => child.end('stop')
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      if (signal.aborted) stop()
+      return await child.follow(order, answer, seconds)
+    } catch (error) {
+      signal.throwIfAborted()
+      throw error
+    } finally {
+      clearTimeout(clock)
+      signal.removeEventListener('abort', stop)
+      child.end('over')
+      await child.ended
+      // For the next call, while the model thinks.
+      this.warm()
+    }
+  }
+
+  async #take(): Promise<Child> {
+    const waiting = this.#spare
+    this.#spare = undefined
+    const spare = await waiting?.catch(() => undefined)
+    // The system may have ended it, for want of memory.
+    return spare && !spare.hasEnded ? spare : await this.#start()
+  }
+
+  async #start(): Promise<Child> {
+    this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
+    return await Child.start(await this.#folder, Math.max(this.#seconds, this.#schemaSeconds))
+  }
+
+  async #endSpare(): Promise<void> {
+    clearTimeout(this.#idle)
+    const spare = this.#spare
+    this.#spare = undefined
+    const child = await spare?.catch(() => undefined)
+    child?.end('over')
+    await child?.ended
+  }
+}
+
+/** Answers a call of the vfs. */
+type Answerer = (call: Call, bytes: Buffer) => Promise<{ reply: Reply; bytes?: Uint8Array }>
+
+const refuseCalls: Answerer = async ({ call }) => ({
+  reply: { type: 'reply', call, ok: false, words: 'There are no files while a schema is read.' },
+})
+
+type Why = 'time' | 'stop' | 'over'
+
+/** One process, for one call. */
+class Child {
+  /** When it is gone. */
+  readonly ended: Promise<void>
+  readonly #process: ChildProcess
+  readonly #frames: AsyncGenerator<Frame>
+  #why: Why | undefined
+  #hasEnded = false
+
+  private constructor(child: ChildProcess) {
+    this.#process = child
+    this.ended = new Promise(resolve => {
+      const end = () => {
+        this.#hasEnded = true
+        // Nobody reads to the end of what an ended child has said: a pipe with something in it would stay open.
+        child.stdin?.destroy()
+        child.stdout?.destroy()
+        resolve()
+      }
+      child.on('error', end)
+      child.on('exit', end)
+    })
+    // A child that ends before it has read everything says so by its end.
+    child.stdin?.on('error', () => undefined)
+    this.#frames = framesOf(piecesOf(child), { message: LARGEST_FROM_CHILD, bytes: BOUNDS.file })
+  }
+
+  /** Starts one and waits until it is ready. */
+  static async start(folder: string, seconds: number): Promise<Child> {
+    const processorTime = Math.ceil(seconds) + SPARE_SECONDS
+    // Each bound that the system knows. Files of no size: nothing can be written.
+    const limits = `ulimit -c 0; ulimit -f 0; ulimit -n 32; ulimit -t ${processorTime}; ulimit -d ${CHILD_MEMORY}`
+    const bun = [process.execPath, '--no-env-file', '--config=/dev/null', '--no-install', CHILD]
+    const process_ = spawn('/bin/sh', ['-c', `{ ${limits}; } 2>/dev/null; exec "$@"`, 'sh', ...bun], {
+      cwd: folder,
+      env: { BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    })
+    const child = new Child(process_)
+    const clock = setTimeout(() => child.end('time'), START_SECONDS * 1000)
+    try {
+      const said = await child.#next()
+      if (said?.message.type === 'ready') return child
+      throw new SandboxError('sandbox', 'The sandbox for tools did not start: try it again.')
+    } catch (error) {
+      child.end('over')
+      await child.ended
+      throw error
+    } finally {
+      clearTimeout(clock)
+    }
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+
+  /** Ends it, with a reason that {@link follow} tells. The first reason is the one that counts. */
+  end(why: Why): void {
+    this.#why ??= why
+    this.#process.kill('SIGKILL')
+  }
+
+  /** Gives an order and answers calls until it is done. */
+  async follow(order: Order, answer: Answerer, seconds: number): Promise<string> {
+    await this.#write(frameOf(order))
+    let calls = 0
+    for (;;) {
+      const said = await this.#next()
+      if (!said) throw this.#whyItEnded(order, seconds)
+      const { message, bytes } = said
+      if (message.type === 'done') return message.text
+      if (message.type === 'failed') throw failureOf(order, message)
+      if (message.type !== 'call' || ++calls > BOUNDS.calls) throw brokenBy(order)
+      // One after the other: more calls stay in the pipe meanwhile, and nothing piles up here.
+      const answered = await answer(message, bytes)
+      await this.#write(frameOf(answered.reply, answered.bytes))
+    }
+  }
+
+  /** What it says next; nothing where it has ended, or says what nobody understands. */
+  async #next() {
+    try {
+      const { value, done } = await this.#frames.next()
+      if (done) return undefined
+      return { message: v.parse(Said, value.message), bytes: value.bytes }
+    } catch {
+      return undefined
+    }
+  }
+
+  async #write(frame: Buffer): Promise<void> {
+    const { stdin } = this.#process
+    if (!stdin || stdin.destroyed || stdin.write(frame)) return
+    const drained = once(stdin, 'drain').catch(() => undefined)
+    await Promise.race([drained, this.ended])
+  }
+
+  #whyItEnded(order: Order, seconds: number): SandboxError {
+    if (this.#why === 'time') {
+      const longer = `${order.file} took longer than ${seconds} seconds and was ended`
+      return new SandboxError('bound', `${longer}: nothing of it is kept.`)
+    }
+    return brokenBy(order)
+  }
+}
+
+async function* piecesOf(child: ChildProcess): AsyncGenerator<Uint8Array> {
+  if (child.stdout) yield* child.stdout
+}
+
+const brokenBy = ({ file }: Order): SandboxError =>
+  new SandboxError('sandbox', `${file} broke the sandbox that it ran in: nothing of it is kept.`)
+
+function failureOf(order: Order, { by, words }: { by: 'tool' | 'sandbox'; words: string }): SandboxError {
+  if (by === 'tool') return new SandboxError('tool', words)
+  return new SandboxError('sandbox', `${order.file} broke the sandbox that it ran in (${visible(words)}).`)
+}
+
+/** The Vfs for one run of a tool: with bounds, and without what is not the tool's to write. */
+class Calls {
+  readonly touched = new Set<Path>()
+  readonly #vfs: Vfs
+  #read = 0
+  #written = 0
+
+  constructor(vfs: Vfs) {
+    this.#vfs = vfs
+  }
+
+  /** What a tool is told; expected failures are told, too. */
+  async answer(said: Call, bytes: Buffer): Promise<{ reply: Reply; bytes?: Uint8Array }> {
+    const { call } = said
+    try {
+      const { value = null, bytes: content } = await this.#answer(said, bytes)
+      return { reply: { type: 'reply', call, ok: true, value }, ...(content && { bytes: content }) }
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      return { reply: { type: 'reply', call, ok: false, words: error.message } }
+    }
+  }
+
+  async #answer(said: Call, bytes: Buffer): Promise<{ value?: boolean | string[]; bytes?: Uint8Array }> {
+    const path = asBytes(said.path)
+    switch (said.method) {
+      case 'readFile':
+        return { bytes: await this.#readFile(path) }
+      case 'fileExists':
+        return { value: await this.#vfs.fileExists(path) }
+      case 'listFiles':
+        return { value: await this.#listFiles(path) }
+      case 'writeFile':
+        await this.#writeFile(path, bytes, said.executable)
+        return {}
+      case 'deleteFile':
+        await this.#deleteFile(path)
+        return {}
+    }
+  }
+
+  async #readFile(path: Path): Promise<Buffer> {
+    const content = await this.#vfs.readFile(path)
+    if (content.length > BOUNDS.file) throw new Failure(`${asText(path)} is larger than 16 MB: no tool reads it.`)
+    this.#read += content.length
+    if (this.#read > BOUNDS.read) throw new Failure('A tool may read 256 MB in all.')
+    return content
+  }
+
+  async #listFiles(folder: Path): Promise<string[]> {
+    const files = await this.#vfs.listFiles(folder)
+    if (files.length > MOST_LISTED)
+      throw new Failure(`There are ${files.length} files, and at most ${MOST_LISTED} are listed: name a folder.`)
+    return files.map(file => asText(file.path))
+  }
+
+  async #writeFile(path: Path, bytes: Buffer, isExecutable: boolean): Promise<void> {
+    verifyMayBeWritten(path)
+    this.#written += bytes.length
+    if (this.#written > BOUNDS.written) throw new Failure('A tool may write 64 MB in all.')
+    await this.#vfs.writeFile(path, bytes, isExecutable ? { mode: '100755' } : {})
+    this.touched.add(path)
+  }
+
+  async #deleteFile(path: Path): Promise<void> {
+    verifyMayBeWritten(path)
+    const isFile = await this.#vfs.fileExists(path)
+    const gone = isFile ? [path] : (await this.#vfs.listFiles(path)).map(file => file.path)
+    await this.#vfs.deleteFile(path)
+    for (const file of gone) this.touched.add(file)
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Secrets blacked out before a conversation is written where others read it. What is known by its value is found in any
+ * plain encoding; what is not known, by the forms that those who give out keys have made tellable.
+ */
+
+/** What stands in a secret's place. */
+export const MARK = '[secret]'
+
+/** A shorter value is no secret that could be told from a word. */
+const SHORTEST = 8
+
+/**
+ * A form that may not begin inside of a word. An escape before it is none, though it ends in a letter: `\\n`, `%3D`.
+ */
+const apart = ({ source, flags }: RegExp): RegExp =>
+  new RegExp(`(?:\\b|(?<=\\\\[nrtbf]|\\\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}))${source}`, flags)
+
+/**
+ * Keys and tokens by their form. Each begins with what hardly anything else begins with, and each part of it has a
+ * bound, so that a search takes time in proportion to the text, whatever is in it. What is named `keep` stays.
+ */
+const FORMS: readonly RegExp[] = [
+  // Anthropic, OpenRouter, OpenAI (the old ones have nothing but letters and digits after `sk-`)
+  apart(/sk-(?:ant|or|proj|svcacct|admin)-[\w-]{16,500}/g),
+  apart(/sk-[A-Za-z0-9]{32,200}\b/g),
+  // GitHub and GitLab
+  /gh[pousr]_[A-Za-z0-9]{30,255}/g,
+  /github_pat_\w{22,255}/g,
+  /gl(?:pat|ptt|dt|rt|cbt|soat|agent)-[\w-]{20,300}/g,
+  // AWS: the id of a key, and the key itself where it is named
+  apart(/(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b/g),
+  /(?<keep>aws_?(?:secret|session)_?(?:access_?)?(?:key|token)\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?)[\w/+=]{40,1200}/gi,
+  // Google, Slack, npm, PyPI, Stripe, SendGrid, Hugging Face, DigitalOcean, Telegram
+  /AIza[\w-]{35}/g,
+  /GOCSPX-[\w-]{20,60}/g,
+  apart(/ya29\.[\w.-]{20,1000}/g),
+  /xox[abeoprs]-[\w-]{10,250}/g,
+  /xapp-\d-[\w-]{20,250}/g,
+  /(?<keep>hooks\.slack\.com\/(?:services|workflows)\/)[\w/]{20,200}/g,
+  /npm_[A-Za-z0-9]{36}/g,
+  /pypi-[\w-]{50,500}/g,
+  /(?:[sr]k_(?:live|test)|whsec)_[A-Za-z0-9]{20,250}/g,
+  apart(/SG\.[\w-]{20,24}\.[\w-]{40,50}/g),
+  apart(/hf_[A-Za-z0-9]{30,60}/g),
+  /dop_v1_[0-9a-f]{64}/g,
+  apart(/\d{8,10}:AA[\w-]{33}/g),
+  // A token of three parts, the first of which is a JSON object in base64
+  apart(/eyJ[\w-]{8,1000}\.eyJ[\w-]{8,8000}\.[\w-]{10,2000}/g),
+  // What an Authorization header bears, whoever it is for
+  /(?<keep>authorization\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?(?:bearer|basic|token)\s{1,3})[\w.~+/=-]{12,4000}/gi,
+]
+
+/** The user and password of a URL: `://`, and an `@` before anything that ends a host. The user may stay. */
+const PASSWORD = /(?<keep>:\/\/[^\s:/?#@"'<>\\]{0,200}:)(?<password>[^\s/?#@"'<>\\]{1,500})(?=@[\w[])/g
+
+const PRIVATE_KEY = /-----(?<edge>BEGIN|END) (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
+/** No private key is longer, nor is what is left of one that was cut. */
+const LONGEST_KEY = 20_000
+/** What can't be in the lines of one, its line ends as they are or as escapes. */
+const NOT_IN_KEY = /[^\w+/=:,\s\\-]/
+
+/**
+ * The text with each secret in it replaced by {@link MARK}. `known` are the values of keys that this program uses: they
+ * are found as they are, in base64 (also inside of something longer), in hexadecimal, encoded for a URL, and escaped for
+ * JSON, any of their characters, and a few times over.
+ */
+export function blackOut(text: string, known: readonly string[]): string {
+  const values = [...new Set(known.map(it => it.trim()))].filter(value => value.length >= SHORTEST)
+  // The longest first: one may be the beginning of another.
+  values.sort((a, b) => b.length - a.length)
+  let black = text
+  for (const value of values) for (const form of formsOf(value)) black = black.replace(form, MARK)
+  for (const form of [...FORMS, PASSWORD]) black = black.replace(form, (whole, ...rest) => replacementOf(whole, rest))
+  return withoutPrivateKeys(black)
+}
+
+/** What is to be kept of a match stays. `rest` ends in the named groups, where there are any. */
+function replacementOf(whole: string, rest: unknown[]): string {
+  const last = rest.at(-1)
+  const { keep = '', password } = (typeof last === 'object' && last !== null ? last : {}) as Record<string, string>
+  return password !== undefined && isNoPassword(password) ? whole : keep + MARK
+}
+
+/** As examples and templates have it: a name to be filled in. */
+const isNoPassword = (text: string): boolean =>
+  /^(\$\{?\w+\}?|\{\{?\w+\}?\}|\*+|x+|\.+|password|pass|pw|secret|token)$/i.test(text) || text === MARK
+
+/** By hand, from edge to edge: a pattern would look through many beginnings without an end again and again. */
+function withoutPrivateKeys(text: string): string {
+  const edges = [...text.matchAll(PRIVATE_KEY)]
+  const pieces: string[] = []
+  let at = 0
+  for (const [number, { index, 0: edge, groups }] of edges.entries()) {
+    if (groups?.edge !== 'BEGIN') continue
+    const next = edges[number + 1]
+    const from = index + edge.length
+    const inside = text.slice(from, Math.min(next?.index ?? text.length, from + LONGEST_KEY))
+    const isWhole = next?.groups?.edge === 'END' && next.index - from <= LONGEST_KEY
+    const length = isWhole ? inside.length : inside.search(NOT_IN_KEY)
+    const body = length < 0 ? inside : inside.slice(0, length)
+    // A sentence about private keys has no key in it.
+    if (!/[\w+/]{40}/.test(body)) continue
+    pieces.push(text.slice(at, index), MARK)
+    at = from + body.length + (isWhole ? next[0].length : 0)
+  }
+  return pieces.join('') + text.slice(at)
+}
+
+/** Patterns for a value in each of its encodings. */
+function formsOf(value: string): RegExp[] {
+  const bytes = Buffer.from(value)
+  const plain = [...value].map(charForms).join('')
+  const hex = bytes.toString('hex')
+  return [
+    new RegExp(plain, 'g'),
+    new RegExp(hex, 'gi'),
+    ...base64Of(bytes).map(encoded => new RegExp(`${encoded}={0,2}`, 'g')),
+  ]
+}
+
+/**
+ * A character as it is, or as JSON or a URL may have it: `\\u0041` in either case, `\\/`, `%2F`. Escaped once more, each
+ * backslash is doubled, and a `%` is `%25`.
+ */
+function charForms(char: string): string {
+  const units = [...Array(char.length).keys()].map(at => char.charCodeAt(at).toString(16).padStart(4, '0'))
+  const percent = [...Buffer.from(char)].map(byte => `%(?:25){0,3}${anyCase(byte.toString(16).padStart(2, '0'))}`)
+  const escaped = units.map(unit => `\\\\{1,8}u${anyCase(unit)}`).join('')
+  const named: Record<string, string> = { '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f' }
+  const short = named[char] ?? (/["\\/]/.test(char) ? RegExp.escape(char) : undefined)
+  const forms = [RegExp.escape(char), escaped, percent.join(''), ...(short ? [`\\\\{1,8}${short}`] : [])]
+  return `(?:${forms.join('|')})`
+}
+
+const anyCase = (hex: string): string => hex.replace(/[a-f]/g, digit => `[${digit}${digit.toUpperCase()}]`)
+
+/**
+ * What is the same in base64 wherever the bytes stand in something longer: three ways, by how many bytes are before them;
+ * the characters that are shared with neighbours are left out. In the usual alphabet and in that of URLs.
+ */
+function base64Of(bytes: Buffer): string[] {
+  return [0, 1, 2].map(before => {
+    const encoded = Buffer.concat([Buffer.alloc(before), bytes])
+      .toString('base64')
+      .replace(/=+$/, '')
+    const first = Math.ceil((before * 8) / 6)
+    const last = Math.floor(((before + bytes.length) * 8) / 6)
+    return encoded
+      .slice(first, last)
+      .replace(/[+/-]/g, char => (char === '+' ? '(?:[+-]|%2[Bb])' : '(?:[/_]|\\\\{1,8}/|%2[Ff])'))
+  })
+}

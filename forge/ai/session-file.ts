@@ -1,0 +1,124 @@
+/**
+ * A session as bytes: JSON with one entry a line, so that a commit of it differs in what is new. Whatever stands in the
+ * file may be a stranger's.
+ */
+import * as v from 'valibot'
+import type { Path } from '../../core/git/repository.ts'
+import type { Vfs } from '../vfs.ts'
+import { type Entry, newSession, type Opening, SESSION, Session } from './session.ts'
+
+/** No conversation is larger: of one that is, nothing is parsed. */
+const LARGEST = 32 << 20
+const MOST_ENTRIES = 100_000
+const DEEPEST = 64
+
+/** A session that can be gone on with; `unreadable` says in a sentence why it is a new one though there was one. */
+export type LoadedSession = { session: Session; unreadable?: string }
+
+/** The conversation in some files. What can't be read is none of an error: it is said, and a new one begins. */
+export async function loadSession(vfs: Vfs): Promise<LoadedSession> {
+  if (!(await vfs.fileExists(SESSION))) return readSession(undefined)
+  try {
+    return readSession(await vfs.readFile(SESSION))
+  } catch (error) {
+    return unreadable(error instanceof Error ? error.message.replace(/\.$/, '') : 'nobody knows why')
+  }
+}
+
+/** The same from a file's bytes; undefined where there is no file. */
+export function readSession(bytes: Buffer | undefined): LoadedSession {
+  if (!bytes) return { session: newSession() }
+  if (bytes.length > LARGEST) return unreadable('it has more than 32 MB')
+  if (depthOf(bytes) > DEEPEST) return unreadable('its values are inside of each other too deep')
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return unreadable('it is no JSON')
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return unreadable('it is no object')
+  const { version, messages } = value as { version?: unknown; messages?: unknown }
+  if (typeof version === 'number' && version !== 1) return unreadable('another version of the desk has written it')
+  if (Array.isArray(messages) && messages.length > MOST_ENTRIES) return unreadable('it has more than 100,000 entries')
+  const parsed = v.safeParse(Session, value, { abortEarly: true })
+  if (parsed.success) return { session: parsed.output }
+  const [issue] = parsed.issues
+  return unreadable(`what stands at ${v.getDotPath(issue) ?? 'its top'} is not what a session has there`)
+}
+
+const unreadable = (why: string): LoadedSession => ({
+  session: newSession(),
+  unreadable: `The conversation in ${SESSION} can't be read: ${why}. It is kept beside, and a new one begins.`,
+})
+
+/** How deep brackets are inside of each other, strings aside: a parser may end at what is too deep for it. */
+function depthOf(bytes: Buffer): number {
+  let [depth, deepest] = [0, 0]
+  let isText = false
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]
+    if (isText) {
+      if (byte === 0x5c) at++
+      else if (byte === 0x22) isText = false
+    } else if (byte === 0x22) isText = true
+    else if (byte === 0x5b || byte === 0x7b) deepest = Math.max(deepest, ++depth)
+    else if (byte === 0x5d || byte === 0x7d) depth--
+  }
+  return deepest
+}
+
+/**
+ * Keeps a session that can't be read, under a name of its own; gives that name, or undefined where there is nothing to
+ * keep, or nothing that can be read at all, which stays in the history.
+ */
+export async function setAside(vfs: Vfs): Promise<Path | undefined> {
+  if (!(await vfs.fileExists(SESSION))) return undefined
+  const bytes = await vfs.readFile(SESSION).catch(() => undefined)
+  if (!bytes) return undefined
+  for (let number = 1; ; number++) {
+    const path = SESSION.replace('session', `session-unreadable-${number}`)
+    if (await vfs.fileExists(path)) continue
+    await vfs.writeFile(path, bytes, { mode: '100644' })
+    await vfs.deleteFile(SESSION)
+    return path
+  }
+}
+
+/** Writes it where the next commit takes it along. */
+export async function storeSession(vfs: Vfs, session: Session): Promise<void> {
+  await vfs.writeFile(SESSION, writeSession(session), { mode: '100644' })
+}
+
+/** Always the same bytes for the same session: {@link readSession} gives it back. */
+export function writeSession({ model, active_files, left_out, opening, messages }: Session): Buffer {
+  const parts = [
+    '"version": 1',
+    model !== undefined && `"model": ${JSON.stringify(model)}`,
+    `"active_files": ${lines(active_files.map(pathInFile))}`,
+    left_out && `"left_out": ${lines(left_out.map(pathInFile))}`,
+    opening && `"opening": ${openingInFile(opening)}`,
+    `"messages": ${lines(messages.map(entryInFile))}`,
+  ]
+  return Buffer.from(`{\n${parts.filter(Boolean).join(',\n')}\n}\n`)
+}
+
+/** One value a line, each comma before the next one: so adding one changes no line. */
+function lines(values: readonly unknown[]): string {
+  if (values.length === 0) return '[]'
+  return `[\n ${values.map(it => JSON.stringify(it)).join('\n,')}\n]`
+}
+
+function openingInFile({ files, ...rest }: Opening): string {
+  const head = JSON.stringify(rest).slice(0, -1)
+  return `${head},"files":${lines(files.map(({ path, oid }) => ({ path: pathInFile(path), oid })))}}`
+}
+
+const entryInFile = (entry: Entry): unknown =>
+  entry.kind === 'file' ? { ...entry, path: pathInFile(entry.path) } : entry
+
+/** Text, which a person can read in a diff, where the bytes are UTF-8; else all of them as characters. */
+function pathInFile(path: Path): string | { bytes: string } {
+  const bytes = Buffer.from(path, 'latin1')
+  const text = bytes.toString()
+  return Buffer.from(text).equals(bytes) ? text : { bytes: path }
+}

@@ -1,0 +1,231 @@
+/**
+ * Which models can be asked, with which keys, and how far a turn may go: from the environment and from forge.env in the
+ * user's configuration folder. Parsed here once, trusted afterwards. Keys leave this file only for the provider that
+ * they belong to, and as the list of what is blacked out elsewhere.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import * as v from 'valibot'
+import { Failure } from '../../core/failure.ts'
+import { xdgFolder } from '../../core/folders.ts'
+import { visible } from '../../core/text.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type Provider = 'anthropic' | 'openrouter' | 'openai'
+
+const ADDRESSES: Record<Provider, string> = {
+  anthropic: 'https://api.anthropic.com/v1',
+  openrouter: 'https://openrouter.ai/api/v1',
+  openai: 'https://api.openai.com/v1',
+}
+
+/** What is shorter could be any word, and would black out too much. */
+const SHORTEST_SECRET = 8
+
+const Key = v.pipe(v.string(), v.regex(/^[\x21-\x7e]*$/, 'may have no blanks and only ASCII signs'))
+const Address = v.pipe(
+  v.string(),
+  v.regex(
+    /^https?:\/\/[A-Za-z0-9._~:/[\]-]+$/,
+    'must be a plain http or https address, without user, query or fragment',
+  ),
+  v.url('is not a valid address'),
+  v.transform(address => address.replace(/\/+$/, '')),
+)
+const NAME = /^(?:anthropic\/[\w.:@-]+|openrouter\/[\w.~-]+\/[\w.:@-]+|openai\/[\w.:@-]+(?:\/[\w.:@-]+)*)$/
+const FORMS = 'anthropic/NAME, openrouter/VENDOR/NAME or openai/NAME'
+const Name = v.pipe(v.string(), v.regex(NAME, `must be ${FORMS}`))
+const Names = v.pipe(
+  v.string(),
+  v.transform(text => text.split(',').map(name => name.trim())),
+  v.transform(names => names.filter(Boolean)),
+  v.array(v.pipe(v.string(), v.regex(NAME, `must be names such as ${FORMS}, with commas between them`))),
+)
+
+const whole = (least: number, most: number) => {
+  const words = `must be a whole number from ${least.toLocaleString('en')} to ${most.toLocaleString('en')}`
+  return v.pipe(
+    v.string(),
+    v.regex(/^\d{1,9}$/, words),
+    v.transform(Number),
+    v.minValue(least, words),
+    v.maxValue(most, words),
+  )
+}
+const Dollars = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,6}(?:\.\d{1,4})?$/, 'must be an amount in US dollars, such as 2.50'),
+  v.transform(Number),
+  v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
+)
+
+const SettingsSchema = v.strictObject({
+  ANTHROPIC_API_KEY: v.optional(Key),
+  ANTHROPIC_BASE_URL: v.optional(Address),
+  OPENROUTER_API_KEY: v.optional(Key),
+  OPENROUTER_BASE_URL: v.optional(Address),
+  OPENAI_API_KEY: v.optional(Key),
+  OPENAI_BASE_URL: v.optional(Address),
+  FORGE_MODEL: v.optional(Name),
+  FORGE_MODELS: v.optional(Names, ''),
+  FORGE_TURN_STEPS: v.optional(whole(1, 1000), '100'),
+  FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
+  FORGE_TURN_COST: v.optional(Dollars, '5'),
+  FORGE_WINDOW: v.optional(whole(4096, 100_000_000)),
+})
+type Parsed = v.InferOutput<typeof SettingsSchema>
+
+/** How far one turn may go: requests, seconds, US dollars. */
+export type Limits = { steps: number; seconds: number; cost: number }
+
+/** Where a provider is asked. A server of one's own may want no key. */
+export type Endpoint = { provider: Provider; address: string; key?: string }
+
+/** All settings. However it is printed, sent or logged, it shows no key. */
+export class Settings {
+  readonly #parsed: Parsed
+
+  constructor(
+    parsed: Parsed,
+    /** forge.env as a person finds it, for sentences. */
+    readonly file: string,
+  ) {
+    this.#parsed = parsed
+  }
+
+  /** The model that is asked where a branch has chosen none. */
+  get model(): string | undefined {
+    return this.#parsed.FORGE_MODEL
+  }
+
+  /** All models to choose from, the default one first. */
+  get models(): string[] {
+    return [...new Set([...(this.model ? [this.model] : []), ...this.#parsed.FORGE_MODELS])]
+  }
+
+  get limits(): Limits {
+    const { FORGE_TURN_STEPS: steps, FORGE_TURN_MINUTES: minutes, FORGE_TURN_COST: cost } = this.#parsed
+    return { steps, seconds: minutes * 60, cost }
+  }
+
+  /** The window of models that nothing is known of, in tokens, where it is set. */
+  get window(): number | undefined {
+    return this.#parsed.FORGE_WINDOW
+  }
+
+  /** Where a model is asked; undefined where its key is missing. */
+  endpoint(provider: Provider): Endpoint | undefined {
+    const { key, address } = this.given(provider)
+    if (!key && !(provider === 'openai' && address)) return undefined
+    return { provider, address: address ?? ADDRESSES[provider], ...(key && { key }) }
+  }
+
+  /**
+   * Why a model can't be asked, as one line that says what to set; undefined where it can. Without a name, of the
+   * default one.
+   */
+  missing(name = this.model): string | undefined {
+    const where = `in the environment or in ${this.file}`
+    if (name === undefined)
+      return `To ask a model, set FORGE_MODEL (${FORMS}) and its key, such as ANTHROPIC_API_KEY, ${where}.`
+    const provider = providerOf(name)
+    if (!provider) return `The model ${visible(name)} is none that can be asked: choose ${FORMS}.`
+    if (this.endpoint(provider)) return undefined
+    const other = provider === 'openai' ? ' (or OPENAI_BASE_URL for a server of your own)' : ''
+    return `To ask ${visible(name)}, set ${provider.toUpperCase()}_API_KEY${other} ${where}.`
+  }
+
+  /** What must never be written or shown anywhere. */
+  get secrets(): string[] {
+    const { ANTHROPIC_API_KEY: anthropic, OPENROUTER_API_KEY: openrouter, OPENAI_API_KEY: openai } = this.#parsed
+    return [anthropic, openrouter, openai].flatMap(key => (key && key.length >= SHORTEST_SECRET ? [key] : []))
+  }
+
+  toJSON(): object {
+    const keys = (['anthropic', 'openrouter', 'openai'] as const).filter(provider => this.given(provider).key)
+    return { file: this.file, model: this.model, models: this.models, limits: this.limits, keys }
+  }
+
+  [inspect.custom](): string {
+    return `Settings ${JSON.stringify(this)}`
+  }
+
+  private given(provider: Provider): { key: string | undefined; address: string | undefined } {
+    const parsed = this.#parsed
+    switch (provider) {
+      case 'anthropic':
+        return { key: parsed.ANTHROPIC_API_KEY, address: versioned(parsed.ANTHROPIC_BASE_URL) }
+      case 'openrouter':
+        return { key: parsed.OPENROUTER_API_KEY, address: parsed.OPENROUTER_BASE_URL }
+      case 'openai':
+        return { key: parsed.OPENAI_API_KEY, address: parsed.OPENAI_BASE_URL }
+    }
+  }
+}
+
+/** Anthropic's own programs want this address without the version, others with it: both are fine. */
+const versioned = (address: string | undefined): string | undefined =>
+  address === undefined || /\/v\d+$/.test(address) ? address : `${address}/v1`
+
+/** Whom a model's name belongs to; undefined where it is no name of a model. */
+export function providerOf(name: string): Provider | undefined {
+  if (!NAME.test(name)) return undefined
+  const [provider] = name.split('/')
+  return provider === 'anthropic' || provider === 'openrouter' || provider === 'openai' ? provider : undefined
+}
+
+/** Where forge.env is. */
+export const settingsFile = (env: Environment): string =>
+  join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge', 'forge.env')
+
+/**
+ * Reads the settings; what is in the environment goes before what is in forge.env, which need not be there.
+ * @throws Failure with a sentence for each setting that is wrong, which never has its value, or because others can read
+ *   the file.
+ */
+export async function readSettings(env: Environment): Promise<Settings> {
+  const file = settingsFile(env)
+  const shown = visible(file)
+  const inFile = await readEnvFile(file, shown)
+  const names = Object.keys(SettingsSchema.entries)
+  const inEnvironment = Object.fromEntries(Object.entries(env).filter(([name, value]) => names.includes(name) && value))
+  const parsed = v.safeParse(SettingsSchema, { ...inFile, ...inEnvironment })
+  if (parsed.success) return new Settings(parsed.output, shown)
+  const complaints = parsed.issues.map(issue => complaint(issue, inEnvironment, shown))
+  throw new Failure(complaints.join(' '))
+}
+
+/** Names the setting, never its value: it may be a key. */
+function complaint(issue: v.BaseIssue<unknown>, inEnvironment: object, file: string): string {
+  const name = visible(String(issue.path?.[0]?.key ?? ''))
+  if (issue.type === 'strict_object') return `${name} in ${file} is no setting that the forge knows: remove it.`
+  return `${name} ${name in inEnvironment ? 'in the environment' : `in ${file}`} ${issue.message}.`
+}
+
+async function readEnvFile(file: string, shown: string): Promise<Record<string, string>> {
+  try {
+    const { mode } = await stat(file)
+    if (mode & 0o077) throw new Failure(`Others can read ${shown}, which is for your keys: chmod 600 it.`)
+    return parseEnvFile(await readFile(file, 'utf8'), shown)
+  } catch (error) {
+    if (error instanceof Failure) throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR') return {}
+    throw new Failure(`${shown} can't be read (${code}): check its owner and mode.`)
+  }
+}
+
+/** `NAME=value` lines; comments, empty lines and values, a leading `export` and quotes around the value are fine. */
+function parseEnvFile(text: string, file: string): Record<string, string> {
+  const settings: Record<string, string> = {}
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (/^\s*(#|$)/.test(line)) continue
+    const [, name, quoted, plain] = /^\s*(?:export\s+)?([A-Za-z_]\w*)=(?:(["'].*["'])|(.*?))\s*$/.exec(line) ?? []
+    if (!name) throw new Failure(`Line ${index + 1} of ${file} is not NAME=value: correct or remove it.`)
+    const value = quoted ? quoted.replace(/^(["'])(.*)\1$/, '$2') : (plain ?? '')
+    if (value) settings[name] = value
+  }
+  return settings
+}

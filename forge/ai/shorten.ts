@@ -1,0 +1,96 @@
+/**
+ * A conversation that has become too long for the window goes on from a summary of its older part, which the model
+ * itself writes. The session keeps all of it.
+ */
+import { beginOf, requestFor } from './context.ts'
+import { bytesIn, tokensIn } from './fence.ts'
+import { type State, withOpening } from './opening.ts'
+import { type Model, ModelError, type Progress, type Usage } from './request.ts'
+import { type Clean, type EntryOf, NO_USAGE, type Session } from './session.ts'
+
+/** Of the window, what stays as it was said: the newest part. */
+const KEPT = 0.2
+/** The most tokens of a summary, and of the window. */
+const LONGEST = 4096
+const SHARE = 0.125
+
+type Options = {
+  state: State
+  model: Model
+  turn: string
+  now: number
+  signal: AbortSignal
+  onProgress: (progress: Progress) => void
+  clean: Clean
+}
+
+/** `usage` is what was paid, also where nothing came of it. `words` say what happened, in a sentence. */
+export type Shortened = { session: Session; isShortened: boolean; words: string; usage: Usage }
+
+/**
+ * Has the older part of a conversation summarised, by one request at the end of the chain, so that it is read from the
+ * cache. What goes wrong leaves the session as it was, and is said; only the signal's reason is thrown.
+ */
+export async function shorten(session: Session, options: Options): Promise<Shortened> {
+  const { state, model, turn, now, signal, onProgress, clean } = options
+  const left = (words: string, usage = NO_USAGE): Shortened => ({ session, isShortened: false, words, usage })
+  const place = placeFor(session, state.model.window)
+  if (place === undefined)
+    return left(
+      'The conversation is not what fills the window: take files out of the context, or choose another model.',
+    )
+  const output = Math.min(LONGEST, Math.floor(state.model.window * SHARE))
+  try {
+    const request = await requestFor(session, { ...state, output }, { asks: 'summary', until: place })
+    const { blocks, end, usage } = await model.ask(request, { signal, onProgress })
+    const text = clean(
+      blocks
+        .flatMap(block => (block.type === 'text' ? [block.text] : []))
+        .join('\n\n')
+        .trim()
+        .toWellFormed(),
+    )
+    const because = whyUseless(text, end, output)
+    if (because) return left(`The conversation was not shortened: the summary of its older part ${because}.`, usage)
+    const summary: EntryOf<'summary'> = { kind: 'summary', turn, text, usage }
+    const messages = [...session.messages.slice(0, place), summary, ...session.messages.slice(place)]
+    const shortened = await withOpening({ ...session, messages }, state, now)
+    return {
+      session: shortened,
+      isShortened: true,
+      words: 'The older part of the conversation is sent as a summary from here on.',
+      usage,
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    if (!(error instanceof ModelError)) throw error
+    return left(`The conversation was not shortened: ${error.message}`)
+  }
+}
+
+function whyUseless(text: string, end: string, output: number): string | undefined {
+  if (end === 'length' || tokensIn(text) > 2 * output) return 'became too long'
+  if (end === 'refused') return 'was refused by the model'
+  return text === '' ? 'was empty' : undefined
+}
+
+/**
+ * Where the summary goes: what is behind it stays, about a fifth of the window, and begins with what a person said, else
+ * with an answer, so that no result is without its call. Undefined where nothing would become shorter.
+ */
+function placeFor(session: Session, window: number): number | undefined {
+  const { messages } = session
+  const begin = beginOf(session)
+  let room = bytesIn(window * KEPT)
+  const places: number[] = [messages.length]
+  for (let at = messages.length - 1; at > begin; at--) {
+    const entry = messages[at]
+    room -= JSON.stringify(entry).length
+    if (room < 0) break
+    if (entry?.kind === 'user' || entry?.kind === 'answer') places.push(at)
+  }
+  const asked = places.findLast(at => messages[at]?.kind === 'user')
+  const place = asked ?? places.at(-1) ?? messages.length
+  const older = JSON.stringify(messages.slice(begin, place)).length
+  return place > begin && older > bytesIn(window * SHARE) ? place : undefined
+}

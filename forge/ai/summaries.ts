@@ -1,0 +1,199 @@
+/**
+ * Summaries of all files of a tree, one line each, made without a model. Made ones are kept by the id of their content,
+ * outside of the repository: a cache, of which nothing is lost but time.
+ */
+import { Database } from 'bun:sqlite'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Objects } from '../../core/git/objects.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import type { FileEntry } from '../../core/git/trees.ts'
+import { bytesIn } from './fence.ts'
+import { type Folder, readFolders } from './folders.ts'
+import { sizeInWords, summarise, summaryKind } from './languages.ts'
+import { makeOutline, type Outline } from './outline.ts'
+
+/** Counted up where other words come out for the same content: a cache of another one is not read. */
+export const SUMMARY_VERSION = 1
+
+/** Larger files are not read: what is generated says little about itself at its top. */
+const LARGEST = 256 << 10
+/** Read at the same time. */
+const BATCH = 128
+/** Kept on disk: about 30 MB. */
+const MOST_KEPT = 200_000
+const MOST_OUTLINES = 16
+
+/** To be closed: `using summaries = openSummaries(…)`. */
+export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
+  new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
+
+/** What a list of summaries is made for: `window` is the model's, in tokens, of which it takes a quarter at most. */
+export type Wanted = { tree: Oid; active: readonly Path[]; window: number }
+
+export class Summaries implements Disposable {
+  /** The last ones that were asked for, as they are asked for with each request. */
+  readonly #outlines = new Map<string, Promise<Outline>>()
+
+  /** The tree that was read last: the next one is mostly the same. */
+  #last: Folder | undefined
+
+  constructor(
+    readonly objects: Objects,
+    readonly cache: SummaryCache,
+  ) {}
+
+  /** The list for a tree: always the same for the same tree, active files and window. */
+  async of({ tree, active, window }: Wanted): Promise<Outline> {
+    const bytes = bytesIn(window / 4)
+    const key = digest([SUMMARY_VERSION, tree, bytes, ...active])
+    const known = this.#outlines.get(key)
+    const outline = known ?? this.#read(key, tree, active, bytes)
+    this.#outlines.delete(key)
+    this.#outlines.set(key, outline)
+    for (const old of [...this.#outlines.keys()].slice(0, -MOST_OUTLINES)) this.#outlines.delete(old)
+    // An error is nobody's answer the next time.
+    outline.catch(() => this.#outlines.delete(key))
+    return await outline
+  }
+
+  [Symbol.dispose](): void {
+    this.cache[Symbol.dispose]()
+  }
+
+  async #read(key: string, tree: Oid, active: readonly Path[], bytes: number): Promise<Outline> {
+    const kept = this.cache.outline(key)
+    if (kept) return kept
+    const root = await readFolders(this.objects, tree, this.#last)
+    this.#last = root
+    const outline = await makeOutline(root, { active, bytes, summariesOf: group => this.#summariesOf(group) })
+    this.cache.keepOutline(key, outline)
+    return outline
+  }
+
+  async #summariesOf(files: readonly FileEntry[]): Promise<string[]> {
+    const keys = files.map(
+      ({ path, mode, oid }) => `${oid} ${mode === '100755' ? '100644' : mode} ${summaryKind(path)}`,
+    )
+    const texts = this.cache.texts(keys)
+    const missing = files.flatMap((file, at) => (texts[at] === undefined ? [{ file, at }] : []))
+    const made: [key: string, text: string][] = []
+    for (let from = 0; from < missing.length; from += BATCH) {
+      const batch = missing.slice(from, from + BATCH)
+      const words = await Promise.all(batch.map(({ file }) => this.#make(file)))
+      for (const [index, { at }] of batch.entries()) {
+        const text = words[index] ?? ''
+        texts[at] = text
+        made.push([keys[at] ?? '', text])
+      }
+    }
+    this.cache.keepTexts(made)
+    return texts.map(text => text ?? '')
+  }
+
+  async #make({ path, mode, oid }: FileEntry): Promise<string> {
+    if (mode === '160000') return 'a submodule'
+    if (mode === '120000') return 'a symbolic link'
+    const object = await this.objects.read(oid, { limit: LARGEST })
+    if (!object) return 'not in this repository'
+    return object.bytes ? summarise(path, object.bytes, object.size) : sizeInWords(object.size)
+  }
+}
+
+const digest = (parts: readonly unknown[]): string =>
+  new Bun.CryptoHasher('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 40)
+
+/**
+ * What was made before, in a file. One that can't be read is made anew; where none can be made, nothing is kept, and
+ * all goes on.
+ */
+export class SummaryCache implements Disposable {
+  #database: Database | undefined
+
+  constructor(readonly path: string) {
+    this.#database = openDatabase(path) ?? openAnew(path)
+  }
+
+  texts(keys: readonly string[]): (string | undefined)[] {
+    return (
+      this.#try(database => {
+        const find = database.query<{ text: string }, [string]>('SELECT text FROM summaries WHERE key = ?')
+        return keys.map(key => find.get(key)?.text)
+      }) ?? keys.map(() => undefined)
+    )
+  }
+
+  keepTexts(made: readonly (readonly [key: string, text: string])[]): void {
+    if (made.length === 0) return
+    this.#try(database => {
+      const keep = database.query('INSERT OR REPLACE INTO summaries (key, text) VALUES (?, ?)')
+      database.transaction(() => {
+        for (const [key, text] of made) keep.run(key, text)
+        forgetOldest(database, 'summaries', MOST_KEPT)
+      })()
+    })
+  }
+
+  outline(key: string): Outline | undefined {
+    return this.#try(database => {
+      const row = database.query<{ text: string }, [string]>('SELECT text FROM outlines WHERE key = ?').get(key)
+      if (!row) return undefined
+      const { shown, ...rest } = JSON.parse(row.text) as Omit<Outline, 'shown'> & { shown: Path[] }
+      return { ...rest, shown: new Set(shown) }
+    })
+  }
+
+  keepOutline(key: string, { shown, ...rest }: Outline): void {
+    const text = JSON.stringify({ ...rest, shown: [...shown] })
+    this.#try(database => {
+      database.query('INSERT OR REPLACE INTO outlines (key, text) VALUES (?, ?)').run(key, text)
+      forgetOldest(database, 'outlines', MOST_OUTLINES)
+    })
+  }
+
+  [Symbol.dispose](): void {
+    this.#database?.close()
+    this.#database = undefined
+  }
+
+  /** What fails here, a broken file for one, costs the cache and nothing else. */
+  #try<T>(act: (database: Database) => T): T | undefined {
+    if (!this.#database) return undefined
+    try {
+      return act(this.#database)
+    } catch (error) {
+      if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined
+      this.#database.close()
+      this.#database = openAnew(this.path)
+      return undefined
+    }
+  }
+}
+
+function openDatabase(path: string): Database | undefined {
+  let database: Database | undefined
+  try {
+    database = new Database(path, { create: true })
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 200')
+    database.exec('CREATE TABLE IF NOT EXISTS summaries (key TEXT UNIQUE NOT NULL, text TEXT NOT NULL)')
+    database.exec('CREATE TABLE IF NOT EXISTS outlines (key TEXT UNIQUE NOT NULL, text TEXT NOT NULL)')
+    return database
+  } catch {
+    database?.close()
+    return undefined
+  }
+}
+
+function openAnew(path: string): Database | undefined {
+  try {
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file, { force: true })
+  } catch {
+    return undefined
+  }
+  return openDatabase(path)
+}
+
+/** Rows are numbered in the order in which they came. */
+function forgetOldest(database: Database, table: 'summaries' | 'outlines', most: number): void {
+  database.exec(`DELETE FROM ${table} WHERE rowid <= (SELECT max(rowid) FROM ${table}) - ${most}`)
+}

@@ -1,0 +1,340 @@
+/**
+ * A turn: a model is asked, what it calls is run, and it is asked again, until it has nothing more to call, a person
+ * stops it, a limit is reached or something fails. Turn.run is all of it; what a step does follows below.
+ */
+import { Failure } from '../../core/failure.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import { many, visible } from '../../core/text.ts'
+import type { WorkInProgressVfs } from '../vfs.ts'
+import { Budget, LimitReached, type Limits } from './budget.ts'
+import { cleanMessage } from './commit-message.ts'
+import { requestFor } from './context.ts'
+import { needsShortening } from './meter.ts'
+import { prepareSession, type Sources, type State, withToolsDone } from './opening.ts'
+import type { Answer, CallBlock, Model, Progress, Request, TextBlock, Usage } from './request.ts'
+import { type Clean, NO_USAGE, type Session, withAnswer, withEnd, withResult, withUser } from './session.ts'
+import { shorten } from './shorten.ts'
+import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+
+export type TurnEvent =
+  /** An answer, as it comes. */
+  | { type: 'progress'; progress: Progress }
+  /** An answer has come, or as much of it as there will be: it is in the session. */
+  | { type: 'answered' }
+  | { type: 'runs'; call: CallBlock; title: string }
+  | { type: 'ran'; call: CallBlock; title: string; result: ToolResult; seconds: number }
+  /** What it does now, in a few words. */
+  | { type: 'doing'; words: string; usage: Usage }
+  /** Something that a person should know. */
+  | { type: 'note'; words: string }
+
+export type TurnMeans = {
+  /** The turn's id, which all its entries bear. */
+  turn: string
+  /** What the person wants. */
+  text: string
+  model: Model
+  /** The branch that it works on, and its files. */
+  branch: string
+  vfs: WorkInProgressVfs
+  tools: readonly Tool[]
+  /** What requests are packed from. */
+  sources: Pick<Sources, 'objects' | 'summaries'>
+  limits: Limits
+  /** Ends the turn as soon as possible; the reason's message says why, as a sentence. */
+  signal: AbortSignal
+  onEvent: (event: TurnEvent) => void
+  /**
+   * Keeps what there is so far: the session and the files. It is waited for, before each request (`asks`), after
+   * each answer, and between tools. Where it throws, the turn fails.
+   */
+  checkpoint: (session: Session, does: 'asks' | 'works') => Promise<void>
+  /** Takes secrets out of a text. */
+  clean: Clean
+}
+
+/** Answers in a row in which no call succeeded: a model that has made so many does not find out any more. */
+const MOST_IN_VAIN = 8
+
+/** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
+export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
+  using budget = new Budget(means.limits)
+  return await new Turn(session, means, budget).run()
+}
+
+type Ending = { how: 'done' | 'stopped' | 'failed' | 'limit'; words?: string }
+
+class Turn {
+  readonly #signal: AbortSignal
+  readonly #room: Room
+  /** The tree of the files as the last tool has left them. */
+  #tree: Oid | undefined
+  #inVain = 0
+  #hasTriedToShorten = false
+
+  constructor(
+    private session: Session,
+    readonly means: TurnMeans,
+    readonly budget: Budget,
+  ) {
+    this.#signal = AbortSignal.any([means.signal, budget.signal])
+    this.#room = new Room(means.vfs, this.#signal)
+  }
+
+  async run(): Promise<Session> {
+    const ending = await this.#untilDone().then(
+      () => this.#done(),
+      error => this.#endedBy(error),
+    )
+    const isChanged = this.means.vfs.changes.size > 0
+    const message = ending.how === 'done' && isChanged ? await this.#askForMessage() : undefined
+    const { turn, model, clean } = this.means
+    const { usage, taken: seconds } = this.budget
+    const end = { turn, at: Date.now(), ...ending, ...(message && { message }), model: model.name, usage, seconds }
+    return withEnd(this.session, end, clean)
+  }
+
+  async #untilDone(): Promise<void> {
+    await this.#begin()
+    for (;;) {
+      const { blocks } = await this.#ask()
+      const calls = blocks.filter(block => block.type === 'call')
+      if (calls.length === 0) return
+      await this.#run(calls)
+    }
+  }
+
+  // --- Steps
+  // ---------------------------------------------------------------------------------------------------------
+
+  async #begin(): Promise<void> {
+    const { turn, text, clean } = this.means
+    const begun = this.session
+    // Whatever happens: what the person has written is in the session.
+    this.session = withUser(begun, { turn, at: Date.now(), text }, clean)
+    const prepared = await prepareSession(begun, await this.#state(), Date.now())
+    this.session = withUser(prepared, { turn, at: Date.now(), text }, clean)
+  }
+
+  /** Asks the model, and keeps its answer. */
+  async #ask(): Promise<Answer> {
+    const { checkpoint } = this.means
+    await this.#shortenIfNeeded()
+    this.budget.reserve()
+    await checkpoint(this.session, 'asks')
+    const answer = await this.#answerTo(await requestFor(this.session, await this.#state()))
+    this.#take(answer)
+    await checkpoint(this.session, 'works')
+    if (answer.end === 'refused') throw new Failure('The model refused to answer this.')
+    if (answer.end === 'length') throw new LimitReached('Its answer was longer than an answer can be, and was cut.')
+    return answer
+  }
+
+  async #answerTo(request: Request): Promise<Answer> {
+    const { model, onEvent } = this.means
+    // What came of an answer that broke off is kept as far as a person has seen it.
+    let text = ''
+    const onProgress = (progress: Progress) => {
+      if (progress.type === 'text') text += progress.delta
+      if (progress.type === 'again') text = ''
+      onEvent({ type: 'progress', progress })
+    }
+    this.#signal.throwIfAborted()
+    this.#say('Thinks')
+    try {
+      const answer = await model.ask(request, { signal: this.#signal, onProgress })
+      this.budget.spend(answer.usage)
+      if (answer.miss) onEvent({ type: 'note', words: answer.miss })
+      return answer
+    } catch (error) {
+      if (text.trim() !== '') this.#take({ blocks: [{ type: 'text', text }], end: 'done', usage: NO_USAGE })
+      throw error
+    }
+  }
+
+  #take(answer: Answer): void {
+    const { turn, model, clean, onEvent } = this.means
+    this.session = withAnswer(this.session, { turn, model: model.name, answer }, clean)
+    onEvent({ type: 'answered' })
+  }
+
+  /** Runs what the model calls, one after the other, and tells the model of the files that have become others. */
+  async #run(calls: readonly CallBlock[]): Promise<void> {
+    this.#room.begin(this.session.active_files)
+    let worked = 0
+    for (const call of calls) {
+      // What the last one leaves is kept with the next request.
+      if (call !== calls[0]) await this.means.checkpoint(this.session, 'works')
+      if (await this.#call(call)) worked++
+    }
+    this.session = await withToolsDone(this.session, await this.#state(), this.#room.done())
+    this.#inVain = worked > 0 ? 0 : this.#inVain + 1
+    if (this.#inVain < MOST_IN_VAIN) return
+    throw new LimitReached(`Nothing of what it called has worked ${many(this.#inVain, 'time')} in a row.`)
+  }
+
+  /** Runs a tool, and keeps what it says. Gives whether it worked. */
+  async #call(call: CallBlock): Promise<boolean> {
+    const { tools, onEvent, turn, clean } = this.means
+    this.#signal.throwIfAborted()
+    const tool = tools.find(({ description }) => description.name === call.name)
+    const title = tool ? titleOf(tool, call) : visible(call.name)
+    this.#say(title)
+    onEvent({ type: 'runs', call, title })
+    const begun = performance.now()
+    const result = tool ? await runTool(tool, call, this.#room) : unknownTool(tools, call)
+    const seconds = Math.round(performance.now() - begun) / 1000
+    this.#room.took(result)
+    this.#tree = undefined
+    const { text, isError, words } = result
+    this.session = withResult(
+      this.session,
+      { turn, id: call.id, name: call.name, text, isError, words, seconds },
+      clean,
+    )
+    onEvent({ type: 'ran', call, title, result, seconds })
+    return !isError
+  }
+
+  /** Once a turn, where the conversation has come near the end of the model's window. */
+  async #shortenIfNeeded(): Promise<void> {
+    if (this.#hasTriedToShorten || !(await needsShortening(this.session, await this.#state()))) return
+    this.#hasTriedToShorten = true
+    this.budget.reserve()
+    await this.means.checkpoint(this.session, 'asks')
+    this.#say('Shortens the conversation')
+    const { turn, model, clean } = this.means
+    const means = { turn, model, clean, now: Date.now(), signal: this.#signal, onProgress: () => undefined }
+    const { session, words } = await shorten(this.session, { state: await this.#state(), ...means })
+    for (const entry of session.messages.slice(this.session.messages.length))
+      if (entry.kind === 'summary') this.budget.spend(entry.usage)
+    this.session = session
+    this.means.onEvent({ type: 'note', words })
+  }
+
+  // --- Ends
+  // ----------------------------------------------------------------------------------------------------------
+
+  #done(): Ending {
+    const { turn } = this.means
+    const isSilent = this.session.messages.every(
+      entry => entry.kind !== 'answer' || entry.turn !== turn || entry.blocks.length === 0,
+    )
+    return isSilent ? { how: 'done', words: 'The model answered nothing.' } : { how: 'done' }
+  }
+
+  #endedBy(error: unknown): Ending {
+    const { signal } = this.means
+    if (error instanceof LimitReached) return { how: 'limit', words: error.message }
+    if (signal.aborted) return { how: 'stopped', words: inWords(signal.reason) }
+    if (this.budget.signal.aborted) return { how: 'limit', words: inWords(this.budget.signal.reason) }
+    if (error instanceof Failure) return { how: 'failed', words: error.message }
+    return { how: 'failed', words: `This was not expected: ${inWords(error)}` }
+  }
+
+  /** What the model calls the commit; undefined where it says nothing, or where there is no time or money left. */
+  async #askForMessage(): Promise<string | undefined> {
+    const { checkpoint, model, clean } = this.means
+    try {
+      this.budget.reserve()
+      this.#say('Writes the commit message')
+      await checkpoint(this.session, 'asks')
+      const request = await requestFor(this.session, await this.#state(), { asks: 'commit message' })
+      const answer = await model.ask(request, { signal: this.#signal, onProgress: () => undefined })
+      this.budget.spend(answer.usage)
+      const texts = answer.blocks.filter((block): block is TextBlock => block.type === 'text')
+      return cleanMessage(clean(texts.map(({ text }) => text).join('')))
+    } catch {
+      // The work is done: it is committed with a message that is made from its changes.
+      return undefined
+    }
+  }
+
+  // --- What a step needs
+  // ---------------------------------------------------------------------------------------------
+
+  async #state(): Promise<State> {
+    const { sources, model, tools, vfs, branch } = this.means
+    const descriptions = tools.map(({ description }) => description)
+    this.#tree ??= await vfs.writeTree()
+    return { ...sources, model, tools: descriptions, tree: this.#tree, branch }
+  }
+
+  #say(words: string): void {
+    this.means.onEvent({ type: 'doing', words, usage: this.budget.usage })
+  }
+}
+
+/** What the tools have, and what those of one answer have done. */
+class Room implements ToolRoom {
+  #active = new Set<Path>()
+  #before = new Set<Path>()
+  #touched = new Set<Path>()
+  readonly #misses = new Map<Path, number>()
+
+  constructor(
+    readonly vfs: WorkInProgressVfs,
+    readonly signal: AbortSignal,
+  ) {}
+
+  readonly activate = (path: Path): void => void this.#active.add(path)
+  readonly deactivate = (path: Path): void => void this.#active.delete(path)
+
+  get active(): ReadonlySet<Path> {
+    return this.#active
+  }
+
+  /** How often edits of a file have found no place in this turn. */
+  get misses(): ReadonlyMap<Path, number> {
+    return this.#misses
+  }
+
+  /** Another answer has come, at a time when the model has these files. */
+  begin(active: readonly Path[]): void {
+    this.#active = new Set(active)
+    this.#before = new Set(active)
+    this.#touched = new Set()
+  }
+
+  took({ missed, touched = [] }: ToolResult): void {
+    if (missed !== undefined) this.#misses.set(missed, (this.#misses.get(missed) ?? 0) + 1)
+    for (const path of touched) this.#touched.add(path)
+  }
+
+  done() {
+    return {
+      touched: [...this.#touched],
+      activated: [...this.#active].filter(path => !this.#before.has(path)),
+      deactivated: [...this.#before].filter(path => !this.#active.has(path)),
+    }
+  }
+}
+
+async function runTool(tool: Tool, call: CallBlock, room: Room): Promise<ToolResult> {
+  try {
+    return await tool.run(call.arguments, room)
+  } catch (error) {
+    room.signal.throwIfAborted()
+    const words = error instanceof Failure ? error.message : `This did not work: ${inWords(error)}`
+    return { text: words, isError: true, words: 'did not work' }
+  }
+}
+
+function unknownTool(tools: readonly Tool[], { name }: CallBlock): ToolResult {
+  const names = tools.map(({ description }) => description.name)
+  return { text: `There is no tool ${visible(name)}. There are: ${names.join(', ')}.`, isError: true, words: 'unknown' }
+}
+
+/** A title is made from what a model sent, which can be anything. */
+function titleOf(tool: Tool, call: CallBlock): string {
+  try {
+    return tool.title(call.arguments)
+  } catch {
+    return tool.description.name
+  }
+}
+
+const inWords = (error: unknown): string => {
+  const words = error instanceof Error ? error.message : String(error)
+  return visible(words.split('\n')[0] ?? '').slice(0, 300)
+}

@@ -1,0 +1,42 @@
+/** What of forge/ai the desk has in use for one repository. It is loaded when it is first needed. */
+import type { Objects } from '../../core/git/objects.ts'
+import type { Summaries } from '../ai/summaries.ts'
+import type { Models } from './models.ts'
+import { TurnTools } from './turn-tools.ts'
+
+export type AiOptions = {
+  /** The desk's folder of state for the repository. */
+  state: string
+  /** The user's folder of settings for the forge. */
+  config: string
+  models: Models
+}
+
+export class Ai implements AsyncDisposable {
+  readonly tools: TurnTools
+  #summaries: Promise<Summaries> | undefined
+
+  constructor(
+    readonly objects: Objects,
+    readonly options: AiOptions,
+  ) {
+    this.tools = new TurnTools(options.config)
+  }
+
+  get models(): Models {
+    return this.options.models
+  }
+
+  /** The summaries of files, which are kept by their blobs. */
+  summaries(): Promise<Summaries> {
+    this.#summaries ??= import('../ai/summaries.ts').then(({ openSummaries }) =>
+      openSummaries(this.objects, { folder: this.options.state }),
+    )
+    return this.#summaries
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.tools[Symbol.asyncDispose]()
+    if (this.#summaries) (await this.#summaries)[Symbol.dispose]()
+  }
+}

@@ -1,0 +1,175 @@
+/** The conversations of branches and commits, put together as the page shows them. */
+import { Failure } from '../../core/failure.ts'
+import type { Objects } from '../../core/git/objects.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import { visiblePath } from '../../core/text.ts'
+import type { State } from '../ai/opening.ts'
+import { type Session, usageOf, usageOfTurn } from '../ai/session.ts'
+import { loadSession } from '../ai/session-file.ts'
+import { WorkInProgressVfs } from '../vfs.ts'
+import type { Ai } from './ai.ts'
+import type { BranchWork } from './branch-work.ts'
+import { type Choices, withWishes } from './choices.ts'
+import type { Conversation } from './conversation.ts'
+import { itemsOf } from './conversation-items.ts'
+import { isOfForge } from './forge-folder.ts'
+import type { At, FolderEntry, News } from './messages.ts'
+import { placeOf } from './place.ts'
+import { type TurnCommit, turnCommits } from './turn-commits.ts'
+import type { BranchTurn, Turns } from './turns.ts'
+
+const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
+
+/** Milliseconds that a page waits for what is not known yet. */
+const PATIENCE = 150
+
+/** What is seen at a place: a branch has a turn where one is under way. */
+type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
+
+export class Conversations {
+  /** The commits of turns in the history that was looked at last. */
+  #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
+
+  /** Branches of which it was told once that something takes long. */
+  readonly #slow = new Set<string>()
+
+  constructor(
+    readonly objects: Objects,
+    readonly ai: Ai,
+    readonly choices: Choices,
+    readonly turns: Turns,
+    /** The work on a branch. */
+    readonly open: (branch: string) => Promise<BranchWork>,
+    readonly say: (news: News) => void,
+  ) {}
+
+  /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
+  async at(at: At): Promise<Conversation> {
+    const { models, tools } = this.ai
+    await models.look()
+    const { session, unreadable, commit, turn } = await this.#sessionAt(at)
+    const model = session.model ?? models.usual
+    const missing = models.missing(model)
+    const items = itemsOf({
+      session,
+      unreadable,
+      live: turn?.state === 'running' ? turn.live : undefined,
+      commits: await this.#commitsOf(session, commit),
+      canUndo: at.kind === 'branch' && !turn,
+      tools: await tools.builtIn(),
+    })
+    return {
+      items,
+      ...(model !== undefined && { model }),
+      models: [...models.names],
+      ...(missing !== undefined && { missing }),
+      ...(turn && { turn: about(turn) }),
+      approvals: turn?.questions.list ?? [],
+      usage: usageOf(session),
+      context: at.kind === 'branch' ? await this.#contextIn(at.branch, session) : NO_CONTEXT,
+      commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
+      isPublicNew: !this.choices.isPublicTold,
+    }
+  }
+
+  /** How the AI of a branch knows some files; nothing is said where nobody can be asked, or not yet. */
+  async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    return await this.#inTime(branch, this.#circlesIn(branch, paths), new Map())
+  }
+
+  async #circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    await this.ai.models.look()
+    const { session } = await this.#sessionAt({ kind: 'branch', branch })
+    const state = await this.#stateOf(session, branch)
+    if (!state) return new Map()
+    const { circlesOf } = await import('../ai/meter.ts')
+    return await circlesOf(session, state, paths)
+  }
+
+  /** The commit of a turn in a branch. Throws a {@link Failure} where there is none. */
+  async commitOf({ tip: commit, name }: BranchWork, turn: string): Promise<Oid> {
+    const { session } = await loadSession(new WorkInProgressVfs(this.objects, commit))
+    const found = (await this.#commitsOf(session, commit)).get(turn)
+    if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
+    if (found.isUndone) throw new Failure('This turn was taken back already.')
+    return found.oid
+  }
+
+  async #sessionAt(at: At): Promise<Looked> {
+    if (at.kind === 'commit')
+      return { ...(await loadSession(new WorkInProgressVfs(this.objects, at.commit))), commit: at.commit }
+    const turn = this.turns.in(at.branch)
+    if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
+    const { tip: commit } = await this.open(at.branch)
+    const { session, unreadable } = await loadSession(new WorkInProgressVfs(this.objects, commit))
+    return { session: withWishes(session, this.choices.wishesIn(at.branch)), unreadable, commit }
+  }
+
+  async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
+    const first = session.messages.find(entry => entry.kind === 'user')
+    if (commit === undefined || first?.kind !== 'user') return new Map()
+    const key = `${commit} ${first.at}`
+    if (this.#commits?.key !== key) {
+      const found = await turnCommits(this.objects.repository, commit, first.at / 1000)
+      this.#commits = { key, found }
+    }
+    return this.#commits.found
+  }
+
+  /** How full the model's window is. */
+  async #contextIn(branch: string, session: Session): Promise<Conversation['context']> {
+    return await this.#inTime(branch, this.#contextOf(session, branch), NO_CONTEXT)
+  }
+
+  /**
+   * A large repository takes long to be read for the first time: nobody waits for that. As soon as it is done it is told
+   * that there is something else to be seen of the branch; who asks then waits.
+   */
+  async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
+    const known = coming.then(
+      value => ({ value }),
+      // It is only for the eye; a turn that needs it says what is wrong.
+      () => ({ value: instead }),
+    )
+    if (this.#slow.has(branch)) return (await known).value
+    const { promise: late, resolve } = Promise.withResolvers<undefined>()
+    const clock = setTimeout(() => resolve(undefined), PATIENCE)
+    const come = await Promise.race([known, late])
+    clearTimeout(clock)
+    if (come) return come.value
+    this.#slow.add(branch)
+    void known.then(() => this.say({ say: 'branch', branch }))
+    return instead
+  }
+
+  async #contextOf(session: Session, branch: string): Promise<Conversation['context']> {
+    const state = await this.#stateOf(session, branch)
+    if (!state) return NO_CONTEXT
+    const { meterOf } = await import('../ai/meter.ts')
+    const { used, of, files } = await meterOf(session, state)
+    return { used, of, files }
+  }
+
+  /** What the next request of a branch would be made from; undefined where nobody can be asked. */
+  async #stateOf({ model = this.ai.models.usual }: Session, branch: string): Promise<State | undefined> {
+    const { objects, ai } = this
+    const window = model === undefined ? 0 : await ai.models.windowOf(model)
+    if (model === undefined || window === 0) return undefined
+    const [builtIn, summaries, work] = await Promise.all([ai.tools.builtIn(), ai.summaries(), this.open(branch)])
+    const tools = builtIn.map(({ description }) => description)
+    const { tree } = await placeOf(objects, await work.vfs())
+    return { objects, summaries, model: { name: model, window }, tools, tree, branch }
+  }
+}
+
+function about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {
+  const isRunning = state === 'running'
+  return {
+    id: turn,
+    state: isRunning && live.waits ? 'waits' : state,
+    words: isRunning ? live.words : words,
+    since: Math.floor(since / 1000),
+    usage: isRunning ? live.usage : usageOfTurn(session, turn),
+    files: [...files.keys()].filter(path => !isOfForge(path)),
+  }
+}

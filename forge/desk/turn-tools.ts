@@ -1,0 +1,130 @@
+/**
+ * The tools of a turn: those that every model has, and those of the repository, of which a new or changed one waits for
+ * the person. Nothing of it is loaded before the first turn.
+ */
+import { Failure } from '../../core/failure.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import { visiblePath } from '../../core/text.ts'
+import type { Approvals } from '../ai/approvals.ts'
+import type { Question, RepositoryTool, RepositoryTools } from '../ai/repository-tools.ts'
+import type { Sandbox } from '../ai/sandbox.ts'
+import type { Tool, ToolResult, ToolRoom } from '../ai/tool.ts'
+import type { WorkInProgressVfs } from '../vfs.ts'
+import type { Approval } from './conversation.ts'
+
+/** Where tools of a repository are. */
+const FOLDER: Path = 'tools'
+
+export class TurnTools implements AsyncDisposable {
+  #builtIn: readonly Tool[] | undefined
+  #ofRepository: Promise<{ tools: RepositoryTools; sandbox: Sandbox }> | undefined
+
+  /** @param config The user's folder of settings for the forge, with the key of approvals. */
+  constructor(readonly config: string) {}
+
+  /** Those that are there in any repository. */
+  async builtIn(): Promise<readonly Tool[]> {
+    const { builtInTools } = await import('../ai/built-in-tools.ts')
+    this.#builtIn ??= builtInTools()
+    return this.#builtIn
+  }
+
+  /** All tools of a turn in these files, always in the same order, and what is wrong with those that are none. */
+  async of(
+    vfs: WorkInProgressVfs,
+    { signal, questions }: { signal: AbortSignal; questions: Questions },
+  ): Promise<{ tools: readonly Tool[]; broken: string[] }> {
+    const builtIn = await this.builtIn()
+    if ((await vfs.listFiles(FOLDER)).length === 0) return { tools: builtIn, broken: [] }
+    this.#ofRepository ??= this.#open()
+    const { tools } = await this.#ofRepository
+    const taken = new Set(builtIn.map(({ description }) => description.name))
+    const found = await tools.find(vfs, { taken, signal })
+    const asking = found.tools.map(tool => new AskingTool(tool, questions))
+    return { tools: [...builtIn, ...asking], broken: found.broken.map(({ words }) => words) }
+  }
+
+  async #open(): Promise<{ tools: RepositoryTools; sandbox: Sandbox }> {
+    const [{ Approvals }, { RepositoryTools }, { Sandbox }] = await Promise.all([
+      import('../ai/approvals.ts'),
+      import('../ai/repository-tools.ts'),
+      import('../ai/sandbox.ts'),
+    ])
+    const sandbox = new Sandbox()
+    const approvals: Approvals = new Approvals(this.config)
+    return { tools: new RepositoryTools(sandbox, approvals), sandbox }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ofRepository) await (await this.#ofRepository).sandbox[Symbol.asyncDispose]()
+  }
+}
+
+/** What a turn asks the person: one thing at a time, since its tools run one after the other. */
+export class Questions {
+  #open: { question: Question; call: string; decide: (isApproved: boolean) => void } | undefined
+
+  constructor(
+    /** The call that is under way. */
+    readonly call: () => string | undefined,
+    /** A call waits for the person, or does not any more. */
+    readonly onWait: (call: string, waits: boolean) => void,
+  ) {}
+
+  /** As the page shows it. */
+  get list(): Approval[] {
+    if (!this.#open) return []
+    const { question, call } = this.#open
+    const { path, oid, source, before } = question
+    return [{ path, oid, source, call, ...(before !== undefined && { before }) }]
+  }
+
+  /** Waits until the person has decided. Throws the signal's reason. */
+  async ask(question: Question, signal: AbortSignal): Promise<boolean> {
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    const call = this.call() ?? ''
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    this.#open = { question, call, decide: resolve }
+    try {
+      this.onWait(call, true)
+      signal.throwIfAborted()
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#open = undefined
+      this.onWait(call, false)
+    }
+  }
+
+  /** What the person says of what was shown. Throws a {@link Failure} where nothing waits for that any more. */
+  decide(path: Path, oid: Oid, isApproved: boolean): void {
+    const open = this.#open
+    if (open?.question.path !== path || open.question.oid !== oid)
+      throw new Failure(`${visiblePath(path)} waits for no approval, or has changed meanwhile: look at it again.`)
+    open.decide(isApproved)
+  }
+}
+
+/** A tool of the repository that asks the person before it runs for the first time as it is. */
+class AskingTool implements Tool {
+  constructor(
+    readonly tool: RepositoryTool,
+    readonly questions: Questions,
+  ) {}
+
+  get description() {
+    return this.tool.description
+  }
+
+  title(sent: unknown): string {
+    return this.tool.title(sent)
+  }
+
+  async run(sent: unknown, room: ToolRoom): Promise<ToolResult> {
+    const question = await this.tool.question(room.vfs)
+    // What is not approved does not run: the tool says so itself.
+    if (question && (await this.questions.ask(question, room.signal))) await this.tool.approve(room.vfs, question)
+    return await this.tool.run(sent, room)
+  }
+}

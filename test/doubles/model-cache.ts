@@ -1,0 +1,112 @@
+/**
+ * The cache of a provider of models, as their documents describe it. Tokens are estimated, as nobody but the provider
+ * can count them: what tests look at is the share that was read.
+ */
+
+export type CacheMark = '5m' | '1h'
+
+/** A piece of a request in the order in which the provider reads it: tools, system, messages. */
+export type Piece = { bytes: string; mark?: CacheMark }
+
+/** In tokens: all of it, what the cache had, and what went into it for so long. */
+export type Counted = { input: number; read: number; write: Record<CacheMark, number> }
+
+/** How far back of a mark a provider looks for something it knows. */
+const LOOK_BACK = 20
+const SECONDS: Record<CacheMark, number> = { '5m': 300, '1h': 3600 }
+/** What caches by itself does it in steps of so many tokens, from so many on. */
+const AUTOMATIC = { step: 128, least: 1024 }
+
+const tokens = (bytes: number): number => Math.ceil(bytes / 3.6)
+
+type Entry = { key: string; until: number; lifetime: CacheMark }
+
+export class ModelCache {
+  private readonly entries = new Map<string, Entry>()
+  private seen: { model: string; bytes: string; at: number }[] = []
+
+  /** `now` in seconds; what is shorter than `least` tokens is silently not kept. */
+  constructor(
+    private readonly now: () => number,
+    private readonly least = 0,
+  ) {}
+
+  /** Forgets everything, as a provider may at any time. */
+  clear(): void {
+    this.entries.clear()
+    this.seen = []
+  }
+
+  /** With marks, as Anthropic does it: what is kept is a prefix that ends in a mark. */
+  countMarked(model: string, pieces: readonly Piece[]): Counted {
+    const ends = endsOf(pieces)
+    const keys = keysOf(model, pieces)
+    const read = this.findKept(pieces, keys)
+    if (read >= 0) this.renew(keys[read] ?? '')
+    const counted: Counted = {
+      input: tokens(ends.at(-1) ?? 0),
+      read: tokens(ends[read] ?? 0),
+      write: { '5m': 0, '1h': 0 },
+    }
+    let from = counted.read
+    for (const [index, { mark }] of pieces.entries()) {
+      if (!mark || index <= read) continue
+      const until = tokens(ends[index] ?? 0)
+      if (until < this.least) continue
+      counted.write[mark] += until - from
+      from = until
+      const key = keys[index] ?? ''
+      this.entries.set(key, { key, until: this.now() + SECONDS[mark], lifetime: mark })
+    }
+    return counted
+  }
+
+  /** Without marks, as OpenAI does it: the longest beginning that an earlier request had, too. */
+  countAutomatic(model: string, pieces: readonly Piece[]): Counted {
+    const bytes = pieces.map(piece => piece.bytes).join('')
+    const now = this.now()
+    this.seen = this.seen.filter(earlier => earlier.at + SECONDS['5m'] > now)
+    const same = this.seen.filter(earlier => earlier.model === model).map(earlier => commonLength(earlier.bytes, bytes))
+    const longest = tokens(Math.max(0, ...same))
+    this.seen.push({ model, bytes, at: now })
+    const read = longest < AUTOMATIC.least ? 0 : longest - (longest % AUTOMATIC.step)
+    return { input: tokens(Buffer.byteLength(bytes)), read, write: { '5m': 0, '1h': 0 } }
+  }
+
+  /** The last piece of the longest prefix that is kept and that a mark's look back reaches; -1 where there is none. */
+  private findKept(pieces: readonly Piece[], keys: readonly string[]): number {
+    for (let index = pieces.length - 1; index >= 0; index--) {
+      const isReached = pieces.slice(index, index + LOOK_BACK).some(piece => piece.mark)
+      const entry = this.entries.get(keys[index] ?? '')
+      if (isReached && entry && entry.until > this.now()) return index
+    }
+    return -1
+  }
+
+  private renew(key: string): void {
+    const entry = this.entries.get(key)
+    if (entry) entry.until = this.now() + SECONDS[entry.lifetime]
+  }
+}
+
+/** How many bytes there are up to the end of each piece. */
+function endsOf(pieces: readonly Piece[]): number[] {
+  let end = 0
+  return pieces.map(piece => {
+    end += Buffer.byteLength(piece.bytes)
+    return end
+  })
+}
+
+/** A name for everything up to the end of each piece. */
+function keysOf(model: string, pieces: readonly Piece[]): string[] {
+  const hash = new Bun.CryptoHasher('sha256').update(model)
+  return pieces.map(piece => hash.update(`\n${piece.bytes}`).copy().digest('hex'))
+}
+
+function commonLength(one: string, other: string): number {
+  const length = Math.min(one.length, other.length)
+  let at = 0
+  while (at < length && one[at] === other[at]) at++
+  return Buffer.byteLength(one.slice(0, at))
+}

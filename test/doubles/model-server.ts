@@ -1,0 +1,347 @@
+/**
+ * A server on this machine that speaks as providers of models do, by a script: turns to be played one after the other,
+ * or a function from what was asked to an answer. It can misbehave in the ways that real ones do, keeps every request
+ * byte for byte, and counts what a provider's cache would have held.
+ */
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Counted, ModelCache } from './model-cache.ts'
+import {
+  beginsWith,
+  errorBody,
+  errorEvent,
+  eventsOf,
+  type Heard,
+  hear,
+  type Provider,
+  Refusal,
+  type Said,
+  type ScriptedCall,
+  WORDS,
+} from './model-formats.ts'
+
+export type { Heard, Provider, Said, ScriptedCall }
+export { beginsWith }
+
+/** What becomes of one request: what is said, and how it goes wrong. */
+export type Turn = Said & {
+  /** Milliseconds until the answer begins. */
+  delay?: number
+  /** The stream in pieces of so many bytes, instead of event by event; with so many milliseconds between them. */
+  pieces?: number
+  pause?: number
+  /** The stream ends after so many bytes: the connection breaks, or is closed as if that were all. */
+  cut?: { at: number; how: 'reset' | 'close' }
+  /** Nothing more comes after so many bytes, and the connection stays open. With `life`, only signs of life come then. */
+  stall?: { at: number; life?: boolean }
+  /** Text for ever. */
+  isEndless?: boolean
+  /** Another status than 200, with what the provider says with it. */
+  status?: number
+  words?: string
+  headers?: Record<string, string>
+  /** After so many bytes, at the end of an event, an error with this status comes in the stream, and it ends. */
+  errorAt?: { at: number; status: number; words?: string }
+  /** After so many bytes, at the end of an event, comes what is no JSON. */
+  nonsenseAt?: number
+  /** The body in place of an answer, such as the page of a proxy. */
+  page?: string
+  /** The connection is closed without any answer. */
+  isDropped?: boolean
+  /** What the provider says it cost, instead of what its cache would have made of it. */
+  counted?: Counted
+  /** Some servers tell nothing of what was used. */
+  hasNoUsage?: boolean
+}
+
+export type Script = Turn[] | ((heard: Heard, count: number) => Turn | Promise<Turn>)
+
+/** A request as it came, and what became of it. */
+export type Asked = {
+  path: string
+  headers: IncomingHttpHeaders
+  /** The very bytes. */
+  body: Buffer
+  heard?: Heard
+  counted?: Counted
+  /** Milliseconds of this process's clock: when it came, and when the connection was gone. */
+  at: number
+  /** How many bytes the whole answer has, and how many went out. */
+  bytes: number
+  sent: number
+  /** Why it was refused, where it was. */
+  refused?: string
+  /** Settled when the answer has ended, one way or the other. */
+  closed: Promise<{ at: number; isWhole: boolean }>
+}
+
+const KEY = 'key-of-nobody-0123456789'
+
+export type ModelServerOptions = {
+  /** What is shorter than so many tokens is not cached. */
+  leastCached?: number
+  /** Another key than this one is refused with 401. */
+  key?: string
+}
+
+export class ModelServer {
+  readonly requests: Asked[] = []
+  readonly cache: ModelCache
+  readonly key: string
+  private readonly answers = new Map<string, Heard>()
+  private offset = 0
+  private waiting: { count: number; resolve: () => void }[] = []
+
+  private constructor(
+    private readonly server: Server,
+    readonly port: number,
+    private script: Script,
+    options: ModelServerOptions,
+  ) {
+    this.key = options.key ?? KEY
+    this.cache = new ModelCache(() => performance.now() / 1000 + this.offset, options.leastCached)
+    server.on('request', (request, response) => void this.answer(request, response))
+  }
+
+  /** Listens on a free port of this machine alone. */
+  static async start(script: Script = [], options: ModelServerOptions = {}): Promise<ModelServer> {
+    const server = createServer()
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    return new ModelServer(server, (server.address() as AddressInfo).port, script, options)
+  }
+
+  /** Plays this from the next request on; turns begin at the first. */
+  play(script: Script): void {
+    this.script = script
+    this.requests.length = 0
+  }
+
+  /** Lets time go by for the cache. */
+  pass(seconds: number): void {
+    this.offset += seconds
+  }
+
+  /** Resolves when so many requests have come in all. */
+  asked(count: number): Promise<void> {
+    if (this.requests.length >= count) return Promise.resolve()
+    return new Promise(resolve => this.waiting.push({ count, resolve }))
+  }
+
+  /** The settings that lead to this server; with a model where the desk shall have a default one. */
+  environment(provider: Provider, model = MODELS[provider]): Record<string, string> {
+    const name = provider.toUpperCase()
+    return { FORGE_MODEL: model, [`${name}_API_KEY`]: this.key, [`${name}_BASE_URL`]: this.base(provider) }
+  }
+
+  base(provider: Provider): string {
+    return `http://127.0.0.1:${this.port}${BASES[provider]}`
+  }
+
+  /** The share of all tokens sent that came from the cache. */
+  get shareRead(): number {
+    const counts = this.requests.map(({ counted }) => counted).filter(counted => counted !== undefined)
+    const all = counts.reduce((sum, { input }) => sum + input, 0)
+    return all ? counts.reduce((sum, { read }) => sum + read, 0) / all : 0
+  }
+
+  async stop(): Promise<void> {
+    const stopped = new Promise(resolve => this.server.close(resolve))
+    this.server.closeAllConnections()
+    await stopped
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = await this.record(request, response)
+    const provider = providerOf(asked.path)
+    if (!provider) return refuse(response, 404, 'no such path')
+    const key = asked.headers['x-api-key'] ?? asked.headers.authorization?.replace(/^Bearer /, '')
+    if (key !== this.key) return refuse(response, 401, errorBody(provider, 401, WORDS[401] ?? ''))
+    try {
+      const heard = hear(provider, asked.body)
+      asked.heard = heard
+      await this.reply(asked, heard, response)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      asked.refused = error.message
+      refuse(response, 400, errorBody(provider, 400, error.message))
+    }
+  }
+
+  private async record(request: IncomingMessage, response: ServerResponse): Promise<Asked> {
+    const at = performance.now()
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    const closed = new Promise<{ at: number; isWhole: boolean }>(resolve =>
+      response.on('close', () => resolve({ at: performance.now(), isWhole: response.writableFinished })),
+    )
+    const asked: Asked = {
+      path: request.url ?? '',
+      headers: request.headers,
+      body: Buffer.concat(chunks),
+      at,
+      bytes: 0,
+      sent: 0,
+      closed,
+    }
+    this.requests.push(asked)
+    for (const { resolve } of this.waiting.filter(({ count }) => count <= this.requests.length)) resolve()
+    return asked
+  }
+
+  private async reply(asked: Asked, heard: Heard, response: ServerResponse): Promise<void> {
+    const count = this.requests.indexOf(asked)
+    const script = this.script
+    const turn = typeof script === 'function' ? await script(heard, count) : script[count]
+    if (!turn) throw new Refusal(`The script has no answer to request ${count + 1}.`)
+    if (turn.delay) await Bun.sleep(turn.delay)
+    if (turn.isDropped) return void response.socket?.destroy()
+    if (turn.status) {
+      const words = turn.words ?? WORDS[turn.status] ?? 'scripted'
+      return refuse(response, turn.status, turn.page ?? errorBody(heard.provider, turn.status, words), turn.headers)
+    }
+    if (turn.page !== undefined) {
+      response.writeHead(200, { 'content-type': 'text/html', ...turn.headers })
+      return void response.end(turn.page)
+    }
+    asked.counted = turn.counted ?? this.count(heard)
+    const id = `msg_scripted_${String(this.answers.size).padStart(8, '0')}`
+    const events = eventsOf(heard, turn, asked.counted, { id, earlier: this.answers, hasUsage: !turn.hasNoUsage })
+    this.answers.set(id, heard)
+    asked.bytes = Buffer.byteLength(events.join(''))
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', ...turn.headers })
+    await stream(asked, heard.provider, events, turn, response)
+  }
+
+  private count(heard: Heard): Counted {
+    return heard.provider === 'openai'
+      ? this.cache.countAutomatic(heard.model, heard.pieces)
+      : this.cache.countMarked(heard.model, heard.pieces)
+  }
+}
+
+const BASES: Record<Provider, string> = { anthropic: '/anthropic', openrouter: '/api/v1', openai: '/v1' }
+const MODELS: Record<Provider, string> = {
+  anthropic: 'anthropic/claude-scripted',
+  openrouter: 'openrouter/anthropic/claude-scripted',
+  openai: 'openai/scripted',
+}
+
+function providerOf(path: string): Provider | undefined {
+  if (path === '/anthropic/v1/messages') return 'anthropic'
+  if (path === '/api/v1/chat/completions') return 'openrouter'
+  return path === '/v1/chat/completions' ? 'openai' : undefined
+}
+
+function refuse(response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers })
+  response.end(body)
+}
+
+/** Sends what is scripted up to where it breaks, and breaks it. */
+async function stream(
+  asked: Asked,
+  provider: Provider,
+  events: string[],
+  turn: Turn,
+  response: ServerResponse,
+): Promise<void> {
+  const whole = Buffer.from(events.join(''))
+  const stop = turn.cut?.at ?? turn.stall?.at ?? turn.errorAt?.at ?? turn.nonsenseAt ?? (turn.isEndless ? 0 : Infinity)
+  const isBetween = Boolean(turn.errorAt || turn.stall?.life) || turn.nonsenseAt !== undefined
+  const part = whole.subarray(0, isBetween ? endOfEvent(events, stop) : Math.min(stop, whole.length))
+  const bits = turn.isEndless
+    ? beginning(provider, events)
+    : turn.pieces
+      ? slices(part, turn.pieces)
+      : atEvents(part, events)
+  for (const bit of bits) {
+    if (response.closed) return
+    await write(response, bit)
+    asked.sent += bit.length
+    if (turn.pause) await Bun.sleep(turn.pause)
+  }
+  if (turn.cut?.how === 'reset') return void response.socket?.destroy()
+  if (turn.errorAt)
+    response.write(errorEvent(provider, turn.errorAt.status, turn.errorAt.words ?? WORDS[turn.errorAt.status] ?? ''))
+  if (turn.nonsenseAt !== undefined) response.write('data: {"type": "content_block_delta", "choices": [{]\n\n')
+  if (turn.isEndless) return sayForEver(provider, response)
+  if (turn.stall) return turn.stall.life ? liveForEver(provider, response) : undefined
+  response.end()
+}
+
+/** Resolves when the bytes went out, or nobody is there any more to take them. */
+const write = (response: ServerResponse, bytes: Uint8Array): Promise<void> =>
+  new Promise(resolve => {
+    response.once('close', resolve)
+    response.write(bytes, () => {
+      response.off('close', resolve)
+      resolve()
+    })
+  })
+
+function slices(bytes: Buffer, size: number): Buffer[] {
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.subarray(index * size, (index + 1) * size),
+  )
+}
+
+/** Where the event ends that has this byte. */
+function endOfEvent(events: string[], at: number): number {
+  let end = 0
+  for (const event of events) {
+    if (end >= at) return end
+    end += Buffer.byteLength(event)
+  }
+  return end
+}
+
+/** The bytes event by event; the last one may be a part of one. */
+function atEvents(bytes: Buffer, events: string[]): Buffer[] {
+  const bits: Buffer[] = []
+  let at = 0
+  for (const event of events) {
+    if (at >= bytes.length) break
+    const end = at + Buffer.byteLength(event)
+    bits.push(bytes.subarray(at, end))
+    at = end
+  }
+  return bits
+}
+
+/** What must come before the first word of text. */
+function beginning(provider: Provider, events: string[]): Buffer[] {
+  const block = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
+  const opened = provider === 'anthropic' ? [`event: ${block.type}\ndata: ${JSON.stringify(block)}\n\n`] : []
+  return [...events.slice(0, 1), ...opened].map(event => Buffer.from(event))
+}
+
+async function sayForEver(provider: Provider, response: ServerResponse): Promise<void> {
+  const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'and so on, ' } }
+  const chunk = { id: 'c', choices: [{ index: 0, delta: { content: 'and so on, ' }, finish_reason: null }] }
+  const event =
+    provider === 'anthropic'
+      ? `event: ${delta.type}\ndata: ${JSON.stringify(delta)}\n\n`
+      : `data: ${JSON.stringify(chunk)}\n\n`
+  while (!response.closed) {
+    response.write(event)
+    await Bun.sleep(5)
+  }
+}
+
+async function liveForEver(provider: Provider, response: ServerResponse): Promise<void> {
+  const sign = provider === 'anthropic' ? 'event: ping\ndata: {"type": "ping"}\n\n' : ': OPENROUTER PROCESSING\n\n'
+  while (!response.closed) {
+    response.write(sign)
+    await Bun.sleep(20)
+  }
+}

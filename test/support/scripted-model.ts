@@ -1,0 +1,81 @@
+/** A model that answers by a script, in this process: what a test of a turn asks instead of one that costs money. */
+import type { Answer, CallBlock, Model, Progress, Request } from '../../forge/ai/request.ts'
+import { NO_USAGE } from '../../forge/ai/session.ts'
+import type { Models } from '../../forge/desk/models.ts'
+
+/** One answer: text, calls of tools, or how it goes wrong. */
+export type Step = {
+  text?: string
+  calls?: { name: string; arguments?: unknown }[]
+  end?: Answer['end']
+  cost?: number
+  /** Is thrown after the text has come. */
+  error?: Error
+  /** The answer ends when this is settled, or when it is stopped. */
+  until?: Promise<unknown>
+}
+export type Script = readonly Step[] | ((request: Request, count: number) => Step)
+
+/** What a commit's message is, where the script has no more steps. */
+const MESSAGE = 'Do what was asked\n\nSince it was asked for.'
+
+export class ScriptedModel implements Model {
+  readonly name = 'openai/scripted'
+  readonly window = 200_000
+  readonly requests: Request[] = []
+  #ids = 0
+
+  constructor(public script: Script) {}
+
+  /** From the next request on. */
+  play(script: Script): void {
+    this.script = script
+    this.requests.length = 0
+  }
+
+  async ask(
+    request: Request,
+    { signal, onProgress }: { signal: AbortSignal; onProgress: (progress: Progress) => void },
+  ): Promise<Answer> {
+    signal.throwIfAborted()
+    this.requests.push(request)
+    const count = this.requests.length
+    const step =
+      typeof this.script === 'function' ? this.script(request, count) : (this.script[count - 1] ?? { text: MESSAGE })
+    if (step.text) onProgress({ type: 'text', delta: step.text })
+    if (step.until) await Promise.race([step.until, aborted(signal)])
+    signal.throwIfAborted()
+    if (step.error) throw step.error
+    const calls = (step.calls ?? []).map(({ name, arguments: sent = {} }): CallBlock => {
+      const id = `call-${++this.#ids}`
+      onProgress({ type: 'call', id, name })
+      return { type: 'call', id, name, arguments: sent }
+    })
+    return {
+      blocks: [...(step.text ? [{ type: 'text', text: step.text } as const] : []), ...calls],
+      end: step.end ?? (calls.length > 0 ? 'calls' : 'done'),
+      usage: { ...NO_USAGE, input: 100, output: 10, ...(step.cost !== undefined && { cost: step.cost }) },
+    }
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise(resolve => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+/** The models of a desk that has this one alone. */
+export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({
+  names: [model.name],
+  usual: model.name,
+  limits: { steps: 12, seconds: 60, cost: 5 },
+  missing: () => undefined,
+  look: async () => undefined,
+  windowOf: async () => model.window,
+  open: async () => model,
+  clean: text => text.replaceAll('sk-secret', '[secret]'),
+  ...more,
+})
+
+export const write = (path: string, content: string) => ({ name: 'write_file', arguments: { path, content } })
