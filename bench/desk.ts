@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { At } from '../forge/desk/messages.ts'
 import { bare, git, PLAIN } from '../test/support/git.ts'
-import { makePage, TestWindow } from '../test/support/served.ts'
+import { cookieOf, makePage, TestWindow } from '../test/support/served.ts'
 import { median, time } from './measure.ts'
 import { importHistory } from './repositories.ts'
 
@@ -31,9 +31,10 @@ async function start(repository: string, page: string) {
     if (text.includes('\n')) break
   }
   const [, port = '', token = ''] = /:(\d+)\/\?token=(\S+)/.exec(text) ?? []
-  const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { cookie: `desk_${port}=${token}` } })
+  const key = { port: Number(port), token }
+  const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { cookie: cookieOf(key) } })
   if (!answer.ok) throw new Error(`the desk answered ${answer.status}`)
-  return { child, key: { port: Number(port), token }, wall: performance.now() - begun }
+  return { child, key, wall: performance.now() - begun }
 }
 
 /** Resident memory in MiB: of a process, and of all that it has started. */

@@ -178,7 +178,7 @@ export async function commitTo(
   { kind, words, message, changes, after, mayMeetDrafts = false, renamed, also = [], alsoBack = [] }: NewCommit,
   signature: Promise<Signature>,
 ): Promise<Oid | undefined> {
-  const { objects, operations, checkouts, say } = work.room
+  const { objects, operations, checkouts, maintenance, say } = work.room
   const { tip, name } = work
   const tree = await makeTree(objects, tip, changes)
   const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
@@ -210,5 +210,6 @@ export async function commitTo(
   checkouts.follow(name, tip, commit.oid)
   await work.wroteAndBecome(made?.oid, drafts, renamed)
   say({ say: 'saved', branch: name, commit: commit.oid })
+  maintenance.afterCommit()
   return commit.oid
 }

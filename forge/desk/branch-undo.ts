@@ -1,4 +1,4 @@
-/** What becomes of a branch's drafts where an operation is taken back or done again, which takes the branch elsewhere. */
+/** What becomes of a branch's drafts where an operation is taken back or done again, which takes it elsewhere. */
 import type { NewObject } from '../../core/git/objects.ts'
 import type { Move } from '../../core/git/refs.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'

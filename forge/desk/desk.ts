@@ -189,6 +189,10 @@ export class Desk implements AsyncDisposable {
         return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
       case 'save':
         return { commit: await work.save(question.branch, question.paths, question.message) }
+      case 'save elsewhere':
+        return { commit: await work.saveElsewhere(question.branch, question.to) }
+      case 'drafts elsewhere':
+        return await work.draftsElsewhere(question.branch, question.from, question.to)
       case 'discard':
         return await work.discard(question.branch, question.paths)
       case 'message':
@@ -205,6 +209,8 @@ export class Desk implements AsyncDisposable {
         return await work.renameBranch(question.branch, question.to)
       case 'delete branch':
         return await work.deleteBranch(question.branch)
+      case 'name now':
+        return { branch: await work.nameNow(question.branch) }
       case 'restore branch':
         return await work.restoreBranch(question.branch)
       case 'changes':
@@ -232,21 +238,23 @@ export class Desk implements AsyncDisposable {
       case 'conversation':
         return await work.conversation(question.at)
       case 'send':
-        return { turn: await work.send(question.branch, question.text) }
+        return { turn: await work.chat.turns.send(question.branch, question.text) }
       case 'stop turn':
-        return work.stopTurn(question.branch)
+        return work.chat.turns.stop(question.branch)
       case 'end turn':
-        return await work.endTurn(question.branch, question.keep)
+        return await work.chat.turns.end(question.branch, question.keep)
       case 'undo turn':
-        return await work.undoTurn(question.branch, question.turn)
+        return await work.chat.undoTurn(question.branch, question.turn)
       case 'choose model':
-        return await work.chooseModel(question.branch, question.model)
+        return await work.chat.chooseModel(question.branch, question.model)
       case 'allow commands':
-        return await work.allowCommands(question.isAllowed)
+        return await work.chat.allowCommands(question.isAllowed)
       case 'approve tool':
-        return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
+        return work.chat.turns.approve(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
-        return await work.setContext(question.branch, question.path, question.isWhole)
+        return await work.chat.setContext(question.branch, question.path, question.isWhole)
+      case 'take side':
+        return await work.takeSide(question.branch, question.path, question.side)
     }
   }
 
@@ -256,7 +264,7 @@ export class Desk implements AsyncDisposable {
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
-    const circles = await this.#opened.circlesIn(at.branch, files)
+    const circles = await this.#opened.chat.conversations.circlesIn(at.branch, files)
     return entries.map(entry => {
       const context = circles.get(paths.get(entry.name) ?? '')
       return context === undefined ? entry : { ...entry, context }
@@ -269,7 +277,15 @@ export class Desk implements AsyncDisposable {
 
   async #readLayout(): Promise<Layout | undefined> {
     await this.#layout
-    return await readLayout(this.options.state, Layout)
+    const layout = await readLayout(this.options.state, Layout)
+    if (!layout) return undefined
+    // A branch may have got another name since a window kept its layout.
+    const tabs = layout.tabs.map(async tab => ({ ...tab, at: await this.#placeNow(tab.at) }))
+    return { ...layout, tabs: await Promise.all(tabs) }
+  }
+
+  async #placeNow(at: At): Promise<At> {
+    return at.kind === 'commit' ? at : { ...at, branch: await this.#opened.nameNow(at.branch) }
   }
 
   /** One after the other, so that the last word is what stays. */

@@ -82,10 +82,17 @@ export async function rowsTouching(
   const entry = await entryAt(objects, tip, path)
   const follow = !entry || !isFolder(entry)
   const { touches } = await touching(objects.repository, tip, path, { count, after: from, follow })
-  return await rowsOf(
+  const rows = await rowsOf(
     objects,
     touches.map(({ oid }) => oid),
   )
+  return objects.repository.isShallow ? await withParents(objects, rows) : rows
+}
+
+/** At the end of a shallow clone git takes all files for new: what a commit there has touched, nobody knows. */
+async function withParents(objects: Objects, rows: readonly CommitRow[]): Promise<CommitRow[]> {
+  const parents = await Promise.all(rows.map(({ parents: [first] }) => first && objects.info(first)))
+  return rows.filter((row, at) => row.parents.length === 0 || parents[at])
 }
 
 /** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */

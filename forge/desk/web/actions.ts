@@ -71,6 +71,50 @@ async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   await Promise.all(files.map(file => file.settled()))
 }
 
+/** Where a checkout could not follow: what was saved goes to a branch of its own, and this window with it. */
+export function saveElsewhere(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Save to a new branch instead',
+    label: 'Its name',
+    value: `${readable(branch)}-saved`,
+    button: 'Make',
+    hint: `It gets what was saved, and the drafts. ${readable(branch)} goes back to where its checkout is.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('save elsewhere', { branch, to })
+      page.renamed(branch, to)
+      page.dismissAbout('checkout', branch)
+    },
+  }
+}
+
+/** A branch was moved by somebody else: what is typed there goes to a branch of its own, where it was. */
+export function draftsElsewhere(page: Page, branch: string, from: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Draft to a new branch',
+    label: 'Its name',
+    value: `${readable(branch)}-draft`,
+    button: 'Make',
+    hint: `It begins at ${shortId(from)}, where your drafts were typed, and gets them all. ${readable(branch)} keeps none.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('drafts elsewhere', { branch, from, to })
+      page.open({ kind: 'branch', branch: to })
+    },
+  }
+}
+
+/** What somebody else has brought to a branch, as a review. */
+export function showWhatCameIn(tab: Tab, moved: { from: string; to: string }): void {
+  tab.review.cameIn.value = { from: moved.from, to: moved.to }
+  tab.review.kind.value = 'came in'
+  tab.show({ kind: 'review' })
+}
+
 export function discard(page: Page, branch: string, paths: string[]): void {
   if (paths.length === 0) return
   page.dialog.value = {

@@ -15,6 +15,8 @@ export const answers = {
   close: Nothing,
   edit: v.object({ accepted: v.boolean() }),
   save: v.object({ commit: v.optional(v.nullable(v.string())) }),
+  'save elsewhere': Commit,
+  'drafts elsewhere': Nothing,
   discard: Nothing,
   message: v.object({ message: v.string() }),
   'new file': Commit,
@@ -23,6 +25,7 @@ export const answers = {
   'new branch': Nothing,
   'rename branch': Nothing,
   'delete branch': Nothing,
+  'name now': v.object({ branch: v.string() }),
   'restore branch': Nothing,
   changes: v.array(Change),
   blob: v.object({ text: v.optional(v.nullable(v.string())) }),
@@ -44,6 +47,7 @@ export const answers = {
   'set context': Nothing,
   'approve tool': Nothing,
   'allow commands': Nothing,
+  'take side': Nothing,
 } satisfies Record<Question['ask'], v.GenericSchema>
 
 export type Answer<Kind extends Question['ask']> = v.InferOutput<(typeof answers)[Kind]>

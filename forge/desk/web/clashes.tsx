@@ -39,30 +39,84 @@ export function Clashes({ tab }: { tab: Tab }) {
   return (
     <section class="diffs" aria-label="Conflicts">
       {(clashes.value ?? []).map(clash => (
-        <ClashFile key={clash.path} page={page} branch={branch} clash={clash} />
+        <ClashOf key={clash.path} page={page} branch={branch} clash={clash} />
       ))}
     </section>
   )
 }
 
-function ClashFile({ page, branch, clash }: { page: Page; branch: string; clash: Clash }) {
-  const regions = useMemo(() => mergeThree(clash.base, clash.draft, clash.tip), [clash])
-  const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
-  const conflicts = regions.filter(({ kind }) => kind === 'conflict').length
-  const open = conflicts - choices.value.size
+interface ClashProps {
+  page: Page
+  branch: string
+  clash: Clash
+}
+
+/** Texts are chosen place by place, all else as a whole. */
+function ClashOf({ page, branch, clash }: ClashProps) {
+  const { base, draft, tip } = clash
+  if (typeof draft !== 'string' || typeof tip !== 'string')
+    return <ClashOfWholes page={page} branch={branch} clash={clash} />
+  const texts = { base: typeof base === 'string' ? base : '', draft, tip }
+  return <ClashOfTexts page={page} branch={branch} path={clash.path} texts={texts} />
+}
+
+function ClashOfWholes({ page, branch, clash }: ClashProps) {
   const name = readable(baseName(clash.path))
-  const settle = (text: string) => {
-    attempt(page, () => settleFile(page, branch, clash.path, text), branch)
-  }
+  const take = (side: 'draft' | 'tip') => takeSide(page, branch, clash.path, side)
   return (
     <article class="diff" aria-label={name}>
       <header class="diff-head">
         <Icon name="clash" tone="is-warn" />
         <Path of={clash.path} />
+        <span class="grow" />
+        <Button look="small" words="Mine" onClick={() => take('draft')} />
+        <Button look="small" words="The branch’s" onClick={() => take('tip')} />
+      </header>
+      <div class="diff-code clash-code">
+        <section class="clash-box" aria-label="Conflict">
+          <div class="sides">
+            <Side look="ours" title="Your draft" lines={linesOf(clash.draft)} />
+            <Side look="base" title="Before" lines={linesOf(clash.base)} />
+            <Side look="theirs" title="On the branch" lines={linesOf(clash.tip)} />
+          </div>
+        </section>
+      </div>
+    </article>
+  )
+}
+
+const linesOf = (side: Clash['draft']): string[] => (typeof side === 'string' ? side.split('\n') : [side.what])
+
+function ClashOfTexts({
+  page,
+  branch,
+  path,
+  texts,
+}: {
+  page: Page
+  branch: string
+  path: string
+  texts: { base: string; draft: string; tip: string }
+}) {
+  const { base, draft, tip } = texts
+  const regions = useMemo(() => mergeThree(base, draft, tip), [base, draft, tip])
+  const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
+  const conflicts = regions.filter(({ kind }) => kind === 'conflict').length
+  const open = conflicts - choices.value.size
+  const name = readable(baseName(path))
+  const take = (side: 'draft' | 'tip') => takeSide(page, branch, path, side)
+  const settle = (text: string) => {
+    attempt(page, () => page.connection.ask('settle', { branch, path, text }), branch)
+  }
+  return (
+    <article class="diff" aria-label={name}>
+      <header class="diff-head">
+        <Icon name="clash" tone="is-warn" />
+        <Path of={path} />
         <span class="meta">{open === 0 ? 'all chosen' : plural(open, 'place to choose', 'places to choose')}</span>
         <span class="grow" />
-        <Button look="small" words="All mine" onClick={() => settle(clash.draft)} />
-        <Button look="small" words="All of the branch" onClick={() => settle(clash.tip)} />
+        <Button look="small" words="All mine" onClick={() => take('draft')} />
+        <Button look="small" words="All of the branch" onClick={() => take('tip')} />
         <Button
           look="small main"
           words="Keep this"
@@ -94,10 +148,8 @@ function ClashFile({ page, branch, clash }: { page: Page; branch: string; clash:
   )
 }
 
-async function settleFile(page: Page, branch: string, path: string, text: string): Promise<void> {
-  await page.connection.ask('settle', { branch, path, text })
-  const left = (page.clashes.peek().get(branch) ?? []).filter(other => other !== path)
-  page.clashes.value = new Map(page.clashes.peek()).set(branch, left)
+function takeSide(page: Page, branch: string, path: string, side: 'draft' | 'tip'): void {
+  attempt(page, () => page.connection.ask('take side', { branch, path, side }), branch)
 }
 
 function textOf(regions: Region[], choices: ReadonlyMap<number, Choice>): string {

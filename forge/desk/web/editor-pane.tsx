@@ -3,6 +3,7 @@
 import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../messages.ts'
+import { BlobImage } from './blob-image.tsx'
 import { Icon } from './icons.tsx'
 import { baseName, readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
@@ -118,7 +119,7 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
 function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {
   return (
     <figure class="picture">
-      <img src={`/image/${image.oid}`} alt={readable(baseName(path))} />
+      <BlobImage oid={image.oid} alt={readable(baseName(path))} />
       <figcaption class="meta">
         {image.type}, {image.size.toLocaleString('en')} bytes
       </figcaption>

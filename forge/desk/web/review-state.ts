@@ -3,8 +3,8 @@ import { effect, signal } from '@preact/signals'
 import type { At, Change, CommitRow } from '../messages.ts'
 import type { Page } from './state.ts'
 
-/** All changes against another branch, one commit's, or what is not saved yet. */
-export type Kind = 'all' | 'commit' | 'unsaved'
+/** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */
+export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
 
 const MOST_COMMITS = 100
 
@@ -14,6 +14,8 @@ export class Review {
   readonly chosenBase = signal<string | undefined>(undefined)
   readonly commit = signal<string | undefined>(undefined)
   readonly commits = signal<CommitRow[]>([])
+  /** Between which commits somebody else has moved the branch, if that was asked for. */
+  readonly cameIn = signal<{ from: string; to: string } | undefined>(undefined)
   readonly changes = signal<Change[] | undefined>(undefined)
   readonly problem = signal<string | undefined>(undefined)
   readonly isSideBySide = signal(false)
@@ -47,6 +49,7 @@ export class Review {
       const branch = this.#at.kind === 'branch' ? this.#at.branch : undefined
       const tip = branch === undefined ? undefined : this.#page.branch(branch)?.tip
       if (branch !== undefined) this.#page.changed.value.get(branch)
+      this.cameIn.value
       this.#load(this.kind.value, base, this.commit.value, tip)
     })
   }
@@ -85,6 +88,12 @@ export class Review {
     const { connection } = this.#page
     if (kind === 'commit') {
       return commit === undefined ? [] : await connection.ask('changes', { to: { kind: 'commit', commit } })
+    }
+    if (kind === 'came in') {
+      const moved = this.cameIn.peek()
+      if (!moved) return []
+      const [from, to] = [moved.from, moved.to].map((oid): At => ({ kind: 'commit', commit: oid }))
+      return to ? await connection.ask('changes', { from, to }) : []
     }
     if (kind === 'unsaved') {
       if (tip === undefined) return []

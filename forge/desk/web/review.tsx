@@ -105,11 +105,12 @@ const KINDS: { kind: Kind; words: string }[] = [
   { kind: 'commit', words: 'By commit' },
   { kind: 'unsaved', words: 'Not saved' },
 ]
+const CAME_IN = { kind: 'came in', words: 'What came in' } as const
 
 function KindTabs({ review }: { review: Review }) {
   return (
     <div class="pill-tabs" role="tablist" aria-label="What to review" onKeyDown={onTabKeys}>
-      {KINDS.map(({ kind, words }) => {
+      {[...KINDS, ...(review.cameIn.value ? [CAME_IN] : [])].map(({ kind, words }) => {
         const isSelected = review.kind.value === kind
         return (
           <button
@@ -173,6 +174,7 @@ function Diffs({ tab }: { tab: Tab }) {
 
 function emptyWords(review: Review, isBranch: boolean): string {
   if (review.kind.value === 'unsaved') return 'All that was typed is saved.'
+  if (review.kind.value === 'came in') return 'What came in changed no file.'
   if (review.kind.value === 'commit' || !isBranch) return 'This commit changed no file.'
   return `All is as on ${readable(review.base ?? '')}.`
 }

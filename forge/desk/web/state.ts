@@ -3,11 +3,13 @@ import { batch, computed, effect, type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { At, BranchInfo, Desk, Layout, News } from '../messages.ts'
+import { saveElsewhere } from './actions.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
+import { readSecret } from './secret.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
 
@@ -106,6 +108,8 @@ export class Tab {
 export interface NoticeAction {
   words: string
   isMain?: boolean
+  /** Whether the notice stays until what this begins is done. */
+  stays?: boolean
   run: () => void
 }
 
@@ -113,6 +117,8 @@ export interface NoticeAction {
 export interface Notice {
   /** The branch that it is about: it is shown there. Without one it is shown everywhere. */
   branch?: string
+  /** What it is about, where that can be settled. */
+  about?: 'checkout'
   tone: 'plain' | 'warn' | 'bad'
   title: string
   words?: string
@@ -138,6 +144,8 @@ export class Page {
   readonly spoken = signal('')
   /** Files of a branch that have to be settled, by branch. */
   readonly clashes = signal<ReadonlyMap<string, string[]>>(new Map())
+  /** Commits that a branch was moved to from outside, which the person has taken note of. */
+  readonly seen = signal<ReadonlySet<string>>(new Set())
   /** Counts up when a branch is another one: what shows it asks again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
@@ -145,7 +153,7 @@ export class Page {
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(url: string, nonce: string) {
-    this.connection = new Connection(url)
+    this.connection = new Connection(url, readSecret)
     this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = isFirst => this.#begin(isFirst)
@@ -220,6 +228,15 @@ export class Page {
     this.notices.value = [...others, notice]
   }
 
+  /** Puts away what was said of a branch, where it is about something that is settled. */
+  dismissAbout(about: NonNullable<Notice['about']>, branch: string): void {
+    this.notices.value = this.notices.peek().filter(other => other.about !== about || other.branch !== branch)
+  }
+
+  see(commit: string): void {
+    this.seen.value = new Set([...this.seen.peek(), commit])
+  }
+
   dismiss(notice: Notice): void {
     this.notices.value = this.notices.peek().filter(other => other !== notice)
   }
@@ -240,11 +257,21 @@ export class Page {
     } catch (error) {
       this.complain(error)
     }
+    if (!isFirst) await this.#followRenames()
     for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
     for (const file of this.files.all()) file.ask(true)
     for (const tab of this.tabs.peek()) tab.tree.refresh()
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** A branch may have got another name while nobody told this window. */
+  async #followRenames(): Promise<void> {
+    for (const { at } of this.tabs.peek()) {
+      if (at.kind === 'commit' || !this.isGone(at)) continue
+      const now = await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
+      if (now.branch !== at.branch) this.renamed(at.branch, now.branch)
+    }
   }
 
   /** Drafts of an earlier session that wait to be settled. */
@@ -279,6 +306,9 @@ export class Page {
       case 'branch':
         this.#branchChanged(news.branch)
         return
+      case 'renamed':
+        this.renamed(news.branch, news.to)
+        return
       case 'edited':
         this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)
         return
@@ -289,7 +319,7 @@ export class Page {
         this.saved(news.branch, news.commit)
         return
       case 'checkout left behind':
-        this.notify(leftBehind(news))
+        this.notify(leftBehind(this, news))
         return
       case 'clashes':
         this.clashes.value = new Map(this.clashes.peek()).set(news.branch, news.paths)
@@ -374,12 +404,14 @@ export class Page {
   }
 }
 
-function leftBehind(news: Extract<News, { say: 'checkout left behind' }>): Notice {
+function leftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): Notice {
   return {
     branch: news.branch,
+    about: 'checkout',
     tone: 'warn',
     title: `The checkout in ${news.folder} did not follow the save`,
     words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
+    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
   }
 }
 

@@ -26,6 +26,8 @@ import {
   type Operation,
   Question,
 } from '../../../forge/desk/messages.ts'
+import { PROTOCOL } from '../../../forge/desk/secret.ts'
+import { policyOf } from '../../../forge/desk/server.ts'
 
 type Files = Map<string, { mode: string; text: string }>
 
@@ -40,6 +42,7 @@ interface StandInBranch {
   drafts: Map<string, Draft>
   session: boolean
   upstream: BranchInfo['upstream']
+  moved?: BranchInfo['moved']
   checkout: string | undefined
 }
 
@@ -68,6 +71,8 @@ export class StandIn {
   hasIdentity = true
   layout: Layout | undefined
   clashes = new Map<string, Clash[]>()
+  /** The names that branches got while a window was away. */
+  namesNow = new Map<string, string>()
   canUndo: string | undefined
   canRedo: string | undefined
   /** Milliseconds that each answer takes. */
@@ -229,6 +234,7 @@ export class StandIn {
       session: branch.session,
       drafts: this.#draftPaths(branch),
       ...(branch.upstream ? { upstream: branch.upstream } : {}),
+      ...(branch.moved ? { moved: branch.moved } : {}),
       ...(branch.checkout ? { checkout: branch.checkout } : {}),
     }
   }
@@ -241,15 +247,12 @@ export class StandIn {
     const { pathname } = new URL(request.url)
     if (this.isLocked) return new Response('Not with this key.', { status: 401 })
     if (pathname === '/socket')
-      return server.upgrade(request, { data: undefined }) ? undefined : new Response('no', { status: 400 })
+      return server.upgrade(request, { data: undefined, headers: { 'sec-websocket-protocol': PROTOCOL } })
+        ? undefined
+        : new Response('no', { status: 400 })
     const nonce = crypto.randomUUID()
-    const headers = {
-      'content-security-policy':
-        `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; style-src-attr 'none'; ` +
-        `connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; ` +
-        `require-trusted-types-for 'script'; trusted-types 'none'`,
-      'x-content-type-options': 'nosniff',
-    }
+    const headers = { 'content-security-policy': policyOf(nonce), 'x-content-type-options': 'nosniff' }
+    if (pathname === '/key') return new Response(null, { status: 204 })
     if (pathname === '/') {
       const page = (await Bun.file(`${this.#built}/page.html`).text()).replace('STYLE_NONCE', nonce)
       return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
@@ -321,11 +324,23 @@ export class StandIn {
         })
       case 'new branch':
         return this.#newBranch(question.branch, question.from)
+      case 'save elsewhere':
+        this.branches.set(question.to, { ...this.#branch(question.branch) })
+        this.sayDesk()
+        return { commit: oidOf('saved elsewhere') }
+      case 'drafts elsewhere':
+        this.branches.set(question.to, { ...this.#branch(question.branch) })
+        this.#branch(question.branch).drafts = new Map()
+        delete this.#branch(question.branch).moved
+        this.sayDesk()
+        return undefined
       case 'rename branch':
         this.branches.set(question.to, this.#branch(question.branch))
         this.branches.delete(question.branch)
         this.sayDesk()
         return undefined
+      case 'name now':
+        return { branch: this.namesNow.get(question.branch) ?? question.branch }
       case 'delete branch':
         this.branches.delete(question.branch)
         this.sayDesk()
@@ -359,13 +374,23 @@ export class StandIn {
       case 'clashes':
         return this.clashes.get(question.branch) ?? []
       case 'settle':
+        this.#settled(question.branch, question.path)
         this.#draft(question.branch, question.path).text = textOf(question.text)
         this.#replaced(question.branch, question.path)
         this.sayDesk()
         return undefined
+      case 'take side':
+        this.#settled(question.branch, question.path)
+        return undefined
       default:
         return undefined
     }
+  }
+
+  #settled(branch: string, path: string): void {
+    const left = (this.clashes.get(branch) ?? []).filter(clash => clash.path !== path)
+    this.clashes.set(branch, left)
+    this.say({ say: 'clashes', branch, paths: left.map(clash => clash.path) })
   }
 
   #at(at: At): { files: Files; drafts: Map<string, Draft> } {

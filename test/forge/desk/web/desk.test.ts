@@ -235,7 +235,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.type('kept')
     desk.branches.delete('main')
     desk.sayDesk()
-    await page.getByText('main was deleted outside the desk').waitFor()
+    await page.getByText('main was deleted').waitFor()
     await page.getByRole('button', { name: 'Bring it back' }).click()
     await until(() => desk.branches.has('main'))
     await until(async () => (await page.getByText('main was deleted').count()) === 0)
