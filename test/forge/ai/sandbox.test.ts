@@ -55,6 +55,9 @@ const failureOf = async (body: string, wish: Wish = {}): Promise<SandboxError> =
 
 /** The methods of a Vfs, for one in which some are others. */
 const methodsOf = (vfs: Vfs): Vfs => ({
+  objects: vfs.objects,
+  entryAt: path => vfs.entryAt(path),
+  writeTree: () => vfs.writeTree(),
   readFile: path => vfs.readFile(path),
   writeFile: (path, bytes, options) => vfs.writeFile(path, bytes, options),
   deleteFile: path => vfs.deleteFile(path),
