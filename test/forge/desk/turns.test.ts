@@ -17,6 +17,13 @@ async function makeChat(script: Script, files: Record<string, string> = { 'a.txt
   return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
 }
 
+/** Why something was not done. (Bun's own `rejects` waits in a loop of its own, and now and then for ever.) */
+const refusal = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'it was done',
+    error => String(error.message),
+  )
+
 const turnIn = async (work: Work, branch = 'main') => (await work.conversation(onBranch(branch))).turn
 
 /** Waits until no turn runs in a branch: it has ended, or waits for a person. */
@@ -86,14 +93,14 @@ test('while a turn runs its branch can’t be changed, and shows what the AI wri
   const file = await work.open(onBranch(), 'a.txt')
   expect(file).toMatchObject({ readOnly: expect.stringContaining('The AI is at work in main') })
   const busy = 'The AI is at work in main'
-  await expect(editor.type('x')).rejects.toThrow(busy)
-  await expect(work.save('main', 'all')).rejects.toThrow(busy)
-  await expect(work.newFile('main', 'c.txt')).rejects.toThrow(busy)
-  await expect(work.rename('main', 'a.txt', 'c.txt')).rejects.toThrow(busy)
-  await expect(work.delete('main', 'a.txt')).rejects.toThrow(busy)
-  await expect(work.discard('main', ['a.txt'])).rejects.toThrow(busy)
-  await expect(work.renameBranch('main', 'trunk')).rejects.toThrow(busy)
-  await expect(work.chat.turns.send('main', 'And this.')).rejects.toThrow(busy)
+  expect(await refusal(editor.type('x'))).toContain(busy)
+  expect(await refusal(work.save('main', 'all'))).toContain(busy)
+  expect(await refusal(work.newFile('main', 'c.txt'))).toContain(busy)
+  expect(await refusal(work.rename('main', 'a.txt', 'c.txt'))).toContain(busy)
+  expect(await refusal(work.delete('main', 'a.txt'))).toContain(busy)
+  expect(await refusal(work.discard('main', ['a.txt']))).toContain(busy)
+  expect(await refusal(work.renameBranch('main', 'trunk'))).toContain(busy)
+  expect(await refusal(work.chat.turns.send('main', 'And this.'))).toContain(busy)
   const there = await edit(work, 'other', 'a.txt')
   await there.type('more\n')
   await work.save('other', 'all')
@@ -111,7 +118,7 @@ test('while a turn runs its branch can’t be changed, and shows what the AI wri
 test('what is typed and not saved is in the way of a turn', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }])
   await (await edit(chat.desk.work, 'main', 'a.txt')).type('typed\n')
-  await expect(chat.desk.work.chat.turns.send('main', 'Please.')).rejects.toThrow('a.txt in main is not saved')
+  expect(await refusal(chat.desk.work.chat.turns.send('main', 'Please.'))).toContain('a.txt in main is not saved')
   expect(chat.model.requests).toEqual([])
   await chat.desk.work.save('main', 'all')
   await run(chat.desk)
@@ -197,7 +204,7 @@ for (const { name, script, how, words } of ENDS)
     expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining(words), files: ['a.txt'] })
     expect(endIn(said)).toMatchObject({ how, words: expect.stringContaining(words) })
     expect(await desk.git('rev-parse', 'main')).toBe(before)
-    await expect(desk.work.chat.turns.send('main', 'Go on.')).rejects.toThrow('keep or discard')
+    expect(await refusal(desk.work.chat.turns.send('main', 'Go on.'))).toContain('keep or discard')
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
     await desk.work.chat.turns.end('main', false)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
@@ -340,7 +347,7 @@ test('a turn with later work on top is taken back by a commit, where that is pos
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
   expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nmore\ntyped\n')
   expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({ commit: { canUndo: false } })
-  await expect(desk.work.chat.undoTurn('main', turn)).rejects.toThrow('taken back already')
+  expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain('taken back already')
 })
 
 test('a turn whose lines were changed since is not taken back', async () => {
@@ -350,7 +357,9 @@ test('a turn whose lines were changed since is not taken back', async () => {
   await (await edit(desk.work, 'main', 'a.txt')).type('three\n', 0, 4)
   await desk.work.save('main', 'all')
   const before = await desk.git('rev-parse', 'main')
-  await expect(desk.work.chat.undoTurn('main', turn)).rejects.toThrow('Later work has changed the same places in a.txt')
+  expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain(
+    'Later work has changed the same places in a.txt',
+  )
   expect(await desk.git('rev-parse', 'main')).toBe(before)
 })
 
@@ -431,7 +440,7 @@ test('without a key the chat says what to set, and the rest works', async () => 
   const missing = 'Set ANTHROPIC_API_KEY.'
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, models: modelsOf(model, { missing: () => missing }) })
   expect(await desk.work.conversation(onBranch())).toMatchObject({ missing, items: [] })
-  await expect(desk.work.chat.turns.send('main', 'Please.')).rejects.toThrow(missing)
+  expect(await refusal(desk.work.chat.turns.send('main', 'Please.'))).toContain(missing)
   await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
   expect(await desk.work.save('main', 'all')).toBeString()
 })
@@ -540,7 +549,7 @@ test('where git knows no name for commits, nothing is asked', async () => {
   const model = new ScriptedModel([{ text: 'Yes.' }])
   const env = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'user.useConfigOnly', GIT_CONFIG_VALUE_0: 'true' }
   await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model), env })
-  await expect(desk.work.chat.turns.send('main', 'Please.')).rejects.toThrow('git config')
+  expect(await refusal(desk.work.chat.turns.send('main', 'Please.'))).toContain('git config')
   expect(model.requests).toEqual([])
   expect(await desk.work.open(onBranch(), 'a.txt')).toMatchObject({ readOnly: undefined })
 })
