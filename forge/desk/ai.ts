@@ -1,4 +1,5 @@
 /** What of forge/ai the desk has in use for one repository. It is loaded when it is first needed. */
+import { Failure } from '../../core/failure.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Session } from '../ai/session.ts'
 import type { Summaries } from '../ai/summaries.ts'
@@ -36,6 +37,13 @@ export class Ai implements AsyncDisposable {
   modelOf({ model }: Session, { models: chosen }: Choices): string | undefined {
     const { names, usual } = this.models
     return model !== undefined && (names.includes(model) || chosen.includes(model)) ? model : usual
+  }
+
+  /** Throws a {@link Failure} where a model is none that could be asked. */
+  async verifyModel(name: string): Promise<void> {
+    await this.models.look()
+    const missing = this.models.names.includes(name) ? undefined : this.models.missing(name)
+    if (missing !== undefined) throw new Failure(missing)
   }
 
   /** The summaries of files, which are kept by their blobs. */

@@ -238,21 +238,21 @@ export class Desk implements AsyncDisposable {
       case 'conversation':
         return await work.conversation(question.at)
       case 'send':
-        return { turn: await work.send(question.branch, question.text) }
+        return { turn: await work.chat.turns.send(question.branch, question.text) }
       case 'stop turn':
-        return work.stopTurn(question.branch)
+        return work.chat.turns.stop(question.branch)
       case 'end turn':
-        return await work.endTurn(question.branch, question.keep)
+        return await work.chat.turns.end(question.branch, question.keep)
       case 'undo turn':
-        return await work.undoTurn(question.branch, question.turn)
+        return await work.chat.undoTurn(question.branch, question.turn)
       case 'choose model':
-        return await work.chooseModel(question.branch, question.model)
+        return await work.chat.chooseModel(question.branch, question.model)
       case 'allow commands':
-        return await work.allowCommands(question.isAllowed)
+        return await work.chat.allowCommands(question.isAllowed)
       case 'approve tool':
-        return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
+        return work.chat.turns.approve(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
-        return await work.setContext(question.branch, question.path, question.isWhole)
+        return await work.chat.setContext(question.branch, question.path, question.isWhole)
       case 'settle by side':
         return await work.takeSide(question.branch, question.path, question.side)
     }
@@ -264,7 +264,7 @@ export class Desk implements AsyncDisposable {
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
-    const circles = await this.#opened.circlesIn(at.branch, files)
+    const circles = await this.#opened.chat.conversations.circlesIn(at.branch, files)
     return entries.map(entry => {
       const context = circles.get(paths.get(entry.name) ?? '')
       return context === undefined ? entry : { ...entry, context }

@@ -318,22 +318,6 @@ export class Turns implements AsyncDisposable {
     await this.#over(turn)
   }
 
-  async chooseModel(branch: string, model: string): Promise<void> {
-    if (!this.ai.models.names.includes(model)) {
-      const missing = this.ai.models.missing(model)
-      if (missing !== undefined) throw new Failure(missing)
-    }
-    await this.open(branch)
-    await this.choices.chooseModel(branch, model)
-    this.room.say({ say: 'branch', branch })
-  }
-
-  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
-    await this.open(branch)
-    await this.choices.setContext(branch, path, isWhole)
-    this.room.say({ say: 'branch', branch })
-  }
-
   // --- After a restart
   // ------------------------------------------------------------------------------------------------
 

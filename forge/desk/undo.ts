@@ -86,8 +86,8 @@ async function tryToMoveBack(
     const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
     const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
     const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
     const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
     prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn }))
   }
   const all = [...prepared.values()]

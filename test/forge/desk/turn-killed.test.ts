@@ -122,7 +122,7 @@ test(
         expect(bodies.length).toBeLessThanOrEqual(answersIn(found) + 1)
         const keep = random.below(2) === 0
         const files = await inFiles(desk)
-        await desk.work.endTurn('main', keep)
+        await desk.work.chat.turns.end('main', keep)
         expect(await inFiles(desk)).toBe(keep ? files : before)
         expect(usersIn(await desk.work.conversation(onMain))).toEqual(keep ? [...earlier, text] : earlier)
         if (keep && written.length > 0) await desk.work.save('main', 'all')
