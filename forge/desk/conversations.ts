@@ -48,26 +48,26 @@ export class Conversations {
     const { models, tools } = this.ai
     await models.look()
     const { session, unreadable, commit, turn } = await this.#sessionAt(at)
-    const model = session.model ?? models.usual
+    const model = this.ai.modelOf(session, this.choices)
     const missing = models.missing(model)
     const items = itemsOf({
       session,
       unreadable,
       live: turn?.state === 'running' ? turn.live : undefined,
       commits: await this.#commitsOf(session, commit),
-      canUndo: at.kind === 'branch' && !turn,
+      tip: at.kind === 'branch' && !turn ? commit : undefined,
       tools: await tools.builtIn(),
     })
     return {
       items,
       ...(model !== undefined && { model }),
-      models: [...models.names],
+      models: [...new Set([...models.names, ...this.choices.models])],
       ...(missing !== undefined && { missing }),
       ...(turn && { turn: about(turn) }),
       approvals: turn?.questions.list ?? [],
       usage: usageOf(session),
       context: at.kind === 'branch' ? await this.#contextIn(at.branch, session) : NO_CONTEXT,
-      commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
+      commands: await tools.commands(new AbortController().signal),
       isPublicNew: !this.choices.isPublicTold,
     }
   }
@@ -151,8 +151,9 @@ export class Conversations {
   }
 
   /** What the next request of a branch would be made from; undefined where nobody can be asked. */
-  async #stateOf({ model = this.ai.models.usual }: Session, branch: string): Promise<State | undefined> {
+  async #stateOf(session: Session, branch: string): Promise<State | undefined> {
     const { objects, ai } = this
+    const model = ai.modelOf(session, this.choices)
     const window = model === undefined ? 0 : await ai.models.windowOf(model)
     if (model === undefined || window === 0) return undefined
     const [builtIn, summaries, work] = await Promise.all([ai.tools.builtIn(), ai.summaries(), this.open(branch)])

@@ -247,6 +247,8 @@ export class Desk implements AsyncDisposable {
         return await work.undoTurn(question.branch, question.turn)
       case 'choose model':
         return await work.chooseModel(question.branch, question.model)
+      case 'allow commands':
+        return await work.allowCommands(question.isAllowed)
       case 'approve tool':
         return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':

@@ -378,6 +378,11 @@ export class Work implements AsyncDisposable {
     this.#turns.approve(branch, path, oid, isApproved)
   }
 
+  /** Switches commands of AIs on or off: they run in the container alone. */
+  async allowCommands(isAllowed: boolean): Promise<void> {
+    await this.#opened.ai.tools.allowCommands(isAllowed)
+  }
+
   async chooseModel(branch: string, model: string): Promise<void> {
     await this.#turns.chooseModel(branch, model)
   }

@@ -520,3 +520,35 @@ test('an explorer shows how the AI knows each file', async () => {
   ])
   expect((await work.conversation(onBranch())).context).toMatchObject({ of: 200_000, files: [{ path: 'a.txt' }] })
 })
+
+test('a model that only a stranger’s conversation names is not asked', async () => {
+  const session = { version: 1, model: 'openai/dear', active_files: [], messages: [] }
+  await using chat = await makeChat([{ text: 'Yes.' }], {
+    'a.txt': 'one\n',
+    '.forge/session.json': JSON.stringify(session),
+  })
+  const { work } = chat.desk
+  expect(await work.conversation(onBranch())).toMatchObject({ model: 'openai/scripted' })
+  await work.chooseModel('main', 'openai/dear')
+  expect(await work.conversation(onBranch())).toMatchObject({ model: 'openai/dear' })
+})
+
+test('where git knows no name for commits, nothing is asked', async () => {
+  const model = new ScriptedModel([{ text: 'Yes.' }])
+  const env = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'user.useConfigOnly', GIT_CONFIG_VALUE_0: 'true' }
+  await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model), env })
+  await expect(desk.work.send('main', 'Please.')).rejects.toThrow('git config')
+  expect(model.requests).toEqual([])
+  expect(await desk.work.open(onBranch(), 'a.txt')).toMatchObject({ readOnly: undefined })
+})
+
+test('commands are off until the person switches them on, for this repository', async () => {
+  await using chat = await makeChat([])
+  const { work } = chat.desk
+  expect((await work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+  await work.allowCommands(true)
+  await chat.desk.restart()
+  expect((await chat.desk.work.conversation(onBranch())).commands).toMatchObject({ isAllowed: true })
+  await chat.desk.work.allowCommands(false)
+  expect((await chat.desk.work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+})
