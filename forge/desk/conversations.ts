@@ -47,16 +47,23 @@ export class Conversations {
   async at(at: At): Promise<Conversation> {
     const { models, tools } = this.ai
     await models.look()
-    const { session, unreadable, commit, turn } = await this.#sessionAt(at)
+    const looked = await this.#sessionAt(at)
+    const { unreadable, commit, turn } = looked
+    const commits = await this.#commitsOf(looked.session, commit)
+    const builtIn = await tools.builtIn()
+    const context = at.kind === 'branch' ? await this.#contextIn(at.branch, looked.session) : NO_CONTEXT
+    const commands = await tools.commands(new AbortController().signal)
+    // From here on nothing is waited for: what a turn says meanwhile would be in neither this nor the news that follow.
+    const session = turn?.now.session ?? looked.session
     const model = this.ai.modelOf(session, this.choices)
     const missing = models.missing(model)
     const items = itemsOf({
       session,
       unreadable,
       live: turn?.state === 'running' ? turn.live : undefined,
-      commits: await this.#commitsOf(session, commit),
+      commits,
       tip: at.kind === 'branch' && !turn ? commit : undefined,
-      tools: await tools.builtIn(),
+      tools: builtIn,
     })
     return {
       items,
@@ -66,8 +73,8 @@ export class Conversations {
       ...(turn && { turn: about(turn) }),
       approvals: turn?.questions.list ?? [],
       usage: usageOf(session),
-      context: at.kind === 'branch' ? await this.#contextIn(at.branch, session) : NO_CONTEXT,
-      commands: await tools.commands(new AbortController().signal),
+      context,
+      commands,
       isPublicNew: !this.choices.isPublicTold,
     }
   }

@@ -157,6 +157,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().inputValue()).toBe('')
     await page.keyboard.press('Alt+1')
     await page.reload()
+    await page.getByRole('tab', { name: 'worker.ts' }).waitFor()
     await page.keyboard.press('Alt+m')
     await field().waitFor()
     await until(async () => (await field().inputValue()) === 'one\ntwo')
