@@ -22,13 +22,15 @@ const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
 /** Milliseconds that a page waits for what is not known yet. */
 const PATIENCE = 150
+/** Histories whose turns are known at a time. */
+const MOST_HISTORIES = 16
 
 /** What is seen at a place: a branch has a turn where one is under way. */
 type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
 
 export class Conversations {
-  /** The commits of turns in the history that was looked at last. */
-  #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
+  /** The commits of turns in the histories that were looked at last. */
+  readonly #commits = new Map<string, Promise<ReadonlyMap<string, TurnCommit>>>()
 
   /** Branches of which it was told once that something takes long. */
   readonly #slow = new Set<string>()
@@ -116,11 +118,13 @@ export class Conversations {
     const first = session.messages.find(entry => entry.kind === 'user')
     if (commit === undefined || first?.kind !== 'user') return new Map()
     const key = `${commit} ${first.at}`
-    if (this.#commits?.key !== key) {
-      const found = await turnCommits(this.objects.repository, commit, first.at / 1000)
-      this.#commits = { key, found }
-    }
-    return this.#commits.found
+    const found = this.#commits.get(key) ?? turnCommits(this.objects.repository, commit, first.at / 1000)
+    this.#commits.delete(key)
+    this.#commits.set(key, found)
+    for (const old of [...this.#commits.keys()].slice(0, -MOST_HISTORIES)) this.#commits.delete(old)
+    // An error is nobody's answer the next time.
+    found.catch(() => this.#commits.delete(key))
+    return await found
   }
 
   /** How full the model's window is. */
