@@ -1,5 +1,5 @@
 /** A conflict in a text: both sides, what they were made from, and the choice between them. */
-import { diff } from '@codemirror/merge'
+import { presentableDiff } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
@@ -167,7 +167,7 @@ function firstLineOf(text: string): string {
 function changedWords(base: string | undefined, text: string): Range[][] {
   const lines = text.split('\n')
   if (base === undefined || base === '') return []
-  const changes = diff(base, text, DIFF)
+  const changes = presentableDiff(base, text, DIFF)
   const marked = changes.reduce((sum, { fromB, toB }) => sum + toB - fromB, 0)
   if (marked > MOST_MARKED * text.length) return []
   let at = 0

@@ -128,7 +128,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
           <textarea
             class="field"
             rows={3}
-            value={message.value ?? merging.message}
+            value={message.value ?? merging.message.trimEnd()}
             onInput={event => {
               message.value = event.currentTarget.value
             }}
