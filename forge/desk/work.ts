@@ -24,9 +24,12 @@ import type { Conversation } from './conversation.ts'
 import { Conversations } from './conversations.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import { showFile } from './file-content.ts'
+import { MERGING, mergingRef } from './merging-commits.ts'
+import { Mergings } from './mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, FolderEntry, News, Operation } from './messages.ts'
 import { type Models, NO_MODELS } from './models.ts'
 import { moveRefsPatiently, type NewOperation, Operations, PUT_ASIDE, type Recorded } from './operations.ts'
+import { Steps } from './steps/steps.ts'
 import { TURNS, turnRef } from './turn-checkpoints.ts'
 import { reverseTurn } from './turn-ends.ts'
 import { Turns } from './turns.ts'
@@ -76,6 +79,9 @@ export class Work implements AsyncDisposable {
   readonly #vanished = new Map<string, Oid>()
   readonly #watch: Watch
   #chat: { ai: Ai; turns: Turns; choices: Choices; conversations: Conversations } | undefined
+  /** What can be done to refs, and what waits for a person because of it. */
+  readonly steps: Steps
+  readonly mergings: Mergings
   /** Where branches and checkouts were when somebody last looked. */
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
@@ -88,6 +94,9 @@ export class Work implements AsyncDisposable {
       error => this.#complain(error),
     )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
+    const open = (branch: string) => this.#work(branch)
+    this.steps = new Steps(room, open)
+    this.mergings = new Mergings(room, open)
   }
 
   get #objects(): Objects {
@@ -116,10 +125,9 @@ export class Work implements AsyncDisposable {
     const conversations = new Conversations(this.#objects, ai, choices, turns, open, this.#room.say)
     this.#chat = { ai, choices, turns, conversations }
     await this.#watch.begin()
-    const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
-    this.#tips = tips ?? new Map()
+    this.#tips = await tipsBelow(this.#repository, HEADS)
     this.#heads = await this.#checkedOut()
-    for (const name of drafts?.keys() ?? []) {
+    for (const name of await this.#inProgress()) {
       await this.#work(name).catch(error => this.#complain(error))
     }
     await this.#turns.look().catch(error => this.#complain(error))
@@ -154,10 +162,15 @@ export class Work implements AsyncDisposable {
     return moved
   }
 
+  /** The branches with drafts, or with a merge that waits. */
+  async #inProgress(): Promise<Set<string>> {
+    const below = await Promise.all([DRAFTS, MERGING].map(prefix => tipsBelow(this.#repository, prefix)))
+    return new Set(below.flatMap(tips => [...tips.keys()]))
+  }
+
   /** The branches with drafts that are not known here: another desk wrote them. */
   async #draftsMoved(): Promise<string[]> {
-    const drafts = await tipsBelow(this.#repository, DRAFTS)
-    for (const name of drafts.keys())
+    for (const name of await this.#inProgress())
       if (!this.#branches.has(name)) await this.#work(name).catch(error => this.#complain(error))
     return [...this.#branches.keys()]
   }
@@ -184,15 +197,17 @@ export class Work implements AsyncDisposable {
   /** All local branches. A branch that was deleted elsewhere is none, but its drafts are kept: see {@link vanished}. */
   async branches(): Promise<BranchInfo[]> {
     const [listed, checkouts] = await Promise.all([listBranches(this.#repository), this.#room.checkouts.list()])
-    const [sessions, counts, drafts] = await Promise.all([
+    const [sessions, counts, drafts, merging] = await Promise.all([
       this.#facts.withSession(listed.map(({ tip }) => tip)),
       this.#facts.counts(listed),
       this.#draftPaths(),
+      this.#mergingKinds(),
     ])
     const folders = new Map(checkouts.map(({ head, folder }) => [head, folder]))
     return listed.map(({ name, tip, committed, subject, upstream }) => {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
+      const kind = merging.get(name)
       return {
         name,
         tip,
@@ -203,8 +218,16 @@ export class Work implements AsyncDisposable {
         ...(checkout !== undefined && { checkout }),
         drafts: drafts.get(name) ?? [],
         ...turnOf(this.#turns.stateIn(name)),
+        ...(kind && { merging: kind }),
       }
     })
+  }
+
+  /** What waits for a person, by the branch that it waits in. */
+  async #mergingKinds(): Promise<Map<string, NonNullable<BranchInfo['merging']>>> {
+    const works = await Promise.all(this.#branches.values())
+    const kinds = await Promise.all(works.map(async work => [work.name, await this.mergings.kindIn(work)] as const))
+    return new Map(kinds.flatMap(([name, kind]) => (kind ? [[name, kind] as const] : [])))
   }
 
   /** Branches that somebody else deleted, and that have drafts: they can be brought back. */
@@ -241,6 +264,7 @@ export class Work implements AsyncDisposable {
     await work.write()
     await work.locked(async () => {
       work.verifyFree()
+      work.verifyNotMerging()
       const refs = [headRef(name), draftsRef(name)]
       const infos = await Promise.all(refs.map(ref => this.#objects.info(ref)))
       const moves = refs.map((ref, at) => ({ ref, from: infos[at]?.oid, to: undefined }))
@@ -301,6 +325,7 @@ export class Work implements AsyncDisposable {
 
   async #moveBranch(work: BranchWork, to: string, operation: { kind: string; words: string; of?: Oid }): Promise<void> {
     work.verifyFree()
+    work.verifyNotMerging()
     const { name } = work
     const { operations, checkouts } = this.#room
     const head = headRef(to)
@@ -519,7 +544,7 @@ export class Work implements AsyncDisposable {
     const kind = operation.kind === 'undo' ? 'redo' : 'undo'
     const how = { kind, words: `${kind}: ${original.words}`, of: original.id }
     const heads = operation.refs.filter(({ ref }) => ref.startsWith(HEADS))
-    await this.#verifyUnmoved(operation.refs.filter(({ ref }) => !ref.startsWith(DRAFTS)))
+    await this.#verifyUnmoved(operation.refs.filter(isHeld))
     const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
     if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
       await this.#renameBack(branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
@@ -560,7 +585,7 @@ export class Work implements AsyncDisposable {
         const error = await this.#tryToMoveBack(works, operation, original, how)
         if (!error) return
         // Where it was a branch that moved, this says so; drafts of another desk are brought along by another try.
-        await this.#verifyUnmoved(refs.filter(({ ref }) => !ref.startsWith(DRAFTS)))
+        await this.#verifyUnmoved(refs.filter(isHeld))
         if (tries >= TRIES) throw error
       }
     })
@@ -583,12 +608,16 @@ export class Work implements AsyncDisposable {
       const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-      prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back }))
+      const waits = refs.find(({ ref }) => ref === mergingRef(work.name))
+      const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
+      prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, merging }))
     }
     const all = [...prepared.values()]
-    const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
+    const heads = refs.filter(isHeld)
     const moves = heads.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
-    const announced = [...prepared].map(([work, { drafts }]) => checkouts.announce(work.name, work.tip, drafts.tip))
+    const announced = [...prepared].map(([work, { standing }]) =>
+      checkouts.announce(work.name, work.head, standing.head),
+    )
     const withdrawals = await Promise.all(announced)
     try {
       const made = all.flatMap(it => it.made)
@@ -679,8 +708,12 @@ export class Work implements AsyncDisposable {
 
 const turnOf = (turn: BranchInfo['turn']) => (turn === undefined ? {} : { turn })
 
+/** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */
+const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
+
 const branchNameOf = (ref: RefName): string | undefined => {
   if (ref.startsWith(HEADS)) return branchOf(ref)
+  if (ref.startsWith(MERGING)) return ref.slice(MERGING.length)
   return ref.startsWith(DRAFTS) ? branchOfDrafts(ref) : undefined
 }
 const nameOf = (ref: RefName): string => visiblePath(branchNameOf(ref) ?? ref)
