@@ -20,6 +20,15 @@ const AT_ONCE = 4
 const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
 const PUT_ASIDE = ['file/directory', 'distinct modes']
 
+/**
+ * Git speaks of a file in the way of a folder also where it goes by itself a moment later: only where it leaves stages
+ * is it a conflict.
+ */
+const onlyInTheWay = ({ kind }: Conflict): boolean => kind === 'file/directory'
+
+export const isClean = ({ stages, conflicts }: Pick<Merge, 'stages' | 'conflicts'>): boolean =>
+  stages.length === 0 && conflicts.every(onlyInTheWay)
+
 /** The conflicts of a merge, by the paths that belong together. */
 export function groupsOf({ stages, conflicts }: Pick<Merge, 'stages' | 'conflicts'>): Group[] {
   const byPath = Map.groupBy(stages, ({ path }) => path)
@@ -34,7 +43,7 @@ export function groupsOf({ stages, conflicts }: Pick<Merge, 'stages' | 'conflict
   for (const path of byPath.keys()) groupOf(path)
   for (const { kind, paths } of conflicts) {
     const known = paths.filter(path => groups.has(path))
-    if (known.length === 0 && paths[0] !== undefined) known.push(paths[0])
+    if (known.length === 0 && paths[0] !== undefined && !onlyInTheWay({ kind, paths })) known.push(paths[0])
     const members = known.map(groupOf)
     for (const group of members) group.git.add(kind)
     if (isOne(kind, members)) join(groups, members)

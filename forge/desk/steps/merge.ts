@@ -9,7 +9,7 @@ import { read, run } from '../../../core/git/run.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches.ts'
-import { groupsOf, withPlainNames } from '../conflicts.ts'
+import { groupsOf, isClean, withPlainNames } from '../conflicts.ts'
 import { FORGE, withOwnFolder } from '../forge-folder.ts'
 import type { Source } from '../repository-view.ts'
 import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
@@ -75,9 +75,6 @@ export async function planMerge(
   return { ...plan, is: 'clean', words: 'merges cleanly', chain, tree: merge.tree, commits, message: usual, warnings }
 }
 
-export const isClean = ({ stages, conflicts }: Pick<Merge, 'stages' | 'conflicts'>): boolean =>
-  stages.length === 0 && conflicts.length === 0
-
 /** Git's own merge of a commit into a branch, but for the folder that belongs to the branch. */
 export async function mergeInto(objects: Objects, source: Source, { tip }: Target): Promise<Merge> {
   const merge = await withOwnFolder(objects, tip, await mergeTrees(objects.repository, tip, source.commit, { objects }))
@@ -106,10 +103,14 @@ export const countBetween = async (repository: Repository, old: Oid, tip: Oid): 
 
 /** The message that git itself writes, by the user's configuration of it. */
 async function messageFor(repository: Repository, source: Source, branch: string): Promise<string> {
-  const line = `${source.commit}\t\t${await nameOf(repository, source)}\n`
+  const name = await nameOf(repository, source)
+  const input = Buffer.from(`${source.commit}\t\t${name}\n`, 'latin1')
   const args = ['fmt-merge-msg', '--into-name', asText(branch), '-F', '-']
-  const { stdout } = await run(repository, args, { input: Buffer.from(line, 'latin1') })
-  return stdout.toString()
+  const { code, stdout } = await run(repository, args, { input, ok: [0, 128] })
+  if (code === 0) return stdout.toString()
+  // It writes none where HEAD is on a branch without a commit, as in many a bare repository.
+  const into = ['main', 'master'].includes(branch) ? '' : ` into ${asText(branch)}`
+  return `Merge ${asText(name.replace(/ of \.$/, ''))}${into}\n`
 }
 
 /** How git calls what is merged: by a ref that is there, where the person meant one. */

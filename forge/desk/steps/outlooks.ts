@@ -5,10 +5,9 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { readTree } from '../../../core/git/trees.ts'
-import { groupsOf } from '../conflicts.ts'
+import { groupsOf, isClean } from '../conflicts.ts'
 import { FORGE, isOfForge } from '../forge-folder.ts'
 import type { Outlook } from '../repository-view.ts'
-import { isClean } from './merge.ts'
 import { filesInConflict, treeOf } from './plan.ts'
 
 /** So many merges are computed at a time. */

@@ -6,9 +6,8 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
-import { withPlainNames } from '../conflicts.ts'
+import { isClean, withPlainNames } from '../conflicts.ts'
 import { withOwnFolder } from '../forge-folder.ts'
-import { isClean } from './merge.ts'
 import { type Planned, type Stop, treeOf } from './plan.ts'
 
 export type PickRules = {
