@@ -397,7 +397,9 @@ export class BranchWork {
     const { objects } = this.room
     const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
     if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
-    const merged = await this.#merged(drafts => mergeDrafts(objects, this.#written.drafts, drafts, theirs))
+    // Where none were written, the branch may have moved since somebody last looked for some.
+    const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
+    const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }
     await this.become(merged)
   }

@@ -2,11 +2,13 @@
  * What a merge could not settle, as rows for a person, and the tree in which they stand: marks in texts, and for all
  * others what git leaves there.
  */
+import { Failure } from '../../core/failure.ts'
 import type { Conflict, Merge, Stage } from '../../core/git/merges.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import { writeBlob } from '../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
 import { type Change, entryAt, writeTree } from '../../core/git/trees.ts'
+import { visiblePath } from '../../core/text.ts'
 import { markLength, marksLeft, mergeWithMarks } from './conflict-marks.ts'
 import type { ConflictRow, Kind } from './merging-commits.ts'
 import { decode, EDITABLE, showWithoutText } from './text.ts'
@@ -93,6 +95,10 @@ export async function withPlainNames(objects: Objects, merge: Merge, theirs: str
     const isTaken = [...names.values()].includes(plain) || (await entryAt(objects, merge.tree, plain)) !== undefined
     const entry = await entryAt(objects, merge.tree, path)
     if (isTaken || !entry) continue
+    if (entry.mode === '000000')
+      throw new Failure(
+        `Git itself fails at this merge (it puts nothing at ${visiblePath(plain)}): rename one of the folders first, on a side of its own.`,
+      )
     names.set(path, plain)
     changes.set(path, undefined).set(plain, entry)
   }

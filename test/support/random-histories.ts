@@ -72,7 +72,9 @@ function goOn(random: Random, base: Made, side: string, write: Write): Made[] {
   const count = 1 + random.below(4)
   for (let number = 1; number <= count; number++) {
     const isEmpty = random.chance(0.04)
-    const message = random.chance(0.1) ? `  Change ${side} ${number}  \n\n\n# odd\n\n` : `Change ${side} ${number}\n\nÄnderung.\n`
+    const message = random.chance(0.1)
+      ? `  Change ${side} ${number}  \n\n\n# odd\n\n`
+      : `Change ${side} ${number}\n\nÄnderung.\n`
     if (random.chance(0.1)) {
       const beside = write(mutated(random, tip.files), `Beside ${number}\n`, [tip])
       const on = write(mutated(random, tip.files), `On ${number}\n`, [tip])
@@ -86,7 +88,8 @@ function goOn(random: Random, base: Made, side: string, write: Write): Made[] {
 /** What one side changed since the base, put onto the other where nothing is different there. */
 function sameChange(base: Files, changed: Files, onto: Files): Files {
   const files = new Map(onto)
-  for (const [path, file] of changed) if (base.get(path) !== file && onto.get(path) === base.get(path)) put(files, path, file)
+  for (const [path, file] of changed)
+    if (base.get(path) !== file && onto.get(path) === base.get(path)) put(files, path, file)
   return files
 }
 
@@ -110,19 +113,21 @@ function mutate(random: Random, files: Files): void {
   const file = files.get(path)
   if (!file) return
   const kind = random.below(20)
-  if (kind < 9) return void files.set(path, { ...file, content: editedText(random, file.content) })
-  if (kind < 11) return put(files, random.chance(0.5) ? random.pick(NAMES) : `new/${random.below(4)}.txt`, plain(random))
-  if (kind < 13 && path !== 'always.txt') return void files.delete(path)
-  if (kind < 15) {
-    files.delete(path)
-    const to = random.chance(0.5) ? `moved/${random.below(3)}.txt` : `${random.pick(FOLDERS)}/${path.split('/').at(-1)}`
-    return put(files, to, random.chance(0.5) ? file : { ...file, content: editedText(random, file.content) })
-  }
-  if (kind < 16) return moveFolder(random, files)
-  if (kind < 17) return void files.set(path, { ...file, mode: file.mode === '100755' ? '100644' : '100755' })
-  if (kind < 18) return put(files, path, { mode: '120000', content: `target${random.below(3)}` })
-  if (kind < 19) return put(files, random.pick(FOLDERS), plain(random))
-  put(files, `${path}/inside.txt`, plain(random))
+  if (kind < 9) files.set(path, { ...file, content: editedText(random, file.content) })
+  else if (kind < 11) put(files, random.chance(0.5) ? random.pick(NAMES) : `new/${random.below(4)}.txt`, plain(random))
+  else if (kind < 13 && path !== 'always.txt') files.delete(path)
+  else if (kind < 15) moveFile(random, files, path, file)
+  else if (kind < 16) moveFolder(random, files)
+  else if (kind < 17) files.set(path, { ...file, mode: file.mode === '100755' ? '100644' : '100755' })
+  else if (kind < 18) put(files, path, { mode: '120000', content: `target${random.below(3)}` })
+  else if (kind < 19) put(files, random.pick(FOLDERS), plain(random))
+  else put(files, `${path}/inside.txt`, plain(random))
+}
+
+function moveFile(random: Random, files: Files, path: string, file: File): void {
+  files.delete(path)
+  const to = random.chance(0.5) ? `moved/${random.below(3)}.txt` : `${random.pick(FOLDERS)}/${path.split('/').at(-1)}`
+  put(files, to, random.chance(0.5) ? file : { ...file, content: editedText(random, file.content) })
 }
 
 const plain = (random: Random): File => ({

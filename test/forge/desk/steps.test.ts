@@ -3,12 +3,12 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
+import { readSignature } from '../../../forge/desk/save.ts'
 import { planCherryPick } from '../../../forge/desk/steps/cherry-pick.ts'
 import { planMerge } from '../../../forge/desk/steps/merge.ts'
 import { writeChain } from '../../../forge/desk/steps/perform.ts'
 import type { Plan } from '../../../forge/desk/steps/plan.ts'
 import { planRebase } from '../../../forge/desk/steps/rebase.ts'
-import { readSignature } from '../../../forge/desk/save.ts'
 import { PERSON } from '../../support/desk.ts'
 import { gitWith, PLAIN, tryGit } from '../../support/git.ts'
 import { randomPairs } from '../../support/random-histories.ts'
@@ -46,13 +46,25 @@ class Hand {
       this.git('ls-files', '-u', '-z'),
       this.try('rev-parse', '--quiet', '--verify', code === 0 ? 'HEAD' : 'REBASE_HEAD'),
     ])
-    const paths = unmerged.split('\0').filter(Boolean).map(line => line.split('\t').slice(1).join('\t'))
-    return { commits: log.split('\x01').filter(it => it.trim() !== '').map(it => it.trim()), conflicts: plainNames(paths), stoppedAt: code === 0 ? '' : head.stdout.trim(), isNothing: false }
+    const paths = unmerged
+      .split('\0')
+      .filter(Boolean)
+      .map(line => line.split('\t').slice(1).join('\t'))
+    return {
+      commits: log
+        .split('\x01')
+        .filter(it => it.trim() !== '')
+        .map(it => it.trim()),
+      conflicts: plainNames(paths),
+      stoppedAt: code === 0 ? '' : head.stdout.trim(),
+      isNothing: false,
+    }
   }
 }
 
 /** Git puts other words behind the name of what it puts aside in a rebase: of a commit's id and title. */
-const plainNames = (paths: readonly string[]): string[] => [...new Set(paths.map(path => path.replace(/~.*$/, '~')))].sort()
+const plainNames = (paths: readonly string[]): string[] =>
+  [...new Set(paths.map(path => path.replace(/~.*$/, '~')))].sort()
 
 async function makeCases() {
   const folder = await makeFolder()
@@ -97,9 +109,19 @@ const tipOf = async ({ objects }: Cases, branch: string): Promise<string> =>
 async function outcomeOf({ objects, path }: Cases, plan: Plan, from: string, made: string): Promise<Outcome> {
   const { repository } = objects
   const tip = await writeChain(objects, plan.onto, plan.chain, readSignature(repository))
-  const log = await gitWith(path, ['log', '--reverse', '--topo-order', '--first-parent', `--format=${made}`, `${from}..${tip}`])
+  const log = await gitWith(path, [
+    'log',
+    '--reverse',
+    '--topo-order',
+    '--first-parent',
+    `--format=${made}`,
+    `${from}..${tip}`,
+  ])
   const conflicts = plainNames((plan.stop?.merge.stages ?? []).map(stage => stage.path))
-  const commits = log.split('\x01').filter(it => it.trim() !== '').map(it => it.trim())
+  const commits = log
+    .split('\x01')
+    .filter(it => it.trim() !== '')
+    .map(it => it.trim())
   const trees = await gitWith(path, ['rev-parse', `${tip}^{tree}`])
   // What the preview says of the files at its end is what the last commit has.
   if (!plan.stop) expect(trees).toBe(plan.tree)
@@ -138,9 +160,16 @@ test(`${PAIRS} random branches are rebased as git rebase does it`, async () => {
   await withEach(cases, COMMIT, async (seed, hand) => {
     const [ours, theirs] = [`${seed}/ours`, `${seed}/theirs`]
     const onto = { commit: await tipOf(cases, ours), branch: ours, words: ours }
-    const plan = await planRebase(cases.objects, { branch: theirs, tip: await tipOf(cases, theirs) }, onto)
     await hand.go(theirs)
     const { code, stdout, stderr } = await hand.try('rebase', ours)
+    const planned = planRebase(cases.objects, { branch: theirs, tip: await tipOf(cases, theirs) }, onto)
+    // Of a thousand there is one at which git breaks off with an object that is none.
+    if (stderr.includes('null sha1')) {
+      await expect(planned).rejects.toThrow('Git itself fails')
+      await hand.git('rebase', '--quit')
+      return await hand.clean()
+    }
+    const plan = await planned
     const isNothing = / is up to date/.test(stdout + stderr)
     const git = { ...(await hand.outcome(ours, code)), isNothing }
     const desk = await outcomeOf(cases, plan, onto.commit, COMMIT)
@@ -163,7 +192,10 @@ test(`commits of ${PAIRS} random branches are picked as git cherry-pick does it`
     const [ours, theirs] = [`${seed}/ours`, `${seed}/theirs`]
     const target = { branch: ours, tip: await tipOf(cases, ours) }
     const list = await hand.git('rev-list', '--no-merges', '--reverse', '--topo-order', theirs, `^${ours}`)
-    const picked = list.split('\n').filter(Boolean).slice(0, 1 + (seed % 3))
+    const picked = list
+      .split('\n')
+      .filter(Boolean)
+      .slice(0, 1 + (seed % 3))
     if (picked.length === 0) return
     const plan = await planCherryPick(cases.objects, picked, target)
     await hand.go(ours)
