@@ -6,6 +6,7 @@ import { openRepository } from '../../../core/git/repository.ts'
 import { readSignature } from '../../../forge/desk/save.ts'
 import { planCherryPick } from '../../../forge/desk/steps/cherry-pick.ts'
 import { planMerge } from '../../../forge/desk/steps/merge.ts'
+import { Outlooks } from '../../../forge/desk/steps/outlooks.ts'
 import { writeChain } from '../../../forge/desk/steps/perform.ts'
 import type { Plan } from '../../../forge/desk/steps/plan.ts'
 import { planRebase } from '../../../forge/desk/steps/rebase.ts'
@@ -134,6 +135,7 @@ const MERGE = '%T %P%n%B%x01'
 
 test(`${PAIRS} random pairs are merged as git merge does it`, async () => {
   await using cases = await makeCases()
+  const outlooks = new Outlooks(cases.objects)
   let [clean, stopped] = [0, 0]
   await withEach(cases, MERGE, async (seed, hand) => {
     const [ours, theirs] = [`${seed}/ours`, `${seed}/theirs`]
@@ -145,7 +147,9 @@ test(`${PAIRS} random pairs are merged as git merge does it`, async () => {
     const git = { ...(await hand.outcome(ours, code)), stoppedAt: '', isNothing: /up to date/.test(stdout) }
     const desk = { ...(await outcomeOf(cases, plan, target.tip, MERGE)), stoppedAt: '' }
     expect({ seed, ...desk }).toEqual({ seed, ...git })
-    expect({ seed, is: plan.is }).toEqual({ seed, is: code !== 0 ? 'conflicts' : git.isNothing ? 'nothing' : 'clean' })
+    const is = code !== 0 ? 'conflicts' : git.isNothing ? 'nothing' : 'clean'
+    const outlook = await outlooks.of(target.tip, source.commit)
+    expect({ seed, is: plan.is, outlook: outlook.is }).toEqual({ seed, is, outlook: is })
     if (code === 0) clean++
     else stopped++
     await hand.clean()
