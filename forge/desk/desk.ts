@@ -256,6 +256,8 @@ export class Desk implements AsyncDisposable {
         return await work.mergings.conflict(question.branch, question.path)
       case 'take side':
         return await work.mergings.takeSide(question.branch, question.path, question.side)
+      case 'ask for conflicts':
+        return { turn: await work.askForConflicts(question.branch, question.paths) }
       case 'finish merging':
         return await work.mergings.finish(question.branch, question.message)
       case 'abort merging':

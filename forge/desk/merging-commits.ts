@@ -64,8 +64,8 @@ const Body = v.object({
   byGit: v.number(),
   /** Conflicts, by their paths, in which what git has left is what was chosen. */
   kept: v.array(v.string()),
-  /** The models that settled files. */
-  by: v.record(v.string(), v.string()),
+  /** The models that settled files, and what they left there: undefined where the file is gone. */
+  by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
   /** The commits to be picked after this one. */
   todo: v.array(v.string()),
   /** Of several picks: which one this is, and how many there are. */

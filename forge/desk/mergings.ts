@@ -24,6 +24,7 @@ import {
 } from './drafts.ts'
 import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
 import { MergingReviews } from './merging-review.ts'
+import { requestOf } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
 import { moveRefsPatiently } from './operations.ts'
 import type { ConflictFile, Done, Merging, MergingFile } from './repository-view.ts'
@@ -176,6 +177,23 @@ export class Mergings {
     await work.comeTo(made?.oid, drafts, { head: work.head, merging: next.oid })
   }
 
+  /**
+   * What an AI is asked, so that it settles what is left in some files. It has their content, with both sides and the
+   * base, in the files themselves.
+   */
+  async requestFor(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
+    const work = await this.open(branch)
+    return await work.locked(async () => {
+      await work.collect()
+      const state = await this.#state(work)
+      const wanted = paths === 'all' ? state.rows : paths.map(path => rowAt(state, path))
+      const files = await Promise.all(wanted.map(async row => ({ row, file: await fileOf(work, state, row) })))
+      const open = files.filter(({ file }) => file.state === 'open')
+      if (open.length === 0) throw new Failure(`No conflict is left there in ${visiblePath(branch)}.`)
+      return requestOf(state, open)
+    })
+  }
+
   // --- The end
   // ---------------------------------------------------------------------------------------------------------
 
@@ -288,11 +306,17 @@ async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise
   const marks = await marksIn(work, row)
   const isChosen = row.kind === 'text' || state.kept.includes(row.path) || isTouched(work, row)
   const left = marks.left + (isChosen ? 0 : 1)
-  const by = state.by[row.path]
+  const by = await modelBehind(work, state, row)
   const words =
     left > 0 && marks.line !== undefined && marks.left > row.all ? `a mark in line ${marks.line}` : wordsFor(row, state)
   const { path, kind, all } = row
   return { path, kind, all, left, state: left > 0 ? 'open' : 'settled', words, ...(by !== undefined && { by }) }
+}
+
+/** The model that settled a file, where nobody has changed it since. */
+async function modelBehind({ room: { objects }, drafts }: BranchWork, state: State, { path }: ConflictRow) {
+  const by = state.by[path]
+  return by && (await entryIn(objects, drafts, path))?.oid === by.oid ? by.model : undefined
 }
 
 /** Whether a person has put something else where the conflict is. */

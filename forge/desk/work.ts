@@ -452,6 +452,11 @@ export class Work implements AsyncDisposable {
     return await this.#turns.send(branch, text)
   }
 
+  /** Begins a turn in which the AI settles what is left of a merge's conflicts, in some files or in all. */
+  async askForConflicts(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
+    return await this.send(branch, await this.mergings.requestFor(branch, paths))
+  }
+
   stopTurn(branch: string): void {
     this.#turns.stop(branch)
   }

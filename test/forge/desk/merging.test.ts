@@ -1,9 +1,13 @@
 /** Merges, rebases and cherry-picks that wait for a person: every kind of conflict, to its end and back. */
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
 import type { Work } from '../../../forge/desk/work.ts'
-import { type Desk, edit, textOf } from '../../support/desk.ts'
-import { commit, type Files, gitWith, show } from '../../support/git.ts'
+import { type Desk, edit, PERSON, textOf } from '../../support/desk.ts'
+import { commit, type Files, gitWith, PLAIN, show } from '../../support/git.ts'
 import { lines, makePair, type Pair, rowsIn, type Sides } from '../../support/merging.ts'
+import { randomFrom } from '../../support/random.ts'
+import { until } from '../../support/repository.ts'
+import { modelsOf, ScriptedModel, write } from '../../support/scripted-model.ts'
 
 const merge = ({ source }: Pick<Pair, 'source'>) => ({ step: 'merge', source, onto: 'main' }) as const
 
@@ -517,3 +521,117 @@ test('what was changed beside the conflicts is listed as odd, and does not stop 
   expect(merging).not.toHaveProperty('notYet')
   await work.mergings.finish('main')
 })
+
+// --- The AI
+// -----------------------------------------------------------------------------------------------------------
+
+const FILES_OF_TWO = { 'a.txt': lines({ 2: 'both 2', 8: 'both 8' }) }
+
+/** Asks the AI for all conflicts in main, and waits until its turn is over. */
+async function askForAll(work: Work): Promise<void> {
+  await work.askForConflicts('main', 'all')
+  await until(async () => (await work.conversation({ kind: 'branch', branch: 'main' })).turn?.state !== 'running')
+}
+
+test('an AI settles conflicts as drafts, and is named; its conversation comes with the commit', async () => {
+  const model = new ScriptedModel([{ calls: [write('a.txt', FILES_OF_TWO['a.txt'])] }, { text: 'Settled.' }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  await askForAll(work)
+  expect(JSON.stringify(model.requests[0])).toContain('a.txt` (text, 2 conflicts left)')
+  expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
+  expect((await work.mergings.in('main'))?.files).toEqual([
+    expect.objectContaining({ path: 'a.txt', left: 0, by: 'openai/scripted' }),
+  ])
+  const said = await work.conversation({ kind: 'branch', branch: 'main' })
+  expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'call', 'text', 'end'])
+  // An undo takes the turn back, and another brings it again.
+  await work.undo()
+  expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 2 })
+  await work.redo()
+  await work.mergings.finish('main')
+  expect(await desk.git('rev-parse', 'main^1', 'main^2')).toBe(`${desk.ours}\n${desk.theirs}`)
+  expect(await show(desk.path, 'main', 'a.txt')).toBe(FILES_OF_TWO['a.txt'].trimEnd())
+  expect(await show(desk.path, 'main', '.forge/session.json')).toContain('Settled.')
+})
+
+test('what an AI did beside the conflicts is odd, and what a person changes after it is no longer its own', async () => {
+  const calls = [write('a.txt', FILES_OF_TWO['a.txt']), write('b.txt', 'something else\n')]
+  const model = new ScriptedModel([{ calls }, { text: 'Settled.' }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  await askForAll(work)
+  const odd = (await work.mergings.in('main'))?.files.find(({ path }) => path === 'b.txt')
+  expect(odd).toMatchObject({ state: 'odd', words: expect.stringContaining('no conflict') })
+  await (await edit(work, 'main', 'a.txt')).type('mine\n')
+  expect((await work.mergings.in('main'))?.files[0]).not.toHaveProperty('by')
+})
+
+test('a turn goes on with what was settled, and what it did before it was stopped can be kept', async () => {
+  const model = new ScriptedModel([{ calls: [write('c.txt', 'c\n')] }, { text: 'And', error: new Error('It broke.') }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled 2\n')
+  await askForAll(work)
+  expect(await textOf(work, 'main', 'a.txt')).toContain('settled 2')
+  await expect(work.mergings.finish('main')).rejects.toThrow('did not end well')
+  await work.endTurn('main', true)
+  expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
+  expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 1 })
+  await work.mergings.abort('main')
+  expect(await textOf(work, 'main', 'c.txt')).toBeUndefined()
+})
+
+// --- Kill -9
+// ----------------------------------------------------------------------------------------------------------
+
+const MERGER = join(import.meta.dir, 'merger.ts')
+
+/** Lets a desk merge, settle, finish and undo, over and over, and kills it; gives what it said it had done. */
+async function mergeUntilKilled(words: string[], milliseconds: number): Promise<string[]> {
+  const child = Bun.spawn([process.execPath, MERGER, ...words], {
+    env: { ...process.env, ...PLAIN, ...PERSON },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  let said = ''
+  for await (const piece of child.stdout) {
+    if (said === '') setTimeout(() => child.kill('SIGKILL'), milliseconds)
+    said += Buffer.from(piece).toString()
+  }
+  await child.exited
+  return said.split('\n').slice(0, -1)
+}
+
+test('after kill -9 at any moment the merge waits with what was settled, or is done, or has not begun', async () => {
+  await using desk = await makePair(TWO)
+  await desk.work[Symbol.asyncDispose]()
+  const random = randomFrom(Date.now())
+  for (let round = 0; round < 6; round++) {
+    const said = await mergeUntilKilled([desk.path, join(desk.folder, 'state'), desk.theirs], 100 + random.below(1200))
+    const work = await desk.restart()
+    const merging = await work.mergings.in('main')
+    const [head, parents] = (await desk.git('log', '-1', '--format=%H,%P', 'main')).split(',')
+    const written = said.findLast(line => line.startsWith('written'))?.split(' ')[1]
+    const last = said.at(-1) ?? ''
+    if (merging) {
+      expect(head).toBe(desk.ours)
+      if (last.startsWith('written')) expect(await textOf(work, 'main', 'a.txt')).toContain(`settled ${written}\n`)
+      await work.mergings.takeSide('main', 'a.txt', 'theirs')
+      await work.mergings.finish('main')
+      expect(await desk.git('rev-parse', 'main^1', 'main^2')).toBe(`${desk.ours}\n${desk.theirs}`)
+    } else if (head !== desk.ours) {
+      expect(parents).toBe(`${desk.ours} ${desk.theirs}`)
+      expect(await desk.git('show', 'main:a.txt')).toContain('settled')
+    } else expect(last === 'finished' || last.startsWith('written')).toBe(false)
+    expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
+    await work.steps
+      .do({ step: 'move', branch: 'main', to: { commit: desk.ours, words: 'ours' } })
+      .catch(() => undefined)
+    await work[Symbol.asyncDispose]()
+  }
+  await desk.git('fsck', '--strict', '--no-dangling')
+}, 60_000)
