@@ -6,6 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
+import { visiblePath } from '../../core/text.ts'
 
 /** Lines that are the same for all, or a conflict: what each side has there, and what both were made from. */
 export type Part = { same: string } | { ours: string; base: string; theirs: string; lines: string }
@@ -25,8 +26,8 @@ export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
 export type Sides = { base: Uint8Array | undefined; ours: Uint8Array; theirs: Uint8Array }
 
 /**
- * Two texts that were made from one, brought together line by line, with marks where that can't be done. `labels` stand
- * behind the marks. Throws GitError where they are no text.
+ * Two texts that were made from one, brought together line by line, with marks where that can't be done. `labels`, byte
+ * strings, stand behind the marks. Throws GitError where they are no text.
  */
 export async function mergeWithMarks(
   repository: Repository,
@@ -38,7 +39,7 @@ export async function mergeWithMarks(
   try {
     const files = { ours, base: base ?? new Uint8Array(), theirs }
     await Promise.all(Object.entries(files).map(([name, bytes]) => writeFile(join(folder, name), bytes)))
-    const words = [labels.ours, 'base', labels.theirs].flatMap(label => ['-L', label.replace(/[\0\r\n]/g, ' ')])
+    const words = [labels.ours, 'base', labels.theirs].flatMap(label => ['-L', visiblePath(label)])
     const how = ['-p', '--diff3', `--marker-size=${length}`]
     const where = { ...repository, cwd: folder }
     const { stdout } = await run(where, ['merge-file', ...how, ...words, 'ours', 'base', 'theirs'], { ok: CODES })

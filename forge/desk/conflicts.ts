@@ -90,7 +90,8 @@ export async function withPlainNames(objects: Objects, merge: Merge, theirs: str
     const [, original = '', , number = ''] = ASIDE.exec(path) ?? []
     const stage = merge.stages.find(it => it.path === path && it.stage !== 1)?.stage
     if (original === '' || stage === undefined) continue
-    const label = stage === 2 ? 'HEAD' : theirs.replaceAll('/', '_')
+    // Whatever a person calls it, what stands in a name has to be a name everywhere.
+    const label = stage === 2 ? 'HEAD' : theirs.replace(/[^\w.@+\x80-\xff-]/g, '_').slice(0, 80)
     const plain = `${original}~${label}${number}`
     const isTaken = [...names.values()].includes(plain) || (await entryAt(objects, merge.tree, plain)) !== undefined
     const entry = await entryAt(objects, merge.tree, path)

@@ -27,14 +27,17 @@ import { MergingReviews } from './merging-review.ts'
 import { requestOf } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
 import { moveRefsPatiently } from './operations.ts'
-import type { ConflictFile, Done, Merging, MergingFile } from './repository-view.ts'
+import type { ConflictFile, Done, Merging, MergingFile, Source } from './repository-view.ts'
 import type { Signature } from './save.ts'
+import { planMerge } from './steps/merge.ts'
 import { arrive, type Waiting, wait, writeChain } from './steps/perform.ts'
 import { planPicks, readCommit } from './steps/picks.ts'
-import { type Planned, treeOf } from './steps/plan.ts'
+import { type Planned, type Stop, treeOf } from './steps/plan.ts'
 import { decode } from './text.ts'
 
 type State = MergingState & { tree: Oid }
+/** What a merge begins with that is not begun by a step. */
+export type Beginning = { result?: Oid | undefined; forklift?: MergingState['forklift'] }
 type Which = 'ours' | 'theirs' | 'base' | 'both'
 
 /** So many states are kept: each is read once, and never changes. */
@@ -115,6 +118,29 @@ export class Mergings {
     if (this.#known.size >= MOST) this.#known.clear()
     if (state) this.#known.set(commit, state)
     return state
+  }
+
+  /**
+   * Lets a merge into a branch wait for a person, also where git could settle all of it: for one that goes on with a run
+   * of Forklift. The files of `result`, a commit or tree, are drafts from the start.
+   */
+  async begin(branch: string, source: Source, { result, forklift }: Beginning): Promise<void> {
+    const work = await this.open(branch)
+    await work.inOneGo(async () => {
+      const { objects } = this.room
+      const { head } = work
+      if (head === undefined) throw new Failure(`${visiblePath(branch)} has no commit yet that could be merged into.`)
+      const plan = await planMerge(objects, source, { branch, tip: head }, { isCommitWanted: true })
+      if (plan.is === 'nothing')
+        throw new Failure(
+          `There is nothing to do: ${visiblePath(branch)} has all of ${visiblePath(source.words)} already.`,
+        )
+      const words = { ours: branch, theirs: source.words }
+      const state: Stop['state'] = { does: 'merge', message: plan.message, todo: [] }
+      const clean = { merge: { tree: plan.tree, stages: [], conflicts: [] }, ours: head, theirs: source.commit }
+      const stop: Stop = plan.stop ?? { ...clean, words, state }
+      await wait(work, { stop, ours: head, kind: 'begin merge', does: `begin to ${plan.does}`, result, forklift })
+    })
   }
 
   // --- A file in conflict

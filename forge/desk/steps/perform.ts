@@ -10,7 +10,8 @@ import type { BranchWork } from '../branch-work.ts'
 import { headRef } from '../branches.ts'
 import { conflictRows } from '../conflicts.ts'
 import { mergeDrafts } from '../draft-merges.ts'
-import { isEmpty, makeDrafts, noDrafts } from '../drafts.ts'
+import { filesBetween, isEmpty, makeDrafts, noDrafts } from '../drafts.ts'
+import { isOfForge } from '../forge-folder.ts'
 import { type MergingState, makeMerging, mergingRef } from '../merging-commits.ts'
 import type { Signature } from '../save.ts'
 import type { Plan, Planned, Stop } from './plan.ts'
@@ -111,13 +112,18 @@ export type Waiting = {
   does: string
   also?: readonly Move[]
   forklift?: MergingState['forklift']
+  /** A commit or tree with files that somebody has settled already: they are drafts from the start. */
+  result?: Oid | undefined
 }
 
 /**
  * Lets a merge wait in a branch for a person: its conflicts are written, and the branch itself stays where it is. To be
  * called in one go of the branch's work.
  */
-export async function wait(work: BranchWork, { stop, ours, kind, does, also = [], forklift }: Waiting): Promise<void> {
+export async function wait(
+  work: BranchWork,
+  { stop, ours, kind, does, also = [], forklift, result }: Waiting,
+): Promise<void> {
   const { objects, operations, say } = work.room
   const { name, head, merging } = work
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
@@ -138,9 +144,14 @@ export async function wait(work: BranchWork, { stop, ours, kind, does, also = []
     },
     tree,
   )
-  const moves = [{ ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(undefined), ...also]
-  await operations.record({ kind, words: does, moves: moves.filter(isMove), made: waiting.made })
-  await work.comeTo(undefined, noDrafts(waiting.oid), { head, merging: waiting.oid })
+  await writeObjects(objects.repository, waiting.made)
+  const files = result === undefined ? new Map() : await filesBetween(objects, waiting.oid, result)
+  for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
+  const drafts = { ...noDrafts(waiting.oid), files }
+  const made = await makeDrafts(objects, drafts)
+  const moves = [{ ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
+  await operations.record({ kind, words: does, moves: moves.filter(isMove), made: made?.made ?? [] })
+  await work.comeTo(made?.oid, drafts, { head, merging: waiting.oid })
   say({ say: 'repository' })
 }
 

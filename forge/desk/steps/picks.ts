@@ -3,7 +3,7 @@ import { type Commit, parseCommit } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type Merge, mergeTrees } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import type { Oid } from '../../../core/git/repository.ts'
+import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { isClean, withPlainNames } from '../conflicts.ts'
@@ -49,9 +49,10 @@ export async function planPicks(
       continue
     }
     const subject = subjectOf(commit)
-    const words = { ours, theirs: `${oid.slice(0, 8)} (${visible(subject)})` }
+    const short = oid.slice(0, 8)
+    const words = { ours, theirs: asBytes(`${short} (${visible(subject)})`) }
     const before = await baseOf(objects, commit)
-    const merge = await pickOnto(objects, { tree, before, oid, does, theirs: words.theirs })
+    const merge = await pickOnto(objects, { tree, before, oid, does, theirs: short })
     if (!isClean(merge)) {
       const base = commit.parents[0] ?? null
       const todo = commits.slice(at + 1)

@@ -522,6 +522,49 @@ test('what was changed beside the conflicts is listed as odd, and does not stop 
   await work.mergings.finish('main')
 })
 
+test('a merge begins with what somebody has settled already, also where git has no conflict', async () => {
+  await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
+  const { work, source } = desk
+  const result = await commit(
+    desk.path,
+    'result',
+    { 'b.txt': 'otherwise\n', '.forge/session.json': '{}\n' },
+    { parents: [desk.ours] },
+  )
+  await work.mergings.begin('main', source, { result, forklift: { run: 'run-1', stuck: 'Which one?' } })
+  expect(await work.mergings.in('main')).toMatchObject({ forklift: { run: 'run-1', stuck: 'Which one?' } })
+  await work.mergings.finish('main')
+  expect(await filesOf(desk, 'main')).toEqual({
+    'a.txt': lines({ 2: 'ours 2', 8: 'ours 8' }).trimEnd(),
+    'b.txt': 'otherwise',
+  })
+  await work.undo()
+  await work.undo()
+  expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
+})
+
+test('names of any bytes, and commits of 64 digits, are merged and settled', async () => {
+  const name = 'm\xfcll'
+  const sides: Sides = {
+    base: { a: 'one\n', d: 'd\n' },
+    ours: { a: 'two\n', d: 'dd\n' },
+    theirs: { a: 'three\n', d: null, 'd/in': 'in\n' },
+  }
+  await using desk = await makePair(sides, { bare: true, format: 'sha256' })
+  const { work } = desk
+  const source = { commit: desk.theirs, words: `x/${name}` }
+  await work.steps.do({ step: 'merge', source, onto: 'main' })
+  expect(await rowsIn(work)).toEqual([
+    ['a', 'text', 'open'],
+    ['d~HEAD', 'file/folder', 'open'],
+  ])
+  expect(await textOf(work, 'main', 'a')).toContain('>>>>>>> x/m\\xfcll\n')
+  await work.mergings.takeSide('main', 'd~HEAD', 'both')
+  await work.mergings.takeSide('main', 'a', 'theirs')
+  await work.mergings.finish('main')
+  expect(await filesOf(desk, 'main')).toEqual({ a: 'three', 'd/in': 'in', 'd~HEAD': 'dd' })
+})
+
 // --- The AI
 // -----------------------------------------------------------------------------------------------------------
 
