@@ -64,7 +64,7 @@ export type Refs = v.InferOutput<typeof Refs>
 // --- Steps: what can be done to refs
 // ----------------------------------------------------------------------------------
 
-/** A branch or any commit. `words` are how a person calls it, such as upstream/main or abc12345. */
+/** A branch or any commit. `words`, a byte string, are how a person calls it, such as upstream/main or abc12345. */
 export const Source = v.object({ commit: Oid, branch: v.optional(Branch), words: v.string() })
 export type Source = v.InferOutput<typeof Source>
 
@@ -150,7 +150,7 @@ export type MergingFile = v.InferOutput<typeof MergingFile>
 
 export const Merging = v.object({
   kind: v.picklist(['merge', 'rebase', 'cherry-pick']),
-  /** As a person calls the two sides. */
+  /** As a person calls the two sides; byte strings. */
   ours: v.string(),
   theirs: v.string(),
   oursCommit: Oid,
