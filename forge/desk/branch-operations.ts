@@ -34,6 +34,7 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await work.write()
   await work.locked(async () => {
     work.verifyFree()
+    work.verifyNotMerging()
     // What was typed in this moment is kept by the operation, too.
     await work.collect()
     await work.writeDrafts()
@@ -78,6 +79,7 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
   await work.write()
   await work.locked(async () => {
     work.verifyFree()
+    work.verifyNotMerging()
     // What was typed since it was written goes along, too; what is typed from here on comes with the work itself.
     await work.collect()
     await work.writeDrafts()

@@ -12,6 +12,7 @@ import type { BranchWork } from './branch-work.ts'
 import { type Choices, withWishes } from './choices.ts'
 import type { Conversation } from './conversation.ts'
 import { itemsOf } from './conversation-items.ts'
+import { asChanges } from './drafts.ts'
 import { isOfForge } from './forge-folder.ts'
 import type { At, FolderEntry, News } from './messages.ts'
 import { placeOf } from './place.ts'
@@ -109,8 +110,10 @@ export class Conversations {
       return { ...(await loadSession(new WorkInProgressVfs(this.objects, at.commit))), commit: at.commit }
     const turn = this.turns.in(at.branch)
     if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
-    const { tip: commit } = await this.open(at.branch)
-    const { session, unreadable } = await loadSession(new WorkInProgressVfs(this.objects, commit))
+    const { tip: commit, merging, drafts } = await this.open(at.branch)
+    // In a merge that waits, turns are not committed yet.
+    const turns = merging === undefined ? undefined : asChanges(drafts.files)
+    const { session, unreadable } = await loadSession(new WorkInProgressVfs(this.objects, commit, turns))
     return { session: withWishes(session, this.choices.wishesIn(at.branch)), unreadable, commit }
   }
 

@@ -7,6 +7,7 @@ import { visiblePath } from '../../core/text.ts'
 import { BranchWork, type Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
+import { MERGING } from './merging-commits.ts'
 import { PUT_ASIDE } from './operations.ts'
 import { beginOfTurn } from './turn-checkpoints.ts'
 
@@ -150,9 +151,10 @@ export class OpenBranches {
   }
 }
 
-/** The branch that a ref is about: its own, or that of its drafts. */
+/** The branch that a ref is about: its own, or that of its drafts or of a merge that waits in it. */
 export const branchNameOf = (ref: RefName): string | undefined => {
   if (ref.startsWith(HEADS)) return branchOf(ref)
+  if (ref.startsWith(MERGING)) return ref.slice(MERGING.length)
   return ref.startsWith(DRAFTS) ? branchOfDrafts(ref) : undefined
 }
 /** The same, for a person; any other ref by its name. */

@@ -18,9 +18,10 @@ import type { BranchWork, Held, Room } from './branch-work.ts'
 import { tipsBelow } from './branches.ts'
 import { type Choices, type Wishes, withWishes } from './choices.ts'
 import type { TurnNews } from './conversation.ts'
-import { type DraftFile, noDrafts } from './drafts.ts'
+import { asChanges, type DraftFile, noDrafts, verifyNoClash } from './drafts.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
+import { settleByTurn } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
 import { readSignature } from './save.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
@@ -128,7 +129,8 @@ export class Turns implements AsyncDisposable {
     if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
     // From here to the hold nothing is waited for: nothing can be typed in between.
     verifySaved(work)
-    const held = work.hold({ files: noDrafts(work.tip), why: whyAtWork(work.name) })
+    const files = work.merging === undefined ? noDrafts(work.tip) : work.drafts
+    const held = work.hold({ files, why: whyAtWork(work.name) })
     try {
       await held
       return await this.#start(work, text)
@@ -141,7 +143,9 @@ export class Turns implements AsyncDisposable {
   async #start(work: BranchWork, text: string): Promise<Begun> {
     const { objects } = this.room
     const { models } = this.ai
-    const vfs = new WorkInProgressVfs(objects, work.tip)
+    // What settles the conflicts of a merge is in no commit yet: the AI goes on with it.
+    const settled = work.merging === undefined ? undefined : asChanges(work.drafts.files)
+    const vfs = new WorkInProgressVfs(objects, work.tip, settled)
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
@@ -252,6 +256,10 @@ export class Turns implements AsyncDisposable {
   /** Why a turn that is done could not be committed, as a sentence; undefined where it was. */
   async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
+      if (work.merging !== undefined) {
+        await settleByTurn(work, now, checkpoints)
+        return undefined
+      }
       const committed = await commitTurn(work, now, checkpoints)
       if ('commit' in committed) return undefined
       const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
@@ -313,7 +321,8 @@ export class Turns implements AsyncDisposable {
     const { work, checkpoints, now } = turn
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
-    if (keep) await keepTurn(work, now, checkpoints)
+    if (keep && work.merging !== undefined) await settleByTurn(work, now, checkpoints)
+    else if (keep) await keepTurn(work, now, checkpoints)
     else await discardTurn(work, now, checkpoints)
     await this.#over(turn)
   }
@@ -386,8 +395,9 @@ const whyBroken = (does: Checkpoint['does']): string =>
     : 'The desk ended in the middle of this turn.'
 
 /** Throws a {@link Failure} where something is typed that is in no commit: the AI would not see it. */
-function verifySaved({ name, draftPaths }: BranchWork): void {
-  if (draftPaths.length === 0) return
+function verifySaved({ name, draftPaths, drafts, merging }: BranchWork): void {
+  if (merging !== undefined) verifyNoClash(drafts, drafts.clashes.keys())
+  if (merging !== undefined || draftPaths.length === 0) return
   const files = `${nameSome(draftPaths)} in ${visiblePath(name)}`
   throw new Failure(`What was typed in ${files} is not saved: save or discard it first, since the AI works on commits.`)
 }

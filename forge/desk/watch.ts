@@ -85,9 +85,10 @@ export class Watch implements AsyncDisposable {
       for (const name of await readdir(linked).catch(() => [])) await note(times, join(linked, name, 'HEAD'))
       return times
     }
-    const root = join(commonDir, part === 'branches' ? 'refs/heads' : 'refs/forge/drafts')
+    // A merge that waits in a branch is part of what is typed there.
+    const roots = part === 'branches' ? ['refs/heads'] : ['refs/forge/drafts', 'refs/forge/merging']
     await note(times, join(commonDir, 'packed-refs'))
-    await this.#noteFolders(times, root, this.#seen.get(part))
+    for (const root of roots) await this.#noteFolders(times, join(commonDir, root), this.#seen.get(part))
     return times
   }
 

@@ -23,10 +23,13 @@ import type { Conversation } from './conversation.ts'
 import { DRAFTS } from './drafts.ts'
 import { showFile } from './file-content.ts'
 import { Maintenance } from './maintenance.ts'
+import { MERGING } from './merging-commits.ts'
+import { Mergings } from './mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { type Models, NO_MODELS } from './models.ts'
 import { OpenBranches } from './open-branches.ts'
 import { Operations, type Recorded } from './operations.ts'
+import { Steps } from './steps/steps.ts'
 import { TURNS } from './turn-checkpoints.ts'
 import { reverse } from './undo.ts'
 import { type Part, Watch } from './watch.ts'
@@ -68,6 +71,9 @@ export class Work implements AsyncDisposable {
   readonly #branches: OpenBranches
   readonly #watch: Watch
   #chat: Chat | undefined
+  /** What can be done to refs, and what waits for a person because of it. */
+  readonly steps: Steps
+  readonly mergings: Mergings
   /** Where branches and checkouts were when somebody last looked. */
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
@@ -81,6 +87,9 @@ export class Work implements AsyncDisposable {
       error => this.#complain(error),
     )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
+    const open = (branch: string) => this.#branches.work(branch)
+    this.steps = new Steps(room, open)
+    this.mergings = new Mergings(room, open)
   }
 
   get #objects(): Objects {
@@ -101,10 +110,9 @@ export class Work implements AsyncDisposable {
   async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
     this.#chat = await Chat.open(this.#branches, { state, config, models })
     await this.#watch.begin()
-    const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
-    this.#tips = tips ?? new Map()
+    this.#tips = await tipsBelow(this.#repository, HEADS)
     this.#heads = await this.#checkedOut()
-    for (const name of drafts?.keys() ?? []) {
+    for (const name of await this.#inProgress()) {
       await this.#branches.work(name).catch(error => this.#complain(error))
     }
     await this.chat.turns.look()
@@ -139,10 +147,15 @@ export class Work implements AsyncDisposable {
     return moved
   }
 
+  /** The branches with drafts, or with a merge that waits. */
+  async #inProgress(): Promise<Set<string>> {
+    const below = await Promise.all([DRAFTS, MERGING].map(prefix => tipsBelow(this.#repository, prefix)))
+    return new Set(below.flatMap(tips => [...tips.keys()]))
+  }
+
   /** The branches with drafts that are not known here: another desk wrote them. */
   async #draftsMoved(): Promise<string[]> {
-    const drafts = await tipsBelow(this.#repository, DRAFTS)
-    for (const name of drafts.keys())
+    for (const name of await this.#inProgress())
       if (!this.#branches.has(name)) await this.#branches.work(name).catch(error => this.#complain(error))
     return this.#branches.names
   }
@@ -169,10 +182,11 @@ export class Work implements AsyncDisposable {
   /** All local branches. A branch that was deleted elsewhere is none, but its drafts are kept: see {@link vanished}. */
   async branches(): Promise<BranchInfo[]> {
     const [listed, checkouts] = await Promise.all([listBranches(this.#repository), this.#room.checkouts.list()])
-    const [sessions, counts, all] = await Promise.all([
+    const [sessions, counts, all, merging] = await Promise.all([
       this.#facts.withSession(listed.map(({ tip }) => tip)),
       this.#facts.counts(listed),
       this.#branches.all(),
+      this.#mergingKinds(),
     ])
     const works = new Map(all.map(work => [work.name, work]))
     const folders = new Map(checkouts.map(({ head, folder }) => [head, folder]))
@@ -181,6 +195,7 @@ export class Work implements AsyncDisposable {
       const checkout = folders.get(headRef(name))
       const moved = works.get(name)?.moved
       const turn = this.chat.turns.stateIn(name)
+      const kind = merging.get(name)
       return {
         name,
         tip,
@@ -192,8 +207,16 @@ export class Work implements AsyncDisposable {
         drafts: works.get(name)?.draftPaths ?? [],
         ...(moved && { moved }),
         ...(turn && { turn }),
+        ...(kind && { merging: kind }),
       }
     })
+  }
+
+  /** What waits for a person, by the branch that it waits in. */
+  async #mergingKinds(): Promise<Map<string, NonNullable<BranchInfo['merging']>>> {
+    const works = await this.#branches.all()
+    const kinds = await Promise.all(works.map(async work => [work.name, await this.mergings.kindIn(work)] as const))
+    return new Map(kinds.flatMap(([name, kind]) => (kind ? [[name, kind] as const] : [])))
   }
 
   /** Branches that somebody else deleted, and that have drafts: they can be brought back. */
@@ -317,6 +340,11 @@ export class Work implements AsyncDisposable {
   async conversation(at: At): Promise<Conversation> {
     const { conversations } = this.chat
     return await conversations.at(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
+  }
+
+  /** Begins a turn in which the AI settles what is left of a merge's conflicts, in some files or in all. */
+  async askForConflicts(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
+    return await this.chat.turns.send(branch, await this.mergings.requestFor(branch, paths))
   }
 
   // --- Undo

@@ -5,6 +5,7 @@ import { SectionView } from './chat-section.tsx'
 import type { Section } from './conversation-state.ts'
 import { clock } from './figures.ts'
 import { Icon } from './icons.tsx'
+import { Letter } from './letter.tsx'
 import { withoutTricks } from './names.ts'
 import type { Tab } from './state.ts'
 import { useClock } from './use-clock.ts'
@@ -34,6 +35,7 @@ export function ChatLog({ tab }: { tab: Tab }) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
     <div class="log" role="log" aria-label="Conversation" aria-live="off" tabIndex={0} ref={box} onScroll={earlier}>
       <div class="thread" ref={thread}>
+        {from > 0 ? null : <Letter tab={tab} />}
         {from > 0 ? (
           <button type="button" class="fold" onClick={earlier}>
             <Icon name="unfold" size="xs" />

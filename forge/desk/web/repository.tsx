@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { BranchInfo } from '../messages.ts'
 import { deleteBranch, newBranch, renameBranch } from './actions.ts'
+import { ForkliftPanel } from './forklift.tsx'
 import { BranchIcon } from './icons.tsx'
 import { shortId, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
@@ -68,6 +69,7 @@ export function Repository() {
           )
         }}
       />
+      <ForkliftPanel />
     </section>
   )
 }

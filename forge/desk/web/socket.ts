@@ -45,6 +45,9 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'choose model',
   'set context',
   'allow commands',
+  'merging',
+  'conflict',
+  'forklift',
 ])
 
 interface Pending {
