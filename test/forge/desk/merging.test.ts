@@ -1,6 +1,8 @@
 /** Merges, rebases and cherry-picks that wait for a person: every kind of conflict, to its end and back. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import * as v from 'valibot'
+import { ConflictFile, Merging, Preview } from '../../../forge/desk/repository-view.ts'
 import type { Work } from '../../../forge/desk/work.ts'
 import { type Desk, edit, PERSON, textOf } from '../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show } from '../../support/git.ts'
@@ -13,11 +15,13 @@ const merge = ({ source }: Pick<Pair, 'source'>) => ({ step: 'merge', source, on
 
 /** Begins the merge of topic into main, as it was previewed. */
 async function begin(desk: Pair): Promise<void> {
-  const preview = await desk.work.steps.preview(merge(desk))
+  const preview = v.parse(Preview, await desk.work.steps.preview(merge(desk)))
   expect(preview.is).toBe('conflicts')
   const done = await desk.work.steps.do(merge(desk), preview.before)
   expect(done.merging).toBe('main')
-  // What it was said to be in conflict is.
+  // What was said to be in conflict is, and the page can read all of it.
+  const { files } = v.parse(Merging, await desk.work.mergings.in('main'))
+  for (const { path } of files) v.parse(ConflictFile, await desk.work.mergings.conflict('main', path))
   const rows = await rowsIn(desk.work)
   expect(rows.map(([path, kind]) => ({ path, kind }))).toEqual(preview.conflictsIn)
 }
@@ -110,6 +114,22 @@ const CASES: Case[] = [
     both: { b: changed, c: changed, z: 'z' },
   },
   {
+    name: 'two other names for one file, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, c: `${lines({ 20: 'otherwise' }, 20)}` },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: changed, z: 'z' },
+    theirs: { c: lines({ 20: 'otherwise' }, 20).trimEnd(), z: 'z' },
+    both: {
+      b: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      c: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      z: 'z',
+    },
+  },
+  {
     name: 'a file here, a folder there',
     sides: { base: { a: 'one\n', z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: null, 'a/in': 'in\n' } },
     rows: [['a~HEAD', 'file/folder']],
@@ -171,8 +191,10 @@ const CASES: Case[] = [
   },
 ]
 
+const SIDES = ['ours', 'theirs', 'both'] as const
+
 for (const { name, sides, rows, ...ends } of CASES)
-  for (const side of ['ours', 'theirs', 'both'] as const)
+  for (const side of SIDES)
     test(`${name}: ${side} can be taken, finished, undone and aborted`, async () => {
       await using desk = await makePair(sides)
       const { work } = desk
@@ -182,6 +204,9 @@ for (const { name, sides, rows, ...ends } of CASES)
       await expect(work.mergings.finish('main')).rejects.toThrow('left in')
       const [path = ''] = rows[0] ?? []
       expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
+      // Whatever was taken or let go before, the last word counts.
+      for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
+      await work.discard('main', (await work.branches()).find(({ name: it }) => it === 'main')?.drafts ?? [])
       await work.mergings.takeSide('main', path, side)
       expect(await work.mergings.in('main')).not.toHaveProperty('notYet')
       expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
