@@ -1,6 +1,6 @@
 /** Turns of an AI in a branch in which a merge waits: what it is asked, and what it did as drafts on that merge. */
 import { Failure } from '../../core/failure.ts'
-import { oidOf, writeObjects } from '../../core/git/objects.ts'
+import { type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import type { Move } from '../../core/git/refs.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
 import type { BranchWork } from './branch-work.ts'
@@ -33,6 +33,11 @@ each side wanted, and write what does both. Take all marks out of what you have 
 conflict, except where it has to follow. What you can't decide leave as it is, with its marks, and say what the person has \
 to know to decide it. A file that one side deleted is there with what the other made of it: delete it, carry its change to \
 where it belongs now, or leave it and say why. Nothing is committed when you are done: the person looks at it first.`
+}
+
+/** Whether a turn began in a merge that waited: then it ends there, and nowhere else. */
+export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
+  return base !== undefined && (await readMerging(objects, base)) !== undefined
 }
 
 /**

@@ -152,14 +152,8 @@ export class Mergings {
     const work = await this.open(branch)
     const state = await this.#state(work)
     const row = rowAt(state, path)
-    const [base, ours, theirs] = await Promise.all(
-      ([1, 2, 3] as const).map(number =>
-        sideOf(
-          objects,
-          row.stages.find(({ stage }) => stage === number),
-        ),
-      ),
-    )
+    const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
+    const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
     const nothing = { is: 'nothing' } as const
     return {
       ...{ path: row.path, kind: row.kind, words: wordsFor(row, state) },
@@ -251,7 +245,7 @@ export class Mergings {
       return { words: `Done: ${does}.`, commit: first }
     }
     const { does, of = 1, ours, onto } = state
-    const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto })
+    const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true })
     const tip = await writeChain(objects, first, picks.chain, signature)
     const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
     if (!picks.stop) {

@@ -21,7 +21,7 @@ import type { TurnNews } from './conversation.ts'
 import { asChanges, type DraftFile, noDrafts, verifyNoClash } from './drafts.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
-import { settleByTurn } from './merging-turns.ts'
+import { isInMerging, settleByTurn } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
@@ -238,7 +238,7 @@ export class Turns implements AsyncDisposable {
     const end = endOf(turn.now)
     if (end?.how !== 'done') return await this.#wait(turn, end?.words ?? 'It has ended, and nobody knows why.')
     try {
-      if (turn.work.merging !== undefined) {
+      if (await isInMerging(this.room.objects, turn.now)) {
         await settleByTurn(turn.work, turn.now, turn.checkpoints)
         return await this.#over(turn)
       }
@@ -306,7 +306,7 @@ export class Turns implements AsyncDisposable {
     const { work, checkpoints, now } = turn
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
-    if (keep && work.merging !== undefined) await settleByTurn(work, now, checkpoints)
+    if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints)
     else if (keep) await keepTurn(work, now, checkpoints)
     else await discardTurn(work, now, checkpoints)
     await this.#over(turn)

