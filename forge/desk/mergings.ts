@@ -121,8 +121,8 @@ export class Mergings {
   }
 
   /**
-   * Lets a merge into a branch wait for a person, also where git could settle all of it: for one that goes on with a run
-   * of Forklift. The files of `result`, a commit or tree, are drafts from the start.
+   * Lets a merge into a branch wait for a person, also where git could settle all of it: for one that goes on with a
+   * run of Forklift. The files of `result`, a commit or tree, are drafts from the start.
    */
   async begin(branch: string, source: Source, { result, forklift }: Beginning): Promise<void> {
     const work = await this.open(branch)
@@ -375,7 +375,7 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
 }
 
 /** What a conflict is about, for a person. */
-function wordsFor({ kind, stages, paths, original }: ConflictRow, state: MergingState): string {
+function wordsFor({ kind, stages, original }: ConflictRow, state: MergingState): string {
   const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
   const has = (number: number) => stages.find(({ stage }) => stage === number)
   const [gone, there] = has(2) ? [theirs, ours] : [ours, theirs]
@@ -394,7 +394,7 @@ function wordsFor({ kind, stages, paths, original }: ConflictRow, state: Merging
     case 'file/folder':
       return `${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
     case 'file/link':
-      return `${visiblePath(original ?? paths[0] ?? '')} is a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}`
+      return `a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}: git keeps both, under two names`
     case 'mode':
       return `the same file, ${modeWords(has(2)?.mode)} in ${ours}, ${modeWords(has(3)?.mode)} in ${theirs}`
     case 'symlink':
@@ -438,7 +438,7 @@ async function entryOfSide(
 ): Promise<Entry> {
   const found = stages.find(({ stage }) => stage === number)
   if (!found) return undefined
-  // Of a file that got two names git keeps its own merge of the two, with marks in it: the side itself is in its commit.
+  // Of a file that got two names git keeps its own merge of the two, with marks in it: a side itself is in its commit.
   const isMarked = kind === 'rename/rename' && mark !== undefined && number !== 1
   if (isMarked) return await entryAt(objects, number === 2 ? oursCommit : theirsCommit, found.path)
   return { mode: found.mode, oid: found.oid }

@@ -624,7 +624,29 @@ test('an AI settles conflicts as drafts, and is named; its conversation comes wi
   expect(await show(desk.path, 'main', '.forge/session.json')).toContain('Settled.')
 })
 
-test('what an AI did beside the conflicts is odd, and what a person changes after it is no longer its own', async () => {
+test('what was said while a rebase waited is in the branch when it is done', async () => {
+  const settled = { name: 'write_file', arguments: { path: 'a.txt', content: lines({ 1: 'both 1', 5: 'main 5' }) } }
+  const model = new ScriptedModel([{ calls: [settled] }, { text: 'Settled.' }])
+  await using desk = await makePair(
+    {
+      base: { 'a.txt': lines() },
+      ours: { 'a.txt': lines({ 1: 'main 1', 5: 'main 5' }) },
+      theirs: { 'a.txt': lines({ 1: 'topic 1' }) },
+    },
+    { bare: true, models: modelsOf(model) },
+  )
+  const { work } = desk
+  await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
+  await work.look()
+  await work.steps.do({ step: 'rebase', branch: 'topic', onto: { commit: desk.ours, words: 'main' } })
+  await work.askForConflicts('topic', ['a.txt'])
+  await until(async () => (await work.conversation({ kind: 'branch', branch: 'topic' })).turn?.state !== 'running')
+  await work.mergings.finish('topic')
+  expect(await show(desk.path, 'topic', 'b.txt')).toBe('b')
+  expect(await show(desk.path, 'topic', '.forge/session.json')).toContain('Settled.')
+})
+
+test('what an AI did beside the conflicts is odd, and what a person changes after it is not its own', async () => {
   const calls = [write('a.txt', FILES_OF_TWO['a.txt']), write('b.txt', 'something else\n')]
   const model = new ScriptedModel([{ calls }, { text: 'Settled.' }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
