@@ -21,7 +21,7 @@ import type { TurnNews } from './conversation.ts'
 import { asChanges, type DraftFile, noDrafts, verifyNoClash } from './drafts.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
-import { settleByTurn } from './merging-turns.ts'
+import { isInMerging, settleByTurn } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
 import { readSignature } from './save.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
@@ -256,7 +256,7 @@ export class Turns implements AsyncDisposable {
   /** Why a turn that is done could not be committed, as a sentence; undefined where it was. */
   async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
-      if (work.merging !== undefined) {
+      if (await isInMerging(this.room.objects, now)) {
         await settleByTurn(work, now, checkpoints)
         return undefined
       }
@@ -321,7 +321,7 @@ export class Turns implements AsyncDisposable {
     const { work, checkpoints, now } = turn
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
-    if (keep && work.merging !== undefined) await settleByTurn(work, now, checkpoints)
+    if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints)
     else if (keep) await keepTurn(work, now, checkpoints)
     else await discardTurn(work, now, checkpoints)
     await this.#over(turn)
