@@ -89,7 +89,7 @@ export async function rowsTouching(
 }
 
 /** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */
-async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
+export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
   const read = await Promise.all(oids.map(oid => objects.read(oid, { limit: LONGEST_COMMIT })))
   return read.flatMap(object => {
     if (object?.type !== 'commit') return []
