@@ -12,7 +12,7 @@ import { xdgFolder } from './core/folders.ts'
 import { openRepository, type Repository } from './core/git/repository.ts'
 import { GitError, read } from './core/git/run.ts'
 import { visible } from './core/text.ts'
-import { askWhoIsThere, urlOf } from './forge/desk/address.ts'
+import { askForTicket, urlOf, urlWith } from './forge/desk/address.ts'
 import { Desk } from './forge/desk/desk.ts'
 import { SetModels } from './forge/desk/models.ts'
 import { type Options, parseOptions } from './forge/desk/options.ts'
@@ -54,7 +54,7 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
   await using desk = await Desk.open(repository, { state, config, models, openWork, log: say })
   const server = await openTheDoor(desk, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
-  if (options.open) openInBrowser(urlOf(server.key))
+  if (options.open) openInBrowser(urlWith(server.key, server.ticket()))
   await interruption(signal)
   await server.stop()
   throw signal.reason
@@ -95,24 +95,24 @@ async function verifyGitIsNewEnough(): Promise<void> {
 /** Another process has the repository: its desk, or one that is just becoming it. */
 async function openTheOneThatIsThere(repository: Repository, state: string, options: Options): Promise<string> {
   const { name } = nameOf(repository)
-  const { address, answers } = await lookForTheOther(state)
-  if (!address || !answers) {
+  const { address, ticket } = await lookForTheOther(state)
+  if (!address || ticket === undefined) {
     const where = address?.host ?? hostname()
     throw new Failure(
       `The desk of ${visible(name)} is open on ${where} and does not answer: end it there, and try again.`,
     )
   }
-  if (options.open) openInBrowser(urlOf(address))
+  if (options.open) openInBrowser(urlWith(address, ticket))
   return `The desk of ${visible(name)}: ${urlOf(address)} (it was open already)`
 }
 
-async function lookForTheOther(state: string): Promise<{ address: Address | undefined; answers: boolean }> {
+async function lookForTheOther(state: string): Promise<{ address: Address | undefined; ticket: string | undefined }> {
   for (const end = Date.now() + PATIENCE; ; await Bun.sleep(PAUSE)) {
     // One that was killed leaves its address behind, until the next one writes its own.
     const address = await readAddress(state)
-    const answers = address !== undefined && (await askWhoIsThere(address))
+    const ticket = address && (await askForTicket(address))
     const isElsewhere = address !== undefined && address.host !== hostname()
-    if (answers || isElsewhere || Date.now() > end) return { address, answers }
+    if (ticket !== undefined || isElsewhere || Date.now() > end) return { address, ticket }
   }
 }
 
@@ -121,20 +121,19 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
 
 async function openTheDoor(desk: Desk, state: string, { port }: Options) {
   const last = await readAddress(state)
-  const greeting = { host: hostname(), pid: process.pid }
   const served = {
     pages: await Pages.open(PAGE),
     image: (oid: string) => desk.image(oid),
-    greeting,
+    name: visible(nameOf(desk.repository).name),
     enter: desk.enter.bind(desk),
   }
-  // The same port as the last time: windows that are still open find the desk there again.
-  const server = serve(served, { port, wish: last?.port })
-  await writeAddress(state, { ...server.key, ...greeting })
+  // The same port and key as the last time: windows that are still open find the desk there again.
+  const server = serve(served, { port, last })
+  await writeAddress(state, { ...server.key, host: hostname(), pid: process.pid })
   return server
 }
 
-/** Without waiting for it, and whatever comes of it: the address is printed. */
+/** Without waiting for it, and whatever comes of it: an address that does the same is printed. */
 function openInBrowser(url: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
   const child = spawn(program, [url], { stdio: 'ignore', detached: true })

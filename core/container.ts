@@ -16,19 +16,28 @@ export const NOT_STARTED = 125
 /** A folder of the host's, and where the container sees it. */
 export type Mount = { source: string; target: string }
 
+/** The image that strangers' code runs in, as `make image` makes it. */
+export const IMAGE = 'forklift/kitchen-sink:latest'
+
 /**
- * The flags of the lock: nothing of the image can be written, no capability but the four that the entry point needs to
- * raise its firewall and to become a user, no way to gain one, and bounds on memory and processes. No logs are kept by
- * the engine.
+ * The flags of the lock: nothing of the image can be written, no capability but those that are named, no way to gain
+ * one, and bounds on memory and processes. No logs are kept by the engine.
  */
-export const LOCK: readonly string[] = [
-  ['--log-driver', 'none'],
-  ['--read-only', '--tmpfs', '/tmp:exec,mode=1777,size=512m'],
-  ['--cap-drop', 'ALL'],
-  ['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'].flatMap(capability => ['--cap-add', capability]),
-  ['--security-opt', 'no-new-privileges'],
-  ['--pids-limit', '512', '--memory', '4g', '--memory-swap', '4g'],
-].flat()
+const lockWith = (capabilities: string[]): readonly string[] =>
+  [
+    ['--log-driver', 'none'],
+    ['--read-only', '--tmpfs', '/tmp:exec,mode=1777,size=512m'],
+    ['--cap-drop', 'ALL'],
+    capabilities.flatMap(capability => ['--cap-add', capability]),
+    ['--security-opt', 'no-new-privileges'],
+    ['--pids-limit', '512', '--memory', '4g', '--memory-swap', '4g'],
+  ].flat()
+
+/** With the four capabilities that the image's entry point needs to raise its firewall and to become a user. */
+export const LOCK = lockWith(['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'])
+
+/** With none: for what needs no entry point, since it has no network and is started as a user. */
+export const CLOSED_LOCK = lockWith([])
 
 /** The flags for the folders that a container sees. */
 export function mountFlags(mounts: Mount[]): string[] {

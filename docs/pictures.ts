@@ -62,6 +62,9 @@ async function takePictures(address: string, folder: string): Promise<void> {
     await page.keyboard.press('Control+Home')
     await page.keyboard.type('// Heights are in metres above the chart datum.\n')
     await page.getByText('since').first().waitFor()
+    // Into a function, which the crumbs then name.
+    for (let line = 0; line < 8; line++) await page.keyboard.press('ArrowDown')
+    await page.locator('.crumb-symbols').waitFor()
     await page.locator('.cm-line span').first().waitFor()
     await page.screenshot({ path: join(folder, 'desk-branch-light.png') })
   }

@@ -16,6 +16,7 @@ import { visiblePath } from '../core/text.ts'
 
 /** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
 export interface Vfs {
+  /** Where the content is that does not change: its sizes are known without reading it. */
   readonly objects: Objects
   /** Throws a {@link Failure} where there is no such file. */
   readFile(path: Path): Promise<Buffer>

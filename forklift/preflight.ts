@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
 import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
 import { openObjects } from '../core/git/objects.ts'
@@ -27,7 +28,6 @@ import * as remotes from './remotes.ts'
 import { type AgentSetup, type Options, openCodeFile, readOpenCode, stateFolder, timeLimit } from './settings.ts'
 import type { Report } from './terminal.ts'
 
-export const IMAGE = 'forklift/kitchen-sink:latest'
 const HARNESS = join(import.meta.dir, '../harness')
 const SSH_OPTIONS = '-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4'
 

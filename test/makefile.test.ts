@@ -26,7 +26,8 @@ async function make(
   patience = 1,
 ) {
   const folder = await mkdtemp(join(root, 'a copy '))
-  for (const name of ['Makefile', 'package.json', 'bun.lock', 'bunfig.toml'])
+  await mkdir(join(folder, 'forge'))
+  for (const name of ['Makefile', 'package.json', 'forge/package.json', 'bun.lock', 'bunfig.toml'])
     await copyFile(join(PROJECT, name), join(folder, name))
   const bin = join(folder, 'bin')
   await mkdir(bin)
@@ -172,6 +173,33 @@ describe.concurrent('Bun can’t fetch the packages:', () => {
     expect(run.seconds).toBeLessThan(40)
   })
 })
+
+/** The packages that a target asks for, of a registry that has none of them. */
+async function askedFor(target: string): Promise<string[]> {
+  const asked = new Set<string>()
+  await using server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: ({ url }) => {
+      asked.add(decodeURIComponent(new URL(url).pathname).replace(/^\/|\/-\/.*/g, ''))
+      return new Response('none', { status: 404 })
+    },
+  })
+  await make(target, process.env.PATH ?? '', registry(server.url))
+  return [...asked]
+}
+
+test('Forklift alone asks for none of the desk’s packages; the desk asks for its own', async () => {
+  const { dependencies } = await Bun.file(join(PROJECT, 'forge/package.json')).json()
+  const own = Object.keys(dependencies)
+  const [forklift, desk] = await Promise.all(['runtime', 'desk-runtime'].map(askedFor))
+  expect(forklift).toContain('zx')
+  expect(forklift?.filter(name => own.includes(name) || /codemirror|lezer|preact|playwright|axe/.test(name))).toEqual(
+    [],
+  )
+  expect(desk).toEqual(expect.arrayContaining(own))
+  expect(desk?.filter(name => /playwright|axe-core|biome/.test(name))).toEqual([])
+}, 30_000)
 
 describe.concurrent('a program is not there:', () => {
   const root = { id: 'echo 0' }

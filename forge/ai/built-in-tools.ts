@@ -124,7 +124,10 @@ const writeFile = define({
 })
 
 const notUtf8 = (name: string): string =>
-  `${name} has bytes that are no UTF-8 (Latin-1, perhaps): written as a whole, they would be lost. It was not written: use search_replace, which keeps them, or delete it first.`
+  [
+    `${name} has bytes that are no UTF-8 (Latin-1, perhaps): written as a whole, they would be lost.`,
+    'It was not written: use search_replace, which keeps them, or delete it first.',
+  ].join(' ')
 
 const done = (text: string, words: string, touched: Path[]): ToolResult => ({ text, isError: false, words, touched })
 
@@ -230,8 +233,11 @@ const MOST_WHOLE = 60_000
 
 const searchReplace = define({
   name: 'search_replace',
-  description:
-    'Edits a file: each search is replaced where it stands, and must stand there exactly once, so give whole lines, with enough lines around what changes. The edits are made one after the other, all of them or none.',
+  description: [
+    'Edits a file: each search is replaced where it stands, and must stand there exactly once,',
+    'so give whole lines, with enough lines around what changes.',
+    'The edits are made one after the other, all of them or none.',
+  ].join(' '),
   properties: {
     path: PATH,
     edits: {
@@ -335,6 +341,7 @@ const SHORTLY: Record<Refusal['why'], string> = {
   empty: 'empty search',
   overlap: 'edits overlap',
   encoding: 'another encoding',
+  indentation: 'another indentation',
 }
 
 // --- Reading
@@ -380,8 +387,10 @@ const PATIENCE = 10
 
 const grepOpen = define({
   name: 'grep_open',
-  description:
-    'Finds lines by a text, or by a regular expression (Perl syntax), in the open files (those in your context), or everywhere in the repository.',
+  description: [
+    'Finds lines by a text, or by a regular expression (Perl syntax),',
+    'in the open files (those in your context), or everywhere in the repository.',
+  ].join(' '),
   properties: {
     text: STRING,
     regex: { type: 'boolean' },

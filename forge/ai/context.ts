@@ -5,7 +5,7 @@
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { ASK_FOR_MESSAGE, ASK_FOR_SUMMARY, FILES_ARE_FROM_HERE, SYSTEM } from './desk-words.ts'
-import { bytesIn, fenced, fileInWords, quoted, tokensIn } from './fence.ts'
+import { bytesIn, fenced, fileInWords, isWhole, quoted, tokensIn } from './fence.ts'
 import { cacheOf, contentOf, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
 import { type EntryOf, NOT_RUN, type Opening, type Session } from './session.ts'
@@ -41,8 +41,10 @@ export async function requestFor(
   if (!opening) throw new Error('A session is prepared before it is packed into a request')
   const { model, tools, output = DEFAULT_OUTPUT } = sources
   const contents = await contentsOf(session, sources)
-  const transcript = new Transcript(session, contents, model.window)
-  for (const text of await openingTexts(opening, contents, sources)) transcript.user(text)
+  const opened = openedFiles(opening, contents, model.window)
+  const transcript = new Transcript(session, contents, model.window, opened)
+  transcript.user(await fileList(opening, sources))
+  for (const { text } of opened) transcript.user(text)
   const begin = beginOf(session, until)
   const summary = messages[begin]
   if (summary?.kind === 'summary') transcript.summary(summary, begin)
@@ -122,24 +124,36 @@ async function readContent(objects: Objects, oid: Oid): Promise<Buffer | undefin
   return object?.type === 'blob' ? object.bytes : undefined
 }
 
-/** The texts before the conversation: all files by their summaries, and active ones whole. */
-async function openingTexts(opening: Opening, contents: Contents, sources: Sources): Promise<string[]> {
-  const { summaries, model } = sources
+type Opened = { path: Path; text: string; isWhole: boolean }
+
+/** The active files of an opening: whole, as far as there is room. */
+function openedFiles({ files }: Opening, contents: Contents, window: number): Opened[] {
+  const first = new Map<Oid, Path>()
+  let room = bytesIn(window * ALL_FILES)
+  const most = bytesIn(window * ONE_FILE)
+  return files.map(({ path, oid }) => {
+    const name = `The file ${quoted(path)} is active`
+    const same = first.get(oid)
+    if (same !== undefined) return { path, text: `${name}. Its content is that of ${quoted(same)}.`, isWhole: false }
+    const bytes = contents.get(oid)
+    const text = fileInWords(path, 'is active', bytes, most)
+    room -= Buffer.byteLength(text)
+    if (room < 0)
+      return {
+        path,
+        text: `${name}, but there is no room for it in your window: read it with get_lines.`,
+        isWhole: false,
+      }
+    first.set(oid, path)
+    return { path, text, isWhole: bytes !== undefined && isWhole(bytes, most) }
+  })
+}
+
+/** All files of an opening by their summaries. */
+async function fileList(opening: Opening, { summaries, model }: Sources): Promise<string> {
   const active = opening.files.map(({ path }) => path)
   const { text, words = 'It is complete.' } = await summaries.of({ tree: opening.tree, active, window: model.window })
-  const list = `The files of this branch with their summaries, one a line. ${words}\n${fenced(text)}`
-  const first = new Map<Oid, Path>()
-  let room = bytesIn(model.window * ALL_FILES)
-  const files = opening.files.map(({ path, oid }) => {
-    const same = first.get(oid)
-    if (same !== undefined) return `The file ${quoted(path)} is active. Its content is that of ${quoted(same)}.`
-    first.set(oid, path)
-    const file = fileInWords(path, 'is active', contents.get(oid), bytesIn(model.window * ONE_FILE))
-    room -= Buffer.byteLength(file)
-    if (room >= 0) return file
-    return `The file ${quoted(path)} is active, but there is no room for it in your window: read it with get_lines.`
-  })
-  return [list, ...files]
+  return `The files of this branch with their summaries, one a line. ${words}\n${fenced(text)}`
 }
 
 type AssistantBlock = TextBlock | ReasoningBlock | CallBlock
@@ -148,6 +162,10 @@ type AssistantBlock = TextBlock | ReasoningBlock | CallBlock
 class Transcript {
   readonly messages: RequestMessage[] = []
   readonly #active: Set<Path>
+  /** Files whose content the model has whole: as it has read it, or as its own edits have left it. */
+  readonly #whole = new Map<Path, Oid>()
+  /** Files that the model's own tools took away. */
+  readonly #gone = new Set<Path>()
   /** Ids of calls in this request: some servers count them from the start in each answer. */
   readonly #ids = new Set<string>()
   readonly #sweptTurns: ReadonlySet<string>
@@ -158,8 +176,11 @@ class Transcript {
     readonly session: Session,
     readonly contents: Contents,
     readonly window: number,
+    opened: readonly Opened[],
   ) {
     const { opening, messages } = session
+    const whole = new Set(opened.flatMap(({ path, isWhole }) => (isWhole ? [path] : [])))
+    for (const { path, oid } of opening?.files ?? []) if (whole.has(path)) this.#whole.set(path, oid)
     this.#active = new Set(opening?.files.map(({ path }) => path))
     const before = messages.slice(0, opening?.from ?? 0)
     this.#sweptTurns = new Set(before.flatMap(entry => (entry.kind === 'end' ? [entry.turn] : [])))
@@ -253,21 +274,43 @@ class Transcript {
     if (at < (this.session.opening?.from ?? 0)) return
     const { path, oid, why } = entry
     const words = this.#wordsOnFile(entry)
+    const isSent = why === 'active' || (why === 'changed' && this.#active.has(path))
     if (why === 'active') this.#active.add(path)
     if (why === 'inactive' || oid === null) this.#active.delete(path)
+    if (why === 'changed') this.#whole.delete(path)
+    if (isSent && oid !== null && this.#isWhole(oid)) this.#whole.set(path, oid)
+    if (why === 'edited') this.#edited(path, oid)
     if (words !== undefined) this.aside(words)
+  }
+
+  /** What was there stays known, since it may stand under another name now; what comes to its place is not. */
+  #edited(path: Path, oid: Oid | null): void {
+    if (oid === null) this.#gone.add(path)
+    else if (this.#gone.delete(path)) this.#whole.delete(path)
+    else if (this.#whole.has(path)) this.#whole.set(path, oid)
+  }
+
+  /** Content that is cut is not had whole. */
+  #isWhole(oid: Oid): boolean {
+    const bytes = this.contents.get(oid)
+    return bytes !== undefined && isWhole(bytes, bytesIn(this.window * ONE_FILE))
   }
 
   #wordsOnFile({ path, oid, why }: EntryOf<'file'>): string | undefined {
     // The results of the model's own tools have said it.
     if (why === 'edited') return undefined
     const name = `[The desk says:] The file ${quoted(path)}`
-    if (oid === null) return `${name} was deleted by somebody else.`
+    if (oid === null) return `${name} is gone: somebody else deleted or moved it.`
     if (why === 'inactive') return `${name} is not active any more.`
     if (why === 'changed' && !this.#active.has(path))
-      return `${name} was changed by somebody else: read it again before you edit it.`
+      return `${name} has changed, not by your edits: read it again before you edit it.`
+    if (why === 'active' && this.#whole.get(path) === oid)
+      return `${name} is active from here on: you have its content already.`
+    const same = why === 'active' ? [...this.#whole].find(([, it]) => it === oid)?.[0] : undefined
+    if (same !== undefined)
+      return `${name} is active from here on. Its content is that of ${quoted(same)}, as you had it.`
     const said =
-      why === 'active' ? 'is active from here on' : 'was changed by somebody else: this replaces what you had'
+      why === 'active' ? 'is active from here on' : 'has changed, not by your edits: this replaces what you had'
     return fileInWords(path, said, this.contents.get(oid), bytesIn(this.window * ONE_FILE))
   }
 

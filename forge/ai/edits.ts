@@ -14,9 +14,10 @@ export type Made = { rung: Rung; line: number; added: number; deleted: number }
 /**
  * Why an edit was not made. `none` and `several`: there is no place for it, or more than one. `same`: it changes
  * nothing. `there`: what it wants stands there already. `empty`: it looks for nothing. `overlap`: it changes what
- * another one of the same call has just changed. `encoding`: it would make a mixture of encodings.
+ * another one of the same call has just changed. `encoding`: it would make a mixture of encodings. `indentation`: its
+ * place has another one, to which its replacement can't be brought.
  */
-export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 'encoding'
+export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 'encoding' | 'indentation'
 
 /** `text` tells the model what to do next; `edit` counts from 0. */
 export type Refusal = { edit: number; why: Why; text: string }
@@ -83,7 +84,7 @@ function applyEdit(file: Buffer, { search, replace }: Edit, touched: readonly To
     return { why: 'overlap', text: words }
   }
   const hunks = hunksOf(file, place, text, replacement, found.rung)
-  if (!hunks) return { why: 'none', text: shiftedTooFar(file, place) }
+  if (!hunks) return { why: 'indentation', text: shiftedTooFar(file, place) }
   if (hunks.every(({ from, to, bytes }) => file.subarray(from, to).equals(bytes))) {
     const words = `That changes nothing: line ${lineAt(lineStarts(file), place.from)} is like the replacement already.`
     return { why: 'same', text: words }
@@ -124,15 +125,19 @@ function refusalWithoutPlace(file: Buffer, search: string, replacement: Buffer):
   const isTelling = replacement.toString().trim().length >= TELLING
   const [there, another] = (isTelling && findPlaces(file, replacement)?.places) || []
   if (there && !another) {
-    const words = `The search is nowhere, but the replacement is there already, in line ${lineAt(starts, there.from)}: this edit is done, don't send it again.`
-    return { why: 'there', text: words }
+    const words = `The search is nowhere, but the replacement is there already, in line ${lineAt(starts, there.from)}`
+    return { why: 'there', text: `${words}: this edit is done, don't send it again.` }
   }
   return { why: 'none', text: `The search is nowhere in the file. ${nearestLines(file, starts, search)}` }
 }
 
 function shiftedTooFar(file: Buffer, { from }: Place): string {
   const line = lineAt(lineStarts(file), from)
-  return `The search fits at line ${line} with another indentation, but a line of the replacement has too little of it to be moved likewise: send both with the indentation of the file.`
+  return [
+    `The search fits at line ${line} with another indentation,`,
+    'but a line of the replacement has too little of it to be moved likewise:',
+    'send both with the indentation of the file.',
+  ].join(' ')
 }
 
 /** Why letters can't come into a file that is in another encoding. */
@@ -149,7 +154,11 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
   }
   if (single === undefined) return undefined
   const line = lineAt(lineStarts(file), single)
-  return `This file is no UTF-8 (see ${readable(file.subarray(single, single + 1))} in line ${line}), and the replacement has letters beyond ASCII: they would make a mixture of it. Write them in ASCII, as escapes for example, or leave them out.`
+  return [
+    `This file is no UTF-8 (see ${readable(file.subarray(single, single + 1))} in line ${line}),`,
+    'and the replacement has letters beyond ASCII: they would make a mixture of it.',
+    'Write them in ASCII, as escapes for example, or leave them out.',
+  ].join(' ')
 }
 
 // --- What changes

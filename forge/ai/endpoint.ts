@@ -8,6 +8,9 @@ import { ModelError } from './request.ts'
 /** No answer of a model is larger. */
 const MOST_BYTES = 64 * 1024 * 1024
 
+/** How the streams of all providers end, and how long that is at most. */
+const LAST_EVENT = { pattern: /(?:data: ?\[DONE\]|"message_stop" ?\})\s*$/, length: 100 }
+
 /** What the AI SDK's providers send their requests by. */
 export type Fetch = typeof fetch
 
@@ -71,19 +74,33 @@ export class Line {
     throw this.cut(new ModelError('broken', `${this.host} answered what is no answer of a model: check its address.`))
   }
 
+  /** What comes, listened to. A connection that breaks after the last event has done no harm. */
   private heard(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = body.getReader()
     let bytes = 0
-    return body.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        transform: (chunk, controller) => {
+    let end = ''
+    return new ReadableStream({
+      pull: async controller => {
+        try {
+          const { done, value } = await reader.read()
+          if (done) return this.hush(controller)
           this.listen()
-          bytes += chunk.byteLength
+          bytes += value.byteLength
           if (bytes > MOST_BYTES) throw this.cut(new ModelError('broken', `${this.host} answered without an end.`))
-          controller.enqueue(chunk)
-        },
-        flush: () => clearTimeout(this.timer),
-      }),
-    )
+          end = (end + Buffer.from(value.subarray(-LAST_EVENT.length)).toString('latin1')).slice(-LAST_EVENT.length)
+          controller.enqueue(value)
+        } catch (error) {
+          if (!this.trouble && LAST_EVENT.pattern.test(end)) return this.hush(controller)
+          controller.error(error)
+        }
+      },
+      cancel: reason => reader.cancel(reason),
+    })
+  }
+
+  private hush(controller: ReadableStreamDefaultController): void {
+    clearTimeout(this.timer)
+    controller.close()
   }
 
   /** Waits for the next byte. */

@@ -51,6 +51,9 @@ export function fileInWords(path: Path, said: string, bytes: Buffer | undefined,
   return `${name} (${notes.filter(Boolean).join(', ')}):\n${fenced(text.replaceAll('\r\n', '\n'))}`
 }
 
+/** Whether {@link fileInWords} shows all of it. */
+export const isWhole = (bytes: Buffer, most: number): boolean => bytes.length <= Math.min(most, MOST_SENT)
+
 function cutAtLine(bytes: Buffer, limit: number): Buffer {
   const end = bytes.lastIndexOf(0x0a, limit)
   if (end > 0) return bytes.subarray(0, end + 1)

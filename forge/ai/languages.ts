@@ -7,7 +7,7 @@ import type { Path } from '../../core/git/repository.ts'
 import { visible } from '../../core/text.ts'
 
 /** How comments are written: `//` and slash-star; `#`; `--`; `<!-- -->`; `;`; or text that is its own comment. */
-type Comments = 'c' | 'hash' | 'dashes' | 'html' | 'semicolon' | 'python' | 'text' | 'none'
+type Comments = 'c' | 'hash' | 'dashes' | 'html' | 'semicolon' | 'python' | 'text' | 'any' | 'none'
 
 type Language = {
   name: string
@@ -126,7 +126,7 @@ const PROTO: Language = { name: 'Protocol Buffers', comments: 'c', offers: [/^(?
 const LUA: Language = { name: 'Lua', comments: 'dashes', offers: [/^function ([\w.:]+)/] }
 const ELIXIR: Language = { name: 'Elixir', comments: 'hash', offers: [/^ *defmodule ([\w.]+)/, /^ *def (\w+)/] }
 const TEXT: Language = { name: 'text', comments: 'text', offers: [] }
-const OTHER: Language = { name: '', comments: 'hash', offers: [] }
+const OTHER: Language = { name: '', comments: 'any', offers: [] }
 
 const named = (name: string, language: Language): Language => ({ ...language, name })
 
@@ -320,6 +320,8 @@ function commentOn(line: string, comments: Comments, isInside: boolean): Comment
       return after(/^#+/)
     case 'dashes':
       return after(/^--+/)
+    case 'any':
+      return after(/^(?:\/\/+|#+|--+|;+|%+)/)
     case 'semicolon':
       return after(/^;+/)
     case 'text':

@@ -4,17 +4,18 @@
  * cold, a new opening has all files as they are, and what was said about them before is sent no more.
  */
 import type { Objects } from '../../core/git/objects.ts'
-import type { Oid, Path } from '../../core/git/repository.ts'
-import { entryAt } from '../../core/git/trees.ts'
+import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
 import { SYSTEM } from './desk-words.ts'
-import { folderOf, foldersAbove } from './outline.ts'
+import { folderOf, foldersAbove } from './folders.ts'
 import type { ToolDescription } from './request.ts'
 import {
-  type Entry,
   INSTRUCTIONS,
   lastHeard,
+  MOST_ACTIVE,
   type Opening,
   type Session,
+  type Entry as SessionEntry,
   withActive,
   withEntries,
   withInactive,
@@ -40,6 +41,8 @@ export type State = Sources & { tree: Oid; branch: string }
 /** Counted up where the same session is packed into other bytes. */
 const PACKING_VERSION = 1
 const MINUTE = 60_000
+/** So many places are looked at for instructions, from the top down. */
+const MOST_INSTRUCTIONS = 500
 
 /**
  * How a provider keeps what it has read. `isMarked`: only up to where a request says so. Elsewhere it does so by
@@ -61,13 +64,17 @@ export async function prepareSession(session: Session, state: State, now: number
   return (await isWarm(whole, state, now)) ? catchUp(whole, state, new Set()) : withOpening(whole, state, now)
 }
 
-/** What tools did to files and to the context, as they were run for one answer. */
+/**
+ * What tools did to files and to the context, as they were run for one answer. `touched` are those of which the results
+ * tell the model what they are now; what a tool changed without telling is not among them, and is sent anew.
+ */
 export type ToolsDone = { touched: Iterable<Path>; activated: Iterable<Path>; deactivated: Iterable<Path> }
 
 /** To be called when all calls of an answer have their results: says which files the next request brings. */
 export async function withToolsDone(session: Session, state: State, done: ToolsDone): Promise<Session> {
-  const active = [...done.activated].reduce(withActive, session)
-  return await catchUp([...done.deactivated].reduce(withInactive, active), state, new Set(done.touched))
+  const left = [...done.deactivated].reduce(withInactive, session)
+  const more = [...done.activated].slice(0, MOST_ACTIVE - left.active_files.length)
+  return await catchUp(more.reduce(withActive, left), state, new Set(done.touched))
 }
 
 /** A new opening, with the files as they are now; the conversation goes on behind it. */
@@ -151,8 +158,8 @@ async function catchUp(session: Session, state: State, own: ReadonlySet<Path>): 
   const { known, active } = knownFiles(session)
   const others = [...new Set([...known.keys(), ...own])].filter(path => !files.has(path))
   const now = new Map<Path, Oid | undefined>([...files, ...(await oidsOf(state, others))])
-  const entries: Entry[] = []
-  const add = (path: Path, why: Extract<Entry, { kind: 'file' }>['why']) =>
+  const entries: SessionEntry[] = []
+  const add = (path: Path, why: Extract<SessionEntry, { kind: 'file' }>['why']) =>
     entries.push({ kind: 'file', path, oid: now.get(path) ?? null, why })
   for (const path of own) if ((known.get(path) ?? null) !== (now.get(path) ?? null)) add(path, 'edited')
   for (const [path, before] of known) {
@@ -185,16 +192,27 @@ export async function filesIn(
 function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): Path[] {
   const folders = new Set(['', ...active.flatMap(path => foldersAbove(folderOf(path)))])
   const paths = [...folders].sort().flatMap(folder => INSTRUCTIONS.map(name => (folder ? `${folder}/${name}` : name)))
-  return paths.filter(path => !left_out.includes(path) && !active.includes(path))
+  const known = new Set([...left_out, ...active])
+  return paths.filter(path => !known.has(path)).slice(0, MOST_INSTRUCTIONS)
 }
 
 /** The content at each path; undefined where there is no plain file: links and submodules have none of their own. */
 async function oidsOf({ objects, tree }: State, paths: readonly Path[]): Promise<Map<Path, Oid | undefined>> {
-  const entries = await Promise.all(paths.map(path => entryAt(objects, tree, path)))
-  return new Map(
-    paths.map((path, at) => {
-      const entry = entries[at]
-      return [path, entry?.mode === '100644' || entry?.mode === '100755' ? entry.oid : undefined]
-    }),
-  )
+  const trees = new Map<Oid, Promise<Map<string, TreeEntry>>>()
+  // Each folder is read once, however many files are asked for in it.
+  const entriesOf = (oid: Oid): Promise<Map<string, TreeEntry>> => {
+    const reading = trees.get(oid) ?? readTree(objects, oid).then(all => new Map(all.map(entry => [entry.name, entry])))
+    trees.set(oid, reading)
+    return reading
+  }
+  const oidAt = async (path: Path): Promise<Oid | undefined> => {
+    let entry: Entry = { mode: '040000', oid: tree }
+    for (const name of path.split('/')) {
+      if (!isFolder(entry) || !entry) return undefined
+      entry = (await entriesOf(entry.oid)).get(name)
+    }
+    return entry?.mode === '100644' || entry?.mode === '100755' ? entry.oid : undefined
+  }
+  const oids = await Promise.all(paths.map(oidAt))
+  return new Map(paths.map((path, at) => [path, oids[at]]))
 }

@@ -5,6 +5,7 @@
 import type { Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { many, visiblePath } from '../../core/text.ts'
+import { countFiles, type Folder, folderOf, foldersAbove } from './folders.ts'
 
 export type Outline = {
   /** One line a file or folder, in the order of their paths. */
@@ -26,9 +27,6 @@ type Options = {
 /** Names with a line end or what a person can't see are spelled out. */
 const shownName = (path: Path): string => visiblePath(path)
 
-type Folder = { path: Path; files: FileEntry[]; folders: Folder[] }
-/** How many files, and the endings that most of them have. */
-type Count = { files: number; endings: [ending: string, files: number][] }
 /** What is not listed yet: a folder with all below it, or only the files that are in it itself. */
 type Closed = { folder: Folder; part: 'all' | 'files'; distance: number }
 type Line = { path: Path; text: string }
@@ -36,8 +34,8 @@ type Line = { path: Path; text: string }
 /** A folder's files are read before it is known that they don't fit: that happens so often at most. */
 const MOST_MISSES = 8
 
-/** Always the same for the same files and options. */
-export async function makeOutline(files: readonly FileEntry[], options: Options): Promise<Outline> {
+/** Always the same for the same folder, which is the top, and the same options. */
+export async function makeOutline(root: Folder, options: Options): Promise<Outline> {
   const { active, bytes, summariesOf } = options
   const nearest = nearestBelow(active)
   const closed = new Map<Line, Closed>()
@@ -60,10 +58,9 @@ export async function makeOutline(files: readonly FileEntry[], options: Options)
     lines.delete(line)
     length -= bytesOf(line)
   }
-  const root = foldersOf(files)
-  const counts = countAll(root)
+  const count = root.all.files
   const whole: Closed = { folder: root, part: 'all', distance: 0 }
-  if (files.length > 0) close(whole, lineOf(whole, counts))
+  if (count > 0) close(whole, lineOf(whole))
   for (let level = 0; level < levels.length; level++) {
     // What is opened on a level may close something on the same one, behind it.
     for (const line of levels[level] ?? []) {
@@ -72,7 +69,7 @@ export async function makeOutline(files: readonly FileEntry[], options: Options)
       const { folder, part } = what
       const room = bytes - length + bytesOf(line)
       if (part === 'all') {
-        const inside = insideOf(what, nearest).map(it => [it, lineOf(it, counts)] as const)
+        const inside = insideOf(what, nearest).map(it => [it, lineOf(it)] as const)
         if (sum(inside.map(([, it]) => bytesOf(it))) > room) continue
         replace(line)
         for (const [it, its] of inside) close(it, its)
@@ -95,8 +92,8 @@ export async function makeOutline(files: readonly FileEntry[], options: Options)
   }
   const sorted = [...lines].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   const text = sorted.map(line => `${line.text}\n`).join('')
-  if (shown.size === files.length) return { text, shown }
-  const words = `${many(files.length, 'file')} are too many for this model's window: ${shown.size.toLocaleString('en')} \
+  if (shown.size === count) return { text, shown }
+  const words = `${many(count, 'file')} are too many for this model's window: ${shown.size.toLocaleString('en')} \
 near the active ones are listed, folders stand for the others.`
   return { text, shown, words }
 }
@@ -116,68 +113,13 @@ function insideOf({ folder, distance }: Closed, nearest: ReadonlyMap<Path, numbe
   return folder.files.length > 0 ? [{ folder, part: 'files', distance: own }, ...folders] : folders
 }
 
-function lineOf({ folder, part }: Closed, counts: ReadonlyMap<Folder, Count>): Line {
-  const { files, endings } = (part === 'all' ? counts.get(folder) : countFiles(folder)) ?? { files: 0, endings: [] }
+function lineOf({ folder, part }: Closed): Line {
+  const { files, endings } = part === 'all' ? folder.all : countFiles(folder.files)
   const kinds = endings.slice(0, 3).map(([ending, number]) => `${number} ${ending}`)
   const path = folder.path === '' ? '' : `${folder.path}/`
   // A star sorts before the names of the files that it stands for.
   const name = part === 'all' ? path : `${path}*`
   return { path: name, text: `${shownName(name) || './'}: ${many(files, 'file')} (${kinds.join(', ')})` }
-}
-
-const MOST_ENDINGS = 8
-
-const mostOf = (endings: ReadonlyMap<string, number>): Count['endings'] =>
-  [...endings].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1)).slice(0, MOST_ENDINGS)
-
-function countFiles({ files }: Folder): Count {
-  const endings = new Map<string, number>()
-  for (const { path } of files) {
-    const ending = /\.[A-Za-z0-9]{1,10}$/.exec(path)?.[0] ?? 'other'
-    endings.set(ending, (endings.get(ending) ?? 0) + 1)
-  }
-  return { files: files.length, endings: mostOf(endings) }
-}
-
-/** The files below each folder. Of endings that are rare in a folder, nothing is known above it. */
-function countAll(root: Folder): ReadonlyMap<Folder, Count> {
-  const counts = new Map<Folder, Count>()
-  const count = (folder: Folder): Count => {
-    const parts = [countFiles(folder), ...folder.folders.map(count)]
-    const endings = new Map<string, number>()
-    for (const part of parts)
-      for (const [ending, number] of part.endings) endings.set(ending, (endings.get(ending) ?? 0) + number)
-    const all = { files: sum(parts.map(part => part.files)), endings: mostOf(endings) }
-    counts.set(folder, all)
-    return all
-  }
-  count(root)
-  return counts
-}
-
-function foldersOf(files: readonly FileEntry[]): Folder {
-  const root: Folder = { path: '', files: [], folders: [] }
-  const known = new Map<Path, Folder>([['', root]])
-  const folderAt = (path: Path): Folder => {
-    const there = known.get(path)
-    if (there) return there
-    const folder: Folder = { path, files: [], folders: [] }
-    known.set(path, folder)
-    folderAt(folderOf(path)).folders.push(folder)
-    return folder
-  }
-  for (const file of files) folderAt(folderOf(file.path)).files.push(file)
-  return root
-}
-
-/** The folder that a path is in; '' is the top. */
-export const folderOf = (path: Path): Path => path.slice(0, Math.max(path.lastIndexOf('/'), 0))
-
-/** A folder and those above it, up to the top. */
-export function foldersAbove(path: Path): Path[] {
-  const above = [path]
-  for (let at = path; at !== ''; at = folderOf(at)) above.push(folderOf(at))
-  return above
 }
 
 /** For each folder with an active file somewhere below it, how far below. Without any, the top counts as such. */

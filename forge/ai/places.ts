@@ -17,7 +17,7 @@ export type Place = {
   at: (position: number) => number | undefined
   /** The text ended with a line end and the file, here, ends without one. */
   isAtOpenEnd: boolean
-  /** The rows' indentation, where the file has another one: undefined where an indentation can't be brought over. */
+  /** Where the file has another indentation: the one that stands for one of the text; undefined where none can. */
   shift?: Shift
 }
 export type Shift = (indent: string) => string | undefined
@@ -31,12 +31,14 @@ const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 
 /**
  * Where a text stands in a file, overlooking as little as possible; undefined where it does not. Places may overlap
- * each other. `indented` are rows that are to be brought to the same indentation later. Takes time in proportion to the
- * lengths of both, whatever is in them.
+ * each other. `indented` are the indentations that are to be brought over to a place with {@link Place.shift}: they show
+ * how wide a tab is meant to be. Takes time in proportion to the lengths of both, whatever is in them.
  */
 export function findPlaces(file: Buffer, text: Buffer, indented: readonly string[] = []): Found | undefined {
   if (text.length === 0) return undefined
-  const exact = findAll(file, text)
+  // \r\n is one line end: no place begins or ends in the middle of one.
+  const isWhole = (at: number) => file[at - 1] !== CR || file[at] !== LF
+  const exact = findAll(file, text, from => isWhole(from) && isWhole(from + text.length))
   if (exact.length > 0) {
     const places = exact.map(from => {
       return { from, to: from + text.length, at: (position: number) => from + position, isAtOpenEnd: false }
@@ -75,35 +77,42 @@ export function findPlaces(file: Buffer, text: Buffer, indented: readonly string
 export function findMissing(file: Buffer, lines: readonly string[]): string | undefined {
   const everything = { blanks: true, punctuation: true } as const
   const { bytes } = fold(file, everything)
-  return lines.find(line => findAll(bytes, withoutEnd(fold(Buffer.from(line.trim()), everything))).length === 0)
+  return lines.find(line => occurrences(bytes, withoutEnd(fold(Buffer.from(line.trim()), everything))).next().done)
 }
 
 export const BOM = Buffer.from([0xef, 0xbb, 0xbf])
 export const hasBom = (bytes: Uint8Array): boolean => BOM.equals(bytes.subarray(0, BOM.length))
 
 /**
- * All places of some bytes or numbers in others, overlapping ones too, by Knuth, Morris and Pratt: the engine's own
+ * The places of some bytes or numbers in others, overlapping ones too, by Knuth, Morris and Pratt: the engine's own
  * search takes as long as both lengths multiplied where they are full of repetitions.
  */
-function findAll(text: Buffer | Int32Array, wanted: Buffer | Int32Array): number[] {
-  const places: number[] = []
-  if (wanted.length === 0 || wanted.length > text.length) return places
+function* occurrences(text: Buffer | Int32Array, wanted: Buffer | Int32Array): Generator<number> {
+  if (wanted.length === 0 || wanted.length > text.length) return
   const first = wanted[0] as number
   let table: Int32Array | undefined
   let matched = 0
   for (let at = 0; at < text.length; at++) {
     if (matched === 0) {
       at = text.indexOf(first, at)
-      if (at < 0) break
+      if (at < 0) return
     }
     table ??= prefixes(wanted)
     const it = text[at]
     while (matched > 0 && wanted[matched] !== it) matched = table[matched - 1] as number
     if (wanted[matched] === it) matched++
     if (matched < wanted.length) continue
-    places.push(at + 1 - matched)
-    if (places.length === MOST_PLACES) break
+    yield at + 1 - matched
     matched = table[matched - 1] as number
+  }
+}
+
+/** Those that are places indeed; there may be more where there are very many. */
+function findAll(text: Buffer, wanted: Buffer, isPlace: (at: number) => boolean): number[] {
+  const places: number[] = []
+  for (const at of occurrences(text, wanted)) {
+    if (isPlace(at)) places.push(at)
+    if (places.length === MOST_PLACES) break
   }
   return places
 }
@@ -219,7 +228,7 @@ function fold(raw: Buffer, { blanks, punctuation }: Overlooked, from = 0): Folde
     else for (let part = 0; part < Math.max(length, 1); part++) put(raw[at + part] as number, at + part)
     at += Math.max(length, 1)
   }
-  const isOpen = raw.length > from && bytes[size - 1] !== LF
+  const isOpen = raw.length > from && raw[raw.length - 1] !== LF
   if (isOpen) put(LF, end)
   starts[size] = raw.length
   return {
@@ -239,20 +248,18 @@ const withoutEnd = ({ bytes, isOpen }: Folded): Buffer => (isOpen ? bytes.subarr
 function placesWithin(file: Buffer, folded: Folded, text: Buffer, wanted: Folded): Place[] {
   const bytes = withoutEnd(wanted)
   const isUpToEnd = (found: number) => !wanted.isStripped || folded.bytes[found + bytes.length] === LF
-  return findAll(folded.bytes, bytes)
-    .filter(isUpToEnd)
-    .map(found => {
-      const start = (position: number) => folded.starts[position] as number
-      const end = found + bytes.length
-      // Where the text had blanks at its end, those of the file are part of the place.
-      const to = wanted.isStripped ? endOfBlanks(file, start(end)) : start(end)
-      const at = (position: number) => {
-        if (position === text.length) return to
-        const index = indexOf(wanted.starts, position)
-        return index === undefined || index >= bytes.length ? undefined : start(found + index)
-      }
-      return { from: start(found), to, at, isAtOpenEnd: folded.isOpen && end === folded.bytes.length }
-    })
+  return findAll(folded.bytes, bytes, isUpToEnd).map(found => {
+    const start = (position: number) => folded.starts[position] as number
+    const end = found + bytes.length
+    // Where the text had blanks at its end, those of the file are part of the place.
+    const to = wanted.isStripped ? endOfBlanks(file, start(end)) : start(end)
+    const at = (position: number) => {
+      if (position === text.length) return to
+      const index = indexOf(wanted.starts, position)
+      return index === undefined || index > bytes.length ? undefined : start(found + index)
+    }
+    return { from: start(found), to, at, isAtOpenEnd: folded.isOpen && end === folded.bytes.length }
+  })
 }
 
 function endOfBlanks(file: Buffer, from: number): number {
@@ -301,7 +308,7 @@ const PATIENCE = 3
 /** Whole rows that are the same but for an indentation that all of them have more or less of. */
 function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): Place[] {
   // A last row of blanks alone is the beginning of one of which nobody knows the rest.
-  if (wanted.isStripped && !wanted.isOpen) return []
+  if (wanted.isStripped && wanted.bytes[wanted.bytes.length - 2] === LF) return []
   const [rows, wantedRows] = [rowsOf(folded), rowsOf(wanted)]
   const contentOf = ({ bytes }: Folded, { starts, contents }: Rows) => {
     const all = bytes.toString('latin1')
@@ -322,7 +329,7 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     bytes.toString('latin1', starts[row], contents[row])
   const places: Place[] = []
   let patience = PATIENCE * (rows.count + wantedRows.count)
-  for (const found of findAll(ofFile, ofWanted)) {
+  for (const found of occurrences(ofFile, ofWanted)) {
     patience -= wantedRows.count
     const pairs = new Map<string, string>()
     let isOne = true
@@ -335,8 +342,8 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     }
     const shift = isOne ? shiftBetween(pairs, indented) : undefined
     if (shift) places.push(placeOfRows(folded, rows, found, text, wanted, wantedRows, shift))
-    // Two are as many as two thousand: nothing is done then.
-    if (patience < 0 && places.length > 1) break
+    // Two are as many as two thousand: nothing is done then. One may not be the only one.
+    if (places.length === MOST_PLACES || (patience < 0 && places.length > 1)) break
     if (patience < 0) return []
   }
   return places
@@ -376,23 +383,25 @@ function shiftBetween(pairs: ReadonlyMap<string, string>, indented: readonly str
   const [first] = pairs
   if (!first) return undefined
   const [one, other] = first
-  const candidates: Shift[] = []
   if (!hasBoth([...pairs.values(), ...pairs.keys(), ...indented])) {
     const more = other.slice(0, Math.max(0, other.length - one.length))
     const less = one.slice(0, Math.max(0, one.length - other.length))
-    candidates.push(indent => (indent.startsWith(less) ? more + indent.slice(less.length) : undefined))
+    const shift: Shift = indent => (indent.startsWith(less) ? more + indent.slice(less.length) : undefined)
+    if ([...pairs].every(([indent, there]) => shift(indent) === there)) return shift
   }
-  const isTabbed = [...pairs.values()].some(indent => indent.includes('\t'))
-  const step = stepOf([...pairs.keys(), ...indented])
-  const byColumns = WIDTHS.map(width => {
-    const more = columns(other, width) - columns(one, width)
-    const shift = (indent: string) => indentOf(columns(indent, width) + more, isTabbed ? width : undefined)
-    // One step is one tab; where nothing shows how wide a step is, nothing is moved.
-    return { shift, isLikely: step === undefined ? more === 0 : step === width }
+  const fitting = WIDTHS.flatMap(width => {
+    const steps = new Set([...pairs].map(([indent, there]) => columns(there, width) - columns(indent, width)))
+    const [more = 0] = steps
+    return steps.size === 1 ? [{ width, more }] : []
   })
-  candidates.push(...byColumns.filter(({ isLikely }) => isLikely).map(({ shift }) => shift))
-  candidates.push(...byColumns.map(({ shift }) => shift))
-  return candidates.find(shift => [...pairs].every(([indent, there]) => shift(indent) === there))
+  // One step is one tab; where nothing shows how wide a step is, nothing is moved.
+  const step = stepOf([...pairs.keys(), ...indented])
+  const likely = fitting.find(({ width, more }) => (step === undefined ? more === 0 : step === width)) ?? fitting[0]
+  if (!likely) return undefined
+  const { width, more } = likely
+  const isTabbed = [...pairs.values()].some(indent => indent.includes('\t'))
+  // What the file has there already is taken as it is.
+  return indent => pairs.get(indent) ?? indentOf(columns(indent, width) + more, isTabbed ? width : undefined)
 }
 
 /** By how many spaces some indentations differ at least; undefined where they do not, or have tabs. */

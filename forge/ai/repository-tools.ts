@@ -8,11 +8,12 @@ import { oidOf } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { short, visible, visibleLines, visiblePath } from '../../core/text.ts'
-import { WorkInProgressVfs } from '../vfs.ts'
+import type { WorkInProgressVfs } from '../vfs.ts'
 import type { Approval, Approvals, Subject } from './approvals.ts'
 import type { ToolDescription } from './request.ts'
 import { type Sandbox, SandboxError, type ToolSource } from './sandbox.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
+import { takeOver, trialOf } from './trial.ts'
 
 /** The folder that they are in. */
 const FOLDER = 'tools'
@@ -155,7 +156,7 @@ export class RepositoryTool implements Tool {
       const bytes = await vfs.readFile(this.path)
       const { state } = await this.#approvals.look(vfs, subjectOf(this.path, bytes))
       if (state !== 'approved') return failed(`${name} was not run: the user has not approved it as it is now.`)
-      const trial = new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes)
+      const trial = trialOf(vfs)
       const { text, touched } = await this.#sandbox.execute(sourceOf(this.path, bytes), sent, trial, signal)
       await takeOver(vfs, trial)
       return { text: text || 'Done.', isError: false, words: wordsOf(name, touched), touched }
@@ -196,17 +197,6 @@ function textOf(bytes: Buffer): string | undefined {
   } catch {
     return undefined
   }
-}
-
-/** What has changed in a copy comes into the work in progress. First what is gone: a file may become a folder. */
-async function takeOver(vfs: WorkInProgressVfs, trial: WorkInProgressVfs): Promise<void> {
-  const changed = [...trial.changes].filter(
-    ([path, change]) => vfs.changes.get(path) !== change || !vfs.changes.has(path),
-  )
-  for (const [path, change] of changed) if (!change && (await vfs.fileExists(path))) await vfs.deleteFile(path)
-  for (const [path, change] of changed)
-    if (change && 'bytes' in change)
-      await vfs.writeFile(path, change.bytes, { mode: change.mode === '100755' ? '100755' : '100644' })
 }
 
 const Schema = v.looseObject({

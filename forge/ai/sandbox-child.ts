@@ -31,14 +31,18 @@ import {
  */
 const MEMORY = { initial: 256, maximum: 1024 }
 
+/** A result, and the words in the middle of one that was cut. */
+const LONGEST = BOUNDS.text + 100
+
 /**
  * The tool's side of the door, made before the tool is there. What a tool does to the built-ins afterwards is its own
- * trouble: this process looks at strings, numbers and buffers only.
+ * trouble: this process looks at strings and buffers only. Text goes through the door as JSON, since a string of the
+ * engine's ends for this side at its first NUL.
  */
 const PRELUDE = `(host => {
   const { stringify, parse } = JSON
   const refuse = words => { throw new TypeError(words) }
-  const text = value => typeof value === 'string' ? value : refuse('A path is a string.')
+  const quote = value => stringify(typeof value === 'string' ? value : refuse('A path is a string.'))
   const buffer = content => {
     if (content instanceof ArrayBuffer) return content.slice(0)
     if (!ArrayBuffer.isView(content)) return refuse('The content of a file is a string or a Uint8Array.')
@@ -47,28 +51,36 @@ const PRELUDE = `(host => {
   const vfs = Object.freeze({
     readFile: async (path, as = 'text') => {
       if (as !== 'text' && as !== 'bytes') refuse("readFile(path) gives text, and readFile(path, 'bytes') a Uint8Array.")
-      const content = await host('readFile', text(path), as)
-      return as === 'bytes' ? new Uint8Array(content) : content
+      const content = await host('readFile', quote(path), as)
+      return as === 'bytes' ? new Uint8Array(content) : parse(content)
     },
     writeFile: async (path, content, options) => {
-      const plain = typeof content === 'string' ? content : buffer(content)
-      await host('writeFile', text(path), plain, options?.executable === true ? 'executable' : '')
+      const plain = typeof content === 'string' ? stringify(content) : buffer(content)
+      await host('writeFile', quote(path), plain, options?.executable === true ? 'executable' : '')
     },
-    deleteFile: async path => { await host('deleteFile', text(path)) },
-    listFiles: async (folder = '') => await host('listFiles', text(folder)),
-    fileExists: async path => await host('fileExists', text(path)),
+    deleteFile: async path => { await host('deleteFile', quote(path)) },
+    listFiles: async (folder = '') => await host('listFiles', quote(folder)),
+    fileExists: async path => await host('fileExists', quote(path)),
   })
-  const words = value => typeof value === 'string' ? value : value === undefined ? '' : stringify(value) ?? ''
+  const textOf = value => typeof value === 'string' ? value : value === undefined ? '' : stringify(value) ?? ''
+  // Both ends of a text that is too long. Here, since a copy of it may not fit beside it.
+  const shortened = text => {
+    const more = text.length - ${BOUNDS.text}
+    if (more <= 0) return text
+    const [head, tail] = [text.slice(0, ${BOUNDS.text / 2}), text.slice(${-BOUNDS.text / 2})]
+    return head + '\\n… ' + more + ' characters are left out here …\\n' + tail
+  }
+  const explain = error => {
+    // Where there is no memory left for an error, the engine throws null.
+    if (error === null) return 'It needs more than 64 MB of memory, or threw null.'
+    if (!(error instanceof Error)) return 'threw ' + (textOf(error) || typeof error)
+    const at = /:(\\d+)(?::\\d+)?\\)?$/m.exec(error.stack ?? '')
+    return error.name + ': ' + error.message + (at ? ' (line ' + at[1] + ' of the compiled source)' : '')
+  }
   return {
-    schema: value => words(value),
-    execute: async (execute, args) => words(await execute(vfs, parse(args))),
-    explain: error => {
-      // Where there is no memory left for an error, the engine throws null.
-      if (error === null) return 'It needs more than 64 MB of memory, or threw null.'
-      if (!(error instanceof Error)) return 'threw ' + (words(error) || typeof error)
-      const at = /:(\\d+)(?::\\d+)?\\)?$/m.exec(error.stack ?? '')
-      return error.name + ': ' + error.message + (at ? ' (line ' + at[1] + ' of the compiled source)' : '')
-    },
+    schema: value => stringify(textOf(value)),
+    execute: async (execute, args) => stringify(shortened(textOf(await execute(vfs, parse(args))))),
+    explain: error => stringify(explain(error)),
   }
 })`
 
@@ -135,7 +147,7 @@ class Guest {
   async schema(file: string, source: string): Promise<string> {
     const tool = await this.#open(file, source)
     this.#exportOf(tool, 'execute', 'function')
-    const schema = this.#context.getString(this.#callPrelude('schema', this.#exportOf(tool, 'schema', 'object')))
+    const schema = this.#textOf(this.#callPrelude('schema', this.#exportOf(tool, 'schema', 'object')))
     if (schema.length <= BOUNDS.schema) return schema
     throw new Failed('tool', `The schema is longer than ${BOUNDS.schema} characters.`)
   }
@@ -144,7 +156,7 @@ class Guest {
     const tool = await this.#open(file, source)
     const execute = this.#exportOf(tool, 'execute', 'function')
     const ended = this.#callPrelude('execute', execute, this.#context.newString(args))
-    return shortened(this.#context.getString(await this.#settled(ended)), BOUNDS.text)
+    return this.#textOf(await this.#settled(ended)).slice(0, LONGEST)
   }
 
   #take(reply: Reply, bytes: Buffer): void {
@@ -171,9 +183,9 @@ class Guest {
 
   /** `host(method, path, …)` of the prelude: sends a call, and gives a promise of its answer. */
   #call(...[name, place, content, mode]: QuickJSHandle[]): QuickJSHandle {
-    const textOf = (handle: QuickJSHandle | undefined) => (handle ? this.#context.getString(handle) : '')
-    const method = textOf(name) as Method
-    const path = textOf(place)
+    const wordOf = (handle: QuickJSHandle | undefined) => (handle ? this.#context.getString(handle) : '')
+    const method = wordOf(name) as Method
+    const path = place ? this.#textOf(place) : ''
     if (path.length > BOUNDS.path) throw new Error('The path is longer than any file system takes.')
     if (this.#calls >= BOUNDS.calls) throw new Error(`A tool may call the vfs ${BOUNDS.calls} times.`)
     if (this.#waiting.size >= BOUNDS.waiting)
@@ -184,13 +196,18 @@ class Guest {
     if (this.#written > BOUNDS.written) throw new Error('A tool may write 64 MB in all.')
     const call = ++this.#calls
     const deferred = this.#context.newPromise()
-    this.#waiting.set(call, { deferred, method, wantsBytes: method === 'readFile' && textOf(content) === 'bytes' })
-    say({ type: 'call', call, method, path, executable: textOf(mode) === 'executable' }, bytes)
+    this.#waiting.set(call, { deferred, method, wantsBytes: method === 'readFile' && wordOf(content) === 'bytes' })
+    say({ type: 'call', call, method, path, executable: wordOf(mode) === 'executable' }, bytes)
     return deferred.handle
   }
 
+  /** A text of the prelude's, which comes as JSON. */
+  #textOf(handle: QuickJSHandle): string {
+    return String(JSON.parse(this.#context.getString(handle)))
+  }
+
   #contentOf(handle: QuickJSHandle): Buffer {
-    if (this.#context.typeof(handle) === 'string') return Buffer.from(this.#context.getString(handle))
+    if (this.#context.typeof(handle) === 'string') return Buffer.from(this.#textOf(handle))
     using content = this.#context.getArrayBuffer(handle)
     return Buffer.from(content.value)
   }
@@ -199,7 +216,7 @@ class Guest {
     try {
       // The mark at the beginning stays: what is written back would lose it.
       const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-      deferred.resolve(this.#context.newString(text))
+      deferred.resolve(this.#context.newString(JSON.stringify(text)))
     } catch {
       deferred.reject(this.#error("The file is not UTF-8: read it by readFile(path, 'bytes')."))
     }
@@ -236,7 +253,7 @@ class Guest {
   }
 
   #explained(error: QuickJSHandle): Failed {
-    return new Failed('tool', this.#context.getString(this.#callPrelude('explain', error)))
+    return new Failed('tool', this.#textOf(this.#callPrelude('explain', error)))
   }
 
   /** Waits until a promise of the tool's is settled; throws where nothing is left that could settle it. */
@@ -259,13 +276,6 @@ class Guest {
     if (done) process.exit()
     this.#take(frame.message as Reply, frame.bytes)
   }
-}
-
-/** Both ends of a text that is too long, and how much is missing between them. */
-function shortened(text: string, limit: number): string {
-  if (text.length <= limit) return text
-  const [head, tail] = [text.slice(0, limit / 2), text.slice(-limit / 2)]
-  return `${head}\n… ${text.length - limit} characters are left out here …\n${tail}`.toWellFormed()
 }
 
 const say = (message: Said, bytes?: Uint8Array): void => {
@@ -312,6 +322,8 @@ async function main(): Promise<void> {
   // The parent has gone, or needs no tool any more.
   if (done) return
   say(await run(guest, transpiler, first.message as Order))
+  // What is said is on its way as long as this runs. The parent ends it; answers that nobody waits for are passed over.
+  while (!(await frames.next()).done);
 }
 
 await main()

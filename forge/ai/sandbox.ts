@@ -31,6 +31,7 @@ import {
   type Order,
   type Reply,
 } from './sandbox-messages.ts'
+import { verifyMayBeWritten } from './trial.ts'
 
 /** A tool did not do its work. The message is for the model and the person, and may have the tool's words in it. */
 export class SandboxError extends Failure {
@@ -78,7 +79,7 @@ type Call = Extract<v.InferOutput<typeof Said>, { type: 'call' }>
 /** How long a child may take until it is ready: a machine may be busy. */
 const START_SECONDS = 30
 /** Seconds of processor time beyond a run's own, after which the system ends a child whose parent was killed. */
-const SPARE_SECONDS = 5
+const SPARE_SECONDS = 2
 /**
  * What a child may map to write to, in KiB. Bun maps 6.3 GB and uses 50 MB of it: with less to map, WebAssembly takes
  * twice as long.
@@ -165,9 +166,11 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async #take(): Promise<Child> {
-    const spare = this.#spare ?? this.#start()
+    const waiting = this.#spare
     this.#spare = undefined
-    return await spare
+    const spare = await waiting?.catch(() => undefined)
+    // The system may have ended it, for want of memory.
+    return spare && !spare.hasEnded ? spare : await this.#start()
   }
 
   async #start(): Promise<Child> {
@@ -201,12 +204,20 @@ class Child {
   readonly #process: ChildProcess
   readonly #frames: AsyncGenerator<Frame>
   #why: Why | undefined
+  #hasEnded = false
 
   private constructor(child: ChildProcess) {
     this.#process = child
     this.ended = new Promise(resolve => {
-      child.on('error', () => resolve())
-      child.on('close', () => resolve())
+      const end = () => {
+        this.#hasEnded = true
+        // Nobody reads to the end of what an ended child has said: a pipe with something in it would stay open.
+        child.stdin?.destroy()
+        child.stdout?.destroy()
+        resolve()
+      }
+      child.on('error', end)
+      child.on('exit', end)
     })
     // A child that ends before it has read everything says so by its end.
     child.stdin?.on('error', () => undefined)
@@ -237,6 +248,10 @@ class Child {
     } finally {
       clearTimeout(clock)
     }
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 
   /** Ends it, with a reason that {@link follow} tells. The first reason is the one that counts. */
@@ -358,7 +373,7 @@ class Calls {
   }
 
   async #writeFile(path: Path, bytes: Buffer, isExecutable: boolean): Promise<void> {
-    verifyIsTheTools(path)
+    verifyMayBeWritten(path)
     this.#written += bytes.length
     if (this.#written > BOUNDS.written) throw new Failure('A tool may write 64 MB in all.')
     await this.#vfs.writeFile(path, bytes, isExecutable ? { mode: '100755' } : {})
@@ -366,22 +381,10 @@ class Calls {
   }
 
   async #deleteFile(path: Path): Promise<void> {
-    verifyIsTheTools(path)
+    verifyMayBeWritten(path)
     const isFile = await this.#vfs.fileExists(path)
     const gone = isFile ? [path] : (await this.#vfs.listFiles(path)).map(file => file.path)
     await this.#vfs.deleteFile(path)
     for (const file of gone) this.touched.add(file)
   }
-}
-
-/**
- * Throws a {@link Failure} where a path is not a tool's to write: the top itself, and `.forge`, in which the conversation
- * and the approvals are, in any spelling that some file system takes for it. (What git refuses, the Vfs refuses.)
- */
-function verifyIsTheTools(path: Path): void {
-  const [first = ''] = path.split(/[\\/]/)
-  const top = first.replace(/[^\x20-\x7e]|:.*$/g, '')
-  if (first === '') throw new Failure('A tool writes and deletes what it names: the name is empty.')
-  if (/^(\.forge[. ]*|forge~\d)$/i.test(top))
-    throw new Failure('.forge is not written by tools: it has the conversation and the approvals.')
 }

@@ -4,6 +4,7 @@
  * session: each function gives a new one. How it stands in the file is in session-file.ts.
  */
 import * as v from 'valibot'
+import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
 import type { Answer, Usage } from './request.ts'
 
@@ -42,6 +43,9 @@ const UsageInFile = v.object({
   cacheWrite: Count,
   cost: v.exactOptional(Finite),
 })
+
+/** So many files a person or a model can make active; those of instructions come beside. */
+export const MOST_ACTIVE = 1000
 
 /** In the order in which it happened. */
 export const Entry = v.variant('kind', [
@@ -116,7 +120,7 @@ export type EntryOf<Kind extends Entry['kind']> = Extract<Entry, { kind: Kind }>
  */
 export const Opening = v.object({
   tree: Oid,
-  files: v.array(v.object({ path: PathInFile, oid: Oid })),
+  files: v.pipe(v.array(v.object({ path: PathInFile, oid: Oid })), v.maxLength(2 * MOST_ACTIVE)),
   /** When it was made, and the entry that the requests go on with: what files were before is in here. */
   at: Finite,
   from: Count,
@@ -133,7 +137,7 @@ export const Session = v.object({
   version: v.literal(1),
   /** The model that the branch has chosen; else the default one. */
   model: v.exactOptional(Text),
-  active_files: v.array(PathInFile),
+  active_files: v.pipe(v.array(PathInFile), v.maxLength(MOST_ACTIVE)),
   /** Files of instructions (AGENTS.md, CLAUDE.md) that a person took out of the context. */
   left_out: v.exactOptional(v.array(PathInFile)),
   opening: v.exactOptional(Opening),
@@ -163,8 +167,15 @@ export function withModel({ model: _, ...session }: Session, model: string | und
   return model === undefined ? session : { ...session, model }
 }
 
-/** A person or the model wants a file whole in the context: it is sent from the next request on. */
+/**
+ * A person or the model wants a file whole in the context: it is sent from the next request on.
+ * @throws Failure where too many are active already.
+ */
 export function withActive(session: Session, path: Path): Session {
+  if (session.active_files.length >= MOST_ACTIVE && !session.active_files.includes(path))
+    throw new Failure(
+      '1,000 files are active already, and more can not be: take some of them out of the context first.',
+    )
   const { left_out = [], ...rest } = session
   const out = left_out.filter(it => it !== path)
   const active_files = session.active_files.includes(path) ? session.active_files : [...session.active_files, path]

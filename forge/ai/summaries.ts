@@ -7,8 +7,9 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
-import { type FileEntry, listFiles } from '../../core/git/trees.ts'
+import type { FileEntry } from '../../core/git/trees.ts'
 import { bytesIn } from './fence.ts'
+import { type Folder, readFolders } from './folders.ts'
 import { sizeInWords, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
@@ -22,9 +23,6 @@ const BATCH = 128
 /** Kept on disk: about 30 MB. */
 const MOST_KEPT = 200_000
 const MOST_OUTLINES = 16
-const MOST_FILES = 500_000
-/** No file system takes a longer path. */
-const LONGEST_PATH = 4096
 
 /** To be closed: `using summaries = openSummaries(…)`. */
 export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
@@ -36,6 +34,9 @@ export type Wanted = { tree: Oid; active: readonly Path[]; window: number }
 export class Summaries implements Disposable {
   /** The last ones that were asked for, as they are asked for with each request. */
   readonly #outlines = new Map<string, Promise<Outline>>()
+
+  /** The tree that was read last: the next one is mostly the same. */
+  #last: Folder | undefined
 
   constructor(
     readonly objects: Objects,
@@ -63,9 +64,9 @@ export class Summaries implements Disposable {
   async #read(key: string, tree: Oid, active: readonly Path[], bytes: number): Promise<Outline> {
     const kept = this.cache.outline(key)
     if (kept) return kept
-    const { files } = await listFiles(this.objects, tree, { limit: MOST_FILES })
-    const shown = files.filter(({ path }) => path.length <= LONGEST_PATH && !path.startsWith('.forge/'))
-    const outline = await makeOutline(shown, { active, bytes, summariesOf: group => this.#summariesOf(group) })
+    const root = await readFolders(this.objects, tree, this.#last)
+    this.#last = root
+    const outline = await makeOutline(root, { active, bytes, summariesOf: group => this.#summariesOf(group) })
     this.cache.keepOutline(key, outline)
     return outline
   }

@@ -1,23 +1,35 @@
 /** Where a desk answers, and whether it still does. */
-import { cookieFor, type Key } from './access.ts'
+import * as v from 'valibot'
+import { CHALLENGE_HEADER, type Key, newToken, proofFor, questionFor } from './access.ts'
+import { SECRET_HEADER } from './secret.ts'
 import type { Address } from './state.ts'
 
 /** The address that lets a browser in. */
 export const urlOf = ({ port, token }: Key): string => `http://127.0.0.1:${port}/?token=${token}`
 
-/** Whether the desk that wrote this address answers there. */
-export async function askWhoIsThere(address: Address): Promise<boolean> {
+/** An address that lets a browser in once. */
+export const urlWith = ({ port }: Pick<Key, 'port'>, ticket: string): string =>
+  `http://127.0.0.1:${port}/?ticket=${ticket}`
+
+/**
+ * Gets a ticket from the desk that wrote this address; undefined where it does not answer there any more. Whoever else
+ * does learns nothing by that.
+ */
+export async function askForTicket(address: Address): Promise<string | undefined> {
+  const challenge = newToken()
   try {
     const response = await fetch(`http://127.0.0.1:${address.port}/here`, {
-      headers: { cookie: cookieFor(address) },
+      headers: { [CHALLENGE_HEADER]: challenge, [SECRET_HEADER]: questionFor(address, challenge) },
       redirect: 'manual',
       signal: AbortSignal.timeout(2000),
     })
-    if (!response.ok) return false
-    const answer = (await response.json()) as { pid?: unknown }
-    return answer.pid === address.pid
+    if (!response.ok) return undefined
+    const answer = v.safeParse(Answer, await response.json())
+    return answer.success && answer.output.proof === proofFor(address, challenge) ? answer.output.ticket : undefined
   } catch {
     // Nobody there, or somebody else.
-    return false
+    return undefined
   }
 }
+
+const Answer = v.object({ proof: v.string(), ticket: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)) })

@@ -156,8 +156,9 @@ export type NewCommit = {
   /** Whether the commit changes files that may have drafts, too: then these are merged onto it. */
   mayMeetDrafts?: boolean
   renamed?: Renamed
-  /** Refs of the desk's own that move with it, and that an undo does not take back. */
+  /** Other refs that move with it, and those among them that come back with it when it is undone. */
   also?: readonly Move[]
+  alsoBack?: readonly Move[]
 }
 
 const isMove = ({ from, to }: Move): boolean => from !== to
@@ -174,10 +175,10 @@ async function commitAlways(work: BranchWork, commit: NewCommit, signature: Prom
  */
 export async function commitTo(
   work: BranchWork,
-  { kind, words, message, changes, after, mayMeetDrafts = false, renamed, also = [] }: NewCommit,
+  { kind, words, message, changes, after, mayMeetDrafts = false, renamed, also = [], alsoBack = [] }: NewCommit,
   signature: Promise<Signature>,
 ): Promise<Oid | undefined> {
-  const { objects, operations, checkouts, say } = work.room
+  const { objects, operations, checkouts, maintenance, say } = work.room
   const { tip, name } = work
   const tree = await makeTree(objects, tip, changes)
   const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
@@ -196,11 +197,12 @@ export async function commitTo(
     : { ...after, tip: commit.oid }
   const made = await makeDrafts(objects, drafts, meets ? undefined : { base: tip, changes })
   const objectsMade = [...commit.made, ...(made?.made ?? [])]
-  const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)].filter(isMove)
+  const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)]
   const withdraw = await checkouts.announce(name, tip, commit.oid)
   try {
-    const all = [...moves, ...also.filter(isMove)]
-    await operations.record({ kind, words, moves: all, refs: refsOf(moves), made: objectsMade, renamed })
+    const all = [...moves, ...also, ...alsoBack].filter(isMove)
+    const refs = refsOf([...moves, ...alsoBack])
+    await operations.record({ kind, words, moves: all, refs, made: objectsMade, renamed })
   } catch (error) {
     await withdraw()
     throw error
@@ -208,5 +210,6 @@ export async function commitTo(
   checkouts.follow(name, tip, commit.oid)
   await work.wroteAndBecome(made?.oid, drafts, renamed)
   say({ say: 'saved', branch: name, commit: commit.oid })
+  maintenance.afterCommit()
   return commit.oid
 }

@@ -1,4 +1,4 @@
-/** What becomes of a branch's drafts where an operation is taken back or done again, which takes the branch elsewhere. */
+/** What becomes of a branch's drafts where an operation is taken back or done again, which takes it elsewhere. */
 import type { NewObject } from '../../core/git/objects.ts'
 import type { Move } from '../../core/git/refs.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
@@ -26,6 +26,8 @@ export type Target = {
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** A file or folder that gets another name by it. */
   renamed: Renamed | undefined
+  /** It is about the turn of an AI, which has the branch's files. */
+  isTurn: boolean
 }
 
 /** Drafts for another commit, and what has to be written and moved so that they are in the repository. */
@@ -41,7 +43,7 @@ export type Prepared = {
  * What comes of the drafts where an operation takes the branch to another commit. To be called while it is locked.
  */
 export async function prepare(work: BranchWork, target: Target): Promise<Prepared> {
-  work.verifyFree()
+  if (!target.isTurn) work.verifyFree()
   await work.collect()
   // Another desk may have moved the branch, or written drafts, since somebody looked here.
   await work.lookAgain()

@@ -12,7 +12,7 @@ import type { Oid, Path } from '../../core/git/repository.ts'
 import { GitError } from '../../core/git/run.ts'
 import { visiblePath } from '../../core/text.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
-import { headRef } from './branches.ts'
+import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
@@ -28,7 +28,8 @@ import {
   readDrafts,
   written,
 } from './drafts.ts'
-import type { Edit, File, News } from './messages.ts'
+import type { Maintenance } from './maintenance.ts'
+import type { Edit, File, Moved, News } from './messages.ts'
 import { OpenFiles } from './open-files.ts'
 import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'
 import { readSignature, type Signature, whyNotWritten } from './save.ts'
@@ -39,6 +40,7 @@ export type Room = {
   objects: Objects
   operations: Operations
   checkouts: Checkouts
+  maintenance: Maintenance
   say: (news: News) => void
 }
 
@@ -52,11 +54,13 @@ export type Held = { files: Drafts; why: string }
 const TRIES = 10
 
 export class BranchWork {
+  #name: string
   #drafts: Drafts
   /** The drafts as they are in the repository, and their commit. */
   #written: { commit: Oid | undefined; drafts: Drafts }
   #isGone = false
   #held: Held | undefined
+  #moved: Moved | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
   #last: Promise<unknown> = Promise.resolve()
@@ -64,10 +68,11 @@ export class BranchWork {
   #saidDrafts = ''
 
   private constructor(
-    readonly name: string,
+    name: string,
     readonly room: Room,
     tip: Oid | undefined,
   ) {
+    this.#name = name
     this.#drafts = noDrafts(tip)
     this.#written = { commit: undefined, drafts: this.#drafts }
     this.#files = new OpenFiles(name, room.objects, room.say)
@@ -75,12 +80,25 @@ export class BranchWork {
     this.#writing = new Writing(() => this.write(), tell)
   }
 
-  /** The work on a branch as the repository has it: with the drafts of an earlier time. */
-  static async open(room: Room, name: string): Promise<BranchWork> {
+  /**
+   * The work on a branch as the repository has it: with the drafts of an earlier time. `was` is where it was, if it is
+   * gone.
+   */
+  static async open(room: Room, name: string, was?: Oid): Promise<BranchWork> {
     const tip = (await room.objects.info(`${headRef(name)}^{commit}`))?.oid
-    const work = new BranchWork(name, room, tip)
+    const work = new BranchWork(name, room, tip ?? was)
     await work.refresh()
     return work
+  }
+
+  get name(): string {
+    return this.#name
+  }
+
+  /** The refs of the branch and of its drafts have this name now. */
+  rename(to: string): void {
+    this.#name = to
+    this.#files.rename(to)
   }
 
   get tip(): Oid | undefined {
@@ -92,6 +110,11 @@ export class BranchWork {
     return this.#drafts
   }
 
+  /** The commit of the drafts as they are in the repository, if there are any. */
+  get draftsCommit(): Oid | undefined {
+    return this.#written.commit
+  }
+
   /** The branch was deleted by somebody else; what was typed in it is kept. */
   get isGone(): boolean {
     return this.#isGone
@@ -100,6 +123,11 @@ export class BranchWork {
   /** What is shown of the branch: its drafts, or what an AI is making of its files. */
   get #shown(): Drafts {
     return this.#held?.files ?? this.#drafts
+  }
+
+  /** What somebody else did to the branch while there were drafts, for as long as there are. */
+  get moved(): Moved | undefined {
+    return this.draftPaths.length > 0 ? this.#moved : undefined
   }
 
   get hasOpenFiles(): boolean {
@@ -371,6 +399,11 @@ export class BranchWork {
 
   async #moveTo(tip: Oid): Promise<void> {
     const { objects } = this.room
+    const before = this.moved?.from ?? this.tip
+    this.#moved =
+      before === undefined || this.draftPaths.length === 0
+        ? undefined
+        : { from: before, to: tip, ...(await cameIn(objects.repository, before, tip)) }
     await this.become(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
   }
 
@@ -388,10 +421,13 @@ export class BranchWork {
 
   /** Makes other drafts those of this branch, and lets the open files follow. */
   async become(drafts: Drafts): Promise<void> {
-    const clashed = [...drafts.clashes.keys()].filter(path => !this.#drafts.clashes.has(path))
+    const before = [...this.#drafts.clashes.keys()]
+    const paths = [...drafts.clashes.keys()]
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
-    if (clashed.length > 0) this.room.say({ say: 'clashes', branch: this.name, paths: [...drafts.clashes.keys()] })
+    // Also that nothing is left: another window may show what was settled in this one.
+    if (before.sort().join('\0') !== [...paths].sort().join('\0'))
+      this.room.say({ say: 'clashes', branch: this.name, paths })
     this.#sayBranch()
   }
 
@@ -417,6 +453,17 @@ export class BranchWork {
     if (this.tip !== drafts.tip) this.room.checkouts.follow(this.name, this.tip, drafts.tip)
     this.#isGone = false
     await this.wroteAndBecome(commit, drafts, renamed)
+  }
+
+  /**
+   * An operation has deleted the branch with its drafts. What was typed since that has not seen is kept with all before
+   * it, as a draft of a branch that is gone.
+   */
+  async wasDeleted(): Promise<void> {
+    this.#isGone = this.tip !== undefined
+    const isTypedIn = this.#files.typed.size > 0
+    this.#written = { commit: undefined, drafts: noDrafts(this.tip) }
+    await this.become(isTypedIn ? this.#drafts : this.#written.drafts)
   }
 
   /** Files that are open follow a file or folder to its other name. */

@@ -2,7 +2,7 @@
 import { Failure } from '../../core/failure.ts'
 import { isRefName, type Objects } from '../../core/git/objects.ts'
 import type { RefName } from '../../core/git/refs.ts'
-import { asText, type Oid, type Repository } from '../../core/git/repository.ts'
+import { asText, fields, type Oid, type Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { visiblePath } from '../../core/text.ts'
 
@@ -43,6 +43,18 @@ export async function tipsBelow(repository: Repository, prefix: string): Promise
       return [ref.slice(prefix.length), oid]
     }),
   )
+}
+
+/** So many commits are counted, and so many people named: of more, a person would not read. */
+const [MOST_COUNTED, MOST_NAMED] = [1000, 3]
+
+/** How many commits one commit has that another lacks, and whose they are. */
+export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {
+  const range = [`--max-count=${MOST_COUNTED}`, '--format=%an', `${from}..${to}`, '--']
+  // Where the old commit has been collected as garbage meanwhile, nobody knows.
+  const { stdout } = await run(repository, ['log', '-z', '--no-show-signature', ...range], { ok: [0, 128] })
+  const names = fields(stdout).map(asText)
+  return { commits: names.length, by: [...new Set(names)].slice(0, MOST_NAMED) }
 }
 
 /** Throws a {@link Failure} where git takes no branch of this name, beside those that are there. */

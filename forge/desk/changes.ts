@@ -7,6 +7,7 @@ import { GitError, MANY_BLOBS, run } from '../../core/git/run.ts'
 import { verifyFewChanges } from '../../core/git/trees.ts'
 import { many } from '../../core/text.ts'
 import type { Change } from './messages.ts'
+import { isNotFetched } from './not-fetched.ts'
 
 /** More than anybody reads. */
 const MOST_CHANGES = 20_000
@@ -38,8 +39,8 @@ export async function changesBetween(objects: Objects, from: Oid, to: Oid): Prom
   try {
     return await ask('--numstat', '-M', `-l${MOST_RENAMES}`)
   } catch (error) {
-    // Contents can be made to be slow.
-    if (error instanceof GitError && error.ending.bound) return names
+    // Contents can be made to be slow, and may not be there in a partial clone.
+    if (isNotFetched(error) || (error instanceof GitError && error.ending.bound)) return names
     throw error
   }
 }

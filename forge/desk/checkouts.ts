@@ -120,6 +120,24 @@ export class Checkouts {
     })
   }
 
+  /** The checkout of a branch that could not follow it, and between which commits; `from` is undefined for none. */
+  async leftBehind(branch: string): Promise<{ folder: string; from: Oid | undefined; to: Oid } | undefined> {
+    const empty = emptyTree(this.repository.format)
+    for (const { folder, gitDir, head } of await this.list()) {
+      const behind = this.pending.get(gitDir)
+      if (head !== headRef(branch) || behind?.branch !== branch || !behind.isTold) continue
+      return { folder, from: behind.from === empty ? undefined : behind.from, to: behind.to }
+    }
+    return undefined
+  }
+
+  /** A branch has another name: a checkout that could not follow it is still where it was. */
+  async renamed(name: string, to: string): Promise<void> {
+    const own = [...this.pending].filter(([, { branch }]) => branch === name)
+    for (const [gitDir, behind] of own) this.pending.set(gitDir, { ...behind, branch: to })
+    if (own.length > 0) await this.#keep()
+  }
+
   #later(task: () => Promise<void>): void {
     this.#last = this.#last
       .then(task)
@@ -157,15 +175,15 @@ export class Checkouts {
     let why = ''
     for (const start of starts) {
       why = await this.#switch(checkout, start, to)
-      if (why !== '') continue
-      // It may be on its way to a commit that is newer still.
-      if (behind && behind.to !== to) this.pending.set(checkout.gitDir, { ...behind, from: to, isTold: false })
-      else this.pending.delete(checkout.gitDir)
-      return await this.#keep()
+      if (why === '') break
     }
-    this.pending.set(checkout.gitDir, { branch, to, ...behind, from: behind?.from ?? from, isTold: true })
+    // The branch may have been sent on to a commit that is newer still, while git worked.
+    const now = this.pending.get(checkout.gitDir)
+    if (why !== '') this.pending.set(checkout.gitDir, { branch, to, ...now, from: now?.from ?? from, isTold: true })
+    else if (now && now.to !== to) this.pending.set(checkout.gitDir, { ...now, from: to, isTold: false })
+    else this.pending.delete(checkout.gitDir)
     await this.#keep()
-    if (!behind?.isTold) this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
+    if (why !== '' && !now?.isTold) this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
   }
 
   /**

@@ -15,7 +15,7 @@ import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
 import { GraphView } from './graph-view.ts'
-import { commitInFull, commitNamed, Histories, rowsTouching, treeBefore } from './history.ts'
+import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
 import {
   type At,
@@ -202,6 +202,10 @@ export class Desk implements AsyncDisposable {
         return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
       case 'save':
         return { commit: await work.save(question.branch, question.paths, question.message) }
+      case 'save elsewhere':
+        return { commit: await work.saveElsewhere(question.branch, question.to) }
+      case 'drafts elsewhere':
+        return await work.draftsElsewhere(question.branch, question.from, question.to)
       case 'discard':
         return await work.discard(question.branch, question.paths)
       case 'message':
@@ -218,6 +222,8 @@ export class Desk implements AsyncDisposable {
         return await work.renameBranch(question.branch, question.to)
       case 'delete branch':
         return await work.deleteBranch(question.branch)
+      case 'name now':
+        return { branch: await work.nameNow(question.branch) }
       case 'restore branch':
         return await work.restoreBranch(question.branch)
       case 'changes':
@@ -266,6 +272,8 @@ export class Desk implements AsyncDisposable {
         return await this.#findCommits(window, question)
       case 'refs':
         return await this.#graph.refs()
+      case 'settle by side':
+        return await work.takeSide(question.branch, question.path, question.side)
     }
   }
 
@@ -288,7 +296,15 @@ export class Desk implements AsyncDisposable {
 
   async #readLayout(): Promise<Layout | undefined> {
     await this.#layout
-    return await readLayout(this.options.state, Layout)
+    const layout = await readLayout(this.options.state, Layout)
+    if (!layout) return undefined
+    // A branch may have got another name since a window kept its layout.
+    const tabs = layout.tabs.map(async tab => ({ ...tab, at: await this.#placeNow(tab.at) }))
+    return { ...layout, tabs: await Promise.all(tabs) }
+  }
+
+  async #placeNow(at: At): Promise<At> {
+    return at.kind === 'commit' ? at : { ...at, branch: await this.#opened.nameNow(at.branch) }
   }
 
   /** One after the other, so that the last word is what stays. */
@@ -334,9 +350,12 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  async #history({ at, path, from, count }: Extract<Question, { ask: 'history' }>) {
+  async #history({ at, path, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
     const { commit } = await this.#placeOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
+    const other = beyond === undefined ? undefined : await this.#placeOf({ kind: 'branch', branch: beyond })
+    if (other?.commit !== undefined)
+      return { rows: await rowsBeyond(this.objects, commit, other.commit, { from, count }), total: undefined }
     if (path !== undefined)
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit

@@ -4,6 +4,7 @@ import { type Commit, parseCommit, textOf } from '../../core/git/commits.ts'
 import { type History, openHistory, subjectOf, touching } from '../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
+import { read } from '../../core/git/run.ts'
 import { emptyTree, entryAt, isFolder } from '../../core/git/trees.ts'
 import { visible } from '../../core/text.ts'
 import { changesBetween } from './changes.ts'
@@ -82,16 +83,35 @@ export async function rowsTouching(
   const entry = await entryAt(objects, tip, path)
   const follow = !entry || !isFolder(entry)
   const { touches } = await touching(objects.repository, tip, path, { count, after: from, follow })
-  return await rowsOf(
+  const rows = await rowsOf(
     objects,
     touches.map(({ oid }) => oid),
   )
+  return objects.repository.isShallow ? await withParents(objects, rows) : rows
+}
+
+/** At the end of a shallow clone git takes all files for new: what a commit there has touched, nobody knows. */
+async function withParents(objects: Objects, rows: readonly CommitRow[]): Promise<CommitRow[]> {
+  const parents = await Promise.all(rows.map(({ parents: [first] }) => first && objects.info(first)))
+  return rows.filter((row, at) => row.parents.length === 0 || parents[at])
+}
+
+/** The commits that a tip has and another one has not, the newest first. */
+export async function rowsBeyond(
+  objects: Objects,
+  tip: Oid,
+  other: Oid,
+  { from, count }: { from: number; count: number },
+): Promise<CommitRow[]> {
+  const range = ['rev-list', '--topo-order', `--skip=${from}`, `--max-count=${count}`, tip, `^${other}`, '--']
+  const listed = await read(objects.repository, range)
+  return await rowsOf(objects, listed === '' ? [] : listed.split('\n'))
 }
 
 /** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */
 export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
-  const read = await Promise.all(oids.map(oid => objects.read(oid, { limit: LONGEST_COMMIT })))
-  return read.flatMap(object => {
+  const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: LONGEST_COMMIT })))
+  return found.flatMap(object => {
     if (object?.type !== 'commit') return []
     return [rowOf(object.oid, parseCommit(object.bytes ?? Buffer.alloc(0)))]
   })
@@ -152,8 +172,8 @@ export async function commitInFull(
 
 /** The tree that a commit began with: its first parent's, or none. */
 export async function treeBefore(objects: Objects, oid: Oid, commit?: Pick<Commit, 'parents'>): Promise<Oid> {
-  const read = commit ? undefined : await objects.read(oid, { limit: LONGEST_COMMIT })
-  const { parents } = commit ?? parseCommit(read?.bytes ?? Buffer.alloc(0))
+  const found = commit ? undefined : await objects.read(oid, { limit: LONGEST_COMMIT })
+  const { parents } = commit ?? parseCommit(found?.bytes ?? Buffer.alloc(0))
   const [parent] = parents
   if (parent === undefined) return emptyTree(objects.repository.format)
   const tree = await objects.info(`${parent}^{tree}`)

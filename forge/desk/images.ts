@@ -2,6 +2,7 @@
  * Images of the repository, for the page to show: only kinds that are nothing but pixels, told by their first bytes.
  */
 import type { Objects } from '../../core/git/objects.ts'
+import { SECRET_HEADER } from './secret.ts'
 
 /** A larger one would hold up everything else. */
 const LARGEST = 32 << 20
@@ -33,6 +34,8 @@ export async function imageAnswer(objects: Objects, oid: string): Promise<Respon
       'content-type': type,
       // An id stands for its content for ever.
       'cache-control': 'private, max-age=31536000, immutable',
+      // Nor does the browser's cache give it to who does not show the secret.
+      vary: SECRET_HEADER,
       // Opened by itself, it is still nothing but pixels.
       'content-security-policy': "sandbox; default-src 'none'",
     },

@@ -25,6 +25,10 @@ export type At = v.InferOutput<typeof At>
 
 export const Person = v.object({ name: v.string(), email: v.string() })
 
+/** Where somebody else has moved a branch while there were drafts in it, by how many commits, and whose. */
+export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
+export type Moved = v.InferOutput<typeof Moved>
+
 /** A local branch. `session`: an AI has a conversation in it. */
 export const BranchInfo = v.object({
   name: Branch,
@@ -42,6 +46,7 @@ export const BranchInfo = v.object({
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
   /** A merge, rebase or cherry-pick waits in it for a person. */
   merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick'])),
+  moved: v.optional(Moved),
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
@@ -141,8 +146,12 @@ export const Layout = v.object({
 })
 export type Layout = v.InferOutput<typeof Layout>
 
-/** Drafts that can't be merged onto a tip that moved: for each file the three texts, until the person has chosen. */
-export const Clash = v.object({ path: Path, base: v.string(), draft: v.string(), tip: v.string() })
+/** One side of a clash: its text, or what it is instead, in a sentence: deleted, or an image, or no UTF-8. */
+export const Side = v.union([v.string(), v.object({ what: v.string() })])
+export type Side = v.InferOutput<typeof Side>
+
+/** Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen. */
+export const Clash = v.object({ path: Path, base: Side, draft: Side, tip: Side })
 export type Clash = v.InferOutput<typeof Clash>
 
 /** All of the desk but the contents of files. */
@@ -185,6 +194,13 @@ export const Question = v.variant('ask', [
   ask('edit', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** { commit: Oid | undefined }: undefined where nothing was different */
   ask('save', { branch: Branch, paths: v.union([v.array(Path), v.literal('all')]), message: v.optional(v.string()) }),
+  /**
+   * { commit: Oid }: where a checkout could not follow, the new branch `to` gets the saved commits and the drafts, and
+   * the branch goes back to where the checkout is
+   */
+  ask('save elsewhere', { branch: Branch, to: Branch }),
+  /** nothing: the new branch `to` gets the drafts, at the commit `from` where the branch was before it moved */
+  ask('drafts elsewhere', { branch: Branch, from: Oid, to: Branch }),
   /** nothing: drafts are let go; the operation can be undone */
   ask('discard', { branch: Branch, paths: v.array(Path) }),
   /** { message: string }: what a save would be called */
@@ -197,6 +213,8 @@ export const Question = v.variant('ask', [
   ask('new branch', { branch: Branch, from: v.union([Oid, v.null()]) }),
   ask('rename branch', { branch: Branch, to: Branch }),
   ask('delete branch', { branch: Branch }),
+  /** { branch: Branch }: what a branch that is not there is called now, if it was renamed; else the same name */
+  ask('name now', { branch: Branch }),
   /** nothing: the branch is made again where it was when it vanished */
   ask('restore branch', { branch: Branch }),
   /**
@@ -206,8 +224,14 @@ export const Question = v.variant('ask', [
   ask('changes', { from: v.optional(At), to: At }),
   /** { text: string | undefined }: undefined where it is no text */
   ask('blob', { oid: Oid }),
-  /** { rows: CommitRow[], total: number | undefined } */
-  ask('history', { at: At, path: v.optional(Path), from: Count, count: v.pipe(Count, v.maxValue(500)) }),
+  /** { rows: CommitRow[], total: number | undefined }; `beyond`: only commits that this other branch has not */
+  ask('history', {
+    at: At,
+    path: v.optional(Path),
+    beyond: v.optional(Branch),
+    from: Count,
+    count: v.pipe(Count, v.maxValue(500)),
+  }),
   /** { row: CommitRow, message: string, changes: Change[] } */
   ask('commit', { commit: v.pipe(v.string(), v.maxLength(64)) }),
   /** { search: number }: matches come by themselves */
@@ -220,7 +244,7 @@ export const Question = v.variant('ask', [
   ask('redo', {}),
   /** Clash[] */
   ask('clashes', { branch: Branch }),
-  /** nothing */
+  /** nothing: a file that clashes is to have this text, or what one side has */
   ask('settle', { branch: Branch, path: Path, text: v.string() }),
   /** Conversation, of conversation.ts; that of a commit is as it was */
   ask('conversation', { at: At }),
@@ -273,6 +297,7 @@ export const Question = v.variant('ask', [
   ask('open run', { run: v.pipe(v.string(), v.maxLength(400)) }),
   /** nothing: `forklift --publish BRANCH` is started, and what it says comes by itself */
   ask('publish', { branch: Branch }),
+  ask('settle by side', { branch: Branch, path: Path, side: v.picklist(['draft', 'tip']) }),
 ])
 export type Question = v.InferOutput<typeof Question>
 
@@ -288,6 +313,8 @@ export const News = v.variant('say', [
   say('desk', { desk: Desk }),
   /** A branch has another tip or other drafts: what is shown of it is to be asked for again. */
   say('branch', { branch: Branch }),
+  /** A branch has another name: whoever shows it goes on under that. */
+  say('renamed', { branch: Branch, to: Branch }),
   /** Edits of an open file, the first of which leads to `version` + 1. The window's own come back, too. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** An open file has another text altogether: saved elsewhere, merged, undone, discarded. */
@@ -295,7 +322,7 @@ export const News = v.variant('say', [
   say('saved', { branch: Branch, commit: Oid }),
   /** A checkout of the branch could not follow: why, and in which folder. */
   say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
-  /** Drafts that have to be settled by the person. */
+  /** The drafts that have to be settled by the person, all that are left: none, where another window has done it. */
   say('clashes', { branch: Branch, paths: v.array(Path) }),
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
   /** What an AI does in a branch. */

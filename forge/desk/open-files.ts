@@ -16,6 +16,7 @@ import { decode, showWithoutText, whyReadOnly } from './text.ts'
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
 
 export class OpenFiles {
+  #branch: string
   readonly #files = new Map<Path, OpenFile>()
   /** Those with edits that are not among the drafts yet. */
   readonly #typed = new Set<Path>()
@@ -23,10 +24,17 @@ export class OpenFiles {
   #readOnly: string | undefined
 
   constructor(
-    readonly branch: string,
+    branch: string,
     readonly objects: Objects,
     readonly say: (news: News) => void,
-  ) {}
+  ) {
+    this.#branch = branch
+  }
+
+  /** The branch has another name: what is said of its files is said of that from now on. */
+  rename(branch: string): void {
+    this.#branch = branch
+  }
 
   get hasAny(): boolean {
     return this.#files.size > 0
@@ -69,7 +77,7 @@ export class OpenFiles {
     if (!taken.accepted) return undefined
     if (taken.edits.length === 0) return { changed: false }
     this.#typed.add(path)
-    this.say({ say: 'edited', branch: this.branch, path, version, edits: taken.edits })
+    this.say({ say: 'edited', branch: this.#branch, path, version, edits: taken.edits })
     return { changed: true }
   }
 
@@ -95,7 +103,7 @@ export class OpenFiles {
       this.#files.delete(path)
       this.#files.set(other, { ...open, windows: 0 })
       if (this.#typed.delete(path)) this.#typed.add(other)
-      this.say({ say: 'replaced', branch: this.branch, path, file: { kind: 'nothing' } })
+      this.say({ say: 'replaced', branch: this.#branch, path, file: { kind: 'nothing' } })
     }
   }
 
@@ -120,11 +128,11 @@ export class OpenFiles {
     if (!isSame && open.document && decoded) {
       // What was typed in the meantime is on top of it, and among the files that were typed in.
       const edit = open.document.become(decoded.text, decoded)
-      if (edit) this.say({ say: 'edited', branch: this.branch, path, version: edit.version, edits: [edit.edit] })
+      if (edit) this.say({ say: 'edited', branch: this.#branch, path, version: edit.version, edits: [edit.edit] })
     } else if (!isSame) {
       open.document = decoded && new Document(decoded.text, decoded)
     }
-    this.say({ say: 'replaced', branch: this.branch, path, file: await this.#show(drafts, path, open) })
+    this.say({ say: 'replaced', branch: this.#branch, path, file: await this.#show(drafts, path, open) })
   }
 
   async #load(drafts: Drafts, path: Path): Promise<OpenFile> {

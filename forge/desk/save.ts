@@ -7,6 +7,7 @@ import { type NewObject, oidOf, openObjects, writeObjects } from '../../core/git
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import type { NewTree } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
+import { isNotFetched, NOT_FETCHED } from './not-fetched.ts'
 
 /** What a save does to one file. */
 export type Step = { path: Path; does: 'edit' | 'add' | 'delete' }
@@ -60,6 +61,7 @@ export async function makeCommit(
 /** Why the repository could not be written, as a sentence's part; other errors are none of the disk's. */
 export async function whyNotWritten(repository: Repository, error: unknown): Promise<string> {
   if (error instanceof Failure) return error.message.replace(/\.$/, '')
+  if (isNotFetched(error)) return NOT_FETCHED.replace(/\.$/, '')
   if (await isFull(repository.objects).catch(() => false)) return 'the disk is full'
   return visible(error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
 }

@@ -5,8 +5,23 @@
 import { randomBytes } from 'node:crypto'
 import type { Server as BunServer, ServerWebSocket } from 'bun'
 import { EXIT, Failure } from '../../core/failure.ts'
-import { admit, type Key, newToken, type Refusal, refusalOf } from './access.ts'
+import {
+  CHALLENGE_HEADER,
+  cookieFor,
+  type Door,
+  isToken,
+  type Key,
+  newToken,
+  notAdmitted,
+  proofFor,
+  type Refusal,
+  refusalOf,
+  secretFor,
+  Tickets,
+} from './access.ts'
+import { ENTRANCE, ENTRANCE_SCRIPT, entrancePage } from './entrance.ts'
 import type { Pages } from './pages.ts'
+import { PROTOCOL } from './secret.ts'
 
 /** A window's end of the socket, as the desk sees it. */
 export type Line = {
@@ -22,12 +37,17 @@ export type Served = {
   pages: Pages
   /** Answers what is asked for below /image/; undefined where there is nothing of that id. */
   image(oid: string): Promise<Response | undefined>
-  /** Who asks whether a desk is still there, gets this. */
-  greeting: unknown
+  /** What the repository is called, for who has no key. */
+  name: string
   enter(line: Line): Listener
 }
 
-export type DeskServer = { key: Key; stop(): Promise<void> }
+export type DeskServer = {
+  key: Key
+  /** A word for an address that lets in once, soon. */
+  ticket(): string
+  stop(): Promise<void>
+}
 
 /** A text pasted into a file comes in one message. */
 const LONGEST_MESSAGE = 16 << 20
@@ -54,27 +74,34 @@ const ALWAYS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
 }
 
-/** Scripts and styles come from here alone; the editor's styles are made by its script, which shows the nonce. */
-const policyOf = (nonce: string): string =>
+/**
+ * Scripts and styles come from here alone; the editor's styles are made by its script, which shows the nonce. Images of
+ * the repository are asked for by the page's script, which shows its secret: so no address leads to them. No text
+ * becomes HTML but what DOMPurify has cleaned.
+ */
+export const policyOf = (nonce: string): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
     `style-src 'self' 'nonce-${nonce}'`,
     "style-src-attr 'none'",
     "connect-src 'self'",
-    "img-src 'self' data:",
+    'img-src data: blob:',
     "font-src 'self'",
     "frame-ancestors 'none'",
     "base-uri 'none'",
     "form-action 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types dompurify',
   ].join('; ')
 
 /**
- * Begins to answer, on 127.0.0.1 and, where the machine has it, ::1. `port` undefined takes a free one; `wish` is taken
- * if it is free.
+ * Begins to answer, on 127.0.0.1 and, where the machine has it, ::1. `port` undefined takes the last one if it is free,
+ * or any free one. With the port the key stays as it was, so that windows that are still open go on. At another port it
+ * is a new one: whoever has taken the old port may have been shown what was for the desk there.
  */
-export function serve(served: Served, { port, wish }: { port?: number | undefined; wish?: number | undefined }) {
-  const token = newToken()
+export function serve(served: Served, { port, last }: { port?: number | undefined; last?: Key | undefined }) {
+  const tickets = new Tickets()
   let key: Key | undefined
   let windows = 0
   const settings = {
@@ -82,7 +109,9 @@ export function serve(served: Served, { port, wish }: { port?: number | undefine
     idleTimeout: SILENT_REQUEST,
     maxRequestBodySize: 1024,
     fetch: async (request: Request, server: Bun127) => {
-      const response = key ? await answer(request, server, served, key, () => windows < MOST_WINDOWS) : undefined
+      const response = key
+        ? await answer(request, server, { served, key, tickets, hasRoom: windows < MOST_WINDOWS })
+        : undefined
       if (response) for (const [name, value] of Object.entries(ALWAYS)) setMissing(response.headers, name, value)
       return response
     },
@@ -111,12 +140,13 @@ export function serve(served: Served, { port, wish }: { port?: number | undefine
       },
     },
   }
-  const servers = listen(settings, port, wish)
-  key = { token, port: servers[0]?.port ?? 0 }
+  const servers = listen(settings, port, last?.port)
+  const taken = servers[0]?.port ?? 0
+  key = last?.port === taken ? { token: last.token, port: taken } : { token: newToken(), port: taken }
   const stop = async () => {
     await Promise.all(servers.map(server => server.stop(true)))
   }
-  return { key, stop } satisfies DeskServer
+  return { key, ticket: () => tickets.make(), stop } satisfies DeskServer
 }
 
 function listen(settings: object, port: number | undefined, wish: number | undefined): Bun127[] {
@@ -149,42 +179,82 @@ function listen(settings: object, port: number | undefined, wish: number | undef
   }
 }
 
+/** What a request is answered from. */
+type House = { served: Served; key: Key; tickets: Tickets; hasRoom: boolean }
+
 /** Undefined where the request has become a socket. */
-async function answer(
-  request: Request,
-  server: Bun127,
-  served: Served,
-  key: Key,
-  hasRoom: () => boolean,
-): Promise<Response | undefined> {
+async function answer(request: Request, server: Bun127, house: House): Promise<Response | undefined> {
+  const { served, key, tickets, hasRoom } = house
   const { pathname, searchParams } = urlOf(request)
-  const door = pathname === '/' ? 'page' : pathname === '/socket' ? 'socket' : 'file'
-  const refusal = refusalOf(request, key, door)
+  const door = doorOf(pathname)
+  const refusal = refusalOf(request, key, door, served.name)
   if (refusal) return refuse(refusal)
-  if (door === 'socket') {
-    if (!hasRoom()) return new Response('Too many windows are open.', { status: 503 })
-    if (server.upgrade(request, { data: { listener: undefined } })) return undefined
-    return refuse({ status: 400, words: 'This is where windows talk to the desk.' })
+  switch (door) {
+    case 'socket': {
+      if (!hasRoom) return new Response('Too many windows are open.', { status: 503 })
+      const headers = { 'sec-websocket-protocol': PROTOCOL }
+      if (server.upgrade(request, { data: { listener: undefined }, headers })) return undefined
+      return refuse({ status: 400, words: 'This is where windows talk to the desk.' })
+    }
+    case 'page': {
+      const [token, ticket] = [searchParams.get('token'), searchParams.get('ticket')]
+      if (token === null && ticket === null) return page(served.pages)
+      const isAdmitted = token === null ? tickets.take(ticket ?? '') : isToken(token, key)
+      return isAdmitted ? enter(key) : refuse(notAdmitted(served.name))
+    }
+    case 'here':
+      return Response.json({
+        proof: proofFor(key, request.headers.get(CHALLENGE_HEADER) ?? ''),
+        ticket: tickets.make(),
+      })
+    case 'content':
+      return (await content(pathname, served)) ?? nothing()
+    case 'asset':
+      if (pathname === ENTRANCE_SCRIPT) return script(ENTRANCE)
+      return (await served.pages.answer(pathname, request.headers)) ?? nothing()
   }
-  if (door === 'page') {
-    const token = searchParams.get('token')
-    if (token === null) return page(served.pages)
-    const admitted = admit(token, key)
-    return admitted instanceof Response ? admitted : refuse(admitted)
-  }
-  if (pathname === '/here') return Response.json(served.greeting)
-  const [, oid] = /^\/image\/([0-9a-f]{40}|[0-9a-f]{64})$/.exec(pathname) ?? []
-  const found = oid ? await served.image(oid) : await served.pages.answer(pathname, request.headers)
-  return found ?? new Response('There is nothing here.', { status: 404 })
 }
+
+function doorOf(pathname: string): Door {
+  if (pathname === '/') return 'page'
+  if (pathname === '/socket') return 'socket'
+  if (pathname === '/here') return 'here'
+  // What is no image and no key is not there, for who may ask.
+  return pathname === '/key' || pathname.startsWith('/image/') ? 'content' : 'asset'
+}
+
+/** /key tells a page whether its secret is the right one; a socket that is refused does not say why. */
+async function content(pathname: string, served: Served): Promise<Response | undefined> {
+  if (pathname === '/key') return new Response(null, { status: 204 })
+  const [, oid] = /^\/image\/([0-9a-f]{40}|[0-9a-f]{64})$/.exec(pathname) ?? []
+  return oid ? await served.image(oid) : undefined
+}
+
+const nothing = (): Response => new Response('There is nothing here.', { status: 404 })
+
+/** What a visit with a token in its address gets: cookie, secret, and the page without the token. */
+function enter(key: Key): Response {
+  return new Response(entrancePage(secretFor(key)), {
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policyOf(newNonce()),
+      'set-cookie': cookieFor(key),
+    },
+  })
+}
+
+const script = (text: string): Response =>
+  new Response(text, { headers: { 'content-type': 'text/javascript; charset=utf-8' } })
 
 /** An address that is none leads nowhere. */
 function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
   return URL.parse(url) ?? { pathname: '/nowhere', searchParams: new URLSearchParams() }
 }
 
+const newNonce = (): string => randomBytes(16).toString('base64')
+
 function page(pages: Pages): Response {
-  const nonce = randomBytes(16).toString('base64')
+  const nonce = newNonce()
   return new Response(pages.html(nonce), {
     headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policyOf(nonce) },
   })

@@ -17,7 +17,8 @@ const Address = v.object({
   host: v.string(),
   pid: v.number(),
   port: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535)),
-  token: v.string(),
+  // A shorter one is none of ours: as the key of the next desk it could be guessed.
+  token: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),
 })
 export type Address = v.InferOutput<typeof Address>
 

@@ -3,7 +3,7 @@
  * out as it was, byte by byte.
  */
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
-import { visiblePath } from '../../core/text.ts'
+import { many, visiblePath } from '../../core/text.ts'
 import type { File } from './messages.ts'
 
 /** How lines end: all with \n, all with \r\n, or some this way and some that. */
@@ -33,6 +33,32 @@ export function decode(bytes: Uint8Array): (Form & { text: string }) | undefined
   const lineEnd = lineEndOf(text)
   return { text: lineEnd === 'CRLF' ? text.replaceAll('\r\n', '\n') : text, lineEnd, bom }
 }
+
+/** What may be the encoding of a text of one byte a character, as far as its bytes tell. */
+export type Guess = 'Latin-1' | 'Windows-1252'
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a text has none of these
+const IN_NO_TEXT = /[\0-\x06\x0e-\x1a\x1c-\x1f\x7f]/
+const ONLY_IN_WINDOWS = /[\x80-\x9f]/
+const IN_NO_WINDOWS = /[\x81\x8d\x8f\x90\x9d]/
+
+/**
+ * The text in bytes that are no UTF-8 but look like a text of one byte a character, for the eye alone: which encoding
+ * it is can't be told for sure, so nothing is ever written that comes of this.
+ */
+export function guess(bytes: Uint8Array): { text: string; lineEnd: LineEnd; encoding: Guess } | undefined {
+  const raw = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+  if (raw.startsWith('\xff\xfe') || raw.startsWith('\xfe\xff') || IN_NO_TEXT.test(raw)) return undefined
+  if (IN_NO_WINDOWS.test(raw)) return undefined
+  const encoding = ONLY_IN_WINDOWS.test(raw) ? 'Windows-1252' : 'Latin-1'
+  const text = new TextDecoder('windows-1252').decode(bytes)
+  const lineEnd = lineEndOf(text)
+  return { text: lineEnd === 'CRLF' ? text.replaceAll('\r\n', '\n') : text, lineEnd, encoding }
+}
+
+/** Why a text whose encoding is guessed is only shown. */
+export const whyGuessed = (path: Path, encoding: Guess): string =>
+  `${visiblePath(path)} is no UTF-8, but ${encoding} perhaps, as it is shown here: it is not edited, so that no byte of it changes.`
 
 function lineEndOf(text: string): LineEnd {
   if (!text.includes('\r')) return 'LF'
@@ -87,14 +113,18 @@ export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: 
   if (/^(\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)))
     return other('Text in UTF-16, which is not edited here.')
   if (bytes.includes(0)) return other('A binary file.')
-  if (!decode(bytes)) return other('Bytes that are no UTF-8: Latin-1, perhaps, or a binary file.')
+  if (!decode(bytes) && !guess(bytes)) return other('Bytes that are no text in UTF-8: a binary file, perhaps.')
   return undefined
 }
 
 const isPointer = (bytes: Buffer): boolean =>
   bytes.length < 1024 && bytes.toString('latin1', 0, 43).startsWith('version https://git-lfs.github.com/spec/v1\n')
 
-const sizeInWords = (size: number): string => `${(size / (1 << 20)).toFixed(1)} MB`
+/** 12 bytes, 12.3 KB or 12.3 MB. */
+export function sizeInWords(size: number): string {
+  if (size < 1024) return many(size, 'byte')
+  return size < 1 << 20 ? `${(size / 1024).toFixed(1)} KB` : `${(size / (1 << 20)).toFixed(1)} MB`
+}
 
 /** Why a text of so many bytes is only shown. */
 export function whyReadOnly(path: Path, size: number): string | undefined {

@@ -111,7 +111,7 @@ export async function keepTurn(work: BranchWork, turn: Checkpoint, { end }: Chec
       const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn))])
       const message = `${await messageOf(work, { ...turn, files: new Map() })}\n\n${trailersOf(turn)}\n`
       const words = `keep what ${visible(turn.model)} did in ${visiblePath(work.name)}`
-      await commitTo(work, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
+      await commitTo(work, { kind: 'keep turn', words, message, changes, after, alsoBack: [end] }, signature)
     },
     { isTurn: true },
   )

@@ -59,9 +59,11 @@ export class Turns implements AsyncDisposable {
     readonly open: (branch: string) => Promise<BranchWork>,
   ) {}
 
-  /** Finds the turns of an earlier time that were not ended: they wait to be kept or discarded. */
+  /** Finds the turns that were not ended, and wait to be kept or discarded: of an earlier time, or brought back. */
   async look(): Promise<void> {
     const refs = await tipsBelow(this.room.objects.repository, TURNS)
+    for (const [branch, turn] of this.#turns)
+      if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
     for (const [branch, commit] of refs)
       if (!this.#turns.has(branch) && !this.#beginning.has(branch)) await this.#findAgain(branch, commit)
   }

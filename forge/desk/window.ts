@@ -6,6 +6,7 @@ import { RefMoved } from '../../core/git/refs.ts'
 import { GitError } from '../../core/git/run.ts'
 import { visible } from '../../core/text.ts'
 import { type At, type News, Question, type Reply } from './messages.ts'
+import { isNotFetched, NOT_FETCHED } from './not-fetched.ts'
 import type { Line } from './server.ts'
 
 /** Questions that wait for an answer; a page that has more of them has gone wild. */
@@ -94,6 +95,7 @@ export function inWords(error: unknown): string {
   if (error instanceof Failure) return error.message
   if (error instanceof TooLarge) return `This is too large for the desk: ${error.message}.`
   if (error instanceof RefMoved) return 'The branch was moved meanwhile, so nothing was done: try it again.'
+  if (isNotFetched(error)) return NOT_FETCHED
   if (error instanceof GitError) return `Git could not do this: ${visible(error.message)}.`
   const { code, message = String(error) } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full: free some space and try it again.'

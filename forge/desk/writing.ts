@@ -1,7 +1,10 @@
 /** When drafts are written: soon after they were typed, and again where the disk refuses, which is told once. */
 
-/** Milliseconds from the first unwritten keystroke until it is written, and between tries where the disk refuses. */
-const WRITE_AFTER = 500
+/**
+ * Milliseconds from the first unwritten keystroke until it is written, and between tries where the disk refuses. No
+ * more than a second is to be lost where everything is killed; but each time leaves some objects that nobody needs later.
+ */
+const WRITE_AFTER = 800
 const TRY_AGAIN_AFTER = 1000
 
 export class Writing {

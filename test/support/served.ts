@@ -3,10 +3,11 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { openRepository } from '../../core/git/repository.ts'
-import type { Key } from '../../forge/desk/access.ts'
+import { cookieFor, type Key, secretFor } from '../../forge/desk/access.ts'
 import { Desk } from '../../forge/desk/desk.ts'
 import type { News, Question } from '../../forge/desk/messages.ts'
 import { Pages } from '../../forge/desk/pages.ts'
+import { protocolsWith, SECRET_HEADER } from '../../forge/desk/secret.ts'
 import { serve } from '../../forge/desk/server.ts'
 import { openWork } from '../../forge/desk/work.ts'
 import { PLAIN } from './git.ts'
@@ -46,7 +47,7 @@ export async function openTestDesk(path: string): Promise<TestDesk> {
   const served = {
     pages: await Pages.open(await makePage(join(folder.path, 'page'))),
     image: (oid: string) => desk.image(oid),
-    greeting: { pid: process.pid },
+    name: 'repo',
     enter: desk.enter.bind(desk),
   }
   const { key, stop } = serve(served, {})
@@ -66,11 +67,15 @@ export async function openTestDesk(path: string): Promise<TestDesk> {
 }
 
 /** The headers of a request that our own page makes. */
-export const ours = ({ port, token }: Key): Record<string, string> => ({
-  Host: `127.0.0.1:${port}`,
-  Origin: `http://127.0.0.1:${port}`,
-  Cookie: `desk_${port}=${token}`,
+export const ours = (key: Key): Record<string, string> => ({
+  Host: `127.0.0.1:${key.port}`,
+  Origin: `http://127.0.0.1:${key.port}`,
+  Cookie: cookieOf(key),
+  [SECRET_HEADER]: secretFor(key),
 })
+
+/** A cookie as a browser sends it. */
+export const cookieOf = (key: Key): string => cookieFor(key).split(';')[0] ?? ''
 
 export type RawAnswer = { status: number; headers: Record<string, string>; body: string }
 
@@ -147,7 +152,8 @@ export class TestWindow implements AsyncDisposable {
 
   static open(key: Key): Promise<TestWindow> {
     const { Origin, Cookie } = ours(key)
-    const socket = new WebSocket(`ws://127.0.0.1:${key.port}/socket`, { headers: { Origin, Cookie } } as never)
+    const options = { headers: { Origin, Cookie }, protocols: protocolsWith(secretFor(key)) }
+    const socket = new WebSocket(`ws://127.0.0.1:${key.port}/socket`, options as never)
     const window = new TestWindow(socket)
     return new Promise((resolve, reject) => {
       socket.addEventListener('open', () => resolve(window))

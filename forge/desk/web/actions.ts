@@ -1,18 +1,26 @@
 /** What a person can do, each as the questions and dialogs that it takes. */
 import type { At, Operation } from '../messages.ts'
-import { baseName, folderOf, readable, shortId, toName } from './names.ts'
+import { baseName, folderOf, named, readable, shortId, toName } from './names.ts'
+import { reversalOf } from './reversal.ts'
 import { Disconnected } from './socket.ts'
 import type { Page, Tab } from './state.ts'
 import { plural } from './times.ts'
 
 type Paths = string[] | 'all'
 
+interface About {
+  branch?: string | undefined
+  /** What earlier notices of this topic said is solved when it works now. */
+  topic?: string
+}
+
 /** Runs something, and says in the page why it did not work. */
-export async function attempt(page: Page, run: () => Promise<unknown>, branch?: string): Promise<void> {
+export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
   try {
     await run()
+    if (about.topic !== undefined) page.solved(about.topic, about.branch)
   } catch (error) {
-    page.complain(error, branch)
+    page.complain(error, about)
   }
 }
 
@@ -39,10 +47,10 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   const branch = branchOf(tab)
   if (!tab || branch === undefined || page.isSaving.peek()) return
   const { path } = tab
-  if (which === 'this' && path === undefined) return
+  // Where no file is shown, all of them are meant.
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
   page.isSaving.value = true
-  await attempt(page, () => saveWhenSettled(page, tab, branch, paths), branch)
+  await attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' })
   page.isSaving.value = false
 }
 
@@ -66,9 +74,53 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
 }
 
 /** Waits until the server has all that was typed. */
-async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
+export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
   await Promise.all(files.map(file => file.settled()))
+}
+
+/** Where a checkout could not follow: what was saved goes to a branch of its own, and this window with it. */
+export function saveElsewhere(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Save to a new branch instead',
+    label: 'Its name',
+    value: `${readable(branch)}-saved`,
+    button: 'Make',
+    hint: `It gets what was saved, and the drafts. ${readable(branch)} goes back to where its checkout is.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('save elsewhere', { branch, to })
+      page.renamed(branch, to)
+      page.solved('checkout', branch)
+    },
+  }
+}
+
+/** A branch was moved by somebody else: what is typed there goes to a branch of its own, where it was. */
+export function draftsElsewhere(page: Page, branch: string, from: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Draft to a new branch',
+    label: 'Its name',
+    value: `${readable(branch)}-draft`,
+    button: 'Make',
+    hint: `It begins at ${shortId(from)}, where your drafts were typed, and gets them all. ${readable(branch)} keeps none.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('drafts elsewhere', { branch, from, to })
+      page.open({ kind: 'branch', branch: to })
+    },
+  }
+}
+
+/** What somebody else has brought to a branch, as a review. */
+export function showWhatCameIn(tab: Tab, moved: { from: string; to: string }): void {
+  tab.review.cameIn.value = { from: moved.from, to: moved.to }
+  tab.review.kind.value = 'came in'
+  tab.show({ kind: 'review' })
 }
 
 export function discard(page: Page, branch: string, paths: string[]): void {
@@ -87,7 +139,7 @@ export function discard(page: Page, branch: string, paths: string[]): void {
 }
 
 function names(paths: string[]): string {
-  return paths.map(path => readable(baseName(path))).join(', ')
+  return paths.map(path => named(baseName(path))).join(', ')
 }
 
 export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
@@ -96,7 +148,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
   page.dialog.value = {
     kind: 'ask',
     title: 'New file',
-    label: `Its path in ${readable(branch)}`,
+    label: `Its path in ${named(branch)}`,
     value: readable(folder),
     button: 'Make',
     hint: 'Folders in the path are made with it. It is a commit of its own.',
@@ -109,14 +161,15 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
 }
 
 /** git keeps no empty folders: a folder begins with its first file. */
-export function newFolder(page: Page, tab: Tab): void {
+export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
   page.dialog.value = {
     kind: 'ask',
     title: 'New folder',
     label: 'Its path, and the name of its first file',
-    value: `${readable(selectedFolder(tab))}folder/README.md`,
+    value: `${readable(folder)}folder/README.md`,
+    selection: [readable(folder).length, `${readable(folder)}folder`.length],
     button: 'Make',
     hint: 'git keeps no empty folders: a folder begins with its first file.',
     run: async words => {
@@ -138,7 +191,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
   if (branch === undefined) return
   page.dialog.value = {
     kind: 'ask',
-    title: `Rename ${readable(baseName(path))}`,
+    title: `Rename ${named(baseName(path))}`,
     label: 'Its new path',
     value: readable(path),
     selection: [readable(folderOf(path)).length, readable(path).length],
@@ -169,8 +222,8 @@ export function deleteFile(page: Page, tab: Tab, path: string): void {
   if (branch === undefined) return
   page.dialog.value = {
     kind: 'confirm',
-    title: `Delete ${readable(baseName(path))}?`,
-    words: [`It goes from ${readable(branch)} by a commit of its own. Undo brings it back.`],
+    title: `Delete ${named(baseName(path))}?`,
+    words: [`It goes from ${named(branch)} by a commit of its own. Undo brings it back.`],
     list: [path],
     button: 'Delete',
     isDangerous: true,
@@ -186,7 +239,7 @@ export function newBranch(page: Page, from?: string): void {
   const tab = page.tab.peek()
   const here = branchOf(tab)
   const start = from ?? (tab?.at.kind === 'commit' ? tab.at.commit : page.branch(here ?? '')?.tip)
-  const words = from === undefined && here !== undefined ? readable(here) : shortId(start ?? '')
+  const words = from === undefined && here !== undefined ? named(here) : shortId(start ?? '')
   page.dialog.value = {
     kind: 'ask',
     title: 'New branch',
@@ -204,7 +257,7 @@ export function newBranch(page: Page, from?: string): void {
 export function renameBranch(page: Page, branch: string): void {
   page.dialog.value = {
     kind: 'ask',
-    title: `Rename ${readable(branch)}`,
+    title: `Rename ${named(branch)}`,
     label: 'Its new name',
     value: readable(branch),
     button: 'Rename',
@@ -222,7 +275,7 @@ export function deleteBranch(page: Page, branch: string): void {
   const drafts = draftsOf(page, branch)
   page.dialog.value = {
     kind: 'confirm',
-    title: `Delete the branch ${readable(branch)}?`,
+    title: `Delete the branch ${named(branch)}?`,
     words: [
       'Its commits stay in the repository for as long as Undo knows them; Undo brings it back.',
       ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, also brought back by Undo:`] : []),
@@ -239,33 +292,47 @@ export function deleteBranch(page: Page, branch: string): void {
 }
 
 export function restoreBranch(page: Page, branch: string): Promise<void> {
-  return attempt(page, () => page.connection.ask('restore branch', { branch }), branch)
+  return attempt(page, () => page.connection.ask('restore branch', { branch }), { branch, topic: 'restore' })
 }
 
-export async function undo(page: Page, operation?: Operation): Promise<void> {
-  await attempt(page, async () => {
-    const { words } = await page.connection.ask('undo', operation ? { operation: operation.id } : {})
-    page.notify({ tone: 'plain', title: sentence(words), actions: [{ words: 'Redo', run: () => redo(page) }] })
-  })
+export function undo(page: Page, operation?: Operation): Promise<void> {
+  return reverse(page, () => page.connection.ask('undo', operation ? { operation: operation.id } : {}))
 }
 
-export async function redo(page: Page): Promise<void> {
-  await attempt(page, async () => {
-    const { words } = await page.connection.ask('redo', {})
-    page.notify({ tone: 'plain', title: sentence(words), actions: [{ words: 'Undo', run: () => undo(page) }] })
-  })
+export function redo(page: Page): Promise<void> {
+  return reverse(page, () => page.connection.ask('redo', {}))
 }
 
-function sentence(words: string): string {
+const UNDO = 'undo'
+
+/** Undoes or does again. One notice says what came of it last, for as long as there is a way back. */
+async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
+  try {
+    const { words } = await ask()
+    const { isUndo, title } = reversalOf(words)
+    page.notify({
+      topic: UNDO,
+      tone: 'plain',
+      title,
+      lasts: ({ desk }) => (isUndo ? desk.value?.canRedo : desk.value?.canUndo) !== undefined,
+      actions: [isUndo ? { words: 'Redo', run: () => redo(page) } : { words: 'Undo', run: () => undo(page) }],
+    })
+    page.spoken.value = title
+  } catch (error) {
+    page.complain(error, { topic: UNDO })
+  }
+}
+
+export function sentence(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Opens a commit that a person names by its id or anything that git knows it by. */
+/** Opens a commit that a person names by its id. */
 export function goToCommit(page: Page): void {
   page.dialog.value = {
     kind: 'ask',
     title: 'Go to a commit',
-    label: 'Its id, a tag, or main~3',
+    label: 'Its id, or the first digits of it',
     value: '',
     button: 'Open',
     run: async words => {

@@ -16,6 +16,8 @@ export const answers = {
   close: Nothing,
   edit: v.object({ accepted: v.boolean() }),
   save: v.object({ commit: v.optional(v.nullable(v.string())) }),
+  'save elsewhere': Commit,
+  'drafts elsewhere': Nothing,
   discard: Nothing,
   message: v.object({ message: v.string() }),
   'new file': Commit,
@@ -24,6 +26,7 @@ export const answers = {
   'new branch': Nothing,
   'rename branch': Nothing,
   'delete branch': Nothing,
+  'name now': v.object({ branch: v.string() }),
   'restore branch': Nothing,
   changes: v.array(Change),
   blob: v.object({ text: v.optional(v.nullable(v.string())) }),
@@ -64,6 +67,7 @@ export const answers = {
   'stop forklift': Nothing,
   'open run': v.object({ branch: v.string() }),
   publish: Nothing,
+  'settle by side': Nothing,
 } satisfies Record<Question['ask'], v.GenericSchema>
 
 export type Answer<Kind extends Question['ask']> = v.InferOutput<(typeof answers)[Kind]>

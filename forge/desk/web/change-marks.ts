@@ -11,6 +11,7 @@ import {
   type TransactionSpec,
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
+import { type Hunk, hunkOf } from './hunks.ts'
 
 // A bound on the work of one comparison: beyond it, the differences are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
@@ -24,6 +25,7 @@ export interface Counts {
 interface Changes {
   saved: Text
   chunks: readonly Chunk[]
+  hunks: readonly Hunk[]
   markers: RangeSet<GutterMarker>
   counts: Counts
 }
@@ -67,37 +69,42 @@ function compare(saved: Text, doc: Text): Changes {
 
 function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
   const builder = new RangeSetBuilder<GutterMarker>()
+  const hunks = chunks.map(chunk => withoutEnd(saved, doc, hunkOf(saved, doc, chunk)))
   const counts = { added: 0, deleted: 0 }
   let marks = 0
-  for (const chunk of chunks) {
-    counts.added += linesIn(doc, chunk.fromB, chunk.toB)
-    counts.deleted += linesIn(saved, chunk.fromA, chunk.toA)
+  for (const hunk of hunks) {
+    counts.added += hunk.toB - hunk.fromB
+    counts.deleted += hunk.toA - hunk.fromA
     if (marks > MOST_MARKS) continue
-    marks += markLines(builder, doc, chunk, saved.length === 0)
+    marks += markLines(builder, doc, hunk)
   }
-  return { saved, chunks, markers: builder.finish(), counts }
+  return { saved, chunks, hunks, markers: builder.finish(), counts }
 }
 
-function linesIn(text: Text, from: number, to: number): number {
-  if (from === to || text.length === 0) return 0
-  return text.lineAt(Math.min(to - 1, text.length)).number - text.lineAt(from).number + 1
+/** The empty line behind the last line end is none where lines came in its place, or went and left it. */
+function withoutEnd(saved: Text, doc: Text, hunk: Hunk): Hunk {
+  const { fromA, toA, fromB, toB } = hunk
+  if (toA === saved.lines && toA > fromA && toB > fromB && isEmptyAt(saved, toA)) return { ...hunk, toA: toA - 1 }
+  if (toB === doc.lines && toB > fromB && toA > fromA && isEmptyAt(doc, toB)) return { ...hunk, toB: toB - 1 }
+  return hunk
 }
 
-function markLines(builder: RangeSetBuilder<GutterMarker>, doc: Text, chunk: Chunk, isNew: boolean): number {
-  if (chunk.fromB === chunk.toB) {
-    const at = Math.min(chunk.fromB, doc.length)
-    const line = doc.lineAt(Math.max(0, at - 1))
-    builder.add(line.from, line.from, at === 0 ? DELETED_ABOVE : DELETED)
+function isEmptyAt(text: Text, number: number): boolean {
+  return text.line(number).length === 0
+}
+
+function markLines(builder: RangeSetBuilder<GutterMarker>, doc: Text, { fromA, toA, fromB, toB }: Hunk): number {
+  if (fromB === toB) {
+    const line = doc.line(Math.max(1, fromB))
+    builder.add(line.from, line.from, fromB === 0 ? DELETED_ABOVE : DELETED)
     return 1
   }
-  const first = doc.lineAt(chunk.fromB).number
-  const count = linesIn(doc, chunk.fromB, chunk.toB)
-  const mark = isNew || chunk.fromA === chunk.toA ? ADDED : CHANGED
-  for (let number = first; number < first + count; number++) {
+  const mark = fromA === toA ? ADDED : CHANGED
+  for (let number = fromB + 1; number <= toB; number++) {
     const { from } = doc.line(number)
     builder.add(from, from, mark)
   }
-  return count
+  return toB - fromB
 }
 
 export function changeMarks(saved: Text): Extension {
@@ -117,10 +124,11 @@ export function isDifferent(state: EditorState): boolean {
 
 /** The place of the next change after the cursor, or of the first one. */
 export function nextChange(state: EditorState): TransactionSpec | undefined {
-  const chunks = state.field(changes, false)?.chunks ?? []
-  const { head } = state.selection.main
-  const chunk = chunks.find(({ fromB }) => fromB > head) ?? chunks[0]
-  if (!chunk) return undefined
-  const at = Math.min(chunk.fromB, state.doc.length)
+  const hunks = state.field(changes, false)?.hunks ?? []
+  const { doc } = state
+  const line = doc.lineAt(state.selection.main.head).number
+  const hunk = hunks.find(({ fromB }) => fromB >= line) ?? hunks[0]
+  if (!hunk) return undefined
+  const at = doc.line(Math.min(hunk.fromB + 1, doc.lines)).from
   return { selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }) }
 }

@@ -1,10 +1,12 @@
-/** The AI chat of a branch, for as long as no model is set up: it says what to set. */
+/** The AI chat of a branch or a commit: the conversation, or what to set where there is no model. */
 import { useSignal } from '@preact/signals'
-import { copy } from './actions.ts'
+import { branchOf, copy } from './actions.ts'
 import { Icon, type IconName } from './icons.tsx'
-import { readable } from './names.ts'
+import { shownKeys } from './keys.ts'
+import { LazyChat } from './lazy-chat.tsx'
+import { readable, withoutTricks } from './names.ts'
 import { type Tab, usePage } from './state.ts'
-import { Empty } from './words.tsx'
+import { Empty, IconButton } from './words.tsx'
 
 const WAYS: { icon: IconName; setting: string; words: string }[] = [
   { icon: 'key', setting: 'ANTHROPIC_API_KEY=', words: 'Anthropic, directly' },
@@ -13,13 +15,43 @@ const WAYS: { icon: IconName; setting: string; words: string }[] = [
 ]
 
 export function Chat({ tab }: { tab: Tab }) {
-  if (tab.at.kind === 'commit') {
+  const { head, problem, sections } = tab.conversation
+  if (!head.value && problem.value !== undefined) {
     return (
-      <Empty title="No conversation in this commit">
-        <p class="lede">A branch that begins here can have one.</p>
+      <Empty title="The conversation can not be shown">
+        <p class="lede">{withoutTricks(problem.value)}</p>
       </Empty>
     )
   }
+  if (!head.value) return <div class="chat" aria-busy="true" />
+  const isFirst = head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch'
+  return isFirst ? (
+    <NoModel branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
+  ) : (
+    <LazyChat tab={tab} isDocked={false} />
+  )
+}
+
+/** Beside the editor. */
+export function DockedChat({ tab }: { tab: Tab }) {
+  const page = usePage()
+  return (
+    <aside class="dock" aria-label="AI chat">
+      <div class="side-head">
+        <h2 class="grow">AI chat</h2>
+        <IconButton
+          icon="x"
+          words="Chat in its tab alone"
+          keys={shownKeys('Alt+Shift+J')}
+          onClick={() => page.dock(false)}
+        />
+      </div>
+      {tab.conversation.head.value ? <LazyChat tab={tab} isDocked={true} /> : null}
+    </aside>
+  )
+}
+
+function NoModel({ branch, words }: { branch: string; words: string }) {
   return (
     <>
       <Empty title="The chat needs a model">
@@ -34,7 +66,7 @@ export function Chat({ tab }: { tab: Tab }) {
         </div>
         <p class="meta after">Keys stay in the desk’s process: never in the browser, a commit or a log.</p>
       </Empty>
-      <Composer branch={tab.at.branch} />
+      <NoComposer branch={branch} words={words} />
     </>
   )
 }
@@ -56,8 +88,8 @@ function Way({ icon, setting, words }: { icon: IconName; setting: string; words:
   )
 }
 
-function Composer({ branch }: { branch: string }) {
-  const words = useSignal('')
+function NoComposer({ branch, words }: { branch: string; words: string }) {
+  const text = useSignal('')
   return (
     <form class="compose" aria-label="Message to the AI" onSubmit={event => event.preventDefault()}>
       <div class="compose-box">
@@ -65,14 +97,14 @@ function Composer({ branch }: { branch: string }) {
           aria-label="Message"
           aria-describedby="no-model"
           placeholder={`What should change on ${readable(branch)}?`}
-          value={words.value}
+          value={text.value}
           onInput={event => {
-            words.value = event.currentTarget.value
+            text.value = event.currentTarget.value
           }}
         />
         <div class="compose-bar">
-          <span class="meta" id="no-model">
-            No model yet.
+          <span class="meta cut" id="no-model">
+            {withoutTricks(words)}
           </span>
           <span class="grow" />
           <button type="submit" class="button main send" aria-disabled="true">

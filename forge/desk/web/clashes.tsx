@@ -1,6 +1,6 @@
 /** Drafts that do not fit the branch's new commit: for each place the person chooses, and nothing is overwritten. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Clash } from '../messages.ts'
 import { attempt } from './actions.ts'
 import { Icon } from './icons.tsx'
@@ -29,44 +29,122 @@ export function Clashes({ tab }: { tab: Tab }) {
     })
     // Asked again when other files clash.
   }, [page, branch, key])
-  if (branch === undefined || clashes.value?.length === 0) {
-    return (
-      <Empty title="Nothing to choose">
-        <p class="lede">All drafts fit the branch.</p>
-      </Empty>
-    )
-  }
+  if (branch === undefined) return null
   return (
-    <section class="diffs" aria-label="Conflicts">
+    // It scrolls, and its keys choose: the keyboard must be able to reach it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    <section class="diffs" tabIndex={0} data-home aria-label="Conflicts" onKeyDown={chooseByKey}>
+      {clashes.value?.length === 0 ? (
+        <Empty title="Nothing to choose">
+          <p class="lede">All drafts fit the branch.</p>
+        </Empty>
+      ) : null}
       {(clashes.value ?? []).map(clash => (
-        <ClashFile key={clash.path} page={page} branch={branch} clash={clash} />
+        <ClashOf key={clash.path} page={page} branch={branch} clash={clash} />
       ))}
     </section>
   )
 }
 
-function ClashFile({ page, branch, clash }: { page: Page; branch: string; clash: Clash }) {
-  const regions = useMemo(() => mergeThree(clash.base, clash.draft, clash.tip), [clash])
-  const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
-  const conflicts = regions.filter(({ kind }) => kind === 'conflict').length
-  const open = conflicts - choices.value.size
+/** 1, 2 and 3 choose in the conflict that has the focus, or in the first one that is open. */
+function chooseByKey(event: KeyboardEvent): void {
+  if (event.altKey || event.ctrlKey || event.metaKey || !(event.currentTarget instanceof Element)) return
+  const here = event.target instanceof Element ? event.target.closest('.clash-box') : null
+  const box = here ?? event.currentTarget.querySelector('.clash-box:not(.chosen)')
+  const button = box?.querySelector<HTMLElement>(`button[data-key="${CSS.escape(event.key)}"]`)
+  if (!button) return
+  event.preventDefault()
+  button.click()
+}
+
+/** After a choice the next one has the focus, or what keeps all of them. */
+function focusNextConflict(from: Element | null): void {
+  const file = from?.closest('article')
+  const next = file?.querySelector<HTMLElement>('.clash-box:not(.chosen) button[data-key]')
+  const other = next ?? file?.querySelector<HTMLElement>('button.keep')
+  other?.focus()
+  other?.scrollIntoView({ block: 'nearest' })
+}
+
+interface ClashProps {
+  page: Page
+  branch: string
+  clash: Clash
+}
+
+/** Texts are chosen place by place, all else as a whole. */
+function ClashOf(props: ClashProps) {
+  const { base, draft, tip } = props.clash
+  if (typeof draft !== 'string' || typeof tip !== 'string') return <ClashOfWholes {...props} />
+  return <ClashOfTexts {...props} texts={{ base: typeof base === 'string' ? base : '', draft, tip }} />
+}
+
+function ClashOfWholes(props: ClashProps) {
+  const { clash } = props
   const name = readable(baseName(clash.path))
-  const settle = (text: string) => {
-    attempt(page, () => settleFile(page, branch, clash.path, text), branch)
-  }
+  const take = (side: 'draft' | 'tip') => takeSide(props, side)
   return (
     <article class="diff" aria-label={name}>
       <header class="diff-head">
         <Icon name="clash" tone="is-warn" />
         <Path of={clash.path} />
+        <span class="grow" />
+        <Button look="small" words="Mine" onClick={() => take('draft')} />
+        <Button look="small" words="The branch’s" onClick={() => take('tip')} />
+      </header>
+      <div class="diff-code clash-code">
+        <section class="clash-box" aria-label="Conflict">
+          <div class="sides">
+            <Side look="ours" title="Your draft" lines={linesOf(clash.draft)} />
+            <Side look="base" title="Before" lines={linesOf(clash.base)} />
+            <Side look="theirs" title="On the branch" lines={linesOf(clash.tip)} />
+          </div>
+        </section>
+      </div>
+    </article>
+  )
+}
+
+const linesOf = (side: Clash['draft']): string[] => (typeof side === 'string' ? side.split('\n') : [side.what])
+
+type Texts = { base: string; draft: string; tip: string }
+
+function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
+  const { base, draft, tip } = texts
+  const { page, branch } = props
+  const { path } = props.clash
+  const regions = useMemo(() => mergeThree(base, draft, tip), [base, draft, tip])
+  const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
+  const chosenIn = useRef<Element | null>(null)
+  const conflicts = regions.filter(({ kind }) => kind === 'conflict').length
+  const open = conflicts - choices.value.size
+  const name = readable(baseName(path))
+  useLayoutEffect(() => {
+    focusNextConflict(chosenIn.current)
+    chosenIn.current = null
+  }, [choices.value])
+  const take = (side: 'draft' | 'tip') => takeSide(props, side)
+  const settle = (text: string) => {
+    const keep = async () => {
+      await page.connection.ask('settle', { branch, path, text })
+      goOnWithout(page, branch, path)
+    }
+    attempt(page, keep, { branch, topic: 'settle' })
+  }
+  return (
+    <article class="diff" aria-label={name}>
+      <header class="diff-head">
+        <Icon name="clash" tone="is-warn" />
+        <Path of={path} />
         <span class="meta">{open === 0 ? 'all chosen' : plural(open, 'place to choose', 'places to choose')}</span>
         <span class="grow" />
-        <Button look="small" words="All mine" onClick={() => settle(clash.draft)} />
-        <Button look="small" words="All of the branch" onClick={() => settle(clash.tip)} />
+        <Button look="small" words="All mine" onClick={() => take('draft')} />
+        <Button look="small" words="All of the branch" onClick={() => take('tip')} />
         <Button
-          look="small main"
+          look="small main keep"
           words="Keep this"
           isOff={open > 0}
+          {...(open > 0 ? { title: 'Choose in every conflict first' } : {})}
           onClick={() => settle(textOf(regions, choices.peek()))}
         />
       </header>
@@ -83,7 +161,8 @@ function ClashFile({ page, branch, clash }: { page: Page; branch: string; clash:
               key={key}
               region={region}
               choice={choices.value.get(index)}
-              choose={choice => {
+              choose={(choice, box) => {
+                chosenIn.current = box
                 choices.value = new Map(choices.peek()).set(index, choice)
               }}
             />
@@ -94,10 +173,19 @@ function ClashFile({ page, branch, clash }: { page: Page; branch: string; clash:
   )
 }
 
-async function settleFile(page: Page, branch: string, path: string, text: string): Promise<void> {
-  await page.connection.ask('settle', { branch, path, text })
+/** The whole file becomes one side of it. */
+function takeSide({ page, branch, clash: { path } }: ClashProps, side: 'draft' | 'tip'): void {
+  const take = async () => {
+    await page.connection.ask('settle by side', { branch, path, side })
+    goOnWithout(page, branch, path)
+  }
+  attempt(page, take, { branch, topic: 'settle' })
+}
+
+/** After the last of them a person goes on in that file. */
+function goOnWithout(page: Page, branch: string, path: string): void {
   const left = (page.clashes.peek().get(branch) ?? []).filter(other => other !== path)
-  page.clashes.value = new Map(page.clashes.peek()).set(branch, left)
+  page.clashing(branch, left)
 }
 
 function textOf(regions: Region[], choices: ReadonlyMap<number, Choice>): string {
@@ -151,20 +239,13 @@ function withoutIndentation({ base, draft, tip }: Conflict): Conflict {
 interface ConflictBoxProps {
   region: Conflict
   choice: Choice | undefined
-  choose: (choice: Choice) => void
+  choose: (choice: Choice, box: Element) => void
 }
 
 function ConflictBox({ region, choice, choose }: ConflictBoxProps) {
   const sides = withoutIndentation(region)
   return (
-    <section
-      class={`clash-box ${choice ? 'chosen' : ''}`}
-      aria-label="Conflict"
-      onKeyDown={event => {
-        const pressed = CHOICES.find(({ key }) => key === event.key)
-        if (pressed) choose(pressed.choice)
-      }}
-    >
+    <section class={`clash-box ${choice ? 'chosen' : ''}`} aria-label="Conflict">
       <header>
         <Icon name={choice ? 'check' : 'clash'} tone={choice ? 'is-ok' : 'is-warn'} />
         <span class="strong grow cut">Your draft and the branch differ</span>
@@ -173,8 +254,9 @@ function ConflictBox({ region, choice, choose }: ConflictBoxProps) {
             key={key}
             type="button"
             class="button small"
+            data-key={key}
             aria-pressed={choice === offered}
-            onClick={() => choose(offered)}
+            onClick={event => choose(offered, event.currentTarget)}
           >
             {words}
             <kbd>{key}</kbd>

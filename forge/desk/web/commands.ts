@@ -2,6 +2,7 @@
 import type { Signal } from '@preact/signals'
 import {
   branchOf,
+  copy,
   deleteBranch,
   deleteFile,
   discard,
@@ -13,11 +14,15 @@ import {
   redo,
   renameBranch,
   renameFile,
+  restoreBranch,
   save,
   undo,
 } from './actions.ts'
+import { chatCommands } from './chat-commands.ts'
+import { focusOn } from './focus.ts'
 import type { IconName } from './icons.tsx'
-import { baseName, readable } from './names.ts'
+import { baseName, named, readable } from './names.ts'
+import type { Kind } from './review-state.ts'
 import { type Page, paneKey, type Tab } from './state.ts'
 
 export interface Command {
@@ -33,6 +38,7 @@ export function commandsOf(page: Page): Command[] {
   return [
     ...findingCommands(page, tab),
     ...(tab ? tabCommands(page, tab) : []),
+    ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),
   ]
@@ -63,15 +69,26 @@ function findingCommands(page: Page, tab: Tab | undefined): Command[] {
 function tabCommands(page: Page, tab: Tab): Command[] {
   const { path, pane } = tab
   return [
-    { words: 'Review this branch against…', keys: 'Alt+R', icon: 'diff', run: () => tab.show({ kind: 'review' }) },
-    { words: 'History', keys: 'Alt+H', icon: 'clock', run: () => tab.show({ kind: 'history', path: undefined }) },
+    {
+      words: reviewWords(tab),
+      keys: 'Alt+R',
+      icon: 'diff',
+      run: () => page.showHere(tab, { kind: 'review' }),
+    },
+    {
+      words: 'History',
+      keys: 'Alt+H',
+      icon: 'clock',
+      run: () => page.showHere(tab, { kind: 'history', path: undefined }),
+    },
     ...(path === undefined ? [] : fileCommands(page, tab, path)),
     ...(pane.kind === 'review' ? reviewCommands(tab) : []),
-    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => tab.show({ kind: 'chat' }) },
+    ...(pane.kind === 'find' ? textSearchCommands(tab) : []),
+    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showHere(tab, { kind: 'chat' }) },
     { words: 'Go to the explorer', keys: 'Alt+X', icon: 'file', run: () => focusOn('[role="tree"]') },
     { words: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
-    { words: 'Next file tab', keys: 'Alt+PageDown', icon: 'chevron-right', run: () => step(tab, 1) },
-    { words: 'Previous file tab', keys: 'Alt+PageUp', icon: 'chevron-right', run: () => step(tab, -1) },
+    { words: 'Next file tab', keys: 'Alt+PageDown', icon: 'chevron-right', run: () => step(page, tab, 1) },
+    { words: 'Previous file tab', keys: 'Alt+PageUp', icon: 'chevron-right', run: () => step(page, tab, -1) },
     ...(pane.kind === 'chat'
       ? []
       : [
@@ -82,18 +99,61 @@ function tabCommands(page: Page, tab: Tab): Command[] {
             run: () => page.closePane(tab, pane),
           } satisfies Command,
         ]),
+    ...(tab.panes.value.length > (pane.kind === 'chat' ? 1 : 2)
+      ? [
+          {
+            words: 'Close other file tabs',
+            keys: 'Alt+Shift+O',
+            icon: 'x',
+            run: () => page.closeOtherPanes(tab, pane),
+          } satisfies Command,
+        ]
+      : []),
+    { words: copyWords(tab), keys: 'Alt+Shift+P', icon: 'copy', run: () => copy(page, nameOf(tab)) },
+    ...(page.tabs.value.length > 1
+      ? [
+          {
+            words: 'Close other branch tabs',
+            keys: 'Alt+Shift+X',
+            icon: 'x',
+            run: () => page.closeOthers(tab),
+          } satisfies Command,
+        ]
+      : []),
     { words: 'Close this branch tab', keys: 'Alt+Shift+W', icon: 'x', run: () => page.close(tab) },
   ]
 }
 
+function copyWords({ at }: Tab): string {
+  return at.kind === 'branch' ? `Copy the name of ${named(at.branch)}` : 'Copy the id of this commit'
+}
+
+function nameOf({ at }: Tab): string {
+  return at.kind === 'branch' ? readable(at.branch) : at.commit
+}
+
 function fileCommands(page: Page, tab: Tab, path: string): Command[] {
-  const name = readable(baseName(path))
+  const name = named(baseName(path))
   return [
     {
       words: `History of ${name}`,
       keys: 'Alt+Shift+H',
       icon: 'clock',
-      run: () => tab.show({ kind: 'history', path }),
+      run: () => page.showHere(tab, { kind: 'history', path }),
+    },
+    {
+      words: `Copy path of ${name}`,
+      keys: 'Alt+Shift+C',
+      icon: 'copy',
+      run: () => copy(page, readable(path)),
+    },
+    {
+      words: 'Go to symbol…',
+      keys: 'Alt+L',
+      icon: 'list',
+      run: () => {
+        page.palette.value = 'symbols'
+      },
     },
     {
       words: 'Next change',
@@ -112,11 +172,36 @@ function fileCommands(page: Page, tab: Tab, path: string): Command[] {
   ]
 }
 
-function reviewCommands({ review }: Tab): Command[] {
-  const toggle = (setting: Signal<boolean>) => () => {
-    setting.value = !setting.peek()
+function reviewWords({ at }: Tab): string {
+  return at.kind === 'branch' ? 'Review this branch against…' : 'Changes of this commit'
+}
+
+const toggle = (setting: Signal<boolean>) => () => {
+  setting.value = !setting.peek()
+}
+
+function textSearchCommands({ search }: Tab): Command[] {
+  const setting = (what: 'matchCase' | 'isRegex') => () => {
+    search[what].value = !search[what].peek()
+    search.start()
   }
   return [
+    { words: 'Match case', keys: 'Alt+Shift+I', icon: 'search', run: setting('matchCase') },
+    { words: 'Find a regular expression', keys: 'Alt+Shift+E', icon: 'search', run: setting('isRegex') },
+  ]
+}
+
+function reviewCommands({ at, review }: Tab): Command[] {
+  const show = (kind: Kind) => () => {
+    review.kind.value = kind
+  }
+  const kinds: Command[] = [
+    { words: 'Review all changes', keys: 'Alt+Shift+1', icon: 'diff', run: show('all') },
+    { words: 'Review by commit', keys: 'Alt+Shift+2', icon: 'commit', run: show('commit') },
+    { words: 'Review what is not saved', keys: 'Alt+Shift+3', icon: 'pencil', run: show('unsaved') },
+  ]
+  return [
+    ...(at.kind === 'branch' ? kinds : []),
     { words: 'Side by side', keys: 'Alt+S', icon: 'columns', run: toggle(review.isSideBySide) },
     { words: 'Hide changes of blanks', keys: 'Alt+Shift+S', icon: 'pilcrow', run: toggle(review.ignoresBlanks) },
   ]
@@ -125,13 +210,27 @@ function reviewCommands({ review }: Tab): Command[] {
 function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
   const { path } = tab
   const drafts = draftsOf(page, branch)
+  if (page.isGone(tab.at)) {
+    const words = `Bring back the branch ${named(branch)}`
+    return [{ words, keys: 'Alt+Shift+G', icon: 'branch', run: () => restoreBranch(page, branch) }]
+  }
   return [
+    ...((page.clashes.value.get(branch)?.length ?? 0) > 0
+      ? [
+          {
+            words: 'Choose in the conflicts',
+            keys: 'Alt+Shift+K',
+            icon: 'clash',
+            run: () => page.showHere(tab, { kind: 'clashes' }),
+          } satisfies Command,
+        ]
+      : []),
     { words: 'Save this file', keys: 'Ctrl+S', icon: 'check', run: () => save(page, tab, 'this') },
     { words: 'Save all drafts', keys: 'Ctrl+Shift+S', icon: 'check', run: () => save(page, tab, 'all') },
     ...(path !== undefined && drafts.includes(path)
       ? [
           {
-            words: `Discard the draft of ${readable(baseName(path))}`,
+            words: `Discard the draft of ${named(baseName(path))}`,
             keys: 'Alt+Shift+D',
             icon: 'trash',
             run: () => discard(page, branch, [path]),
@@ -152,13 +251,13 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
     { words: 'New folder…', keys: 'Alt+Shift+N', icon: 'new-folder', run: () => newFolder(page, tab) },
     ...(path === undefined ? [] : changingCommands(page, tab, path)),
     {
-      words: `Rename branch ${readable(branch)}…`,
+      words: `Rename branch ${named(branch)}…`,
       keys: 'Shift+F2',
       icon: 'pencil',
       run: () => renameBranch(page, branch),
     },
     {
-      words: `Delete branch ${readable(branch)}…`,
+      words: `Delete branch ${named(branch)}…`,
       keys: 'Alt+Shift+Delete',
       icon: 'trash',
       run: () => deleteBranch(page, branch),
@@ -167,7 +266,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
 }
 
 function changingCommands(page: Page, tab: Tab, path: string): Command[] {
-  const name = readable(baseName(path))
+  const name = named(baseName(path))
   return [
     { words: `Rename ${name}…`, keys: 'F2', icon: 'pencil', run: () => renameFile(page, tab, path) },
     { words: `Delete ${name}…`, keys: 'Alt+Delete', icon: 'trash', run: () => deleteFile(page, tab, path) },
@@ -178,7 +277,7 @@ function deskCommands(page: Page, tab: Tab | undefined): Command[] {
   const desk = page.desk.value
   const commit = tab?.at.kind === 'commit' ? tab.at.commit : undefined
   const tabs = page.tabs.value.slice(0, 9).map(({ at }, index): Command => {
-    const name = at.kind === 'branch' ? readable(at.branch) : at.commit.slice(0, 8)
+    const name = at.kind === 'branch' ? named(at.branch) : at.commit.slice(0, 8)
     return { words: `Go to the tab ${name}`, keys: `Alt+${index + 1}`, icon: 'branch', run: () => goTo(page, index) }
   })
   return [
@@ -224,15 +323,12 @@ function deskCommands(page: Page, tab: Tab | undefined): Command[] {
 
 function goTo(page: Page, index: number): void {
   page.active.value = index
+  page.wantFocus()
 }
 
-function step(tab: Tab, by: number): void {
+function step(page: Page, tab: Tab, by: number): void {
   const panes = tab.panes.peek()
   const index = panes.findIndex(pane => paneKey(pane) === tab.active.peek())
   const next = panes.at((index + by + panes.length) % panes.length)
-  if (next) tab.show(next)
-}
-
-export function focusOn(selector: string): void {
-  document.querySelector<HTMLElement>(selector)?.focus()
+  if (next) page.showHere(tab, next)
 }

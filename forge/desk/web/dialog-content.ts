@@ -21,5 +21,15 @@ export type DialogContent =
       isDangerous?: boolean
       run: () => Promise<void>
     }
+  /** Several ways to go on, and Cancel, which has the focus. */
+  | {
+      kind: 'choose'
+      title: string
+      words: string[]
+      list: string[]
+      buttons: { words: string; look: string; run: () => Promise<void> }[]
+    }
+  /** A tool of the branch that is shown, to be looked at. */
+  | { kind: 'approval'; path: string }
   | { kind: 'operations' }
   | { kind: 'keys' }

@@ -19,7 +19,21 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
     return () => element?.close()
   }, [])
   return (
-    <dialog ref={dialog} class={`dialog ${look}`} aria-labelledby={heading} onClose={close}>
+    <dialog
+      ref={dialog}
+      class={`dialog ${look}`}
+      aria-labelledby={heading}
+      onKeyDown={event => {
+        if (event.key !== 'Escape') return
+        // At once: the next key is meant for what is behind it, before the browser says that it is closed.
+        event.preventDefault()
+        close()
+      }}
+      onClose={event => {
+        // The browser says so when another dialog may be open already, and this one is out of the page.
+        if (event.currentTarget.isConnected) close()
+      }}
+    >
       <header>
         <h2 id={heading}>{title}</h2>
       </header>

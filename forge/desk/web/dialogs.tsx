@@ -4,6 +4,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { DialogContent } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { KeyList } from './key-list.tsx'
+import { LazyApproval } from './lazy-chat.tsx'
 import { Operations } from './operations.tsx'
 import { usePage } from './state.ts'
 import { Button, Path } from './words.tsx'
@@ -22,6 +23,10 @@ export function Dialogs() {
       return <Ask key={content.title} content={content} close={close} />
     case 'confirm':
       return <Confirm key={content.title} content={content} close={close} />
+    case 'choose':
+      return <Choose key={content.title} content={content} close={close} />
+    case 'approval':
+      return <LazyApproval path={content.path} close={close} />
     case 'operations':
       return <Operations close={close} />
     case 'keys':
@@ -96,6 +101,63 @@ function Ask({ content, close }: AskProps) {
   )
 }
 
+/** Sentences, and the paths that they are about. */
+function WhatItIsAbout({ words, list }: { words: string[]; list: string[] }) {
+  return (
+    <>
+      {words.map(sentence => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+      <ul class="dialog-list">
+        {list.slice(0, MOST_LISTED).map(path => (
+          <li key={path}>
+            <Path of={path} />
+          </li>
+        ))}
+      </ul>
+      {list.length > MOST_LISTED ? <p class="meta">and {list.length - MOST_LISTED} more</p> : null}
+    </>
+  )
+}
+
+interface ChooseProps {
+  content: Extract<DialogContent, { kind: 'choose' }>
+  close: () => void
+}
+
+function Choose({ content, close }: ChooseProps) {
+  const safe = useRef<HTMLButtonElement>(null)
+  const chosen = useRef<() => Promise<void>>(async () => {})
+  const { problem, isBusy, start } = useRun(() => chosen.current(), close)
+  useLayoutEffect(() => safe.current?.focus(), [])
+  return (
+    <DialogFrame title={content.title} close={close} look="narrow">
+      <div class="dialog-body">
+        <WhatItIsAbout words={content.words} list={content.list} />
+        <Problem words={problem.value} />
+      </div>
+      <footer>
+        <span class="grow" />
+        <button type="button" ref={safe} class="button" onClick={close}>
+          Cancel<kbd>Esc</kbd>
+        </button>
+        {content.buttons.map(({ words, look, run }) => (
+          <Button
+            key={words}
+            words={words}
+            look={look}
+            isOff={isBusy.value}
+            onClick={() => {
+              chosen.current = run
+              start()
+            }}
+          />
+        ))}
+      </footer>
+    </DialogFrame>
+  )
+}
+
 interface ConfirmProps {
   content: Extract<DialogContent, { kind: 'confirm' }>
   close: () => void
@@ -105,21 +167,10 @@ function Confirm({ content, close }: ConfirmProps) {
   const safe = useRef<HTMLButtonElement>(null)
   const { problem, isBusy, start } = useRun(content.run, close)
   useLayoutEffect(() => safe.current?.focus(), [])
-  const list = content.list ?? []
   return (
     <DialogFrame title={content.title} close={close} look="narrow">
       <div class="dialog-body">
-        {content.words.map(words => (
-          <p key={words}>{words}</p>
-        ))}
-        <ul class="dialog-list">
-          {list.slice(0, MOST_LISTED).map(path => (
-            <li key={path}>
-              <Path of={path} />
-            </li>
-          ))}
-        </ul>
-        {list.length > MOST_LISTED ? <p class="meta">and {list.length - MOST_LISTED} more</p> : null}
+        <WhatItIsAbout words={content.words} list={content.list ?? []} />
         <Problem words={problem.value} />
       </div>
       <footer>

@@ -13,6 +13,8 @@ interface Props {
   after: string
   isSideBySide: boolean
   ignoresBlanks: boolean
+  /** Told how many lines are shown as new and as gone. */
+  onCount?: (count: { added: number; deleted: number }) => void
 }
 
 /** A diff with more lines than this is shown when it is asked for. */
@@ -27,11 +29,12 @@ interface Sides {
 
 const NO_COLOURS: Sides = { before: new Map(), after: new Map() }
 
-export function DiffView({ path, before, after, isSideBySide, ignoresBlanks }: Props) {
+export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, onCount }: Props) {
   const diff = useMemo(() => diffOf(before, after, ignoresBlanks), [before, after, ignoresBlanks])
   const opened = useSignal<ReadonlySet<number>>(new Set())
   const isWanted = useSignal(false)
   const colours = useColours(path, diff)
+  useEffect(() => onCount?.(diff), [diff])
   const shown = diff.parts.reduce((sum, { kind, lines }) => sum + (kind === 'lines' ? lines.length : 0), 0)
   if (shown > MOST_LINES && !isWanted.value) {
     return (
@@ -61,18 +64,31 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks }: P
         }
         return <Lines key={key} diff={diff} part={part} colours={colours} isSideBySide={isSideBySide} />
       })}
-      {diff.end ? <p class="diff-none meta">{END_WORDS[diff.end]}</p> : null}
+      {notesOf(diff).map(note => (
+        <p key={note} class="diff-none meta">
+          {note}
+        </p>
+      ))}
     </div>
   )
 }
 
 const END_WORDS = {
-  added: 'The last line has a line end now.',
-  removed: 'The last line has no line end any more.',
+  added: 'The file ends with a line end now.',
+  removed: 'The file ends without a line end now.',
+}
+
+/** What differs and is no line. */
+function notesOf({ end, lineEnds }: Diff): string[] {
+  return [
+    ...(lineEnds ? [`All line ends changed: ${lineEnds[0]} → ${lineEnds[1]}.`] : []),
+    ...(end ? [END_WORDS[end]] : []),
+  ]
 }
 
 function NoLines({ diff }: { diff: Diff }) {
-  return <p class="diff-none meta">{diff.end ? END_WORDS[diff.end] : 'No line is different.'}</p>
+  const notes = notesOf(diff)
+  return <p class="diff-none meta">{notes.length > 0 ? notes.join(' ') : 'No line is different.'}</p>
 }
 
 function useColours(path: string, diff: Diff): Sides {

@@ -1,6 +1,7 @@
 /** Two texts as the lines of a diff: what changed, line by line and word by word, and what may be folded between. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
+import { type Hunk, hunkOf } from './hunks.ts'
 
 /** A bound on the work: beyond it the differences are coarser. */
 const DIFF = { scanLimit: 1_000, timeout: 200 }
@@ -39,29 +40,68 @@ export interface Diff {
   deleted: number
   /** Whether the last line got a line end, or lost it. */
   end: 'added' | 'removed' | undefined
+  /** Where all lines end in one way before and in another one after: both ways. */
+  lineEnds: [LineEnd, LineEnd] | undefined
 }
 
+export type LineEnd = 'LF' | 'CRLF'
+
+/**
+ * The diff of two texts. `ignoresBlanks`: changes of nothing but blanks count as none. Where all lines of a text end in
+ * the same way, that way is no part of its lines: it is compared for the whole.
+ */
 export function diffOf(before: string, after: string, ignoresBlanks: boolean): Diff {
+  const ends = [lineEndOf(before), lineEndOf(after)] as const
+  const isUniform = !ends.includes('mixed')
+  const diff = isUniform
+    ? diffOfLines(withoutReturns(before), withoutReturns(after), ignoresBlanks)
+    : diffOfLines(before, after, ignoresBlanks)
+  const [one, other] = ends
+  if (!isUniform || one === undefined || other === undefined || one === other) return diff
+  return { ...diff, lineEnds: [one as LineEnd, other as LineEnd] }
+}
+
+function lineEndOf(text: string): LineEnd | 'mixed' | undefined {
+  const hasCrlf = text.includes('\r\n')
+  const hasLf = /(^|[^\r])\n/.test(text)
+  if (hasCrlf && hasLf) return 'mixed'
+  if (hasCrlf) return 'CRLF'
+  return hasLf ? 'LF' : undefined
+}
+
+function withoutReturns(text: string): string {
+  return text.replaceAll('\r\n', '\n')
+}
+
+function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Diff {
   if (before === '' || after === '') return wholeOf(before, after)
   const one = textOf(before)
   const other = textOf(after)
-  const chunks = Chunk.build(one, other, DIFF).filter(chunk => !ignoresBlanks || !isBlank(one, other, chunk))
+  const hunks = Chunk.build(one, other, DIFF).map(chunk => ({ chunk, ...hunkOf(one, other, chunk) }))
+  const shown = hunks.filter(hunk => !ignoresBlanks || !isBlank(one, other, hunk))
   const parts: DiffPart[] = []
   let [line, shift] = [0, 0]
   let [added, deleted] = [0, 0]
-  for (const [index, chunk] of chunks.entries()) {
-    const start = lineIndex(one, chunk.fromA)
-    parts.push(...unchanged(other, line, start, shift, { isFirst: index === 0, isLast: false }))
-    const changed = changedLines(one, other, chunk)
-    parts.push({ kind: 'lines', lines: changed, where: '' })
-    line = lineIndex(one, chunk.toA)
-    shift = lineIndex(other, chunk.toB) - line
-    added += lineIndex(other, chunk.toB) - lineIndex(other, chunk.fromB)
-    deleted += line - start
+  for (const [index, hunk] of shown.entries()) {
+    const { fromA, toA, fromB, toB } = hunk
+    parts.push(...unchanged(other, line, fromA, shift, { isFirst: index === 0, isLast: false }))
+    parts.push({ kind: 'lines', lines: changedLines(one, other, hunk.chunk, hunk), where: '' })
+    line = toA
+    shift = toB - toA
+    added += toB - fromB
+    deleted += toA - fromA
   }
   const end = ignoresBlanks ? Math.min(one.lines, other.lines - shift) : one.lines
-  parts.push(...unchanged(other, line, end, shift, { isFirst: chunks.length === 0, isLast: true }))
-  return { before: one, after: other, parts: joined(parts), added, deleted, end: endOf(before, after) }
+  parts.push(...unchanged(other, line, end, shift, { isFirst: shown.length === 0, isLast: true }))
+  return {
+    before: one,
+    after: other,
+    parts: joined(parts),
+    added,
+    deleted,
+    end: endOf(before, after),
+    lineEnds: undefined,
+  }
 }
 
 /** A text that was not there, or is not any more: it has no lines, not one empty line. */
@@ -77,7 +117,15 @@ function wholeOf(before: string, after: string): Diff {
     return { kind: 'added', before: undefined, after: number, words: [] }
   })
   const parts = joined([{ kind: 'lines', lines: [...deleted, ...added], where: '' }])
-  return { before: one, after: other, parts, added: added.length, deleted: deleted.length, end: undefined }
+  return {
+    before: one,
+    after: other,
+    parts,
+    added: added.length,
+    deleted: deleted.length,
+    end: undefined,
+    lineEnds: undefined,
+  }
 }
 
 /** What became of the line end at the end of the file. */
@@ -93,25 +141,21 @@ function textOf(text: string): Text {
   return Text.of((text.endsWith('\n') ? text.slice(0, -1) : text).split('\n'))
 }
 
-/** How many lines begin before a place. */
-export function lineIndex(text: Text, at: number): number {
-  if (text.length === 0 && at === 0) return 0
-  return at > text.length ? text.lines : text.lineAt(at).number - 1
+function isBlank(one: Text, other: Text, { fromA, toA, fromB, toB }: Hunk): boolean {
+  const inked = (text: Text, from: number, to: number) =>
+    numbersOf(from, to)
+      .map(number => text.line(number).text.replace(/\s+/g, ''))
+      .join('')
+  return inked(one, fromA, toA) === inked(other, fromB, toB)
 }
 
-function isBlank(one: Text, other: Text, { fromA, endA, fromB, endB }: Chunk): boolean {
-  const before = one.sliceString(fromA, Math.min(endA, one.length)).replace(/\s+/g, '')
-  const after = other.sliceString(fromB, Math.min(endB, other.length)).replace(/\s+/g, '')
-  return before === after
-}
-
-function changedLines(one: Text, other: Text, chunk: Chunk): DiffLine[] {
-  const deleted = linesOf(one, chunk.fromA, chunk.toA).map((number): DiffLine => {
+function changedLines(one: Text, other: Text, chunk: Chunk, { fromA, toA, fromB, toB }: Hunk): DiffLine[] {
+  const deleted = numbersOf(fromA, toA).map((number): DiffLine => {
     const { from, to } = one.line(number)
     const words = chunk.changes.map(({ fromA, toA }): Range => [chunk.fromA + fromA, chunk.fromA + toA])
     return { kind: 'deleted', before: number, after: undefined, words: within(words, from, to) }
   })
-  const added = linesOf(other, chunk.fromB, chunk.toB).map((number): DiffLine => {
+  const added = numbersOf(fromB, toB).map((number): DiffLine => {
     const { from, to } = other.line(number)
     const words = chunk.changes.map(({ fromB, toB }): Range => [chunk.fromB + fromB, chunk.fromB + toB])
     return { kind: 'added', before: undefined, after: number, words: within(words, from, to) }
@@ -121,10 +165,9 @@ function changedLines(one: Text, other: Text, chunk: Chunk): DiffLine[] {
   return [...deleted, ...added].map(line => (isOneSided ? { ...line, words: [] } : line))
 }
 
-function linesOf(text: Text, from: number, to: number): number[] {
-  const first = lineIndex(text, from)
-  const count = lineIndex(text, to) - first
-  return Array.from({ length: count }, (_, index) => first + index + 1)
+/** The numbers, from one, of lines that are counted from zero. */
+function numbersOf(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index + 1)
 }
 
 /** The parts of ranges that are in a line, counted from its beginning; none where that is most of it. */

@@ -3,11 +3,14 @@
 import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { File } from '../messages.ts'
+import { BlobImage } from './blob-image.tsx'
 import { Icon } from './icons.tsx'
-import { baseName, readable, shortId } from './names.ts'
+import { shownKeys } from './keys.ts'
+import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
-import { Empty, IconButton } from './words.tsx'
+import { isAtWork } from './turn-sign.tsx'
+import { Empty, IconButton, Waiting } from './words.tsx'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
@@ -18,7 +21,7 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
       <Crumbs tab={tab} file={file} />
       <ReadOnlyReason tab={tab} file={file} />
       <Problem file={file} />
-      {shown ? <Content tab={tab} file={file} shown={shown} /> : <div class="editor" aria-busy="true" />}
+      {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet file={file} />}
     </>
   )
 }
@@ -40,7 +43,9 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
         ))}
         <span class="here">{readable(baseName(file.path))}</span>
       </bdi>
+      <SymbolCrumbs file={file} />
       <span class="grow" />
+      {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && added + deleted > 0 ? (
         <span class="opt-wide">
           <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
@@ -61,6 +66,39 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
         </>
       ) : null}
     </div>
+  )
+}
+
+function NotYet({ file }: { file: OpenFile }) {
+  return (
+    <div class="editor" aria-busy="true" tabIndex={-1}>
+      {file.problem.value === undefined ? <Waiting words={`Opening ${readable(baseName(file.path))}`} /> : null}
+    </div>
+  )
+}
+
+/** The functions, classes or headings that the cursor is in. */
+function SymbolCrumbs({ file }: { file: OpenFile }) {
+  const page = usePage()
+  const names = file.symbols.value.map(({ name }) => withoutTricks(name))
+  if (names.length === 0) return null
+  return (
+    <button
+      type="button"
+      class="crumb-symbols cut"
+      aria-label={`In ${names.join(', ')}: go to another symbol`}
+      title={`${names.join(' › ')}: go to symbol  ${shownKeys('Alt+L')}`}
+      onClick={() => {
+        page.palette.value = 'symbols'
+      }}
+    >
+      {names.map((name, index) => (
+        <span key={index} class="crumb">
+          <Icon name="chevron-right" size="xs" />
+          <bdi>{name}</bdi>
+        </span>
+      ))}
+    </button>
   )
 }
 
@@ -118,7 +156,7 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
 function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {
   return (
     <figure class="picture">
-      <img src={`/image/${image.oid}`} alt={readable(baseName(path))} />
+      <BlobImage oid={image.oid} alt={readable(baseName(path))} />
       <figcaption class="meta">
         {image.type}, {image.size.toLocaleString('en')} bytes
       </figcaption>
@@ -128,6 +166,7 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
 
 function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
+  const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
   const box = useRef<HTMLDivElement>(null)
 
   useLayoutEffect(() => {
@@ -145,15 +184,22 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   }, [file, page])
 
   const wanted = tab.focusWanted.value
+  const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   useLayoutEffect(() => {
-    if (wanted <= tab.focusGiven) return
+    if (isCovered || wanted <= tab.focusGiven) return
     tab.focusGiven = wanted
     file.focus()
-  }, [tab, file, wanted])
+    // A dialog that just went gives the focus back to what had it before.
+    page.wantFocus()
+  }, [page, tab, file, wanted, isCovered])
+
+  useLayoutEffect(() => {
+    file.isLocked = isLocked
+  }, [file, isLocked])
 
   useEffect(() => {
     file.isWrapped = page.isWrapped.value
   }, [file, page, page.isWrapped.value])
 
-  return <div class="editor" ref={box} />
+  return <div class={`editor ${isLocked ? 'locked' : ''}`} ref={box} />
 }

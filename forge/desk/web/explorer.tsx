@@ -1,9 +1,12 @@
 /** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
 import { useEffect } from 'preact/hooks'
-import { deleteFile, newFile, newFolder, renameFile } from './actions.ts'
+import { deleteFile, hasDraft, newFile, newFolder, renameFile } from './actions.ts'
+import { ContextCircle, ContextMeter, contextWords } from './context.tsx'
 import { Icon } from './icons.tsx'
+import { asksForMenu, placeOfMenu } from './menu-content.ts'
+import { rowMenu } from './menus.ts'
 import { readable } from './names.ts'
-import { type Tab, usePage } from './state.ts'
+import { type Page, type Tab, usePage } from './state.ts'
 import type { Row } from './tree.ts'
 import { VirtualList } from './virtual-list.tsx'
 import { IconButton, Name } from './words.tsx'
@@ -27,6 +30,7 @@ export function Explorer({ tab }: { tab: Tab }) {
         <IconButton icon="search" words="Find in all files" keys="Ctrl+Shift+F" onClick={() => tab.find()} />
       </div>
       <TreeRows tab={tab} />
+      <ContextMeter tab={tab} />
     </aside>
   )
 }
@@ -47,9 +51,17 @@ function TreeRows({ tab }: { tab: Tab }) {
       count={Math.max(1, rows.length)}
       rowHeight={ROW_HEIGHT}
       active={active}
+      onContextMenu={event => {
+        event.preventDefault()
+        const element = event.target instanceof Element ? event.target.closest('[role="treeitem"]') : null
+        const row = element?.id ? rows[Number(element.id.slice(ROW_ID.length))] : undefined
+        if (row) tree.selected.value = row.path
+        openMenu(page, tab, row, event)
+      }}
       onKeyDown={event => {
         const row = rows[active]
-        if (row && event.key === 'F2' && !event.shiftKey) renameFile(page, tab, row.path)
+        if (asksForMenu(event)) openMenu(page, tab, row, event)
+        else if (row && event.key === 'F2' && !event.shiftKey) renameFile(page, tab, row.path)
         else if (row && event.key === 'Delete' && !event.altKey) deleteFile(page, tab, row.path)
         else if (!moveBy(event, tab, rows, active)) return
         event.preventDefault()
@@ -76,8 +88,18 @@ function NoRow({ tab }: { tab: Tab }) {
   )
 }
 
+const ROW_ID = 'row-'
+
 function rowId(index: number): string {
-  return `row-${index}`
+  return `${ROW_ID}${index}`
+}
+
+function openMenu(page: Page, tab: Tab, row: Row | undefined, event: MouseEvent | KeyboardEvent): void {
+  const tree = document.querySelector<HTMLElement>('[role="tree"]')
+  if (!tree) return
+  const index = row ? tab.tree.rows.peek().indexOf(row) : -1
+  const element = document.getElementById(rowId(index)) ?? tree
+  page.openMenu(rowMenu(page, tab, row), placeOfMenu(event, element), tree)
 }
 
 /** The keys of a tree. Answers whether the key was one of them. */
@@ -138,7 +160,11 @@ function activate(tab: Tab, row: Row): void {
 }
 
 function TreeRow({ tab, row, index }: { tab: Tab; row: Row; index: number }) {
+  const page = usePage()
   const isSelected = tab.tree.selected.value === row.path
+  // What was typed just now is not yet known to the tree.
+  const isDraft = row.kind === 'folder' ? row.isDraft : hasDraft(page, tab.at, row.path)
+  const hiddenWords = !isDraft ? '' : row.kind === 'folder' ? ', has drafts' : ', draft'
   return (
     // The keys of the rows are those of the tree, which has the focus.
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
@@ -151,20 +177,35 @@ function TreeRow({ tab, row, index }: { tab: Tab; row: Row; index: number }) {
       aria-level={row.depth + 1}
       aria-posinset={row.position}
       aria-setsize={row.siblings}
+      aria-description={contextWords(row.context)}
       title={readable(row.path)}
       style={{ paddingLeft: `${8 + row.depth * 14}px` }}
       onMouseDown={event => {
         // The tree keeps the focus.
         event.preventDefault()
+        if (event.button !== 0) return
         event.currentTarget.closest<HTMLElement>('[role="tree"]')?.focus()
       }}
-      onClick={() => activate(tab, row)}
+      onClick={event => {
+        if (isMore(event)) openMenu(page, tab, row, event)
+        else activate(tab, row)
+      }}
     >
       <Twist row={row} />
-      <Name of={row.name} class={`grow ${row.isDraft ? 'changed' : ''}`} />
-      <Mark row={row} />
+      <Name of={row.name} class={`grow ${isDraft ? 'changed' : ''}`} />
+      {hiddenWords === '' ? null : <span class="vh">{hiddenWords}</span>}
+      {/* For the mouse and the finger; the keyboard has keys for the menu. */}
+      <span class="more" title="More" aria-hidden="true">
+        <Icon name="more" />
+      </span>
+      <Mark kind={row.kind} isDraft={isDraft} />
+      <ContextCircle tab={tab} row={row} />
     </div>
   )
+}
+
+function isMore({ target }: Event): boolean {
+  return target instanceof Element && target.closest('.more') !== null
 }
 
 function Twist({ row }: { row: Row }) {
@@ -172,13 +213,13 @@ function Twist({ row }: { row: Row }) {
   return <Icon name={row.isOpen ? 'chevron-down' : 'chevron-right'} tone="twist" />
 }
 
-function Mark({ row }: { row: Row }) {
-  if (row.kind === 'link') return <span class="meta">link</span>
-  if (row.kind === 'submodule') return <span class="meta">submodule</span>
-  if (!row.isDraft) return null
-  if (row.kind === 'folder') return <span class="dot small" title="has drafts" />
+function Mark({ kind, isDraft }: Pick<Row, 'kind' | 'isDraft'>) {
+  if (kind === 'link') return <span class="meta">link</span>
+  if (kind === 'submodule') return <span class="meta">submodule</span>
+  if (!isDraft) return null
+  if (kind === 'folder') return <span class="dot small" title="has drafts" />
   return (
-    <span class="mark is-you" title="draft, not saved">
+    <span class="mark is-you" title="draft, not saved" aria-hidden="true">
       M
     </span>
   )

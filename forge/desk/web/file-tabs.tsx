@@ -2,11 +2,14 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { draftsOf, hasDraft, newBranch } from './actions.ts'
 import { Icon, type IconName } from './icons.tsx'
+import { asksForMenu, placeOfMenu } from './menu-content.ts'
+import { paneMenu } from './menus.ts'
 import { baseName, readable, shortId } from './names.ts'
-import { type Pane, paneKey, type Tab, usePage } from './state.ts'
+import { type Page, type Pane, paneKey, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
 import { isCross, TabEnd } from './tabs.tsx'
-import { Button } from './words.tsx'
+import { ChatEnd, isAtWork, LOCKED, turnSign } from './turn-sign.tsx'
+import { Button, IconButton } from './words.tsx'
 
 export function FileTabs({ tab }: { tab: Tab }) {
   return (
@@ -25,25 +28,39 @@ function EndBar({ tab }: { tab: Tab }) {
   const page = usePage()
   const { at } = tab
   const drafts = at.kind === 'branch' ? draftsOf(page, at.branch).length : 0
+  // What has a tab is not offered a second time.
+  const isOpen = (pane: Pane) => tab.panes.value.some(other => wordsOf(tab, other) === wordsOf(tab, pane))
+  const { pane } = tab
   return (
     <div class="end-bar">
+      {pane.kind === 'file' ? (
+        <IconButton
+          icon="more"
+          words="More of this file"
+          onClick={event => openMenu(page, tab, pane, event, event.currentTarget)}
+        />
+      ) : null}
       {at.kind === 'commit' ? (
         <Button look="small" icon="branch" words="Branch from here" onClick={() => newBranch(page, at.commit)} />
       ) : null}
-      <Button
-        look="quiet small opt-wide"
-        icon="clock"
-        title="History  Alt+H"
-        words="History"
-        onClick={() => tab.show({ kind: 'history', path: undefined })}
-      />
-      <Button
-        look="quiet small"
-        icon="diff"
-        title="Review  Alt+R"
-        words={drafts > 0 ? `Review ${drafts}` : 'Review'}
-        onClick={() => tab.show({ kind: 'review' })}
-      />
+      {isOpen({ kind: 'history', path: undefined }) ? null : (
+        <Button
+          look="quiet small"
+          icon="clock"
+          title="History  Alt+H"
+          words={<span class="word">History</span>}
+          onClick={() => page.showHere(tab, { kind: 'history', path: undefined })}
+        />
+      )}
+      {isOpen({ kind: 'review' }) ? null : (
+        <Button
+          look="quiet small"
+          icon="diff"
+          title="Review  Alt+R"
+          words={drafts > 0 ? `Review ${drafts}` : 'Review'}
+          onClick={() => page.showHere(tab, { kind: 'review' })}
+        />
+      )}
     </div>
   )
 }
@@ -54,6 +71,9 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const isSelected = tab.active.value === paneKey(pane)
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const icon = iconOf(pane)
+  const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
+  const isLocked = pane.kind === 'file' && isAtWork(page, branch)
+  const sign = pane.kind === 'chat' ? turnSign(page, branch) : isLocked ? LOCKED : undefined
   useEffect(() => {
     if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [isSelected])
@@ -62,27 +82,44 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       type="button"
       ref={element}
       role="tab"
-      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''}`}
+      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''}`}
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
       title={pane.kind === 'file' ? readable(pane.path) : undefined}
       onClick={event => {
         if (pane.kind !== 'chat' && isCross(event)) page.closePane(tab, pane)
+        else if (event.detail > 0) page.showHere(tab, pane)
         else tab.show(pane)
       }}
       onAuxClick={event => {
         if (event.button === 1) page.closePane(tab, pane)
       }}
+      onContextMenu={event => {
+        event.preventDefault()
+        openMenu(page, tab, pane, event, event.currentTarget)
+      }}
       onKeyDown={event => {
-        if (event.key === 'Delete') page.closePane(tab, pane)
+        if (asksForMenu(event)) {
+          event.preventDefault()
+          openMenu(page, tab, pane, event, event.currentTarget)
+        } else if (event.key === 'Delete' && !event.altKey) page.closePane(tab, pane)
       }}
     >
       {icon ? <Icon name={icon} /> : null}
       <bdi class="cut">{wordsOf(tab, pane)}</bdi>
       {hasDot ? <span class="vh">, draft</span> : null}
-      {pane.kind === 'chat' ? null : <TabEnd hasDot={hasDot} dotWords="draft, not saved" />}
+      {sign ? <span class="vh">, {sign.words}</span> : null}
+      {pane.kind === 'chat' ? (
+        <ChatEnd sign={sign} />
+      ) : (
+        <TabEnd hasDot={hasDot} dotWords="draft, not saved" sign={sign} />
+      )}
     </button>
   )
+}
+
+function openMenu(page: Page, tab: Tab, pane: Pane, event: MouseEvent | KeyboardEvent, opener: HTMLElement): void {
+  page.openMenu(paneMenu(page, tab, pane, wordsOf(tab, pane)), placeOfMenu(event, opener), opener)
 }
 
 function iconOf(pane: Pane): IconName | undefined {

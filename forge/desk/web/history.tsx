@@ -11,7 +11,7 @@ import { ChangeLetter } from './review-side.tsx'
 import { type Page, type Tab, usePage } from './state.ts'
 import { age, fullTime, plural } from './times.ts'
 import { VirtualList } from './virtual-list.tsx'
-import { Button, Empty, Path } from './words.tsx'
+import { Button, Empty, Path, Waiting } from './words.tsx'
 
 const ROW_HEIGHT = 26
 const WINDOW = 200
@@ -69,7 +69,7 @@ export function History({ tab, path }: { tab: Tab; path: string | undefined }) {
           )
         }}
       />
-      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : null}
+      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : <Waiting words="Reading history" />}
     </div>
   )
 }
@@ -203,7 +203,7 @@ function Files({ commit }: { commit: Answer<'commit'> | undefined }) {
         <div class="filerow" key={change.path}>
           <ChangeLetter change={change} />
           <Path of={change.path} />
-          <LineCounts change={change} />
+          <LineCounts count={change} />
         </div>
       ))}
       {changes.length > MOST_FILES ? <p class="meta">and {changes.length - MOST_FILES} more</p> : null}

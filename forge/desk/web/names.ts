@@ -17,6 +17,15 @@ export function readable(name: string): string {
   return PLAIN.test(name) ? name : withoutTricks(decode(name))
 }
 
+// Scripts that are written from right to left.
+const FROM_RIGHT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u
+
+/** A name inside of a sentence, which it does not turn around. */
+export function named(name: string): string {
+  const words = readable(name)
+  return FROM_RIGHT.test(words) ? `\u2068${words}\u2069` : words
+}
+
 /** Text that others wrote, on one line: the subject of a commit, for example. */
 export function withoutTricks(text: string): string {
   return text.replace(

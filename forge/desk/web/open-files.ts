@@ -22,6 +22,7 @@ import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
 import { loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
 import { Disconnected } from './socket.ts'
+import { type CodeSymbol, symbolsAt } from './symbols.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
@@ -52,6 +53,8 @@ export class OpenFile {
   /** Whether the text is another one than in the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  /** The functions, classes or headings that the cursor is in, the outermost first. */
+  readonly symbols = signal<CodeSymbol[]>([])
   /** Where the window was scrolled to, in pixels. */
   top: number
   state: EditorState | undefined
@@ -72,6 +75,7 @@ export class OpenFile {
   #waiting: (() => void)[] = []
   #retry: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
+  #isLocked = false
 
   constructor(
     connection: Connection,
@@ -200,6 +204,19 @@ export class OpenFile {
     this.#wrap(isWrapped)
   }
 
+  /** While an AI works in the branch, nobody else writes to its files. */
+  set isLocked(isLocked: boolean) {
+    this.#isLocked = isLocked
+    const file = this.file.peek()
+    if (!this.state || file?.kind !== 'text' || this.state.readOnly === this.#isReadOnly(file)) return
+    const readOnly = EditorState.readOnly.of(this.#isReadOnly(file))
+    this.dispatch({ effects: this.#adjustable.readOnly.reconfigure(readOnly) })
+  }
+
+  #isReadOnly(file: TextFile): boolean {
+    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked
+  }
+
   /** Goes to a place that was found: a line, counted from one, and where in it. */
   goTo(line: number, range?: [number, number]): void {
     if (!this.state) return
@@ -210,6 +227,12 @@ export class OpenFile {
       selection: { anchor: start, head: end },
       effects: EditorView.scrollIntoView(start, { y: 'center' }),
     })
+  }
+
+  goToPlace(at: number): void {
+    if (!this.state) return
+    const anchor = Math.min(at, this.state.doc.length)
+    this.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
   }
 
   goToNextChange(): void {
@@ -227,7 +250,7 @@ export class OpenFile {
     this.#confirmed = textOf(file.text)
     this.#earlier = []
     this.#awaited = file.version
-    const isReadOnly = this.at.kind === 'commit' || file.readOnly !== undefined
+    const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
       doc: this.#confirmed,
       selection: { anchor: Math.min(this.#firstCursor, this.#confirmed.length) },
@@ -268,7 +291,7 @@ export class OpenFile {
   #compare(file: TextFile, isAfterBreak: boolean): void {
     const state = this.state as EditorState
     const effects: StateEffect<unknown>[] = [setSaved.of(textOf(file.saved ?? ''))]
-    const isReadOnly = this.at.kind === 'commit' || file.readOnly !== undefined
+    const isReadOnly = this.#isReadOnly(file)
     if (isReadOnly !== state.readOnly) {
       effects.push(this.#adjustable.readOnly.reconfigure(EditorState.readOnly.of(isReadOnly)))
     }
@@ -387,6 +410,14 @@ export class OpenFile {
     const cursor = { line: line.number, column: head - line.from + 1 }
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
+    const symbols = symbolsAt(this.state, head)
+    const isSame =
+      symbols.map(({ name }) => name).join('\0') ===
+      this.symbols
+        .peek()
+        .map(({ name }) => name)
+        .join('\0')
+    if (!isSame) this.symbols.value = symbols
   }
 }
 
@@ -413,6 +444,8 @@ function inside(selection: EditorSelection, text: Text): EditorSelection {
 /** All files that are open in this window, by where they are and their path. */
 export class OpenFiles {
   readonly #files = new Map<string, OpenFile>()
+  /** Counts up when another file is open: what asks for all of them is shown again. */
+  readonly #changed = signal(0)
   /** Those that are closed as soon as the server has all that was typed into them. */
   readonly #unwanted = new Set<string>()
   readonly #connection: Connection
@@ -431,6 +464,7 @@ export class OpenFiles {
     if (known) return known
     const file = new OpenFile(this.#connection, this.#choices, at, path, position)
     this.#files.set(key, file)
+    this.#sayChanged()
     file.ask()
     return file
   }
@@ -440,6 +474,7 @@ export class OpenFiles {
   }
 
   of(branch: string): OpenFile[] {
+    this.#changed.value
     return [...this.#files.values()].filter(({ at }) => at.kind === 'branch' && at.branch === branch)
   }
 
@@ -456,6 +491,14 @@ export class OpenFiles {
     if (!this.#unwanted.delete(key)) return
     file.close()
     this.#files.delete(key)
+    this.#sayChanged()
+  }
+
+  /** A little later: files are opened where the page is being drawn, and nothing may change meanwhile. */
+  #sayChanged(): void {
+    queueMicrotask(() => {
+      this.#changed.value++
+    })
   }
 }
 

@@ -5,6 +5,7 @@ import type { Operation } from '../messages.ts'
 import { redo, undo } from './actions.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { readable, shortId } from './names.ts'
+import { reversalOf } from './reversal.ts'
 import { usePage } from './state.ts'
 import { ago, fullTime, plural } from './times.ts'
 import { Button } from './words.tsx'
@@ -73,18 +74,21 @@ export function Operations({ close }: { close: () => void }) {
 
 function OperationRow({ operation, close }: { operation: Operation; close: () => void }) {
   const page = usePage()
-  const { words, time, refs, of: undone } = operation
+  const { words, time, refs, of: reversed } = operation
+  const reversal = reversed === undefined ? undefined : reversalOf(words)
   return (
     <li>
       <details class="operation">
         <summary>
-          <bdi class="cut grow">{words}</bdi>
+          <bdi class="cut grow" title={words}>
+            {reversal?.title ?? words}
+          </bdi>
           <span class="meta nowrap" title={fullTime(time)}>
             {plural(refs.length, 'ref')}, {ago(time)}
           </span>
           <Button
             look="quiet small"
-            words={undone ? 'Undo this, too' : 'Undo'}
+            words={reversal?.isUndo ? 'Redo' : 'Undo'}
             onClick={() => {
               close()
               undo(page, operation)

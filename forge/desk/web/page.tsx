@@ -1,9 +1,12 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
 import { render } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { commandsOf } from './commands.ts'
+import { nameWhatIsCut } from './cut.ts'
 import { Dialogs } from './dialogs.tsx'
+import { focusContent, isFocusLost } from './focus.ts'
 import { keysOf } from './keys.ts'
+import { Menu } from './menu.tsx'
 import { Notices } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { Repository } from './repository.tsx'
@@ -14,6 +17,8 @@ import { Tabs, titleOf } from './tabs.tsx'
 
 function Desk({ page }: { page: Page }) {
   useEffect(() => listenForKeys(page), [page])
+  useEffect(nameWhatIsCut, [])
+  useFocus(page)
   const title = titleOf(page)
   useEffect(() => {
     document.title = title
@@ -27,8 +32,29 @@ function Desk({ page }: { page: Page }) {
       </div>
       <Palette />
       <Dialogs />
+      <Menu />
     </PageProvider>
   )
+}
+
+/** Gives the focus where it is wanted, and takes it back from nowhere where what had it is gone. */
+function useFocus(page: Page): void {
+  const wanted = page.focusWanted.value
+  const given = useRef(0)
+  const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
+  const tab = page.tab.value
+  // What else may take away what has the focus.
+  const shown = [tab, tab?.active.value, page.notices.value, page.clashes.value, page.menu.value, page.desk.value]
+  useEffect(() => {
+    // Before the desk has said what is open, nothing is shown that could have the focus.
+    if (isCovered || !page.desk.peek()) return undefined
+    const isWanted = given.current < wanted
+    given.current = wanted
+    const frame = requestAnimationFrame(() => {
+      if (isWanted || isFocusLost()) focusContent()
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [wanted, isCovered, ...shown])
 }
 
 function Middle({ page }: { page: Page }) {
@@ -48,7 +74,7 @@ function Middle({ page }: { page: Page }) {
 function listenForKeys(page: Page): () => void {
   const listen = (event: KeyboardEvent) => {
     const keys = keysOf(event)
-    const isFree = !page.dialog.peek() && !event.isComposing
+    const isFree = !page.dialog.peek() && !page.menu.peek() && !event.isComposing
     if (!isFree || isForTheList(event, keys)) return
     const command = commandsOf(page).find(known => known.keys === keys)
     if (!command) return
@@ -69,6 +95,11 @@ function nonceOfStyles(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? ''
 }
 
+/** What is open is there again, also where the window goes at once after the last tab was opened. */
+function keepLayoutAtEnd(page: Page): void {
+  window.addEventListener('pagehide', () => page.keepLayout(true))
+}
+
 /** Asks before the window goes while something typed has not reached the server. */
 function guardTyping(page: Page): void {
   window.addEventListener('beforeunload', event => {
@@ -81,4 +112,5 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
 const page = new Page(url.href, nonceOfStyles())
 page.start()
 guardTyping(page)
+keepLayoutAtEnd(page)
 render(<Desk page={page} />, document.body)

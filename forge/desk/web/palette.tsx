@@ -2,7 +2,7 @@
 import { useComputed, useSignal } from '@preact/signals'
 import fuzzysort from 'fuzzysort'
 import type { ComponentChildren } from 'preact'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { CommitRow } from '../messages.ts'
 import { newBranch } from './actions.ts'
 import { type Command, commandsOf } from './commands.ts'
@@ -10,9 +10,11 @@ import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
 import { baseName, folderOf, markedPieces, readable, shortId, withoutTricks } from './names.ts'
 import { type Page, usePage } from './state.ts'
+import { type CodeSymbol, symbolsOf } from './symbols.ts'
 import { age, plural } from './times.ts'
+import { Waiting } from './words.tsx'
 
-export type PaletteMode = 'all' | 'files' | 'branches'
+export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols'
 
 interface Option {
   key: string
@@ -28,6 +30,7 @@ interface Group {
 }
 
 const MOST_FILES = 40
+const MOST_SYMBOLS = 300
 const MOST_SHOWN = 8
 const MOST_LISTED = 60
 const MOST_COMMITS = 500
@@ -35,13 +38,14 @@ const MOST_COMMITS = 500
 export function Palette() {
   const page = usePage()
   const mode = page.palette.value
-  return mode ? <PaletteDialog key={mode} mode={mode} /> : null
+  return mode ? <PaletteDialog mode={mode} /> : null
 }
 
 function PaletteDialog({ mode }: { mode: PaletteMode }) {
   const page = usePage()
   const dialog = useRef<HTMLDialogElement>(null)
-  const words = useSignal(mode === 'branches' ? '@' : '')
+  const field = useRef<HTMLInputElement>(null)
+  const words = useSignal(beginningOf(mode))
   const chosen = useSignal(0)
   const { groups, isWaiting } = useGroups(page, mode, words.value)
   // Enter was pressed before the files for these words had come.
@@ -64,6 +68,13 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     element?.showModal()
     return () => element?.close()
   }, [])
+  // Its keys were pressed while it was open for something else: the same dialog, so that the focus stays in it.
+  useLayoutEffect(() => {
+    words.value = beginningOf(mode)
+    chosen.value = 0
+    isEager.value = false
+    field.current?.focus()
+  }, [mode, words, chosen, isEager])
   const isForeseen = current !== undefined && !current.key.startsWith('file ')
   const canRun = !isWaiting || isForeseen
   useEffect(() => {
@@ -80,13 +91,18 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       ref={dialog}
       class="palette"
       aria-label="Find or run"
-      onClose={close}
+      onClose={event => {
+        // The browser says so when it may be open again already, and this one is out of the page.
+        if (event.currentTarget.isConnected) close()
+      }}
       onClick={event => {
         if (event.target === event.currentTarget) close()
       }}
       onKeyDown={event => {
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
+        // At once: its key may be pressed again before the browser says that it is closed.
+        else if (event.key === 'Escape') close()
         else if (event.key === 'Enter' && canRun) run(current)
         else if (event.key === 'Enter') isEager.value = true
         else return
@@ -96,6 +112,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       <div class="ask">
         <Icon name="search" size="m" />
         <input
+          ref={field}
           role="combobox"
           aria-expanded="true"
           aria-controls="found"
@@ -111,17 +128,23 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
             isEager.value = false
           }}
         />
-        {mode === 'files' ? null : <Prefixes />}
+        {mode === 'files' || mode === 'symbols' ? null : <Prefixes />}
       </div>
       <div role="listbox" id="found" aria-label="Results" class="found">
         {groups.map(group => (
           <OptionGroup key={group.title} group={group} current={current} run={run} />
         ))}
       </div>
-      {options.length === 0 ? <p class="none meta">Nothing is called that.</p> : null}
+      {options.length === 0 && isWaiting ? <Waiting words="Looking" /> : null}
+      {options.length === 0 && !isWaiting ? <p class="none meta">{noneWords(mode, words.value)}</p> : null}
       <PaletteFoot />
     </dialog>
   )
+}
+
+/** What stands in the field at first. */
+function beginningOf(mode: PaletteMode): string {
+  return mode === 'branches' ? '@' : ''
 }
 
 function around(index: number, count: number): number {
@@ -134,7 +157,13 @@ function optionId(key: string): string {
 }
 
 function placeholderOf(mode: PaletteMode): string {
+  if (mode === 'symbols') return 'Name of a function, a class or a heading'
   return mode === 'files' ? 'Name of a file' : 'Find or run'
+}
+
+function noneWords(mode: PaletteMode, words: string): string {
+  if (mode === 'symbols' && words === '') return 'The desk knows no symbols in this file.'
+  return 'Nothing is called that.'
 }
 
 function Prefixes() {
@@ -204,10 +233,16 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
 function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Group[]; isWaiting: boolean } {
   const prefix = /^[>@#]/.exec(typed)?.[0]
   const words = (prefix ? typed.slice(1) : typed).trim()
-  const wantsFiles = mode === 'files' || (!prefix && words !== '')
-  const wantsCommits = mode !== 'files' && (prefix === '#' || (!prefix && words.length > 1))
+  const isNarrow = mode === 'files' || mode === 'symbols'
+  const wantsFiles = mode === 'files' || (!isNarrow && !prefix && words !== '')
+  const wantsCommits = !isNarrow && (prefix === '#' || (!prefix && words.length > 1))
   const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
   const commits = useCommits(page, words, wantsCommits)
+  const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
+  if (mode === 'symbols') {
+    const options = symbolOptions(page, symbols, typed.trim())
+    return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: false }
+  }
   if (mode === 'files') return { groups: [{ title: 'Files', options: files }].filter(hasOptions), isWaiting }
   const isAlone = prefix !== undefined
   const groups: Group[] = []
@@ -268,6 +303,33 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
     run: () => newBranch(page),
   }
   return [...options, make]
+}
+
+/** The symbols of the file that is shown. */
+function symbolsHere(page: Page): CodeSymbol[] {
+  const tab = page.tab.peek()
+  const state = tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)?.state
+  return state ? symbolsOf(state) : []
+}
+
+function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option[] {
+  const tab = page.tab.value
+  const path = tab?.path
+  if (!tab || path === undefined) return []
+  return best(symbols, words, ({ name }) => withoutTricks(name), MOST_SYMBOLS).map(({ item, name }) => ({
+    key: `symbol ${item.from}`,
+    icon: <Icon name="list" />,
+    words: (
+      <bdi>
+        {words === '' ? '\u2003'.repeat(Math.min(item.depth, 8)) : ''}
+        {name}
+      </bdi>
+    ),
+    run: () => {
+      page.files.find(tab.at, path)?.goToPlace(item.from)
+      tab.edit(path)
+    },
+  }))
 }
 
 /** The files for some words. Until they have come, those for the words before stay. */

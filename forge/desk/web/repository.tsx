@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { BranchInfo } from '../messages.ts'
 import { deleteBranch, newBranch, renameBranch } from './actions.ts'
 import { BranchIcon } from './icons.tsx'
-import { shortId } from './names.ts'
+import { shortId, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
 import { age, fullTime, plural } from './times.ts'
 import { VirtualList } from './virtual-list.tsx'
@@ -72,6 +72,12 @@ export function Repository() {
   )
 }
 
+/** How far a branch is from the one that it follows; nothing where both are the same. */
+function distanceOf(upstream: BranchInfo['upstream']): string {
+  if (!upstream || upstream.ahead + upstream.behind === 0) return ''
+  return `↑${upstream.ahead} ↓${upstream.behind}`
+}
+
 interface BranchRowProps {
   branch: BranchInfo
   index: number
@@ -103,9 +109,9 @@ function BranchRow({ branch, index, isSelected, select, open }: BranchRowProps) 
             checked out
           </span>
         ) : null}
-        <bdi class="meta cut">{branch.subject}</bdi>
+        <bdi class="meta cut">{withoutTricks(branch.subject)}</bdi>
       </span>
-      <span class="meta counts">{upstream ? `↑${upstream.ahead} ↓${upstream.behind}` : ''}</span>
+      <span class="meta counts">{distanceOf(upstream)}</span>
       <span class="hash">{shortId(branch.tip)}</span>
       <span class="age" title={fullTime(branch.committed)}>
         {age(branch.committed)}

@@ -3,7 +3,7 @@ import type { Change } from '../messages.ts'
 import { Icon } from './icons.tsx'
 import { readable, shortId, withoutTricks } from './names.ts'
 import { LineCounts } from './review.tsx'
-import type { Review } from './review-state.ts'
+import { MOST_COMMITS, type Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
 import { age, plural } from './times.ts'
 import { VirtualList } from './virtual-list.tsx'
@@ -20,16 +20,19 @@ const LETTERS: Record<Change['status'], { letter: string; look: string }> = {
 
 export function ReviewSide({ tab }: { tab: Tab }) {
   const { review } = tab
+  const isKnown = review.changes.value !== undefined
   const changes = review.changes.value ?? []
-  const added = changes.reduce((sum, change) => sum + (change.added ?? 0), 0)
-  const deleted = changes.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
+  const added = changes.reduce((sum, change) => sum + (review.countOf(change).added ?? 0), 0)
+  const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
   return (
     <aside class="side">
       <div class="side-head">
-        <h2 class="grow">{plural(changes.length, 'file')}</h2>
-        <span class="meta">
-          <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span>
-        </span>
+        <h2 class="grow">{isKnown ? plural(changes.length, 'file') : 'Files'}</h2>
+        {isKnown ? (
+          <span class="meta">
+            <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span>
+          </span>
+        ) : null}
       </div>
       <VirtualList
         class="list"
@@ -73,7 +76,7 @@ function ChangeRow({ review, change }: { review: Review; change: Change }) {
     >
       <ChangeLetter change={change} />
       <Path of={change.path} />
-      <LineCounts change={change} />
+      <LineCounts count={review.countOf(change)} />
       {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}
     </button>
   )
@@ -83,7 +86,7 @@ function Commits({ review }: { review: Review }) {
   const commits = review.commits.value
   return (
     <>
-      <h3>{plural(commits.length, 'commit')}</h3>
+      <h3>{commits.length < MOST_COMMITS ? plural(commits.length, 'commit') : `The newest ${MOST_COMMITS} commits`}</h3>
       <div class="list commits">
         {commits.map(({ oid, subject, committed, model }) => (
           <button

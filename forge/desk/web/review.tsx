@@ -4,11 +4,11 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
 import { DiffView } from './diff-view.tsx'
 import { Icon } from './icons.tsx'
-import { readable, shortId, withoutTricks } from './names.ts'
-import { type Kind, Review } from './review-state.ts'
+import { readable, shortId } from './names.ts'
+import { type Kind, type LineCount, Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
-import { Button, Empty, IconButton, Path } from './words.tsx'
+import { Button, Empty, IconButton, Path, Waiting } from './words.tsx'
 
 /** So many files have their diff in the page at first; more come when they are asked for. */
 const BATCH = 100
@@ -29,8 +29,7 @@ function ReviewBar({ tab }: { tab: Tab }) {
   const isBranch = tab.at.kind === 'branch'
   return (
     <div class="review-bar">
-      {review.kind.value === 'all' ? <BaseChoice review={review} /> : null}
-      {review.kind.value === 'commit' && isBranch ? <CommitChoice review={review} /> : null}
+      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice review={review} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
       <IconButton
@@ -79,37 +78,17 @@ function BaseChoice({ review }: { review: Review }) {
   )
 }
 
-function CommitChoice({ review }: { review: Review }) {
-  return (
-    <label class="pick">
-      <Icon name="commit" />
-      <span class="vh">Commit</span>
-      <select
-        value={review.commit.value ?? ''}
-        onChange={event => {
-          review.commit.value = event.currentTarget.value
-        }}
-      >
-        {review.commits.value.map(({ oid, subject }) => (
-          <option key={oid} value={oid}>
-            {shortId(oid)} {withoutTricks(subject)}
-          </option>
-        ))}
-      </select>
-    </label>
-  )
-}
-
 const KINDS: { kind: Kind; words: string }[] = [
   { kind: 'all', words: 'All changes' },
   { kind: 'commit', words: 'By commit' },
   { kind: 'unsaved', words: 'Not saved' },
 ]
+const CAME_IN = { kind: 'came in', words: 'What came in' } as const
 
 function KindTabs({ review }: { review: Review }) {
   return (
     <div class="pill-tabs" role="tablist" aria-label="What to review" onKeyDown={onTabKeys}>
-      {KINDS.map(({ kind, words }) => {
+      {[...KINDS, ...(review.cameIn.value ? [CAME_IN] : [])].map(({ kind, words }) => {
         const isSelected = review.kind.value === kind
         return (
           <button
@@ -135,27 +114,24 @@ function Diffs({ tab }: { tab: Tab }) {
   const page = usePage()
   const count = useSignal(BATCH)
   const changes = review.changes.value
-  if (review.problem.value !== undefined) {
-    return (
-      <Empty title="It could not be compared">
-        <p class="lede">{review.problem.value}</p>
-      </Empty>
-    )
-  }
-  if (!changes) return <div class="diffs" aria-busy="true" />
-  if (changes.length === 0) {
-    return (
-      <Empty title="Nothing is different">
-        <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
-      </Empty>
-    )
-  }
-  const more = changes.length - count.value
+  const more = (changes?.length ?? 0) - count.value
+  const isAsking = changes === undefined && review.problem.value === undefined
   return (
-    // It scrolls: the keyboard must be able to reach it.
+    // It scrolls, and stays while what is compared becomes another: the keyboard must be able to reach it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section class="diffs" tabIndex={0} aria-label="Diff">
-      {changes.slice(0, count.value).map(change => (
+    <section class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
+      {review.problem.value === undefined ? null : (
+        <Empty title="It could not be compared">
+          <p class="lede">{review.problem.value}</p>
+        </Empty>
+      )}
+      {changes?.length === 0 ? (
+        <Empty title="Nothing is different">
+          <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
+        </Empty>
+      ) : null}
+      {isAsking ? <Waiting words="Comparing" /> : null}
+      {(changes ?? []).slice(0, count.value).map(change => (
         <FileDiff key={Review.mark(change)} tab={tab} change={change} />
       ))}
       {more > 0 ? (
@@ -173,6 +149,10 @@ function Diffs({ tab }: { tab: Tab }) {
 
 function emptyWords(review: Review, isBranch: boolean): string {
   if (review.kind.value === 'unsaved') return 'All that was typed is saved.'
+  if (review.kind.value === 'came in') return 'What came in changed no file.'
+  if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
+    return `It has no commit that ${readable(review.base ?? '')} has not.`
+  }
   if (review.kind.value === 'commit' || !isBranch) return 'This commit changed no file.'
   return `All is as on ${readable(review.base ?? '')}.`
 }
@@ -219,7 +199,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           </>
         )}
         <Path of={change.path} />
-        <LineCounts change={change} />
+        <LineCounts count={review.countOf(change)} />
         <span class="grow" />
         <LookedAt
           review={review}
@@ -238,8 +218,8 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   )
 }
 
-export function LineCounts({ change }: { change: Change }) {
-  const { added, deleted } = change
+export function LineCounts({ count }: { count: LineCount }) {
+  const { added, deleted } = count
   return (
     <>
       <span class="num add-n">{added ? `+${added}` : ''}</span>
@@ -303,6 +283,7 @@ function Blobs({ review, change }: { review: Review; change: Change }) {
       after={after}
       isSideBySide={review.isSideBySide.value}
       ignoresBlanks={review.ignoresBlanks.value}
+      onCount={count => review.count(change, count)}
     />
   )
 }

@@ -1,6 +1,6 @@
 /** A branch or a commit: what stands at its side, and what is shown of it. */
 import { newFile } from './actions.ts'
-import { Chat } from './chat.tsx'
+import { Chat, DockedChat } from './chat.tsx'
 import { Clashes } from './clashes.tsx'
 import { EditorPane } from './editor-pane.tsx'
 import { Explorer } from './explorer.tsx'
@@ -14,19 +14,25 @@ import { ReviewPane } from './review.tsx'
 import { ReviewSide } from './review-side.tsx'
 import { type Tab, usePage } from './state.ts'
 import { TimeTravel } from './time-travel.tsx'
+import { TurnNotice } from './turn-state.tsx'
 import { Empty } from './words.tsx'
 
 export function Room({ tab }: { tab: Tab }) {
+  const page = usePage()
   const { pane } = tab
+  const hasChat = pane.kind === 'chat' || tab.at.kind === 'commit' || page.isGone(tab.at)
+  const isDocked = page.isDocked.value && page.isWide.value && !hasChat
   return (
-    <main class="room">
+    <main class={`room ${isDocked ? 'three' : ''}`}>
       {pane.kind === 'review' ? <ReviewSide tab={tab} /> : <Explorer tab={tab} />}
       <section class="middle" aria-label="Work">
         <FileTabs tab={tab} />
         <Notices tab={tab} />
         {tab.at.kind === 'commit' ? <TimeTravel commit={tab.at.commit} /> : null}
+        {hasChat || isDocked ? null : <TurnNotice tab={tab} />}
         <Content tab={tab} />
       </section>
+      {isDocked ? <DockedChat tab={tab} /> : null}
     </main>
   )
 }

@@ -6,7 +6,9 @@
 import { signal } from '@preact/signals'
 import * as v from 'valibot'
 import { News, type Question, Reply } from '../messages.ts'
+import { protocolsWith } from '../secret.ts'
 import { type Answer, answers, type QuestionOf } from './answers.ts'
+import { fetchWith } from './secret.ts'
 
 /** The server said no, in a sentence for the person. */
 export class Refused extends Error {}
@@ -36,7 +38,13 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'operations',
   'clashes',
   'settle',
+  'settle by side',
+  'name now',
   'restore branch',
+  'conversation',
+  'choose model',
+  'set context',
+  'allow commands',
 ])
 
 interface Pending {
@@ -53,25 +61,28 @@ const SLICE = 4_000
 export class Connection {
   /** Whether the server hears us now. */
   readonly isUp = signal(false)
-  /** Whether somebody answers, but does not know this window: the desk was started with a new key. */
+  /** Whether somebody answers, but does not know this window: it has no key, or that of another time. */
   readonly isLockedOut = signal(false)
   /** Called each time that the connection is there, before anything is asked again. */
   onUp: (isFirst: boolean) => void = () => {}
   onNews: (news: News) => void = () => {}
 
   readonly #url: string
+  readonly #secret: () => string
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
   #lastId = 0
   #pause = FIRST_PAUSE
   #wasUp = false
 
-  constructor(url: string) {
+  /** `secret` gives what lets in: it is asked for again each time, since another tab may have been given a new one. */
+  constructor(url: string, secret: () => string) {
     this.#url = url
+    this.#secret = secret
   }
 
   connect(): void {
-    const socket = new WebSocket(this.#url)
+    const socket = new WebSocket(this.#url, protocolsWith(this.#secret()))
     this.#socket = socket
     socket.addEventListener('open', () => this.#opened())
     socket.addEventListener('message', event => this.#heard(String(event.data)))
@@ -129,7 +140,7 @@ export class Connection {
   /** A socket does not say why it could not be opened. */
   async #askWhy(): Promise<void> {
     try {
-      const { status } = await fetch('/', { method: 'HEAD', cache: 'no-store' })
+      const { status } = await fetchWith(this.#secret(), '/key')
       this.isLockedOut.value = status === 401 || status === 403
     } catch {
       this.isLockedOut.value = false

@@ -3,11 +3,16 @@ import { batch, computed, effect, type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { At, BranchInfo, Desk, Layout, News } from '../messages.ts'
+import { saveElsewhere } from './actions.ts'
+import { ComposerState, keep, kept } from './composer-state.ts'
+import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
+import type { MenuContent, Offer } from './menu-content.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
+import { readSecret } from './secret.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
 
@@ -32,6 +37,8 @@ export class Tab {
   readonly tree: Tree
   readonly review: Review
   readonly search: TextSearch
+  readonly conversation: ConversationState
+  readonly composer: ComposerState
   readonly panes: Signal<Pane[]>
   readonly active: Signal<string>
   /** Where each file was scrolled to in the last session. */
@@ -47,6 +54,8 @@ export class Tab {
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
     this.review = new Review(page, at)
     this.search = new TextSearch(page.connection, at)
+    this.conversation = new ConversationState(page.connection, at)
+    this.composer = new ComposerState(`${page.desk.peek()?.folder} ${placeOf(at)}`)
     this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
     this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
@@ -106,11 +115,17 @@ export class Tab {
 export interface NoticeAction {
   words: string
   isMain?: boolean
+  /** Whether the notice stays until what this begins is done. */
+  stays?: boolean
   run: () => void
 }
 
 /** Something that a person should know. It stays until it is put away. */
 export interface Notice {
+  /** What it is about: a newer notice about the same takes its place, and what solves it takes it away. */
+  topic?: string
+  /** Whether it still says what is so: otherwise it is not shown. */
+  lasts?: (page: Page) => boolean
   /** The branch that it is about: it is shown there. Without one it is shown everywhere. */
   branch?: string
   tone: 'plain' | 'warn' | 'bad'
@@ -119,6 +134,9 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
+/** From this width on there is room for the chat beside the editor. */
+const WIDE = matchMedia('(min-width: 1180px)')
+const DOCKED = 'the chat is docked'
 /** How long after the last change the layout is sent. */
 const KEEP_AFTER = 400
 
@@ -131,13 +149,21 @@ export class Page {
   readonly active = signal(-1)
   readonly notices = signal<Notice[]>([])
   readonly palette = signal<PaletteMode | undefined>(undefined)
+  readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
+  /** Counts up when what is shown in the middle is to have the focus. */
+  readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
   readonly isSaving = signal(false)
+  /** Whether the chat stands beside the editor, where there is room for it. */
+  readonly isDocked = signal(kept(DOCKED) !== '')
+  readonly isWide = signal(WIDE.matches)
   /** A word for those who can't see what just happened. */
   readonly spoken = signal('')
   /** Files of a branch that have to be settled, by branch. */
   readonly clashes = signal<ReadonlyMap<string, string[]>>(new Map())
+  /** Commits that a branch was moved to from outside, which the person has taken note of. */
+  readonly seen = signal<ReadonlySet<string>>(new Set())
   /** Counts up when a branch is another one: what shows it asks again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
@@ -145,7 +171,7 @@ export class Page {
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(url: string, nonce: string) {
-    this.connection = new Connection(url)
+    this.connection = new Connection(url, readSecret)
     this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = isFirst => this.#begin(isFirst)
@@ -153,6 +179,9 @@ export class Page {
 
   start(): void {
     this.connection.connect()
+    WIDE.addEventListener('change', ({ matches }) => {
+      this.isWide.value = matches
+    })
     effect(() => this.#showActive())
     effect(() => this.#watchLayout())
   }
@@ -184,6 +213,18 @@ export class Page {
     return tab
   }
 
+  /** Shows something of a tab, to go on there by the keyboard. */
+  showHere(tab: Tab, pane: Pane): void {
+    batch(() => {
+      tab.show(pane)
+      this.wantFocus()
+    })
+  }
+
+  wantFocus(): void {
+    this.focusWanted.value++
+  }
+
   close(tab: Tab): void {
     const index = this.tabs.peek().indexOf(tab)
     if (index < 0) return
@@ -195,6 +236,30 @@ export class Page {
       const active = this.active.peek()
       if (active > index || active >= this.tabs.peek().length) this.active.value = active - 1
     })
+  }
+
+  closeOthers(tab: Tab): void {
+    for (const other of this.tabs.peek()) if (other !== tab) this.close(other)
+  }
+
+  /** Closes all panes of a tab but one, and the chat. */
+  closeOtherPanes(tab: Tab, pane: Pane): void {
+    const key = paneKey(pane)
+    batch(() => {
+      for (const other of tab.panes.peek()) if (paneKey(other) !== key) this.closePane(tab, other)
+    })
+  }
+
+  /** Opens a menu at a place; `opener` gets the focus back when it closes. */
+  openMenu(offer: Offer, place: { x: number; y: number }, opener: HTMLElement | undefined): void {
+    const groups = offer.groups.filter(({ length }) => length > 0)
+    if (groups.length > 0) this.menu.value = { title: offer.title, groups, ...place, opener }
+  }
+
+  /** Puts the chat beside the editor, or into its tab again. */
+  dock(isDocked: boolean): void {
+    this.isDocked.value = isDocked
+    keep(DOCKED, isDocked ? 'yes' : '')
   }
 
   closePane(tab: Tab, pane: Pane): void {
@@ -209,6 +274,8 @@ export class Page {
     const old = tabs[index]
     if (!old) return
     const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
+    tab.composer.write(old.composer.text.peek())
+    old.composer.write('')
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }
@@ -216,8 +283,19 @@ export class Page {
   }
 
   notify(notice: Notice): void {
-    const others = this.notices.peek().filter(({ title, branch }) => title !== notice.title || branch !== notice.branch)
-    this.notices.value = [...others, notice]
+    const isSame = ({ title, topic, branch }: Notice) =>
+      branch === notice.branch && (topic === undefined ? title === notice.title : topic === notice.topic)
+    this.notices.value = [...this.notices.peek().filter(other => !isSame(other)), notice]
+  }
+
+  /** What notices of a topic were about is not so any more. */
+  solved(topic: string, branch?: string): void {
+    const left = this.notices.peek().filter(notice => notice.topic !== topic || notice.branch !== branch)
+    if (left.length < this.notices.peek().length) this.notices.value = left
+  }
+
+  see(commit: string): void {
+    this.seen.value = new Set([...this.seen.peek(), commit])
   }
 
   dismiss(notice: Notice): void {
@@ -225,9 +303,14 @@ export class Page {
   }
 
   /** Says why something did not work, where the person looks. */
-  complain(error: unknown, branch?: string): void {
+  complain(error: unknown, { branch, topic }: { branch?: string | undefined; topic?: string | undefined } = {}): void {
     const title = error instanceof Error ? error.message : String(error)
-    this.notify(branch === undefined ? { tone: 'bad', title } : { tone: 'bad', title, branch })
+    this.notify({
+      tone: 'bad',
+      title,
+      ...(branch === undefined ? {} : { branch }),
+      ...(topic === undefined ? {} : { topic }),
+    })
   }
 
   async #begin(isFirst: boolean): Promise<void> {
@@ -235,16 +318,32 @@ export class Page {
       const { desk, layout } = await this.connection.ask('desk', {})
       batch(() => {
         this.desk.value = desk
-        if (isFirst) this.#restore(desk, layout ?? undefined)
+        if (isFirst) {
+          this.#restore(desk, layout ?? undefined)
+          this.wantFocus()
+        }
       })
     } catch (error) {
       this.complain(error)
     }
+    if (!isFirst) await this.#followRenames()
     for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
     if (isFirst) return
     for (const file of this.files.all()) file.ask(true)
-    for (const tab of this.tabs.peek()) tab.tree.refresh()
+    for (const tab of this.tabs.peek()) {
+      tab.tree.refresh()
+      tab.conversation.touch()
+    }
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** A branch may have got another name while nobody told this window. */
+  async #followRenames(): Promise<void> {
+    for (const { at } of this.tabs.peek()) {
+      if (at.kind === 'commit' || !this.isGone(at)) continue
+      const now = await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
+      if (now.branch !== at.branch) this.renamed(at.branch, now.branch)
+    }
   }
 
   /** Drafts of an earlier session that wait to be settled. */
@@ -252,10 +351,12 @@ export class Page {
     if (at.kind === 'commit' || (this.branch(at.branch)?.drafts.length ?? 0) === 0) return
     try {
       const clashes = await this.connection.ask('clashes', { branch: at.branch })
-      const paths = clashes.map(({ path }) => path)
-      this.clashes.value = new Map(this.clashes.peek()).set(at.branch, paths)
+      this.clashing(
+        at.branch,
+        clashes.map(({ path }) => path),
+      )
     } catch (error) {
-      this.complain(error, at.branch)
+      this.complain(error, { branch: at.branch })
     }
   }
 
@@ -279,6 +380,9 @@ export class Page {
       case 'branch':
         this.#branchChanged(news.branch)
         return
+      case 'renamed':
+        this.renamed(news.branch, news.to)
+        return
       case 'edited':
         this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)
         return
@@ -286,16 +390,20 @@ export class Page {
         this.#fileIn(news.branch, news.path)?.take(news.file)
         return
       case 'saved':
+        this.solved('checkout', news.branch)
         this.saved(news.branch, news.commit)
         return
       case 'checkout left behind':
-        this.notify(leftBehind(news))
+        this.notify(leftBehind(this, news))
         return
       case 'clashes':
-        this.clashes.value = new Map(this.clashes.peek()).set(news.branch, news.paths)
+        this.clashing(news.branch, news.paths)
         return
       case 'found':
         for (const tab of this.tabs.peek()) tab.search.receive(news)
+        return
+      case 'turn':
+        this.#tabOf(news.branch)?.conversation.receive(news.news)
         return
       case 'notice':
         this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
@@ -312,16 +420,38 @@ export class Page {
     this.spoken.value = `Saved → ${commit.slice(0, 8)}`
   }
 
+  /** These files of a branch have to be settled: until then they can't be edited. */
+  clashing(branch: string, paths: string[]): void {
+    const before = this.clashes.peek().get(branch) ?? []
+    this.clashes.value = new Map(this.clashes.peek()).set(branch, paths)
+    const isOther = (path: string) => before.includes(path) !== paths.includes(path)
+    for (const file of this.files.of(branch)) if (isOther(file.path)) file.ask()
+    const [settled] = before
+    if (paths.length === 0 && settled !== undefined) this.#leaveClashes(branch, settled)
+  }
+
+  /** All is chosen: a person who did that goes on in the file that was the last one. */
+  #leaveClashes(branch: string, path: string): void {
+    const tab = this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+    if (!tab) return
+    if (tab.pane.kind === 'clashes') tab.edit(path)
+    tab.close({ kind: 'clashes' })
+  }
+
   #fileIn(branch: string, path: string) {
     return this.files.find({ kind: 'branch', branch }, path)
   }
 
   #branchChanged(branch: string): void {
     for (const file of this.files.of(branch)) file.ask()
-    for (const tab of this.tabs.peek()) {
-      if (tab.at.kind === 'branch' && tab.at.branch === branch) tab.tree.refresh()
-    }
+    const tab = this.#tabOf(branch)
+    tab?.tree.refresh()
+    tab?.conversation.touch()
     this.#touch(branch)
+  }
+
+  #tabOf(branch: string): Tab | undefined {
+    return this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
   }
 
   #touch(branch: string): void {
@@ -335,6 +465,7 @@ export class Page {
     if (!tab) return
     const { pane } = tab
     tab.tree.load()
+    tab.conversation.load()
     if (pane.kind !== 'file') return
     const isKnown = this.files.find(tab.at, pane.path) !== undefined
     if (!isKnown) this.files.open(tab.at, pane.path, tab.positions.get(pane.path))
@@ -351,15 +482,20 @@ export class Page {
     if (this.desk.value) this.keepLayout()
   }
 
-  /** Also called where something scrolls. */
-  keepLayout(): void {
+  /** Also called where something scrolls. `isNow`: the window goes, there is no later. */
+  keepLayout(isNow = false): void {
+    const wasWaiting = this.#layoutTimer !== undefined
     clearTimeout(this.#layoutTimer)
-    this.#layoutTimer = setTimeout(() => {
+    this.#layoutTimer = undefined
+    const keep = () => {
+      this.#layoutTimer = undefined
       const tabs = this.tabs.peek()
       const active = this.active.peek() < 0 ? tabs.length : this.active.peek()
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active }
       this.connection.ask('keep layout', { layout }).catch(() => {})
-    }, KEEP_AFTER)
+    }
+    if (!isNow) this.#layoutTimer = setTimeout(keep, KEEP_AFTER)
+    else if (wasWaiting) keep()
   }
 
   #layoutOf(tab: Tab): Layout['tabs'][number] {
@@ -374,12 +510,14 @@ export class Page {
   }
 }
 
-function leftBehind(news: Extract<News, { say: 'checkout left behind' }>): Notice {
+function leftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): Notice {
   return {
+    topic: 'checkout',
     branch: news.branch,
     tone: 'warn',
     title: `The checkout in ${news.folder} did not follow the save`,
     words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
+    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
   }
 }
 

@@ -2,12 +2,16 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { BranchInfo } from '../messages.ts'
+import type { At, BranchInfo } from '../messages.ts'
 import { draftsOf, save } from './actions.ts'
 import { Icon } from './icons.tsx'
+import { shownKeys } from './keys.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
-import { type Tab, usePage } from './state.ts'
+import { type Page, type Tab, usePage } from './state.ts'
+import { plural } from './times.ts'
+import { isAtWork } from './turn-sign.tsx'
+import { AiDoing, AiFigures } from './turn-state.tsx'
 
 /** How long after the last change of the drafts the server is asked what to call a save. */
 const ASK_AFTER = 250
@@ -20,16 +24,19 @@ export function StatusBar() {
     <footer class="status">
       <div role="status" aria-label="Status">
         {tab ? <Place tab={tab} /> : <RepositoryPlace />}
+        {tab ? <AiDoing tab={tab} /> : null}
         <span class="vh">{page.spoken.value}</span>
       </div>
-      {tab?.at.kind === 'branch' && !page.isGone(tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
-      <span class="seg push opt-wide">
-        <Icon name="bot" />
-        no model
-      </span>
+      {tab?.at.kind === 'branch' && canSave(page, tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
+      <AiFigures tab={tab} />
       {file ? <FilePlace file={file} /> : null}
     </footer>
   )
+}
+
+/** While an AI is at work in a branch, nobody else saves to it. */
+function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
+  return !page.isGone(at) && !isAtWork(page, at.branch)
 }
 
 function RepositoryPlace() {
@@ -80,6 +87,7 @@ function Place({ tab }: { tab: Tab }) {
 
 function Distance({ upstream }: { upstream: NonNullable<BranchInfo['upstream']> }) {
   const { ahead, behind, name } = upstream
+  if (ahead === 0 && behind === 0) return null
   const words = `${ahead} ahead of ${readable(name)}, ${behind} behind`
   return (
     <span class="seg" title={words}>
@@ -102,6 +110,15 @@ function Saved({ branch }: { branch: BranchInfo | undefined }) {
     )
   }
   if (!branch) return <span class="seg">no commits yet</span>
+  const drafts = draftsOf(page, branch.name).length
+  if (drafts > 0) {
+    return (
+      <span class="seg saved">
+        <span class="dot" />
+        {plural(drafts, 'draft')} since <span class="mono">{shortId(branch.tip)}</span>
+      </span>
+    )
+  }
   return (
     <span class="seg saved">
       <Icon name="check" tone="is-ok" />
@@ -153,14 +170,14 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         aria-label="Message of the commit"
         placeholder={reason ?? 'Message of the commit'}
         autocomplete="off"
-        value={tab.message.value ?? suggested.value}
+        value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
         onInput={event => {
           tab.message.value = event.currentTarget.value
         }}
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
         {page.isSaving.value ? 'Saving' : 'Save'}
-        <kbd>Ctrl S</kbd>
+        <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? 'Ctrl+S' : 'Ctrl+Shift+S')}</kbd>
       </button>
       {drafts.length > 1 ? (
         <button

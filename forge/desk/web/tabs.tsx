@@ -4,13 +4,17 @@ import type { At } from '../messages.ts'
 import { draftsOf } from './actions.ts'
 import { BranchIcon, Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
+import { asksForMenu, placeOfMenu } from './menu-content.ts'
+import { branchMenu } from './menus.ts'
 import { readable, shortId } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
+import { type Sign, TurnWord, turnSign } from './turn-sign.tsx'
 import { IconButton } from './words.tsx'
 
 export function Tabs() {
   const page = usePage()
+  const shown = page.tab.value
   return (
     <header class="top">
       <h1 class="vh">{titleOf(page)}</h1>
@@ -28,6 +32,16 @@ export function Tabs() {
           page.palette.value = 'branches'
         }}
       />
+      {shown ? (
+        <IconButton
+          icon="more"
+          words="More of this tab"
+          onClick={event => {
+            const button = event.currentTarget
+            page.openMenu(branchMenu(page, shown), placeOfMenu(event, button), button)
+          }}
+        />
+      ) : null}
       <div class="top-end">
         <IconButton
           icon="clock"
@@ -108,20 +122,36 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       title={at.kind === 'branch' ? readable(at.branch) : `The commit ${at.commit}, read-only`}
       onClick={event => {
         if (isCross(event)) page.close(tab)
-        else page.active.value = index
+        else {
+          page.active.value = index
+          // By the mouse; the arrow keys go on to the next tab.
+          if (event.detail > 0) page.wantFocus()
+        }
       }}
       onAuxClick={event => {
         if (event.button === 1) page.close(tab)
       }}
+      onContextMenu={event => {
+        event.preventDefault()
+        page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+      }}
       onKeyDown={event => {
-        if (event.key === 'Delete') page.close(tab)
+        if (asksForMenu(event)) {
+          event.preventDefault()
+          page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+        } else if (event.key === 'Delete' && !event.altKey) page.close(tab)
       }}
     >
       <TabIcon at={at} />
       <bdi class="cut">{at.kind === 'branch' ? readable(at.branch) : shortId(at.commit)}</bdi>
       {isGone ? <span class="vh">, deleted</span> : null}
       {hasDrafts ? <span class="vh">, drafts</span> : null}
-      <TabEnd hasDot={hasDrafts} dotWords="has drafts" />
+      {at.kind === 'branch' ? <TurnWord branch={at.branch} /> : null}
+      <TabEnd
+        hasDot={hasDrafts}
+        dotWords="has drafts"
+        sign={at.kind === 'branch' ? turnSign(page, at.branch) : undefined}
+      />
     </button>
   )
 }
@@ -134,7 +164,17 @@ function TabIcon({ at }: { at: At }) {
 }
 
 /** The end of a tab: the dot of a draft, or a cross for the mouse; the keyboard has Delete. */
-export function TabEnd({ hasDot, dotWords }: { hasDot: boolean; dotWords: string }) {
+export function TabEnd({ hasDot, dotWords, sign }: { hasDot: boolean; dotWords: string; sign?: Sign | undefined }) {
+  if (sign) {
+    return (
+      <span class="end has-dot" title={sign.words}>
+        <span class="dot-place">
+          <Icon name={sign.icon} size="xs" tone={sign.tone} />
+        </span>
+        <Icon name="x" size="xs" tone="cross" />
+      </span>
+    )
+  }
   if (!hasDot) {
     return (
       <span class="end x" aria-hidden="true">

@@ -1,7 +1,7 @@
 /** A draft and the branch's new text, merged over what both began with: what fits, and where a person must choose. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
-import { lineIndex } from './diff.ts'
+import { hunkOf } from './hunks.ts'
 
 const DIFF = { scanLimit: 1_000, timeout: 200 }
 
@@ -36,11 +36,10 @@ function hunksOf(before: string, after: string): Hunk[] {
   const one = Text.of(before.split('\n'))
   const other = Text.of(after.split('\n'))
   const lines = after.split('\n')
-  return Chunk.build(one, other, DIFF).map(({ fromA, toA, fromB, toB }) => ({
-    from: lineIndex(one, fromA),
-    to: lineIndex(one, toA),
-    lines: lines.slice(lineIndex(other, fromB), lineIndex(other, toB)),
-  }))
+  return Chunk.build(one, other, DIFF).map(chunk => {
+    const { fromA, toA, fromB, toB } = hunkOf(one, other, chunk)
+    return { from: fromA, to: toA, lines: lines.slice(fromB, toB) }
+  })
 }
 
 interface Group {

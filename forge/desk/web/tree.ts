@@ -12,6 +12,8 @@ export interface Row {
   isOpen: boolean
   /** Something in it is not saved. */
   isDraft: boolean
+  /** How an AI knows a file. */
+  context: FolderEntry['context']
   /** Its place among those beside it, from one, and how many they are. */
   position: number
   siblings: number
@@ -103,11 +105,12 @@ export class Tree {
   #append(rows: Row[], folder: string, depth: number): void {
     const entries = this.#listings.value.get(folder)
     if (!entries) return
-    for (const [index, { name, mode, draft }] of entries.entries()) {
+    for (const [index, { name, mode, draft, context }] of entries.entries()) {
       const path = joinPath(folder, name)
       const kind = kindOf(mode)
       const isOpen = kind === 'folder' && this.open.value.has(path)
-      rows.push({ path, name, kind, depth, isOpen, isDraft: draft, position: index + 1, siblings: entries.length })
+      const place = { position: index + 1, siblings: entries.length }
+      rows.push({ path, name, kind, depth, isOpen, isDraft: draft, context, ...place })
       if (isOpen) this.#append(rows, path, depth + 1)
     }
   }

@@ -1,6 +1,7 @@
 /** Small pieces of the page that are used all over: names, keys and buttons. */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, TargetedMouseEvent } from 'preact'
 import { Icon, type IconName } from './icons.tsx'
+import { shownKeys } from './keys.ts'
 import { baseName, folderOf, readable } from './names.ts'
 
 /** A name that others chose, in a direction of its own. */
@@ -31,7 +32,7 @@ interface IconButtonProps {
   words: string
   keys?: string | undefined
   isPressed?: boolean
-  onClick: () => void
+  onClick: (event: TargetedMouseEvent<HTMLButtonElement>) => void
 }
 
 export function IconButton({ icon, words, keys, isPressed, onClick }: IconButtonProps) {
@@ -41,7 +42,7 @@ export function IconButton({ icon, words, keys, isPressed, onClick }: IconButton
       class="icon-button"
       aria-label={words}
       aria-pressed={isPressed}
-      title={keys ? `${words}  ${keys}` : words}
+      title={keys ? `${words}  ${shownKeys(keys)}` : words}
       onClick={onClick}
     >
       <Icon name={icon} />
@@ -78,6 +79,11 @@ export function Button({ words, look = '', icon, keys, title, isOff, isFirst, on
       <Keys of={keys} />
     </button>
   )
+}
+
+/** Says what is awaited, where it takes long enough to wonder. */
+export function Waiting({ words }: { words: string }) {
+  return <p class="waiting meta">{words}</p>
 }
 
 /** What a place without content says. */

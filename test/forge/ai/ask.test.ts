@@ -123,6 +123,19 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(server.requests).toHaveLength(1)
   })
 
+  test('a connection that breaks after the last word does no harm', async () => {
+    await using server = await ModelServer.start(() => ({
+      ...CALL,
+      pieces: 800,
+      pause: 20,
+      cut: { at: 1e9, how: 'reset' },
+    }))
+    const { answer, progress } = await ask(await openScripted(server, provider))
+    expect(calls(answer)).toMatchObject(CALL.calls ?? [])
+    expect(progress.filter(news => news.type === 'again')).toEqual([])
+    expect(server.requests).toHaveLength(1)
+  })
+
   test('a stream that says nothing more is cut, and what came of it is told', async () => {
     await using server = await ModelServer.start(() => ({ text: 'Hello, this is a long text', stall: { at: 900 } }))
     const trouble = troubleOf(await ask(await openScripted(server, provider, { silence: 0.1, again: {} })))

@@ -166,7 +166,7 @@ test('a file that somebody else changed stands anew at the end; what was above s
   expect(after.slice(0, before.length)).toEqual(before)
   expect(after.slice(before.length)).toEqual([
     'assistant: Hi',
-    'user: The file "a.ts" was changed by somebody else: this replaces what you had (1 line):\n```\ntwo\n```',
+    'user: The file "a.ts" has changed, not by your edits: this replaces what you had (1 line):\n```\ntwo\n```',
     'user: Again',
   ])
   expect(await prepareSession(session, later, NOW + 3 * MINUTE)).toEqual(session)
@@ -182,7 +182,7 @@ test('a file that is gone is said once and active no more; one that comes and on
   expect(session.active_files).toEqual(['c.ts'])
   const lines = linesOf(await requestFor(say(session, 'x'), later))
   expect(lines.slice(-4, -1)).toEqual([
-    'user: [The desk says:] The file "a.ts" was deleted by somebody else.',
+    'user: [The desk says:] The file "a.ts" is gone: somebody else deleted or moved it.',
     'user: [The desk says:] The file "b.ts" is not active any more.',
     'user: The file "c.ts" is active from here on (1 line):\n```\nc\n```',
   ])
@@ -207,7 +207,36 @@ test('what the model’s own tools did is not repeated; what they opened comes w
   expect(await prepareSession(session, later, NOW)).toEqual(session)
   const undone = await desk.state({ 'new.ts': 'other\n' })
   const text = textOf(await requestFor(say(await prepareSession(session, undone, NOW), 'x'), undone))
-  expect(text).toContain('"new.ts" was changed by somebody else: read it again before you edit it.')
+  expect(text).toContain('"new.ts" has changed, not by your edits: read it again before you edit it.')
+})
+
+test('content that the model has is not sent again: a file under a new name, one that comes back', async () => {
+  await using desk = await makeDesk({ 'a.ts': 'a\n', 'b.ts': 'b\n' })
+  const state = await desk.state()
+  let session = say(await prepareSession(withActive(withActive(newSession(), 'a.ts'), 'b.ts'), state, NOW), 'Hello')
+  const step = async (files: Files, did: Partial<Parameters<typeof withToolsDone>[2]>) => {
+    const id = `c${session.messages.length}`
+    const later = await desk.state(files)
+    const tools = { touched: [], activated: [], deactivated: [], ...did }
+    session = await withToolsDone(done(answer(session, call(id)), id), later, tools)
+    const last = linesOf(await requestFor(session, later)).at(-1) ?? ''
+    return last.replace(/^tool: result of \w+\s*/, '').replace(/ ?\*5m$/, '')
+  }
+  expect(await step({ 'a.ts': 'edited\n' }, { touched: ['a.ts'] })).toBe('')
+  const renamed = { touched: ['a.ts', 'new.ts'], activated: ['new.ts'], deactivated: ['a.ts'] }
+  expect(await step({ 'a.ts': null, 'new.ts': 'edited\n' }, renamed)).toBe(
+    '[The desk says:] The file "new.ts" is active from here on. Its content is that of "a.ts", as you had it.',
+  )
+  expect(await step({}, { deactivated: ['b.ts'] })).toMatch(/"b.ts" is not active any more/)
+  expect(await step({}, { activated: ['b.ts'] })).toMatch(/"b.ts" is active from here on: you have its content already/)
+  await step({}, { deactivated: ['b.ts'] })
+  expect(await step({ 'b.ts': 'by a tool\n' }, {})).toMatch(/"b.ts" has changed, not by your edits: read it again/)
+  expect(await step({ 'new.ts': 'by a tool\n' }, {})).toMatch(/"new.ts" has changed, not by .*\n```\nby a tool\n```/)
+  session = finish(session)
+  const later = await desk.state({ 'b.ts': 'one line more\nb\n' })
+  session = say(await prepareSession(session, later, NOW), 'x')
+  await step({ 'b.ts': 'one line more\nedited\n' }, { touched: ['b.ts'] })
+  expect(await step({}, { activated: ['b.ts'] })).toMatch(/```\none line more\nedited\n```/)
 })
 
 describe('old content is swept out', () => {
@@ -386,6 +415,15 @@ test('active files leave room in a small window', async () => {
   expect(textOf(request)).toContain('"f7.ts" is active, but there is no room for it in your window')
   expect(JSON.stringify(request).length / 3.6).toBeLessThan(7000)
   expect(request.output).toBeGreaterThanOrEqual(1024)
+})
+
+test('a branch without any file can be talked about', async () => {
+  await using desk = await makeDesk({})
+  const state = await desk.state()
+  const session = say(await prepareSession(withActive(newSession(), 'gone.ts'), state, NOW), 'Hello')
+  expect(session.active_files).toEqual([])
+  expect(linesOf(await requestFor(session, state)).at(-1)).toBe('user: Hello *5m')
+  expect(await prepareSession(session, state, NOW)).toEqual(session)
 })
 
 test('it is the same with ids of 64 digits', async () => {

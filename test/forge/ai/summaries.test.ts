@@ -3,11 +3,12 @@ import { describe, expect, test } from 'bun:test'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { writeObjects } from '../../../core/git/objects.ts'
+import { treeBytes, writeTree } from '../../../core/git/trees.ts'
 import { summarise } from '../../../forge/ai/languages.ts'
-import { makeOutline } from '../../../forge/ai/outline.ts'
-import { openSummaries } from '../../../forge/ai/summaries.ts'
+import { openSummaries, type Summaries } from '../../../forge/ai/summaries.ts'
 import { commit, type Files, git } from '../../support/git.ts'
-import { makePlace } from '../../support/repository.ts'
+import { makePlace, type Place } from '../../support/repository.ts'
 
 const of = (path: string, text: string): string => summarise(path, Buffer.from(text), Buffer.byteLength(text))
 
@@ -136,14 +137,14 @@ const manyFiles = (count: number): Files =>
 
 async function withSummaries<T>(
   files: Files,
-  act: (at: { tree: string; open: () => ReturnType<typeof openSummaries>; folder: string }) => Promise<T>,
+  act: (at: { tree: string; open: () => Summaries; folder: string; place: Place }) => Promise<T>,
 ): Promise<T> {
   await using place = await makePlace()
   const folder = await mkdtemp(join(tmpdir(), 'forge-summaries-'))
   try {
     await commit(place.path, 'main', files)
     const tree = await git(place.path, 'rev-parse', 'main^{tree}')
-    return await act({ tree, folder, open: () => openSummaries(place.objects, { folder }) })
+    return await act({ tree, folder, place, open: () => openSummaries(place.objects, { folder }) })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -170,23 +171,69 @@ describe('more files than fit', () => {
   })
 
   test('a folder of too many files stands for them alone, and those below it are listed', async () => {
-    const file = (path: string) => ({ path, mode: '100644', oid: 'a'.repeat(40) })
-    const files = [...Array(5000).keys()].map(at => file(`big/f${at}.ts`)).concat(file('big/deep/x.ts'), file('top.ts'))
-    const summariesOf = async (group: readonly unknown[]) => group.map(() => 'words')
-    const { text } = await makeOutline(files, { active: ['big/deep/x.ts'], bytes: 2000, summariesOf })
-    expect(text).toBe('big/*: 5,000 files (5000 .ts)\nbig/deep/x.ts: words\ntop.ts: words\n')
+    const big = [...Array(5000).keys()].map(at => [`big/f${at}.ts`, ''])
+    const files = { ...Object.fromEntries(big), 'big/deep/x.ts': '', 'top.ts': '', '.forge/session.json': '{}' }
+    await withSummaries(files, async ({ tree, open }) => {
+      using summaries = open()
+      const { text } = await summaries.of({ tree, active: ['big/deep/x.ts'], window: 2000 })
+      expect(text).toBe('big/*: 5,000 files (5000 .ts)\nbig/deep/x.ts: empty\ntop.ts: empty\n')
+    })
   })
 
-  test('a tree deeper than any stack', async () => {
+  test('a tree as deep as paths can be', async () => {
     const path = `${'a/'.repeat(2000)}x.ts`
-    const files = [{ path, mode: '100644', oid: 'a'.repeat(40) }]
-    const { shown } = await makeOutline(files, { active: [], bytes: 1 << 20, summariesOf: async () => ['words'] })
-    expect([...shown]).toEqual([path])
+    await withSummaries({ [path]: '' }, async ({ tree, open }) => {
+      using summaries = open()
+      expect([...(await summaries.of({ tree, active: [], window: 200_000 })).shown]).toEqual([path])
+    })
   })
+
+  test('a few trees that stand for endlessly many files', async () => {
+    await using place = await makePlace()
+    const folder = await mkdtemp(join(tmpdir(), 'forge-summaries-'))
+    try {
+      const entry = (at: number, oid: string) => ({ name: `d${at}`, mode: '040000', oid })
+      let tree = await writeTree(
+        place.objects,
+        undefined,
+        new Map([['x', { mode: '100644', bytes: Buffer.from('x') }]]),
+      )
+      for (let depth = 0; depth < 12; depth++) {
+        const bytes = treeBytes([...Array(10).keys()].map(at => entry(at, tree)))
+        const [oid = ''] = await writeObjects(place.repository, [{ type: 'tree', bytes }])
+        tree = oid
+      }
+      using summaries = openSummaries(place.objects, { folder })
+      const { text, words } = await summaries.of({ tree, active: [], window: 8000 })
+      expect(Buffer.byteLength(text)).toBeLessThan(7200)
+      expect(words).toMatch(/files are too many/)
+    } finally {
+      await rm(folder, { recursive: true, force: true })
+    }
+  }, 60_000)
 
   test('nothing at all', async () => {
-    const { text, shown } = await makeOutline([], { active: [], bytes: 100, summariesOf: async () => [] })
-    expect([text, shown.size]).toEqual(['', 0])
+    await withSummaries({ '.forge/x': '' }, async ({ tree, open }) => {
+      using summaries = open()
+      const { text, shown } = await summaries.of({ tree, active: [], window: 200_000 })
+      expect([text, shown.size]).toEqual(['', 0])
+    })
+  })
+
+  test('what is kept of one tree is right for the next', async () => {
+    await withSummaries(manyFiles(300), async ({ tree, open, place }) => {
+      using summaries = open()
+      await summaries.of({ tree, active: [], window: 200_000 })
+      await commit(place.path, 'main', { 'p1/q1/r0/f6.ts': null, 'p1/q1/new.ts': '// New.\n', p2: '// A file.\n' })
+      const next = { tree: await git(place.path, 'rev-parse', 'main^{tree}'), active: [], window: 200_000 }
+      const { text } = await summaries.of(next)
+      expect(text).toContain('\np1/q1/new.ts: New.\n')
+      expect(text).toContain('\np2: A file.\n')
+      expect(text).not.toContain('p1/q1/r0/f6.ts:')
+      await rm(join(summaries.cache.path), { force: true })
+      using others = openSummaries(place.objects, { folder: join(summaries.cache.path, 'nowhere') })
+      expect((await others.of(next)).text).toBe(text)
+    })
   })
 })
 

@@ -28,7 +28,6 @@ import { ModelServer, type Provider, type Turn } from '../../doubles/model-serve
 import { type Files, commit as writeCommit } from '../../support/git.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 
-const MINUTE = 60_000
 const PERSON = { name: 'Una', email: 'una@forge.example' }
 
 const text = { type: 'string' }
@@ -200,7 +199,7 @@ export const FILES: Files = {
 }
 
 /**
- * Twelve turns with 90 requests: reasoning, parallel calls, edits by tools, files that become active and inactive, files
+ * Twelve turns with eight requests each: reasoning, parallel calls, edits by tools, files that become active and inactive, files
  * that somebody else changes, adds and deletes, and a restart; the pauses are shorter than a cache is warm.
  */
 export async function playLongSession(talk: Talk): Promise<void> {
@@ -246,4 +245,3 @@ export async function playLongSession(talk: Talk): Promise<void> {
   }
 }
 export const REQUESTS = 12 * 8
-export { MINUTE }

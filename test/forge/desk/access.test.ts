@@ -1,8 +1,21 @@
 /** Only the user gets in: each way in which others were let in elsewhere, against every route and the socket. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
+import { cookieFor, proofFor, questionFor, secretFor } from '../../../forge/desk/access.ts'
+import { askForTicket, urlWith } from '../../../forge/desk/address.ts'
+import { protocolsWith, SECRET_HEADER } from '../../../forge/desk/secret.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
-import { openTestDesk, ours, request, SCRIPT, SCRIPT_TEXT, send, type TestDesk, UPGRADE } from '../../support/served.ts'
+import {
+  cookieOf,
+  openTestDesk,
+  ours,
+  request,
+  SCRIPT,
+  SCRIPT_TEXT,
+  send,
+  type TestDesk,
+  UPGRADE,
+} from '../../support/served.ts'
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII='
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -24,7 +37,7 @@ beforeAll(async () => {
   svg = await blob(Buffer.from(SVG))
   desk = await openTestDesk(place.path)
   port = desk.key.port
-  routes = ['/', '/socket', '/here', SCRIPT, `/image/${image}`]
+  routes = ['/', '/socket', '/key', SCRIPT, `/image/${image}`]
 })
 afterAll(async () => {
   await desk[Symbol.asyncDispose]()
@@ -34,44 +47,132 @@ afterAll(async () => {
 type Headers = Record<string, string | string[] | undefined>
 /** One request to a route; to the socket's it is an upgrade. */
 const ask = (path: string, headers: Headers = {}, method = 'GET') =>
-  send(port, request(path, { ...desk.headers, ...(path === '/socket' && UPGRADE), ...headers }, method))
+  send(port, request(path, { ...desk.headers, ...(path === '/socket' && upgrade()), ...headers }, method))
+/** A socket shows the secret in its protocols alone. */
+const upgrade = () => ({
+  ...UPGRADE,
+  [SECRET_HEADER]: undefined,
+  'Sec-WebSocket-Protocol': protocolsWith(secretFor(desk.key)).join(', '),
+})
 /** The status of each route for the same headers. */
 const statuses = (headers: Headers, method = 'GET') =>
   Promise.all(routes.map(async path => (await ask(path, headers, method)).status))
 const all = (status: number) => routes.map(() => status)
 
 test('our own page gets everything', async () => {
-  expect(await statuses({})).toEqual([200, 101, 200, 200, 200])
+  expect(await statuses({})).toEqual([200, 101, 204, 200, 200])
 })
 
 describe('a key is needed:', () => {
-  const wrong = () => desk.key.token.replace(/^./, char => (char === 'A' ? 'B' : 'A'))
+  const value = () => cookieOf(desk.key).replace(/^[^=]*=/, '')
+  const wrong = () => value().replace(/^./, char => (char === 'A' ? 'B' : 'A'))
   test.each<[string, () => string | undefined]>([
     ['none', () => undefined],
     ['an empty one', () => `desk_${port}=`],
     ['another one', () => `desk_${port}=${'A'.repeat(43)}`],
     ['one that is wrong in one letter', () => `desk_${port}=${wrong()}`],
-    ['the beginning of it', () => `desk_${port}=${desk.key.token.slice(0, -1)}`],
-    ['it and more', () => `desk_${port}=${desk.key.token}x`],
-    ['the cookie of another port', () => `desk_${port + 1}=${desk.key.token}`],
-    ['a cookie whose name ends in ours', () => `xdesk_${port}=${desk.key.token}`],
-    ['it as the value of another cookie', () => `other=desk_${port}=${desk.key.token}`],
+    ['the beginning of it', () => cookieOf(desk.key).slice(0, -1)],
+    ['it and more', () => `${cookieOf(desk.key)}x`],
+    ['the cookie of another port', () => `desk_${port + 1}=${value()}`],
+    ['one made for another port', () => cookieOf({ ...desk.key, port: port + 1 })],
+    ['a cookie whose name ends in ours', () => `x${cookieOf(desk.key)}`],
+    ['it as the value of another cookie', () => `other=${cookieOf(desk.key)}`],
+    ['the token of the address', () => `desk_${port}=${desk.key.token}`],
+    ['the secret of the page', () => `desk_${port}=${secretFor(desk.key)}`],
   ])('%s', async (_, cookie) => {
     expect(await statuses({ Cookie: cookie() })).toEqual(all(401))
   })
 
   test('the right one among others', async () => {
-    const Cookie = `a=b; desk_${port}=planted; desk_${port}=${desk.key.token}; desk_1=${desk.key.token}`
-    expect(await statuses({ Cookie })).toEqual([200, 101, 200, 200, 200])
+    const Cookie = `a=b; desk_${port}=planted; ${cookieOf(desk.key)}; desk_1=${value()}`
+    expect(await statuses({ Cookie })).toEqual([200, 101, 204, 200, 200])
   })
 
-  test('the token opens the page’s address alone, and leaves it', async () => {
-    const visit = { Cookie: undefined, Origin: undefined }
+  test('the cookie alone, which any server of this machine is sent, leads to the empty page and no further', async () => {
+    const secret = secretFor(desk.key)
+    for (const shown of [undefined, '', value(), desk.key.token, secret.slice(0, -1), `${secret}x`]) {
+      const protocols = shown === undefined ? undefined : protocolsWith(shown).join(', ')
+      const headers = { [SECRET_HEADER]: shown, 'Sec-WebSocket-Protocol': protocols }
+      expect(await statuses(headers)).toEqual([200, 401, 401, 200, 401])
+    }
+    // Nor does it open the door by which the secret is given.
+    expect((await ask(`/?token=${value()}`)).status).toBe(401)
+    expect((await ask('/')).body).not.toContain(secret)
+  })
+
+  test('each way shows the secret in its own place', async () => {
+    const secret = secretFor(desk.key)
+    expect((await ask('/socket', { 'Sec-WebSocket-Protocol': undefined, [SECRET_HEADER]: secret })).status).toBe(401)
+    const Protocol = { 'Sec-WebSocket-Protocol': protocolsWith(secret).join(', '), [SECRET_HEADER]: undefined }
+    for (const path of ['/key', routes[4] ?? '']) {
+      expect((await ask(path, Protocol)).status).toBe(401)
+      expect((await ask(`${path}?secret=${secret}`, { [SECRET_HEADER]: undefined })).status).toBe(401)
+    }
+    expect((await ask('/socket')).headers['sec-websocket-protocol']).toBe('forge')
+  })
+
+  test('the token opens the page’s address alone, gives cookie and secret, and leaves the address', async () => {
+    const visit = { Cookie: undefined, Origin: undefined, [SECRET_HEADER]: undefined }
     const answer = await ask(`/?token=${desk.key.token}`, visit)
-    expect([answer.status, answer.headers.location]).toEqual([303, '/'])
-    expect(answer.headers['set-cookie']).toBe(`desk_${port}=${desk.key.token}; Path=/; HttpOnly; SameSite=Strict`)
+    expect(answer.status).toBe(200)
+    expect(answer.headers['set-cookie']).toBe(cookieFor(desk.key))
+    expect(cookieFor(desk.key)).toMatch(new RegExp(`^desk_${port}=[\\w-]{43}; Path=/; HttpOnly; SameSite=Strict$`))
+    expect(answer.body).toContain(secretFor(desk.key))
+    expect(answer.body).not.toContain(desk.key.token)
+    expect(answer.headers['cache-control']).toBe('no-store')
+    expect(answer.headers['content-security-policy']).toContain("script-src 'self';")
+    expect((await ask('/enter.js')).body).toContain("location.replace('/')")
+    expect((await ask('/enter.js', { Cookie: undefined })).status).toBe(401)
     for (const path of routes.slice(1))
       expect((await ask(`${path}?token=${desk.key.token}`, { Cookie: undefined })).status).toBe(401)
+  })
+
+  test('a ticket does what the token does, once', async () => {
+    const visit = { Cookie: undefined, Origin: undefined, [SECRET_HEADER]: undefined }
+    const ticket = (await askForTicket({ ...desk.key, host: 'here', pid: 1 })) ?? ''
+    const path = new URL(urlWith(desk.key, ticket))
+    expect((await ask(`/socket?ticket=${ticket}`, { Cookie: undefined })).status).toBe(401)
+    const answer = await ask(`${path.pathname}${path.search}`, visit)
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([200, cookieFor(desk.key)])
+    expect(answer.body).toContain(secretFor(desk.key))
+    for (const used of [ticket, '', 'A'.repeat(43)]) {
+      const again = await ask(`/?ticket=${used}`, visit)
+      expect([again.status, again.headers['set-cookie']]).toEqual([401, undefined])
+    }
+  })
+
+  test('a window without one is told in a sentence where to get it', async () => {
+    const { body } = await ask('/', { Cookie: undefined })
+    expect(body).toBe(
+      'This window has no key to the desk: run `forge` again in the folder of repo, and use the address that it prints.',
+    )
+  })
+
+  test('another start of the command is answered if it has the token, and whoever else has the port learns nothing', async () => {
+    const address = { ...desk.key, host: 'here', pid: 1 }
+    const ticket = (await askForTicket(address)) ?? ''
+    expect(ticket).toMatch(/^[\w-]{43}$/)
+    expect(await askForTicket({ ...address, token: 'A'.repeat(43) })).toBeUndefined()
+    const challenge = 'a word'
+    const here = (secret: string | undefined, word: string | undefined = challenge) =>
+      ask('/here', { 'X-Forge-Challenge': word, [SECRET_HEADER]: secret })
+    expect((await here(questionFor(desk.key, challenge))).body).toContain(`{"proof":"${proofFor(desk.key, challenge)}"`)
+    for (const secret of [undefined, '', secretFor(desk.key), proofFor(desk.key, challenge), desk.key.token])
+      expect((await here(secret)).status).toBe(401)
+    expect((await here(questionFor(desk.key, 'another word'))).status).toBe(401)
+    const seen: string[] = []
+    await using stranger = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch: request => {
+        seen.push(JSON.stringify([...request.headers]))
+        return Response.json({ proof: 'x' })
+      },
+    })
+    const left = { ...address, port: stranger.port ?? 0 }
+    expect(await askForTicket(left)).toBeUndefined()
+    expect(seen).toHaveLength(1)
+    for (const known of [left.token, secretFor(left), cookieOf(left)]) expect(seen[0]).not.toContain(known)
   })
 
   test.each(['', 'x', 'A'.repeat(43), 'A'.repeat(5000), '%00', '[]'])(
@@ -79,6 +180,7 @@ describe('a key is needed:', () => {
     async token => {
       const answer = await ask(`/?token=${token}`, { Cookie: undefined })
       expect([answer.status, answer.headers['set-cookie']]).toEqual([401, undefined])
+      expect(answer.body).not.toContain(secretFor(desk.key))
     },
   )
 })
@@ -107,13 +209,13 @@ describe('a name of this machine is needed:', () => {
 
   test.each(['localhost', '127.0.0.1', '[::1]'])('%s is one', async name => {
     const host = `${name}:${port}`
-    expect(await statuses({ Host: host, Origin: `http://${host}` })).toEqual([200, 101, 200, 200, 200])
+    expect(await statuses({ Host: host, Origin: `http://${host}` })).toEqual([200, 101, 204, 200, 200])
   })
 
   test('an address in the first line of a request does not speak for its Host', async () => {
-    for (const path of [`http://127.0.0.1:${port}/here`, `http://localhost:${port}/`])
+    for (const path of [`http://127.0.0.1:${port}/key`, `http://localhost:${port}/`])
       expect((await ask(path, { Host: 'evil.example', Origin: undefined })).status).toBe(421)
-    expect((await ask('//evil.example/here')).status).toBe(404)
+    expect((await ask('//evil.example/key')).status).toBe(404)
   })
 })
 
@@ -135,7 +237,7 @@ describe('only our own page may ask:', () => {
   })
 
   test('the socket is not opened for whoever does not say where they come from', async () => {
-    expect(await statuses({ Origin: undefined })).toEqual([200, 403, 200, 200, 200])
+    expect(await statuses({ Origin: undefined })).toEqual([200, 403, 204, 200, 200])
   })
 
   test.each(['cross-site', 'same-site'])('a page of another site takes nothing: %s', async site => {
@@ -149,7 +251,7 @@ describe('only our own page may ask:', () => {
     const link = { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
     expect(await statuses({ ...link, Origin: undefined })).toEqual([200, 403, 403, 403, 403])
     const answer = await ask(`/?token=${desk.key.token}`, { ...link, Origin: undefined, Cookie: undefined })
-    expect(answer.status).toBe(303)
+    expect(answer.status).toBe(200)
   })
 
   test('no other origin is ever allowed to read', async () => {
@@ -157,7 +259,7 @@ describe('only our own page may ask:', () => {
       const { headers } = await ask(path, { Origin: undefined })
       expect(Object.keys(headers).filter(name => name.startsWith('access-control'))).toEqual([])
     }
-    expect((await ask('/here', { 'Access-Control-Request-Method': 'GET' }, 'OPTIONS')).status).toBe(405)
+    expect((await ask('/key', { 'Access-Control-Request-Method': 'GET' }, 'OPTIONS')).status).toBe(405)
   })
 })
 
@@ -215,16 +317,16 @@ describe('nothing but what is there:', () => {
       expect(answer.status).not.toBe(200)
       expect(answer.body).not.toMatch(/\.ts:|node_modules/)
     }
-    expect((await ask('/here')).status).toBe(200)
+    expect((await ask('/key')).status).toBe(204)
   })
 
   test('a body is not taken', async () => {
     const answer = await send(
       port,
-      `${request('/here', { ...desk.headers, 'Content-Length': '5000000' })}${'x'.repeat(70_000)}`,
+      `${request('/key', { ...desk.headers, 'Content-Length': '5000000' })}${'x'.repeat(70_000)}`,
     )
     expect(answer.status).not.toBe(500)
-    expect((await ask('/here')).status).toBe(200)
+    expect((await ask('/key')).status).toBe(204)
   })
 })
 
@@ -255,6 +357,7 @@ describe('what an answer lets a browser do:', () => {
     expect(other.headers['content-security-policy']).not.toContain(nonce)
     expect(policy).toContain("script-src 'self';")
     expect(policy).not.toMatch(/unsafe|\*|https?:/)
+    expect(policy).toMatch(/; img-src data: blob:; .*; require-trusted-types-for 'script'; trusted-types dompurify$/)
     expect(one.headers['cache-control']).toBe('no-store')
   })
 
@@ -293,7 +396,7 @@ test('connections that say nothing, or very slowly, keep nobody waiting, and are
   await Promise.all(begun)
   for (const [at, socket] of slow.entries()) if (at % 2) socket.write('GET / HTTP/1.1\r\nHost: 127')
   const before = performance.now()
-  expect((await ask('/here')).status).toBe(200)
+  expect((await ask('/key')).status).toBe(204)
   expect(performance.now() - before).toBeLessThan(1000)
   await Promise.all(closed)
   expect(performance.now() - before).toBeLessThan(30_000)

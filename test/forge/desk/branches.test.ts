@@ -1,5 +1,6 @@
 /** Branches: listed, made, renamed, deleted and brought back, each with its drafts. */
 import { expect, test } from 'bun:test'
+import type { Work } from '../../../forge/desk/work.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
 import { until } from '../../support/repository.ts'
@@ -140,3 +141,118 @@ test('of thousands of branches all are listed, and counts that take long come la
   expect(await counted()).toBeGreaterThanOrEqual(20)
   await until(async () => (await counted()) === 60)
 }, 60_000)
+
+test('a branch that is renamed while somebody types in it loses nothing, and is found by both names', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  let isDone = false
+  const renaming = desk.work.renameBranch('topic', 'other').finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await editor.type('x')
+    await Bun.sleep(0)
+  }
+  await renaming
+  await editor.type('y\n')
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'topic', to: 'other' })
+  expect(await textOf(desk.work, 'other', 'a.txt')).toBe(editor.text)
+  const work = await desk.restart()
+  expect(await textOf(work, 'other', 'a.txt')).toBe(editor.text)
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts', 'refs/heads')).toBe(
+    'refs/forge/drafts/other\nrefs/heads/main\nrefs/heads/other',
+  )
+})
+
+test('a branch that is deleted while somebody types in it keeps that, and gets it back with the branch', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  let isDone = false
+  const deleting = desk.work.deleteBranch('topic').finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await editor.type('x')
+    await Bun.sleep(0)
+  }
+  await deleting
+  await desk.work.undo()
+  const work = await desk.restart()
+  expect(await textOf(work, 'topic', 'a.txt')).toBe(editor.text)
+})
+
+test('renamed, renamed again, deleted and brought back: there is one branch, and no old name of it comes back', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  // A second window has it open by its first name all the time.
+  const second = await edit(desk.work, 'topic', 'a.txt')
+  await second.type('typed\n')
+  await desk.work.renameBranch('topic', 'second')
+  await second.type('by the old name\n')
+  await desk.work.renameBranch('second', 'third')
+  await second.type('and again\n')
+  await desk.work.deleteBranch('third')
+  await desk.work.undo()
+  await desk.work.look()
+  const work = await desk.restart()
+  expect(await work.vanished()).toEqual([])
+  expect((await work.branches()).map(({ name, drafts }) => [name, drafts])).toEqual([
+    ['main', []],
+    ['third', ['a.txt']],
+  ])
+  for (const name of ['topic', 'second', 'third', 'main'])
+    expect(await work.nameNow(name)).toBe(name === 'main' ? 'main' : 'third')
+  expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\n')
+  // A window that has not heard of any of it types where the branch is now.
+  await (await edit(work, 'topic', 'a.txt')).type('last\n')
+  expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
+  // Renames are undone over the restart, with the drafts.
+  await work.undo(await operationOf(work, 'rename the branch second to third'))
+  await work.undo(await operationOf(work, 'rename the branch topic to second'))
+  expect(await work.nameNow('third')).toBe('topic')
+  expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
+  expect(await (await desk.restart()).vanished()).toEqual([])
+})
+
+const operationOf = async (work: Work, words: string) =>
+  (await work.operations(0, 99)).find(operation => operation.words === words)?.id
+
+test('a new branch of a name that another one had is that branch', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  await (await edit(desk.work, 'topic', 'a.txt')).type('of the first\n')
+  await desk.work.renameBranch('topic', 'other')
+  await desk.work.newBranch('topic', null)
+  expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\n')
+  await (await edit(desk.work, 'topic', 'a.txt')).type('of the second\n')
+  expect(await textOf(desk.work, 'other', 'a.txt')).toBe('a\nof the first\n')
+  expect(await (await desk.restart()).nameNow('topic')).toBe('topic')
+})
+
+test('in a branch that was deleted, by whomever, typing goes on, and no commit is made of nothing', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('here', null)
+  await desk.work.newBranch('outside', null)
+  const tip = await desk.git('rev-parse', 'main')
+  await desk.work.deleteBranch('here')
+  await desk.git('branch', '-D', 'outside')
+  // Nobody had a file open, and the desk was started again meanwhile.
+  let work = await desk.restart()
+  for (const name of ['here', 'outside']) {
+    await expect(work.newFile(name, 'new.txt')).rejects.toThrow('was deleted: bring it back first')
+    await (await edit(work, name, 'a.txt')).type('typed\n')
+    await expect(work.save(name, 'all')).rejects.toThrow('was deleted: bring it back first')
+  }
+  work = await desk.restart()
+  expect(await work.vanished()).toEqual([
+    { branch: 'here', drafts: ['a.txt'] },
+    { branch: 'outside', drafts: ['a.txt'] },
+  ])
+  for (const name of ['here', 'outside']) {
+    await work.restoreBranch(name)
+    expect(await desk.git('rev-parse', name)).toBe(tip)
+    expect(await textOf(work, name, 'a.txt')).toBe('a\ntyped\n')
+  }
+})

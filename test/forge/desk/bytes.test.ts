@@ -213,3 +213,25 @@ test('what nobody has put into a commit is not there: other files in the folder 
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('?? untracked')
 })
+
+test('a text in Latin-1 is shown with what it seems to be, and not a byte of it is changed', async () => {
+  const latin = Buffer.from('caf\xe9\r\n\x93x\x94\r\n', 'latin1')
+  await using desk = await makeDesk({ files: { 'a.txt': latin, 'b.txt': 'b\n' }, bare: true })
+  const at = { kind: 'branch', branch: 'main' } as const
+  const file = await desk.work.open(at, 'a.txt')
+  expect(file).toMatchObject({ kind: 'text', text: 'café\n“x”\n', saved: 'café\n“x”\n', lineEnd: 'CRLF' })
+  expect(file).toMatchObject({
+    readOnly:
+      'a.txt is no UTF-8, but Windows-1252 perhaps, as it is shown here: it is not edited, so that no byte of it changes.',
+  })
+  const edits = [{ client: 'window', changes: [[0, 'x'], 9] }]
+  await expect(desk.work.edit('main', 'a.txt', 0, edits)).rejects.toThrow("can't be edited")
+  await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
+  await desk.work.rename('main', 'a.txt', 'folder/a.txt')
+  await desk.work.save('main', 'all')
+  expect(
+    await desk.work.open({ kind: 'commit', commit: await desk.git('rev-parse', 'main') }, 'folder/a.txt'),
+  ).toMatchObject({ kind: 'text', text: 'café\n“x”\n', readOnly: expect.stringContaining('A commit never changes') })
+  const child = Bun.spawn(['git', 'cat-file', 'blob', 'main:folder/a.txt'], { cwd: desk.path, stdout: 'pipe' })
+  expect(Buffer.from(await child.stdout.bytes()).equals(latin)).toBe(true)
+})

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { edit, makeDesk } from '../../support/desk.ts'
+import { edit, makeDesk, textOf } from '../../support/desk.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
@@ -250,4 +250,98 @@ test('what is to follow is written down before the branch moves', async () => {
   const to = await desk.work.newFile('main', 'new.txt')
   const seen = JSON.parse(await readFile(join(desk.folder, 'seen.json'), 'utf8'))
   expect(Object.values(seen)).toEqual([{ branch: 'main', from, to, isTold: false }])
+})
+
+/** A desk with a save that the checkout could not follow, since a.txt was changed there, and a draft typed after it. */
+async function leftBehind() {
+  const desk = await makeDesk({ files: FILES })
+  await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')
+  const before = await desk.git('rev-parse', 'main')
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  await desk.work.save('main', 'all')
+  await editor.type('and more\n')
+  const saved = (await desk.work.save('main', 'all')) ?? ''
+  await editor.type('draft\n')
+  await desk.work.flush()
+  expect(desk.news.filter(it => it.say === 'checkout left behind')).toHaveLength(1)
+  return { desk, before, saved }
+}
+
+test('what a checkout could not follow goes to a new branch, and a commit made in the checkout takes nothing back', async () => {
+  const { desk, before, saved } = await leftBehind()
+  await using _ = desk
+  const untouched = await snapshot(desk.path)
+  expect(await desk.work.saveElsewhere('main', 'main-saved')).toBe(saved)
+  await desk.work.flush()
+  const after = await snapshot(desk.path)
+  for (const it of [untouched, after]) delete it['.git/index']
+  expect(after).toEqual(untouched)
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+  expect(await desk.git('rev-parse', 'main-saved')).toBe(saved)
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
+  expect(await textOf(desk.work, 'main-saved', 'a.txt')).toBe('a\nsaved\nand more\ndraft\n')
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe(
+    'refs/forge/drafts/main-saved',
+  )
+  await desk.git('commit', '-q', '-a', '-m', 'Mine')
+  expect(await desk.git('show', '--format=%P', '--name-only', 'main')).toBe(`${before}\n\na.txt`)
+  expect(await desk.git('show', 'main:a.txt')).toBe('mine, not saved')
+  expect(await desk.git('show', 'main-saved:a.txt')).toBe('a\nsaved\nand more')
+  await desk.work.look()
+  // The checkout follows again.
+  await (await edit(desk.work, 'main', 'b.txt')).type('later\n')
+  await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+})
+
+test('that is one operation: undo brings branch, commits and drafts back, redo takes them there again, also after a restart', async () => {
+  const { desk, before, saved } = await leftBehind()
+  await using _ = desk
+  await desk.work.saveElsewhere('main', 'other')
+  await (await edit(desk.work, 'other', 'b.txt')).type('typed in other\n')
+  await (await edit(desk.work, 'main', 'folder/c.txt')).type('typed in main\n')
+  let work = await desk.restart()
+  expect((await work.undoable()).undo).toBe('move what was saved to main to the new branch other')
+  await work.undo()
+  await work.flush()
+  expect(await desk.git('for-each-ref', '--format=%(refname:short) %(objectname)', 'refs/heads')).toBe(`main ${saved}`)
+  for (const [path, text] of [
+    ['a.txt', 'a\nsaved\nand more\ndraft\n'],
+    ['b.txt', 'b\ntyped in other\n'],
+    ['folder/c.txt', 'c\ntyped in main\n'],
+  ] as const)
+    expect(await textOf(work, 'main', path)).toBe(text)
+  expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('mine, not saved\n')
+  work = await desk.restart()
+  await work.redo()
+  await work.flush()
+  expect(await desk.git('rev-parse', 'main', 'other')).toBe(`${before}\n${saved}`)
+  expect(await textOf(work, 'other', 'b.txt')).toBe('b\ntyped in other\n')
+  expect(await desk.git('status', '--porcelain')).toBe(' M a.txt')
+})
+
+test('a branch whose checkout has followed, or that has moved since, is left where it is', async () => {
+  const { desk } = await leftBehind()
+  await using _ = desk
+  const why = (name: string, to: string) => desk.work.saveElsewhere(name, to).catch((error: Error) => error.message)
+  await desk.work.newBranch('followed', null)
+  expect(await why('followed', 'x')).toBe('The checkout of followed has followed: its saves need no other branch.')
+  expect(await why('main', 'followed')).toBe('There is a branch followed already: choose another name.')
+  expect(await why('main', 'a..b')).toContain("can't be the name of a branch")
+  await desk.git('commit', '-q', '--allow-empty', '-m', 'Outside')
+  expect(await why('main', 'x')).toStartWith('main was moved by another program since it was saved')
+  expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('followed\nmain')
+})
+
+test('where the first save of a repository was in the way of a file, it goes to a new branch, too', async () => {
+  await using desk = await makeDesk()
+  await writeFile(join(desk.path, 'a.txt'), 'mine\n')
+  await desk.work.newFile('main', 'a.txt')
+  await desk.work.flush()
+  await desk.work.saveElsewhere('main', 'first')
+  await desk.work.flush()
+  expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('first')
+  expect(await desk.git('status', '--porcelain')).toBe('?? a.txt')
 })

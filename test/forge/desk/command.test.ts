@@ -1,10 +1,10 @@
 /** The command: one desk for a repository, wherever it is started, however the last one ended. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commit, git, gitWith, PLAIN } from '../../support/git.ts'
 import { makeFolder } from '../../support/repository.ts'
-import { makePage, request, send, TestWindow } from '../../support/served.ts'
+import { makePage, ours, request, send, TestWindow } from '../../support/served.ts'
 
 const FORGE = join(import.meta.dir, '../../../forge.ts')
 
@@ -84,10 +84,26 @@ async function checkout(format = 'sha1'): Promise<string> {
 }
 
 /** What the desk at an address answers to who has its key. */
-async function ask(address: string, route = '/here') {
+async function ask(address: string, route = '/key') {
   const { port, searchParams } = new URL(address)
-  const Cookie = `desk_${port}=${searchParams.get('token')}`
-  return await send(Number(port), request(route, { Host: `127.0.0.1:${port}`, Cookie }))
+  return await send(Number(port), request(route, ours({ port: Number(port), token: searchParams.get('token') ?? '' })))
+}
+
+/** What a browser gets that has nothing but an address. */
+async function askAsVisitor(address: string) {
+  const { port, pathname, search } = new URL(address)
+  return await send(Number(port), request(`${pathname}${search}`, { Host: `127.0.0.1:${port}` }))
+}
+
+/** The address that the browser was told to open last at a desk's port, once it is another one than before. */
+async function ticketOpened(address: string, before?: string): Promise<string> {
+  const { origin } = new URL(address)
+  for (const end = Date.now() + 10_000; Date.now() < end; await Bun.sleep(10)) {
+    const lines = (await readFile(path('opened'), 'utf8').catch(() => '')).split('\n').slice(0, -1)
+    const last = lines.findLast(line => line.startsWith(`${origin}/?ticket=`))
+    if (last && last !== before) return last
+  }
+  throw new Error('No browser was opened')
 }
 
 const stateOf = async (state: string) => {
@@ -183,11 +199,15 @@ describe('one desk for a repository:', () => {
     const top = await checkout()
     const forge = start(top, [], { state: 'opens' })
     const address = await forge.address
-    expect((await ask(address)).status).toBe(200)
-    const deadline = Date.now() + 10_000
-    while (!(await readFile(path('opened'), 'utf8').catch(() => '')).includes(address) && Date.now() < deadline)
-      await Bun.sleep(10)
-    expect(await readFile(path('opened'), 'utf8')).toContain(`${address}\n`)
+    expect((await ask(address)).status).toBe(204)
+    // What a program is told as an argument can be read by every user of the machine: it is not the key.
+    const opened = await ticketOpened(address)
+    expect((await askAsVisitor(opened)).status).toBe(200)
+    expect((await askAsVisitor(opened)).status).toBe(401)
+    const again = await start(top, [], { state: 'opens' }).ended
+    expect(again.out).toContain(`${address} (it was open already)`)
+    expect((await askAsVisitor(await ticketOpened(address, opened))).status).toBe(200)
+    expect(await readFile(path('opened'), 'utf8')).not.toContain(new URL(address).search)
     expect((await forge.stop()).out).toMatch(new RegExp(`^The desk of ${top.split('/').at(-1)}: http://127`))
   })
 
@@ -212,23 +232,43 @@ describe('one desk for a repository:', () => {
     // Those that only found it have ended well; the one that is it goes on.
     const running = starts.filter(({ child }) => child.exitCode === null)
     const ended = Promise.all(starts.map(it => it.ended))
-    expect((await ask(addresses[0] ?? '')).status).toBe(200)
+    expect((await ask(addresses[0] ?? '')).status).toBe(204)
     for (const it of running) it.child.kill('SIGINT')
     expect((await ended).map(({ code }) => code).sort()).toEqual([0, 0, 0, 130])
   })
 
-  test('after kill -9, the next start is a new desk, at the same port, with a new key', async () => {
+  test('after kill -9, the next start is at the same address: a window that is open goes on', async () => {
     const top = await checkout()
     const first = start(top, ['--no-open'], { state: 'killed' })
-    const before = new URL(await first.address)
+    const before = await first.address
     first.child.kill('SIGKILL')
     await first.ended
     await using second = closing(start(top, ['--no-open'], { state: 'killed' }))
+    expect(await second.address).toBe(before)
+    expect((await ask(before)).status).toBe(204)
+  })
+
+  test('where another program has the port meanwhile, the desk has another port and another key', async () => {
+    const top = await checkout()
+    const before = await begunAndStopped(top, 'moved')
+    await using stranger = Bun.serve({ hostname: '127.0.0.1', port: Number(before.port), fetch: () => new Response() })
+    await using second = closing(start(top, ['--no-open'], { state: 'moved' }))
     const after = new URL(await second.address)
-    expect(after.port).toBe(before.port)
+    expect(stranger.port).toBe(Number(before.port))
+    expect(after.port).not.toBe(before.port)
     expect(after.search).not.toBe(before.search)
-    expect((await ask(after.href)).status).toBe(200)
-    expect((await ask(`${after.origin}${before.pathname}${before.search}`)).status).toBe(401)
+    expect((await ask(`${after.origin}/${before.search}`)).status).toBe(401)
+  })
+
+  test('where its state was removed, an old window is told to run forge again', async () => {
+    const top = await checkout()
+    const before = await begunAndStopped(top, 'removed')
+    await rm(path('removed'), { recursive: true })
+    await using second = closing(start(top, ['--no-open', '--port', before.port], { state: 'removed' }))
+    expect((await ask(await second.address)).status).toBe(204)
+    const refused = await ask(before.href, '/')
+    expect(refused.status).toBe(401)
+    expect(refused.body).toContain(`run \`forge\` again in the folder of ${top.split('/').at(-1)}`)
   })
 
   test('an address that was left behind, where somebody else answers now, is not believed', async () => {
@@ -243,6 +283,15 @@ describe('one desk for a repository:', () => {
     await writeFile(file, JSON.stringify({ ...address, port: stranger.port }))
     await using second = closing(start(top, ['--no-open'], { state: 'stranger' }))
     expect(new URL(await second.address).port).not.toBe(`${stranger.port}`)
+  })
+
+  test('a key that is too short to be one of ours is not taken for the next desk', async () => {
+    const top = await checkout()
+    const { port } = await begunAndStopped(top, 'short')
+    const file = join(await stateOf('short'), 'desk.json')
+    await writeFile(file, JSON.stringify({ host: 'here', pid: 1, port: Number(port), token: '' }))
+    await using forge = closing(start(top, ['--no-open', '--port', port], { state: 'short' }))
+    expect(new URL(await forge.address).searchParams.get('token')).toMatch(/^[\w-]{43}$/)
   })
 
   test.each(['', '{', '{"port":"x"}', '[]', '{"host":"a","pid":1,"port":70000,"token":""}'])(
@@ -354,9 +403,7 @@ describe('its end:', () => {
   test('an open window does not hold it up', async () => {
     const forge = start(await checkout(), ['--no-open'], { state: 'held' })
     const { port, searchParams } = new URL(await forge.address)
-    const headers = { Origin: `http://127.0.0.1:${port}`, Cookie: `desk_${port}=${searchParams.get('token')}` }
-    const socket = new WebSocket(`ws://127.0.0.1:${port}/socket`, { headers } as never)
-    await new Promise(resolve => socket.addEventListener('open', resolve))
+    const { socket } = await TestWindow.open({ port: Number(port), token: searchParams.get('token') ?? '' })
     const closed = new Promise(resolve => socket.addEventListener('close', resolve))
     expect((await forge.stop()).code).toBe(130)
     await closed
@@ -385,8 +432,15 @@ const closing = (forge: Forge): Forge & AsyncDisposable => ({
 
 async function begun(top: string, state: string): Promise<Forge> {
   const forge = start(top, ['--no-open'], { state })
-  expect((await ask(await forge.address)).status).toBe(200)
+  expect((await ask(await forge.address)).status).toBe(204)
   return forge
+}
+
+/** The address of a desk that has ended. */
+async function begunAndStopped(top: string, state: string): Promise<URL> {
+  const forge = await begun(top, state)
+  await forge.stop()
+  return new URL(await forge.address)
 }
 
 async function freePort(): Promise<number> {

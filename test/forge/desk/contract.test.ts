@@ -165,6 +165,7 @@ describe('what wants to be an option, another ref or another file is a name', ()
     { ask: 'rename branch', branch: word, to: 'other' },
     { ask: 'delete branch', branch: word },
     { ask: 'restore branch', branch: word },
+    { ask: 'name now', branch: word },
     { ask: 'changes', from: { kind: 'branch', branch: word }, to: main },
     { ask: 'changes', to: { kind: 'branch', branch: word } },
     { ask: 'history', at: { kind: 'branch', branch: word }, from: 0, count: 3 },
@@ -174,6 +175,12 @@ describe('what wants to be an option, another ref or another file is a name', ()
     { ask: 'find text', at: main, words: word, isRegex: false, matchCase: true },
     { ask: 'find text', at: main, words: word, isRegex: true, matchCase: false },
     { ask: 'clashes', branch: word },
+    { ask: 'settle by side', branch: 'main', path: word, side: 'tip' },
+    { ask: 'save elsewhere', branch: word, to: 'other' },
+    { ask: 'save elsewhere', branch: 'main', to: word },
+    { ask: 'drafts elsewhere', branch: word, from: tip, to: 'other' },
+    { ask: 'drafts elsewhere', branch: 'main', from: tip, to: word },
+    { ask: 'drafts elsewhere', branch: 'main', from: word, to: 'other' },
     { ask: 'settle', branch: 'main', path: word, text: word },
   ]
 

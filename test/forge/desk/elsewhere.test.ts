@@ -1,5 +1,8 @@
 /** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
 import { expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Side } from '../../../forge/desk/messages.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit } from '../../support/git.ts'
 import { until } from '../../support/repository.ts'
@@ -86,7 +89,9 @@ test('a file that was deleted elsewhere while it was edited is a choice, and its
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   await commit(desk.path, 'main', { 'a.ts': null })
   await desk.work.look()
-  expect(await desk.work.clashes('main')).toEqual([{ path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: '' }])
+  expect(await desk.work.clashes('main')).toEqual([
+    { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: { what: 'The file was deleted.' } },
+  ])
   await desk.work.settle('main', 'a.ts', 'a\ntyped\n')
   await desk.work.save('main', 'all')
   expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
@@ -191,4 +196,114 @@ test('saves of two desks at once all arrive', async () => {
   expect(await desk.git('show', 'main:b.ts')).toBe('b\n0\n1\n2\n3')
   expect(await desk.git('rev-list', '--count', 'main')).toBe('9')
   expect(await desk.work.operations(0, 99)).toHaveLength(8)
+})
+
+test('every window hears what is left to choose, also when that is nothing', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES }, bare: true })
+  for (const path of ['a.ts', 'b.ts']) await (await edit(desk.work, 'main', path)).type('MINE', LINES.indexOf('two'), 3)
+  const other = LINES.replace('two', 'THEIRS')
+  await commit(desk.path, 'main', { 'a.ts': other, 'b.ts': other })
+  await desk.work.look()
+  await desk.work.settle('main', 'a.ts', LINES.replace('two', 'BOTH'))
+  await desk.work.takeSide('main', 'b.ts', 'draft')
+  const said = desk.news.filter(it => it.say === 'clashes').map(({ paths }) => paths)
+  expect(said).toEqual([['a.ts', 'b.ts'], ['b.ts'], []])
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', 'main:b.ts')).toBe(LINES.replace('two', 'MINE').trimEnd())
+})
+
+const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(2000)])
+
+test.each<[string, string | Buffer | null, unknown]>([
+  ['an image', PNG, { what: 'An image. It has 2.0 KB.' }],
+  ['a binary file', Buffer.from('a\0b'), { what: 'A binary file. It has 3 bytes.' }],
+  [
+    'a text in Latin-1',
+    Buffer.from('caf\xe9\n', 'latin1'),
+    { what: 'Text that is no UTF-8: in Latin-1, perhaps. It has 5 bytes.' },
+  ],
+  ['nothing', null, { what: 'The file was deleted.' }],
+])('a draft of a file that became %s elsewhere is a choice between what each is', async (_, content, tip) => {
+  for (const side of ['draft', 'tip'] as const) {
+    await using desk = await makeDesk({ files: { 'a.ts': 'a\n', 'b.ts': 'b\n' } })
+    await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
+    await desk.git('checkout', '-q', '--detach')
+    if (content === null) await desk.git('rm', '-q', 'a.ts')
+    else await writeFile(join(desk.path, 'a.ts'), content)
+    await desk.git('commit', '-q', '-a', '-m', 'Outside')
+    const outside = await desk.git('rev-parse', 'HEAD')
+    await desk.git('update-ref', 'refs/heads/main', outside)
+    await desk.work.look()
+    expect(await desk.work.clashes('main')).toEqual([
+      { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: tip as Side },
+    ])
+    await desk.work.takeSide('main', 'a.ts', side)
+    const saved = await desk.work.save('main', 'all')
+    if (side === 'tip') expect([saved, await desk.git('rev-parse', 'main')]).toEqual([undefined, outside])
+    else expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
+  }
+})
+
+/** A branch that somebody has moved by two commits, with a draft that fits, one that clashes, and one typed since. */
+async function movedWithDrafts() {
+  const desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES, 'c.ts': LINES }, bare: true })
+  const before = await desk.git('rev-parse', 'main')
+  await (await edit(desk.work, 'main', 'a.ts')).type('MINE', LINES.indexOf('two'), 3)
+  await (await edit(desk.work, 'main', 'b.ts')).type('MINE', LINES.indexOf('two'), 3)
+  await commit(desk.path, 'main', { 'a.ts': LINES.replace('two', 'THEIRS') })
+  const after = await commit(desk.path, 'main', { 'b.ts': LINES.replace('five', 'FIVE'), 'c.ts': 'c\n' })
+  await desk.work.look()
+  await (await edit(desk.work, 'main', 'b.ts')).type('MORE ', 0)
+  return { desk, before, after }
+}
+const ON_OLD = [
+  ['a.ts', LINES.replace('two', 'MINE')],
+  ['b.ts', `MORE ${LINES.replace('two', 'MINE')}`],
+  ['c.ts', LINES],
+] as const
+const ON_NEW = [
+  ['b.ts', `MORE ${LINES.replace('two', 'MINE').replace('five', 'FIVE')}`],
+  ['c.ts', 'c\n'],
+] as const
+
+test('a branch that moved under drafts says from where to where, by how many commits and whose, until there are none', async () => {
+  const { desk, before, after } = await movedWithDrafts()
+  await using _ = desk
+  const moved = async () => (await desk.work.branches())[0]?.moved
+  expect(await moved()).toEqual({ from: before, to: after, commits: 2, by: [expect.any(String)] })
+  const newest = await commit(desk.path, 'main', { 'd.ts': 'd\n' })
+  await desk.work.look()
+  expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3 })
+  await desk.work.discard('main', ['a.ts', 'b.ts'])
+  expect(await moved()).toBeUndefined()
+})
+
+test('the drafts of a branch that moved go to a new one where it was, and back by undo', async () => {
+  const { desk, before, after } = await movedWithDrafts()
+  await using _ = desk
+  await desk.work.draftsElsewhere('main', before, 'mine')
+  expect(await desk.git('rev-parse', 'mine', 'main')).toBe(`${before}\n${after}`)
+  expect(await desk.work.clashes('mine')).toEqual([])
+  expect(await desk.work.clashes('main')).toEqual([])
+  expect((await desk.work.branches()).map(({ drafts, moved }) => [drafts, moved])).toEqual([
+    [[], undefined],
+    [['a.ts', 'b.ts'], undefined],
+  ])
+  for (const [path, text] of ON_OLD) expect(await textOf(desk.work, 'mine', path)).toBe(text)
+  await (await edit(desk.work, 'mine', 'c.ts')).type('typed there\n')
+  let work = await desk.restart()
+  await work.undo()
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/heads', 'refs/forge/drafts')).toBe(
+    'refs/forge/drafts/main\nrefs/heads/main',
+  )
+  expect((await work.clashes('main')).map(({ path }) => path)).toEqual(['a.ts', 'c.ts'])
+  expect(await textOf(work, 'main', 'b.ts')).toBe(ON_NEW[0][1])
+  await work.settle('main', 'c.ts', 'c\n')
+  work = await desk.restart()
+  await work.redo()
+  for (const [path, text] of ON_OLD) expect(await textOf(work, 'mine', path)).toBe(text)
+  for (const name of ['main', 'mine'])
+    await expect(work.draftsElsewhere('main', before, name)).rejects.toThrow('There is a branch')
+  await expect(work.draftsElsewhere('main', before, 'other')).rejects.toThrow('There are no drafts in main any more.')
+  await expect(work.draftsElsewhere('mine', '1'.repeat(40), 'other')).rejects.toThrow('There is no commit')
 })

@@ -1,5 +1,7 @@
 /** Days that nobody would think of: two desks and a terminal in each other's way. No word that was typed is lost. */
+
 import { expect, test } from 'bun:test'
+import type { Side } from '../../../forge/desk/messages.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
@@ -53,7 +55,8 @@ for (const seed of [1, 2, 3, 4])
     }
     const settle = async () => {
       const work = random.pick(works)
-      for (const { path, draft, tip } of await work.clashes('main')) await work.settle('main', path, `${draft}${tip}`)
+      for (const { path, draft, tip } of await work.clashes('main'))
+        await work.settle('main', path, `${textOfSide(draft)}${textOfSide(tip)}`)
     }
     const undo = async () => {
       await random
@@ -79,8 +82,13 @@ for (const seed of [1, 2, 3, 4])
       }
     for (const work of works) {
       const texts = await Promise.all(FILES.map(path => textOf(work, 'main', path)))
-      const all = [...texts, ...(await work.clashes('main')).flatMap(({ draft, tip }) => [draft, tip])].join('')
+      const all = [
+        ...texts,
+        ...(await work.clashes('main')).flatMap(({ draft, tip }) => [textOfSide(draft), textOfSide(tip)]),
+      ].join('')
       expect([...words].filter(word => !all.includes(word))).toEqual([])
     }
     await desk.git('fsck', '--strict', '--no-dangling')
   }, 60_000)
+
+const textOfSide = (side: Side): string => (typeof side === 'string' ? side : '')

@@ -319,6 +319,22 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     expect((await history(it.window, 100, 10)).rows).toEqual([])
   })
 
+  test('of what a branch has beyond another one', async () => {
+    await using it = await makeDesk({ a: '0\n' }, format)
+    await it.place.git('branch', 'other')
+    await commit(it.place.path, 'main', { a: '1\n' }, { message: 'Only on main' })
+    await commit(it.place.path, 'other', { b: '1\n' }, { message: 'Only on other' })
+    await it.window.heard('branch')
+    const beyond = async (at: At, beyond: string, from = 0) => {
+      const answer = await it.window.ask({ ask: 'history', at, beyond, from, count: 10 })
+      return (answer as { rows: CommitRow[] }).rows.map(({ subject }) => subject)
+    }
+    expect(await beyond(main, 'other')).toEqual(['Only on main'])
+    expect(await beyond({ kind: 'branch', branch: 'other' }, 'main')).toEqual(['Only on other'])
+    expect(await beyond(main, 'main')).toEqual([])
+    expect(await beyond(main, 'other', 1)).toEqual([])
+  })
+
   test('of a file, through its names', async () => {
     await using it = await makeDesk({ 'old.txt': 'one\ntwo\nthree\n', other: '' }, format)
     await commit(it.place.path, 'main', { other: 'x' })

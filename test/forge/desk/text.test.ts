@@ -1,6 +1,6 @@
 /** What an editor shows of a file's bytes, and that nothing else comes back. */
 import { expect, test } from 'bun:test'
-import { decode, EDITABLE, encode, showWithoutText, whyReadOnly } from '../../../forge/desk/text.ts'
+import { decode, EDITABLE, encode, guess, showWithoutText, whyReadOnly } from '../../../forge/desk/text.ts'
 import { randomFrom } from '../../support/random.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'latin1')
@@ -94,7 +94,8 @@ test('what is no text says what it is', () => {
   expect(whatOf(bytes('version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n'))).toStartWith(
     'A pointer of Git LFS',
   )
-  expect(whatOf(bytes('caf\xe9'))).toStartWith('Bytes that are no UTF-8')
+  expect(whatOf(bytes('caf\xe9'))).toBeUndefined()
+  expect(whatOf(bytes('caf\xe9\x01'))).toStartWith('Bytes that are no text in UTF-8')
   expect(whatOf(bytes('a\0b'))).toBe('A binary file.')
   expect(whatOf(bytes('\xff\xfea\0'))).toStartWith('Text in UTF-16')
   expect(whatOf(undefined)).toContain('not in this repository')
@@ -115,4 +116,17 @@ test('files of more than 2 MB are shown and not edited', () => {
   expect(whyReadOnly('big \xc3\xa9', EDITABLE + 1)).toBe(
     'big é has 2.0 MB: files of more than 2 MB are shown and not edited.',
   )
+})
+
+test.each<[string, string, string | undefined, string | undefined]>([
+  ['Latin-1', 'caf\xe9\n', 'café\n', 'Latin-1'],
+  ['Latin-1 of Windows', '\x93caf\xe9\x94 \x80\r\n', '“café” €\n', 'Windows-1252'],
+  ['an old log with colours', '\x1b[31mcaf\xe9\x1b[0m\tx\n', '\x1b[31mcafé\x1b[0m\tx\n', 'Latin-1'],
+  ['a byte that Windows has no character for', 'caf\x81\n', undefined, undefined],
+  ['a NUL', 'caf\xe9\0', undefined, undefined],
+  ['a control character', 'caf\xe9\x02', undefined, undefined],
+  ['UTF-16', '\xff\xfeaXbX', undefined, undefined],
+])('%s is guessed as what it looks like', (_, raw, text, encoding) => {
+  const guessed = guess(bytes(raw))
+  expect([guessed?.text, guessed?.encoding]).toEqual([text, encoding])
 })

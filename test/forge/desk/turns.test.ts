@@ -1,7 +1,9 @@
 /** Turns of an AI on the desk: one commit with code and conversation, or a person's choice. */
 import { expect, test } from 'bun:test'
+import * as v from 'valibot'
 import { ModelError } from '../../../forge/ai/request.ts'
-import type { Conversation } from '../../../forge/desk/conversation.ts'
+import { Conversation } from '../../../forge/desk/conversation.ts'
+import { News } from '../../../forge/desk/messages.ts'
 import type { Work } from '../../../forge/desk/work.ts'
 import { type Desk, edit, makeDesk, textOf } from '../../support/desk.ts'
 import { until } from '../../support/repository.ts'
@@ -18,9 +20,11 @@ async function makeChat(script: Script, files: Record<string, string> = { 'a.txt
 const turnIn = async (work: Work, branch = 'main') => (await work.conversation(onBranch(branch))).turn
 
 /** Waits until no turn runs in a branch: it has ended, or waits for a person. */
-async function untilEnded({ work }: Desk, branch = 'main'): Promise<Conversation> {
+async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
   await until(async () => (await turnIn(work, branch))?.state !== 'running')
-  return await work.conversation(onBranch(branch))
+  for (const said of news) v.parse(News, said)
+  // What the page is told is what it understands.
+  return v.parse(Conversation, await work.conversation(onBranch(branch)))
 }
 
 async function run(desk: Desk, text = 'Please.', branch = 'main'): Promise<Conversation> {
@@ -205,6 +209,14 @@ for (const { name, script, how, words } of ENDS)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
     expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({ how, commit: { files: [] } })
     expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
+    // So can keeping it.
+    await desk.work.undo()
+    expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
+    expect((await desk.work.branches())[0]).toMatchObject({ drafts: [], tip: before })
+    await desk.work.redo()
+    expect((await desk.work.branches())[0]).toMatchObject({ drafts: ['a.txt'] })
+    expect(await turnIn(desk.work)).toBeUndefined()
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
   })
 
 test('a turn that is stopped keeps what was said so far', async () => {

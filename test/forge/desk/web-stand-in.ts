@@ -10,6 +10,7 @@ import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
 import { buildPage } from '../../../forge/desk/build.ts'
+import type { Conversation } from '../../../forge/desk/conversation.ts'
 import {
   type At,
   type BranchInfo,
@@ -26,6 +27,8 @@ import {
   type Operation,
   Question,
 } from '../../../forge/desk/messages.ts'
+import { PROTOCOL } from '../../../forge/desk/secret.ts'
+import { policyOf } from '../../../forge/desk/server.ts'
 
 type Files = Map<string, { mode: string; text: string }>
 
@@ -40,10 +43,32 @@ interface StandInBranch {
   drafts: Map<string, Draft>
   session: boolean
   upstream: BranchInfo['upstream']
+  moved?: BranchInfo['moved']
   checkout: string | undefined
 }
 
 export class Refusal extends Error {}
+
+/** What stands in for the AI; chat-stand-in.ts is one. */
+export interface AiSide {
+  /** Undefined for what it does not know. */
+  answer: (question: Question) => { value: unknown } | undefined
+  turnOf: (branch: string) => BranchInfo['turn']
+  contextOf: (at: At, path: string) => FolderEntry['context']
+}
+
+const NO_USAGE = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+
+const NO_CONVERSATION: Conversation = {
+  items: [],
+  models: [],
+  missing: 'No model yet.',
+  approvals: [],
+  usage: NO_USAGE,
+  context: { used: 0, of: 0, files: [] },
+  commands: { isAllowed: false },
+  isPublicNew: false,
+}
 
 const FOLDER = '040000'
 const PERSON = { name: 'Mira Okafor', email: 'mira@example.com' }
@@ -62,12 +87,18 @@ export class StandIn {
   readonly asked: Question[] = []
   readonly operations: Operation[] = []
   readonly blobs = new Map<string, string>()
+  /** Without one there is no model. */
+  ai: AiSide | undefined
   name = 'tern'
   head = 'main'
   isEmpty = false
   hasIdentity = true
   layout: Layout | undefined
   clashes = new Map<string, Clash[]>()
+  /** The names that branches got while a window was away. */
+  namesNow = new Map<string, string>()
+  /** Files that can't be edited because the person has to choose first. */
+  waiting: ReadonlySet<string> = new Set()
   canUndo: string | undefined
   canRedo: string | undefined
   /** Milliseconds that each answer takes. */
@@ -221,6 +252,7 @@ export class StandIn {
 
   #info(name: string, branch: StandInBranch): BranchInfo {
     const [tip] = branch.commits
+    const turn = this.ai?.turnOf(name)
     return {
       name,
       tip: tip?.oid ?? oidOf(name),
@@ -229,7 +261,9 @@ export class StandIn {
       session: branch.session,
       drafts: this.#draftPaths(branch),
       ...(branch.upstream ? { upstream: branch.upstream } : {}),
+      ...(branch.moved ? { moved: branch.moved } : {}),
       ...(branch.checkout ? { checkout: branch.checkout } : {}),
+      ...(turn ? { turn } : {}),
     }
   }
 
@@ -241,15 +275,12 @@ export class StandIn {
     const { pathname } = new URL(request.url)
     if (this.isLocked) return new Response('Not with this key.', { status: 401 })
     if (pathname === '/socket')
-      return server.upgrade(request, { data: undefined }) ? undefined : new Response('no', { status: 400 })
+      return server.upgrade(request, { data: undefined, headers: { 'sec-websocket-protocol': PROTOCOL } })
+        ? undefined
+        : new Response('no', { status: 400 })
     const nonce = crypto.randomUUID()
-    const headers = {
-      'content-security-policy':
-        `default-src 'none'; script-src 'self'; style-src 'self' 'nonce-${nonce}'; style-src-attr 'none'; ` +
-        `connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; ` +
-        `require-trusted-types-for 'script'; trusted-types 'none'`,
-      'x-content-type-options': 'nosniff',
-    }
+    const headers = { 'content-security-policy': policyOf(nonce), 'x-content-type-options': 'nosniff' }
+    if (pathname === '/key') return new Response(null, { status: 204 })
     if (pathname === '/') {
       const page = (await Bun.file(`${this.#built}/page.html`).text()).replace('STYLE_NONCE', nonce)
       return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
@@ -285,6 +316,8 @@ export class StandIn {
   }
 
   #value(question: Question): unknown {
+    const answer = this.ai?.answer(question)
+    if (answer) return answer.value
     switch (question.ask) {
       case 'desk':
         return { desk: this.#desk(), layout: this.layout }
@@ -321,11 +354,23 @@ export class StandIn {
         })
       case 'new branch':
         return this.#newBranch(question.branch, question.from)
+      case 'save elsewhere':
+        this.branches.set(question.to, { ...this.#branch(question.branch) })
+        this.sayDesk()
+        return { commit: oidOf('saved elsewhere') }
+      case 'drafts elsewhere':
+        this.branches.set(question.to, { ...this.#branch(question.branch) })
+        this.#branch(question.branch).drafts = new Map()
+        delete this.#branch(question.branch).moved
+        this.sayDesk()
+        return undefined
       case 'rename branch':
         this.branches.set(question.to, this.#branch(question.branch))
         this.branches.delete(question.branch)
         this.sayDesk()
         return undefined
+      case 'name now':
+        return { branch: this.namesNow.get(question.branch) ?? question.branch }
       case 'delete branch':
         this.branches.delete(question.branch)
         this.sayDesk()
@@ -339,7 +384,7 @@ export class StandIn {
       case 'blob':
         return { text: this.blobs.get(question.oid) }
       case 'history':
-        return this.#history(question.at, question.from, question.count)
+        return this.#history(question)
       case 'commit':
         return this.#commit(question.commit)
       case 'find text':
@@ -359,13 +404,25 @@ export class StandIn {
       case 'clashes':
         return this.clashes.get(question.branch) ?? []
       case 'settle':
+        this.#settled(question.branch, question.path)
         this.#draft(question.branch, question.path).text = textOf(question.text)
         this.#replaced(question.branch, question.path)
         this.sayDesk()
         return undefined
+      case 'settle by side':
+        this.#settled(question.branch, question.path)
+        return undefined
+      case 'conversation':
+        return NO_CONVERSATION
       default:
         return undefined
     }
+  }
+
+  #settled(branch: string, path: string): void {
+    const left = (this.clashes.get(branch) ?? []).filter(clash => clash.path !== path)
+    this.clashes.set(branch, left)
+    this.say({ say: 'clashes', branch, paths: left.map(clash => clash.path) })
   }
 
   #at(at: At): { files: Files; drafts: Map<string, Draft> } {
@@ -389,7 +446,8 @@ export class StandIn {
       const [name = '', ...rest] = path.slice(start.length).split('/')
       const isFolder = rest.length > 0
       const draft = drafts.has(path) || entries.get(name)?.draft === true
-      entries.set(name, { name, mode: isFolder ? FOLDER : mode, draft })
+      const context = isFolder ? undefined : this.ai?.contextOf(at, path)
+      entries.set(name, { name, mode: isFolder ? FOLDER : mode, draft, ...(context ? { context } : {}) })
     }
     if (folder !== '' && entries.size === 0) throw new Refusal(`There is no folder ${folder}.`)
     const rank = ({ mode }: FolderEntry) => (mode === FOLDER ? 0 : 1)
@@ -423,6 +481,7 @@ export class StandIn {
       bom: false,
       mode,
       ...(saved ? { saved: saved.text } : {}),
+      ...(this.waiting.has(path) ? { readOnly: `${path} waits for a choice.` } : {}),
       ...(path.endsWith('.locked') ? { readOnly: 'This file is kept by git-lfs, and is not edited here.' } : {}),
     }
   }
@@ -538,8 +597,10 @@ export class StandIn {
     return oid
   }
 
-  #history(at: At, from: number, count: number) {
-    const all = at.kind === 'branch' ? this.#branch(at.branch).commits : [this.#found(at.commit)]
+  #history({ at, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
+    const here = at.kind === 'branch' ? this.#branch(at.branch).commits : [this.#found(at.commit)]
+    const there = beyond === undefined ? [] : this.#branch(beyond).commits.map(({ oid }) => oid)
+    const all = here.filter(({ oid }) => !there.includes(oid))
     const rows = all.slice(from, from + count).map(rowOf)
     return { rows, total: all.length }
   }

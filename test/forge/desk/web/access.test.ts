@@ -2,10 +2,64 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AxeResults } from 'axe-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import type { ChatStandIn } from '../chat-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { ask, HALF_A_TURN, HOSTILE_ANSWER, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
 import { type DeskPage, openDesk, startScene } from './scene.ts'
 
 const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
+
+/** The conversation in each of its states. */
+const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<void>> = {
+  'a conversation': async page => {
+    await page.getByRole('log').waitFor()
+    await page
+      .getByRole('log')
+      .getByRole('button', { name: /run_command/ })
+      .click()
+  },
+  'an answer with all of markdown': async (page, ai) => {
+    ai.script = async turn => {
+      turn.text('I think', 'reasoning')
+      turn.text(`${RICH_ANSWER}\n\n${HOSTILE_ANSWER}`)
+      turn.end({ how: 'failed', words: 'It failed.' })
+    }
+    await ask(page, 'All of it')
+    await page.getByText('It failed.').first().waitFor()
+  },
+  'a turn that runs': async (page, ai) => {
+    ai.script = HALF_A_TURN
+    await ask(page, 'Half of it')
+    await page.getByText('keeper.inDoubt').waitFor()
+  },
+  'beside the editor': async page => {
+    await page.getByRole('tab', { name: /^worker.ts/ }).click()
+    await page.keyboard.press('Alt+Shift+J')
+    await page.getByRole('complementary', { name: 'AI chat' }).getByRole('log').waitFor()
+  },
+  'a turn that was stopped': async page => {
+    await page.keyboard.press('Alt+j')
+    await page.getByRole('button', { name: 'Stop', exact: true }).click()
+    await page.getByRole('button', { name: 'Keep' }).waitFor()
+  },
+  'the files in the context': async page => {
+    await page.locator('.foot summary').click()
+  },
+  'a tool that waits': async (page, ai) => {
+    await page.keyboard.press('Alt+Shift+K')
+    ai.script = async turn => {
+      const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
+      await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')
+    }
+    await page.getByRole('button', { name: 'Keep' }).waitFor({ state: 'detached' })
+    await ask(page, 'Count')
+    await page.getByRole('button', { name: 'Look at it' }).waitFor()
+  },
+  'a tool that is looked at': async page => {
+    await page.keyboard.press('Alt+y')
+    await page.locator('.dl.a').first().waitFor()
+  },
+}
 
 /** What is wrong, by rule, with the places. */
 async function findings(page: DeskPage): Promise<string[]> {
@@ -33,7 +87,40 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
   'side by side': async page => {
     await page.keyboard.press('Alt+s')
   },
+  'by commit': async page => {
+    await page.getByRole('tab', { name: 'By commit' }).click()
+    await page.getByRole('heading', { name: /^1 commit/ }).waitFor()
+  },
+  'the menu of a row': async page => {
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('Alt+1')
+    await page.getByRole('tab', { name: 'README.md' }).click()
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: 'Copy path' }).waitFor()
+  },
+  'the menu of a tab': async page => {
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'More of this tab' }).click()
+    await page.getByRole('menu', { name: 'main' }).waitFor()
+  },
+  symbols: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+l')
+    await page.getByRole('option', { name: 'Tern' }).waitFor()
+  },
+  confirmation: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+Delete')
+    await page.getByRole('dialog', { name: 'Delete README.md?' }).waitFor()
+  },
+  keys: async page => {
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+k')
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+  },
   history: async page => {
+    await page.keyboard.press('Escape')
     await page.keyboard.press('Alt+h')
     await page.getByRole('complementary', { name: 'Commit' }).waitFor()
   },
@@ -61,6 +148,23 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     desk.say({ say: 'clashes', branch: 'main', paths: ['FORK.md'] })
     await page.getByRole('button', { name: 'Choose' }).click()
     await page.getByRole('button', { name: 'Both' }).waitFor()
+  },
+  'a file that waits for a choice': async page => {
+    await page.getByRole('treeitem', { name: 'FORK.md' }).click()
+    await page.locator('.crumbs .here').getByText('FORK.md').waitFor()
+  },
+  'a commit': async (page, desk) => {
+    await page.keyboard.press('Alt+c')
+    await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
+    await page.keyboard.press('Enter')
+    await page.getByText('As it was in').waitFor()
+  },
+  'a picture and bytes': async page => {
+    await page.keyboard.press('Alt+1')
+    await page.getByRole('treeitem', { name: 'data.bin' }).click()
+    await page.getByText('These bytes are no UTF-8 text.').waitFor()
+    await page.getByRole('treeitem', { name: 'logo.png' }).click()
+    await page.getByRole('img', { name: 'logo.png' }).waitFor()
   },
   notices: async (page, desk) => {
     desk.say({ say: 'notice', words: 'Something was not so good.', isBad: true })
@@ -99,6 +203,24 @@ describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
           expect(await findings(page)).toEqual([])
         })
       }
+      describe('in the chat', () => {
+        let ai: ChatStandIn
+        let chatDesk: StandIn
+        let chatPage: DeskPage
+        beforeAll(async () => {
+          chatDesk = await startScene(built)
+          ai = withTurns(chatDesk)
+          chatPage = await openDesk(browser.context, chatDesk)
+        })
+        afterAll(() => chatDesk.stop())
+        for (const [name, step] of Object.entries(CHAT_STEPS)) {
+          test(name, async () => {
+            await step(chatPage, ai)
+            await Bun.sleep(150)
+            expect(await findings(chatPage)).toEqual([])
+          })
+        }
+      })
     })
   }
 })

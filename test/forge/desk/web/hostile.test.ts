@@ -64,6 +64,71 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     await desk.stop()
   })
 
+  test('a name of 255 bytes from right to left is whole in its dialog, and turns no sentence around', async () => {
+    const desk = await StandIn.start(built)
+    const name = `${'ש'.repeat(126)}.ts`
+    desk.addBranch('main', { [bytes(name)]: 'x\n' })
+    const page = await openDesk(browser.context, desk)
+    await page.getByRole('treeitem', { name }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).waitFor()
+    await page.keyboard.press('Alt+Delete')
+    const title = page.getByRole('dialog').getByRole('heading')
+    expect(await title.textContent()).toBe(`Delete \u2068${name}\u2069?`)
+    const [width, wanted] = await title.evaluate(({ clientWidth, scrollWidth }) => [clientWidth, scrollWidth])
+    expect(wanted).toBeLessThanOrEqual(width ?? 0)
+    await page.keyboard.press('Escape')
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)).toBe(true)
+    await page.close()
+    await desk.stop()
+  })
+
+  test('what is cut says all of itself in a title', async () => {
+    const desk = await StandIn.start(built)
+    const subject = 'a subject that is much longer than any row '.repeat(10).trim()
+    desk.addBranch('main', { a: '' })
+    desk.commit('main', subject)
+    const page = await openDesk(browser.context, desk)
+    await page.keyboard.press('Alt+h')
+    const cut = page.getByRole('option').first().locator('.subject .cut')
+    await cut.hover()
+    await until(async () => (await cut.getAttribute('title')) === subject)
+    await page.mouse.move(0, 0)
+    await until(async () => (await cut.getAttribute('title')) === null)
+    await page.close()
+    await desk.stop()
+  })
+
+  test('three hundred open tabs and quick switching lose no letter', async () => {
+    const desk = await StandIn.start(built)
+    const paths = Array.from({ length: 300 }, (_, index) => `file-${index}.ts`)
+    for (const branch of ['one', 'two']) desk.addBranch(branch, Object.fromEntries(paths.map(path => [path, '\n'])))
+    desk.layout = {
+      tabs: ['one', 'two'].map(branch => ({
+        at: { kind: 'branch' as const, branch },
+        files: paths.map(path => ({ path, top: 0, cursor: 0 })),
+        active: 'file-150.ts',
+        folders: [],
+      })),
+      active: 0,
+    }
+    const page = await openDesk(browser.context, desk)
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.press('Alt+2')
+    await page.locator('.cm-content:focus').waitFor()
+    desk.delay = 60
+    for (let turn = 0; turn < 10; turn++) {
+      await page.keyboard.press(`Alt+${1 + (turn % 2)}`)
+      await page.keyboard.type(`${turn} `)
+    }
+    desk.delay = 0
+    await until(() => desk.textOf('one', 'file-150.ts') === '0 2 4 6 8 \n')
+    await until(() => desk.textOf('two', 'file-150.ts') === '1 3 5 7 9 \n')
+    expect(await page.getByRole('tablist', { name: 'Files' }).getByRole('tab').count()).toBe(301)
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  }, 30_000)
+
   test(`${ENTRIES.toLocaleString('en')} entries in a folder do not freeze it`, async () => {
     const desk = await StandIn.start(built)
     const names = Array.from({ length: ENTRIES }, (_, index) => [`many/file-${String(index).padStart(6, '0')}.txt`, ''])

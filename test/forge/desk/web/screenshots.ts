@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { openBrowser } from '../../../support/browser.ts'
 import { builtPage, bytes, type StandIn } from '../web-stand-in.ts'
+import { ask, HALF_A_TURN, HOSTILE_ANSWER, QUESTION, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
 import { openDesk, SCENE_FILES, startScene } from './scene.ts'
 
 const [folder = '/tmp/desk-pictures', ...wanted] = Bun.argv.slice(2)
@@ -81,6 +82,115 @@ async function type(page: Page): Promise<void> {
 const SCENES: Record<string, Scene> = {
   branch: { prepare: withDrafts, act: type },
   chat: { act: async () => {} },
+  conversation: { prepare: standIn => void withTurns(standIn), act: async () => {} },
+  'turn-running': {
+    prepare: standIn => {
+      withTurns(standIn).script = HALF_A_TURN
+    },
+    act: async page => {
+      await ask(page, QUESTION)
+      await Bun.sleep(1_500)
+    },
+  },
+  'turn-docked': {
+    prepare: standIn => {
+      withTurns(standIn).script = HALF_A_TURN
+    },
+    act: async page => {
+      await ask(page, QUESTION)
+      await openFile(page, 'src/queue/lease.ts')
+      await page.keyboard.press('Alt+Shift+J')
+      await Bun.sleep(500)
+    },
+  },
+  'turn-stopped': {
+    prepare: standIn => {
+      withTurns(standIn).script = HALF_A_TURN
+    },
+    act: async page => {
+      await ask(page, QUESTION)
+      await page.getByRole('button', { name: 'Stop', exact: true }).click()
+      await page.getByRole('button', { name: 'Keep' }).waitFor()
+    },
+  },
+  'turn-again': {
+    prepare: standIn => {
+      withTurns(standIn).script = async turn => {
+        turn.text('I am reading the worker', 'reasoning')
+        turn.again('The provider is overloaded', 12)
+        await turn.stopped
+      }
+    },
+    act: async page => {
+      await ask(page, QUESTION)
+      await Bun.sleep(1_200)
+    },
+  },
+  'turn-approval': {
+    prepare: standIn => {
+      withTurns(standIn).script = async turn => {
+        const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
+        await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')
+      }
+    },
+    act: async page => {
+      await ask(page, 'How many queries are there?')
+      await page.getByRole('button', { name: 'Look at it' }).waitFor()
+    },
+  },
+  approval: {
+    prepare: standIn => {
+      withTurns(standIn).script = async turn => {
+        const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
+        await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')
+      }
+    },
+    act: async page => {
+      await ask(page, 'How many queries are there?')
+      await page.getByRole('button', { name: 'Look at it' }).click()
+      await page.getByRole('button', { name: 'Approve' }).waitFor()
+      await Bun.sleep(400)
+    },
+  },
+  'answer-rich': {
+    prepare: standIn => {
+      withTurns(standIn).script = async turn => {
+        turn.text(RICH_ANSWER)
+        turn.end({ how: 'done' })
+      }
+    },
+    act: async page => {
+      await ask(page, 'Say all of it')
+      await Bun.sleep(800)
+    },
+  },
+  'answer-hostile': {
+    prepare: standIn => {
+      withTurns(standIn).script = async turn => {
+        turn.text(HOSTILE_ANSWER)
+        turn.end({
+          how: 'failed',
+          words: 'The key has no credit left at OpenRouter: top it up there, or choose another model.',
+        })
+      }
+    },
+    act: async page => {
+      await ask(page, 'Be nasty')
+      await Bun.sleep(800)
+    },
+  },
+  'past-conversation': {
+    prepare: standIn => {
+      const ai = withTurns(standIn)
+      const [tip] = standIn.branches.get('lease-renewal')?.commits ?? []
+      if (tip) ai.past.set(tip.oid, ai.of('lease-renewal').items)
+    },
+    act: async page => {
+      await page.keyboard.press('Alt+h')
+      await page.getByRole('option').first().dblclick()
+      await Bun.sleep(500)
+    },
+  },
   repository: {
     prepare: withDrafts,
     act: async page => {
@@ -202,6 +312,37 @@ const SCENES: Record<string, Scene> = {
     act: async page => {
       await page.keyboard.press('Alt+o')
       await Bun.sleep(300)
+    },
+  },
+  menu: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.getByRole('treeitem', { name: 'claim.ts' }).click({ button: 'right' })
+      await Bun.sleep(200)
+    },
+  },
+  symbols: {
+    prepare: withDrafts,
+    act: async page => {
+      await page.getByText('while (!signal').click()
+      await page.keyboard.press('Alt+l')
+      await Bun.sleep(300)
+    },
+  },
+  'by-commit': {
+    prepare: withDrafts,
+    act: async page => {
+      await page.keyboard.press('Alt+r')
+      await page.getByRole('tab', { name: 'By commit' }).click()
+      await Bun.sleep(600)
+    },
+  },
+  waiting: {
+    prepare: withDrafts,
+    act: async (page, standIn) => {
+      standIn.delay = 10_000
+      await page.getByRole('treeitem', { name: 'README.md' }).click()
+      await Bun.sleep(900)
     },
   },
   keys: {

@@ -1,5 +1,7 @@
 /** What the page makes of names and texts, without a browser. */
 import { describe, expect, test } from 'bun:test'
+import { EditorState, Text } from '@codemirror/state'
+import { changeMarks, countsOf } from '../../../../forge/desk/web/change-marks.ts'
 import { diffOf } from '../../../../forge/desk/web/diff.ts'
 import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/names.ts'
 import { mergeThree } from '../../../../forge/desk/web/three-way.ts'
@@ -75,6 +77,48 @@ describe('a diff', () => {
       ['added', undefined, 3],
       ['same', 3, 4],
     ])
+  })
+
+  test('of an end says which lines came or went, and what became of the last line end', () => {
+    const seen = (before: string, after: string) => {
+      const { parts, end } = diffOf(before, after, false)
+      const lines = parts.flatMap(part => part.lines)
+      return [...lines.map(({ kind, before, after }) => `${kind} ${before ?? '-'} ${after ?? '-'}`), end]
+    }
+    const appended = ['same 1 1', 'same 2 2', 'added - 3']
+    expect(seen('a\nb\n', 'a\nb\nc\n')).toEqual([...appended, undefined])
+    expect(seen('a\nb', 'a\nb\nc')).toEqual([...appended, undefined])
+    expect(seen('a\nb', 'a\nb\nc\n')).toEqual([...appended, 'added'])
+    expect(seen('a\nb\n', 'a\nb\nc')).toEqual([...appended, 'removed'])
+    expect(seen('a\nb\nc\n', 'a\nb\n')).toEqual(['same 1 1', 'same 2 2', 'deleted 3 -', undefined])
+    expect(seen('a\nb', 'a\nb\n')).toEqual(['same 1 1', 'same 2 2', 'added'])
+    expect(seen('a\n', 'a\n\n')).toEqual(['same 1 1', 'added - 2', undefined])
+    expect(seen('', '\n')).toEqual(['added - 1', undefined])
+    expect(seen('\n', '')).toEqual(['deleted 1 -', undefined])
+  })
+
+  test('compares line ends for the whole where all are alike, and by line where they are mixed', () => {
+    const windows = 'a\r\nb\r\n'
+    expect(diffOf(windows, 'a\nb\n', false)).toMatchObject({ added: 0, deleted: 0, lineEnds: ['CRLF', 'LF'] })
+    expect(diffOf(windows, `${windows}c\r\n`, false)).toMatchObject({ added: 1, deleted: 0, lineEnds: undefined })
+    expect(diffOf(windows, 'a\nb\r\n', false)).toMatchObject({ added: 1, deleted: 1, lineEnds: undefined })
+    expect(diffOf('', windows, false).after.line(1).text).toBe('a')
+  })
+
+  test('marks beside the editor count the lines that a person sees', () => {
+    const counts = (saved: string, doc: string) => {
+      const [one, other] = [saved, doc].map(text => Text.of(text.split('\n'))) as [Text, Text]
+      const { added, deleted } = countsOf(EditorState.create({ doc: other, extensions: changeMarks(one) }))
+      return [added, deleted]
+    }
+    expect(counts('a\nb\n', 'a\nb\nc')).toEqual([1, 0])
+    expect(counts('a\nb\n', 'a\nb\nc\n')).toEqual([1, 0])
+    expect(counts('a\nb', 'a\nb\nc')).toEqual([1, 0])
+    expect(counts('a\nb\n', 'a\n')).toEqual([0, 1])
+    expect(counts('a\nb', 'a\n')).toEqual([0, 1])
+    expect(counts('', 'a\nb\n')).toEqual([2, 0])
+    expect(counts('a\nb\nc\n', 'a\nx\nc\n')).toEqual([1, 1])
+    expect(counts('a\n', 'a\n')).toEqual([0, 0])
   })
 
   test('can leave out changes of blanks', () => {

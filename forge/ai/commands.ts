@@ -1,0 +1,307 @@
+/**
+ * Commands for the AI, such as tests and linters: they run in a copy of the branch's files inside of a locked container
+ * without any network, where the person has switched that on for this repository. Nothing of it runs on this machine,
+ * and what a command leaves behind is read as that of a stranger.
+ */
+import { randomUUID } from 'node:crypto'
+import { opendir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { CLOSED_LOCK, IMAGE, mountFlags, NOT_STARTED, runToItsEnd } from '../../core/container.ts'
+import { Failure } from '../../core/failure.ts'
+import { asBytes, asText, type Path } from '../../core/git/repository.ts'
+import { shellIn } from '../../core/shell.ts'
+import { firstLine, many, short, visible, visiblePath } from '../../core/text.ts'
+import { readUntrusted } from '../../core/untrusted.ts'
+import type { WorkInProgressVfs } from '../vfs.ts'
+import type { Tool, ToolResult } from './tool.ts'
+import { takeOver, trialOf, verifyMayBeWritten } from './trial.ts'
+
+/** Seconds that a command may take where it does not say, and at most. */
+const SECONDS = { usual: 120, most: 600 }
+/** Bytes of its output that are kept: so many of its beginning, and of its end. */
+const OUTPUT = 16 << 10
+/** What is read back: one file, all together, and how many entries are looked at. */
+const KEPT = { file: 16 << 20, bytes: 64 << 20, entries: 200_000, depth: 64, told: 20 }
+/** The owner of the files where this process is root: a user of the image. */
+const USER = 1000
+
+const NAME = 'run_command'
+
+const Sent = v.object({
+  command: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(10_000)),
+  seconds: v.optional(v.pipe(v.number(), v.minValue(1), v.maxValue(SECONDS.most)), SECONDS.usual),
+  keep_changes: v.optional(v.pipe(v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(300))), v.maxLength(50)), []),
+})
+
+// --- Whether there are commands at all
+
+/** In the folder in which the desk keeps what belongs to a repository, outside of it: its own settings are a stranger's. */
+const switchIn = (state: string): string => join(state, 'commands-are-on')
+
+/** Whether the person has switched commands on for the repository that a state folder belongs to. */
+export async function areCommandsOn(state: string): Promise<boolean> {
+  const found = await stat(switchIn(state)).catch(() => undefined)
+  return found?.isFile() === true
+}
+
+/** Switches commands on or off. Throws where the state folder can't be written to. */
+export async function switchCommands(state: string, isOn: boolean): Promise<void> {
+  if (!isOn) return await rm(switchIn(state), { force: true })
+  const draft = `${switchIn(state)}.${randomUUID()}`
+  await writeFile(draft, '', { mode: 0o600, flag: 'wx' })
+  await rename(draft, switchIn(state))
+}
+
+/** Why no command can run here, as a sentence; undefined where they can. */
+export async function whyNoCommands(state: string, signal: AbortSignal): Promise<string | undefined> {
+  if (!(await areCommandsOn(state))) return 'Commands are switched off for this repository.'
+  const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
+  const info = await sh`docker info --format ${'{{json .SecurityOptions}}'}`
+  signal.throwIfAborted()
+  if (info.exitCode === 127)
+    return 'Commands need docker, which is not installed: install Docker Engine or Docker Desktop.'
+  if (info.exitCode !== 0 || !info.stdout.startsWith('['))
+    return `Commands need docker, and its engine does not answer (${visible(firstLine(info.stderr))}): start it.`
+  if (/name=(rootless|userns)/.test(info.stdout))
+    return 'Commands need a docker engine that does not map user ids (rootless or userns-remap).'
+  const image = await sh`docker image inspect --format ${'{{.Id}}'} ${IMAGE}`
+  signal.throwIfAborted()
+  if (image.exitCode !== 0) return `Commands need the image ${IMAGE}: make image.`
+  return undefined
+}
+
+// --- The tool
+
+/**
+ * The tool run_command. `state` is the repository's state folder, which has the switch, and in which the files are
+ * put for as long as a command runs.
+ */
+export function commandTool(state: string): Tool {
+  const description = [
+    'Runs a shell command (bash) in a container with a copy of the files as they are now, without any network.',
+    'For tests, linters, formatters and builds. What it changes in the files is lost unless keep_changes names it.',
+  ].join(' ')
+  const parameters = {
+    type: 'object',
+    properties: {
+      command: { type: 'string', description: 'The command, run by bash in the top folder.' },
+      seconds: {
+        type: 'number',
+        description: `How long it may take: ${SECONDS.usual} if left out, at most ${SECONDS.most}.`,
+      },
+      keep_changes: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'Files, folders or globs (src/**/*.ts) whose changes come back. Nothing comes back if left out.',
+      },
+    },
+    required: ['command'],
+    additionalProperties: false,
+  }
+  return {
+    description: { name: NAME, description, parameters },
+    title: sent => {
+      const parsed = v.safeParse(Sent, sent)
+      return parsed.success ? `${NAME} ${visible(short(parsed.output.command, 80))}` : NAME
+    },
+    run: async (sent, { vfs, signal }) => {
+      const parsed = v.safeParse(Sent, sent)
+      if (!parsed.success) return failed(`${NAME} was not run: ${wrongWords(parsed.issues[0])}`)
+      const why = await whyNoCommands(state, signal)
+      if (why) return failed(`${NAME} was not run. ${why}`)
+      try {
+        return await runCommand(state, parsed.output, vfs, signal)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof Failure)) throw error
+        return failed(`${NAME} failed, and changed nothing. ${error.message}`)
+      }
+    },
+  }
+}
+
+type Wish = v.InferOutput<typeof Sent>
+
+const failed = (text: string): ToolResult => ({ text, isError: true, words: visible(short(text, 120)) })
+
+const wrongWords = (issue: v.BaseIssue<unknown>): string => {
+  const path = v.getDotPath(issue)
+  return `${path ? `${path}: ` : ''}${issue.message}`
+}
+
+async function runCommand(state: string, wish: Wish, vfs: WorkInProgressVfs, signal: AbortSignal): Promise<ToolResult> {
+  await using made = await vfs.materialize(join(state, 'commands'))
+  const { folder } = made
+  // What the command has closed could not be read, nor removed.
+  const end = await runInContainer(folder, wish, signal).finally(() => openAll(folder))
+  signal.throwIfAborted()
+  if (end.exitCode === NOT_STARTED && !end.wasStopped)
+    throw new Failure(`docker did not start the container (${visible(firstLine(end.output))}).`)
+  const kept = await keepChanges(folder, wish.keep_changes, vfs)
+  const how = end.wasStopped
+    ? `It was stopped after ${wish.seconds} seconds.`
+    : `It ended with ${end.exitCode ?? 'a signal'} after ${many(end.seconds, 'second')}.`
+  const text = [how, ...tellKept(kept), end.output ? `Its output:\n${end.output}` : 'It printed nothing.'].join('\n')
+  const isError = end.wasStopped || end.exitCode !== 0
+  const words = `${visible(short(wish.command, 60))}: ${end.wasStopped ? 'stopped' : `exit ${end.exitCode ?? '?'}`}`
+  return { text, isError, words, touched: kept.touched }
+}
+
+// --- The container
+
+/** Names that docker's client gives a container a value for by itself, which may have a password in it. */
+const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap(name => [
+  name,
+  name.toLowerCase(),
+])
+
+async function runInContainer(folder: string, { command, seconds }: Wish, signal: AbortSignal) {
+  const [uid, gid] = await ownerOf(folder)
+  const name = `forge-command-${randomUUID()}`
+  const env = ['HOME=/tmp', 'TERM=dumb', 'NO_COLOR=1', 'CI=1', ...PROXIES.map(proxy => `${proxy}=`)]
+  const flags = [
+    ['--pull', 'never', '--name', name, '--label', `forge=${name}`],
+    CLOSED_LOCK,
+    ['--network', 'none', '--user', `${uid}:${gid}`],
+    mountFlags([{ source: folder, target: '/workspace' }]),
+    ['--workdir', '/workspace', '--entrypoint', '/bin/bash'],
+    env.flatMap(it => ['--env', it]),
+  ].flat()
+  const sh = shellIn({ cwd: '/' }, { nothrow: true })
+  // However much it prints, its beginning and its end are all that is kept: nothing else is held, on disk neither.
+  const client = Promise.withResolvers<string>()
+  const start = () => {
+    const running = sh`docker run --rm --stop-timeout 1 ${flags} ${IMAGE} -c ${command} 2>&1 | { head -c ${OUTPUT}; tail -c ${OUTPUT}; }`
+    running.then(
+      ({ stdout }) => client.resolve(stdout),
+      error => client.reject(error),
+    )
+    return running
+  }
+  const end = await runToItsEnd({ name, seconds, signal, onSecond: () => undefined }, start)
+  return { ...end, output: tidyOutput(await client.promise) }
+}
+
+/** Who the files belong to, so that the command may write them, and this process may read and remove what it wrote. */
+async function ownerOf(folder: string): Promise<[number, number]> {
+  const [uid, gid] = [process.getuid?.() ?? USER, process.getgid?.() ?? USER]
+  if (uid !== 0) return [uid, gid]
+  await shellIn({ cwd: '/' })`chown -R -h ${USER}:${USER} ${folder}`
+  return [USER, USER]
+}
+
+/** The owner may look into everything again; links are not followed. */
+async function openAll(folder: string): Promise<void> {
+  await shellIn({ cwd: '/' }, { nothrow: true })`chmod -R u+rwX ${folder}`
+}
+
+/** Without the colours that some programs print all the same; and it says where something is left out. */
+function tidyOutput(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken away
+  const plain = (part: string) => part.replace(/\x1b\[[0-9;?]{0,20}[A-Za-z]/g, '').replace(/\r+\n/g, '\n')
+  const bytes = Buffer.from(text)
+  if (bytes.length < 2 * OUTPUT) return plain(text).trimEnd()
+  const [head, tail] = [bytes.subarray(0, OUTPUT), bytes.subarray(-OUTPUT)].map(part => plain(part.toString()))
+  return `${head}\n… the middle is left out here …\n${tail}`.trimEnd()
+}
+
+// --- What comes back
+
+type Kept = { touched: Path[]; refused: string[] }
+
+const tellKept = ({ touched, refused }: Kept): string[] => {
+  const list = (all: readonly string[]) =>
+    `${all.slice(0, KEPT.told).join(', ')}${all.length > KEPT.told ? ` and ${all.length - KEPT.told} more` : ''}`
+  return [
+    ...(touched.length > 0 ? [`Changed: ${list(touched.map(visiblePath))}.`] : []),
+    ...(refused.length > 0 ? [`Not taken back: ${list(refused)}.`] : []),
+  ]
+}
+
+/** Brings changes of files that are asked for into the work in progress; all of them, or none where one is too much. */
+async function keepChanges(folder: string, patterns: readonly string[], vfs: WorkInProgressVfs): Promise<Kept> {
+  if (patterns.length === 0) return { touched: [], refused: [] }
+  const isWanted = matcherOf(patterns)
+  const before = new Map((await vfs.listFiles('')).map(file => [file.path, file]))
+  const { files, refused } = await filesIn(folder, isWanted)
+  const trial = trialOf(vfs)
+  const touched: Path[] = []
+  for (const { path, mode } of before.values()) {
+    const isLeft = files.has(path) || refused.has(path)
+    if (isWanted(path) && !isLeft && isReadable(path) && mode !== '160000')
+      await keep(refused, path, () => trial.deleteFile(path), touched)
+    // Links are not taken back, and one that was there before is no news.
+    if (mode === '120000') refused.delete(path)
+  }
+  let bytes = 0
+  for (const [path, { place, mode }] of files) {
+    const found = await readUntrusted(place, KEPT.file + 1)
+    if (found?.kind !== 'file') continue
+    if (found.bytes.length > KEPT.file) {
+      refused.set(path, 'larger than 16 MB')
+      continue
+    }
+    bytes += found.bytes.length
+    if (bytes > KEPT.bytes) throw new Failure('What keep_changes names has more than 64 MB: name less of it.')
+    const there = before.get(path)
+    const isSame = there?.mode === mode && (await vfs.readFile(path)).equals(found.bytes)
+    if (!isSame) await keep(refused, path, () => trial.writeFile(path, found.bytes, { mode }), touched)
+  }
+  await takeOver(vfs, trial)
+  return { touched: touched.sort(), refused: [...refused].map(([path, why]) => `${visiblePath(path)} (${why})`) }
+}
+
+/** Whether the path is UTF-8: another one is not found again in a list of names. */
+const isReadable = (path: Path): boolean => asBytes(asText(path)) === path
+
+/** Does it, unless the path is refused: that is told, and the rest goes on. */
+async function keep(refused: Map<Path, string>, path: Path, act: () => Promise<void>, touched: Path[]): Promise<void> {
+  try {
+    verifyMayBeWritten(path)
+    await act()
+    touched.push(path)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    refused.set(path, error.message.replace(/\.$/, ''))
+  }
+}
+
+/** Whether a path is one of these, below one of these, or matches one of these globs. */
+function matcherOf(patterns: readonly string[]): (path: Path) => boolean {
+  const wanted = patterns.map(pattern => {
+    const plain = asBytes(pattern.replace(/^\.\/+/, '').replace(/\/+$/, ''))
+    const glob = new Bun.Glob(plain)
+    return (path: Path) => plain === '.' || path === plain || path.startsWith(`${plain}/`) || glob.match(path)
+  })
+  return path => wanted.some(matches => matches(path))
+}
+
+/** The files in a folder that are asked for, and what is in their place and is none. No link is followed. */
+async function filesIn(folder: string, isWanted: (path: Path) => boolean) {
+  const files = new Map<Path, { place: string; mode: '100644' | '100755' }>()
+  const refused = new Map<Path, string>()
+  let entries = 0
+  const look = async (inside: string, depth: number): Promise<void> => {
+    for await (const entry of await opendir(join(folder, inside))) {
+      if (++entries > KEPT.entries)
+        throw new Failure(`The command left more than ${KEPT.entries} files: none is taken back.`)
+      const name = inside === '' ? entry.name : `${inside}/${entry.name}`
+      const path = asBytes(name)
+      if (entry.isDirectory()) {
+        // A repository in there is nobody's files.
+        if (depth < KEPT.depth && entry.name !== '.git') await look(name, depth + 1)
+        else if (isWanted(path)) refused.set(path, depth < KEPT.depth ? 'a repository' : 'too deep')
+        continue
+      }
+      if (!isWanted(path)) continue
+      // A name that is not UTF-8 can't be opened by this one.
+      const place = join(folder, name)
+      const stats = entry.isFile() ? await stat(place).catch(() => undefined) : undefined
+      if (!stats) refused.set(path, entry.isSymbolicLink() ? 'a link' : 'no file')
+      else files.set(path, { place, mode: stats.mode & 0o100 ? '100755' : '100644' })
+    }
+  }
+  await look('', 1)
+  return { files, refused }
+}

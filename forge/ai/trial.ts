@@ -1,0 +1,31 @@
+/** A copy of the work in progress for those who change all of what they mean to, or nothing. */
+import { Failure } from '../../core/failure.ts'
+import type { Path } from '../../core/git/repository.ts'
+import { WorkInProgressVfs } from '../vfs.ts'
+
+export const trialOf = (vfs: WorkInProgressVfs): WorkInProgressVfs =>
+  new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes)
+
+/** What has changed in a copy comes into the work in progress. First what is gone: a file may become a folder. */
+export async function takeOver(vfs: WorkInProgressVfs, trial: WorkInProgressVfs): Promise<void> {
+  const changed = [...trial.changes].filter(
+    ([path, change]) => vfs.changes.get(path) !== change || !vfs.changes.has(path),
+  )
+  for (const [path, change] of changed) if (!change && (await vfs.fileExists(path))) await vfs.deleteFile(path)
+  for (const [path, change] of changed)
+    if (change && 'bytes' in change)
+      await vfs.writeFile(path, change.bytes, { mode: change.mode === '100755' ? '100755' : '100644' })
+}
+
+/**
+ * Throws a {@link Failure} where a path is not for a repository's tools and commands to write: the top itself, and
+ * `.forge`, in which the conversation and the approvals are, in any spelling that some file system takes for it. (What
+ * git refuses, the Vfs refuses.)
+ */
+export function verifyMayBeWritten(path: Path): void {
+  const [first = ''] = path.split(/[\\/]/)
+  if (first === '') throw new Failure('What is written and deleted needs a name: this one is empty.')
+  const top = first.replace(/[^\x20-\x7e]|:.*$/g, '')
+  if (/^(\.forge[. ]*|forge~\d)$/i.test(top))
+    throw new Failure('.forge is not written here: it has the conversation and the approvals.')
+}

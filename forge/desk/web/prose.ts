@@ -1,0 +1,46 @@
+/** Text that a model or a tool wrote, made fit for the eye: what can't be seen in it can't play tricks. */
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the escape sequences of terminals begin with one
+const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
+// What turns the direction of text, or is a control character. Joiners stay: words of some scripts, and emoji, need them.
+const TRICKS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
+  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g
+
+// Marks that stand above or below one character: a tower of them takes the browser minutes to draw.
+const TOWERS = /(\p{M}{6})\p{M}+/gu
+
+/** With \n between the lines, without the colours of a terminal, and an escape for what could not be seen. */
+export function readableProse(text: string): string {
+  return text
+    .replace(/\r\n?/g, '\n')
+    .replace(TERMINAL, '')
+    .replace(TOWERS, '$1')
+    .replace(TRICKS, character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+const NAMED: Record<string, string> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  nbsp: '\u00a0',
+  ndash: '–',
+  mdash: '—',
+  hellip: '…',
+  larr: '←',
+  rarr: '→',
+  times: '×',
+  copy: '©',
+}
+
+/** The entities of HTML that people write in markdown. */
+export function withEntities(text: string): string {
+  if (!text.includes('&')) return text
+  return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,8}));/gi, (all, decimal, hex, name) => {
+    if (name !== undefined) return Object.hasOwn(NAMED, name) ? (NAMED[name] ?? all) : all
+    const code = Number.parseInt(decimal ?? hex, decimal ? 10 : 16)
+    return code > 0 && code <= 0x10ffff ? readableProse(String.fromCodePoint(code)) : all
+  })
+}

@@ -1,0 +1,12 @@
+/**
+ * What lets this page in, besides the cookie: a secret that the entrance page has left for it (see ../entrance.ts).
+ * Only pages of the desk's own port can read it.
+ */
+import { SECRET_HEADER, SECRET_NAME } from '../secret.ts'
+
+/** Empty where nobody has left one. */
+export const readSecret = (): string => localStorage.getItem(SECRET_NAME) ?? ''
+
+/** Asks the server for something that takes the secret. */
+export const fetchWith = (secret: string, path: string): Promise<Response> =>
+  fetch(path, { headers: { [SECRET_HEADER]: secret } })

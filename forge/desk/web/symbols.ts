@@ -1,0 +1,187 @@
+/**
+ * What a file is made of (functions, classes, headings), by the syntax tree that the editor has for its colours. A
+ * language without such a tree has no symbols.
+ */
+import { ensureSyntaxTree, syntaxTree } from '@codemirror/language'
+import type { EditorState } from '@codemirror/state'
+
+type SyntaxNode = ReturnType<typeof syntaxTree>['topNode']
+
+export interface CodeSymbol {
+  name: string
+  /** Where it begins in the text. */
+  from: number
+  /** How many symbols it is inside of. */
+  depth: number
+}
+
+/** So many are listed; more nobody reads. */
+const MOST = 5_000
+/** So many nodes are looked at for the headings above a place. */
+const MOST_STEPS = 20_000
+const LONGEST_NAME = 80
+/** How long a text may be parsed for its symbols, in milliseconds. */
+const PATIENCE = 200
+
+/** Nodes that are symbols, as the grammars of the languages call them. */
+const SYMBOLS = new Set([
+  // JavaScript, TypeScript, Java, PHP
+  'FunctionDeclaration',
+  'ClassDeclaration',
+  'MethodDeclaration',
+  'ConstructorDeclaration',
+  'InterfaceDeclaration',
+  'TypeAliasDeclaration',
+  'EnumDeclaration',
+  'NamespaceDeclaration',
+  'TraitDeclaration',
+  // Python, C, C++, PHP
+  'FunctionDefinition',
+  'ClassDefinition',
+  'ClassSpecifier',
+  'StructSpecifier',
+  'EnumSpecifier',
+  'NamespaceDefinition',
+  // Rust
+  'FunctionItem',
+  'StructItem',
+  'EnumItem',
+  'TraitItem',
+  'ImplItem',
+  'ModItem',
+  // Go
+  'FunctionDecl',
+  'MethodDecl',
+  'TypeSpec',
+])
+const NAMES = new Set([
+  'VariableDefinition',
+  'PropertyDefinition',
+  'PrivatePropertyDefinition',
+  'TypeDefinition',
+  'VariableName',
+  'Definition',
+  'DefName',
+  'FieldName',
+  'BoundIdentifier',
+  'TypeIdentifier',
+  'Identifier',
+  'FieldIdentifier',
+  'QualifiedIdentifier',
+  'Name',
+])
+/** Nodes between a symbol and its name. */
+const AROUND_NAMES = new Set(['FunctionDeclarator', 'PointerDeclarator', 'ReferenceDeclarator'])
+const BODIES = new Set(['ArrowFunction', 'FunctionExpression', 'ClassExpression'])
+const HEADING = /^(?:ATX|Setext)Heading([1-6])$/
+
+/** The symbols around a place, the outermost first. */
+export function symbolsAt(state: EditorState, at: number): CodeSymbol[] {
+  const tree = syntaxTree(state)
+  // Between two nodes, the place belongs to the one that is inside of more.
+  const [before, after] = [around(state, tree.resolveInner(at, -1)), around(state, tree.resolveInner(at, 1))]
+  const all = [...headingsAbove(state, tree.topNode, at), ...(after.length > before.length ? after : before)]
+  return all.map((symbol, depth) => ({ ...symbol, depth }))
+}
+
+function around(state: EditorState, innermost: SyntaxNode): CodeSymbol[] {
+  const found: CodeSymbol[] = []
+  for (let node: SyntaxNode | null = innermost; node; node = node.parent) {
+    const name = nameOf(state, node)
+    if (name !== undefined) found.unshift({ name, from: node.from, depth: 0 })
+  }
+  return found
+}
+
+/** All symbols of a text, in their order, as far as it could be parsed in a moment. */
+export function symbolsOf(state: EditorState): CodeSymbol[] {
+  const tree = ensureSyntaxTree(state, state.doc.length, PATIENCE) ?? syntaxTree(state)
+  const found: CodeSymbol[] = []
+  let depth = 0
+  const open: SyntaxNode[] = []
+  tree.iterate({
+    enter: ({ node }) => {
+      if (found.length >= MOST) return false
+      const level = levelOf(node)
+      const name = level === undefined ? nameOf(state, node) : headingOf(state, node)
+      if (name === undefined) return true
+      found.push({ name, from: node.from, depth: level === undefined ? depth : level - 1 })
+      if (level === undefined) {
+        open.push(node)
+        depth++
+      }
+      return true
+    },
+    leave: ({ from, to, type }) => {
+      const last = open.at(-1)
+      if (last?.from !== from || last.to !== to || last.type !== type) return
+      open.pop()
+      depth--
+    },
+  })
+  return found
+}
+
+/** The name of a node that is a symbol. */
+function nameOf(state: EditorState, node: SyntaxNode): string | undefined {
+  if (node.name === 'VariableDeclaration') {
+    return holds(node, BODIES) ? textOf(state, childIn(node, NAMES)) : undefined
+  }
+  if (!SYMBOLS.has(node.name)) return undefined
+  // It has no name of its own: all of `impl Display for Lease`.
+  if (node.name === 'ImplItem') return short(state.sliceDoc(node.from, node.lastChild?.from ?? node.to))
+  return textOf(state, childIn(node, NAMES) ?? nameWithin(node))
+}
+
+/** The name of a function in C stands inside of what it gives back. */
+function nameWithin(node: SyntaxNode): SyntaxNode | undefined {
+  let declarator = childIn(node, AROUND_NAMES)
+  while (declarator) {
+    const name = childIn(declarator, NAMES)
+    if (name) return name
+    declarator = childIn(declarator, AROUND_NAMES)
+  }
+  return undefined
+}
+
+function childIn(node: SyntaxNode, names: ReadonlySet<string>): SyntaxNode | undefined {
+  for (let child = node.firstChild; child; child = child.nextSibling) if (names.has(child.name)) return child
+  return undefined
+}
+
+function holds(node: SyntaxNode, names: ReadonlySet<string>): boolean {
+  return childIn(node, names) !== undefined
+}
+
+function textOf(state: EditorState, node: SyntaxNode | undefined): string | undefined {
+  return node && short(state.sliceDoc(node.from, Math.min(node.to, node.from + LONGEST_NAME)))
+}
+
+function short(text: string): string {
+  return text.replace(/\s+/g, ' ').trim().slice(0, LONGEST_NAME)
+}
+
+function levelOf({ name }: SyntaxNode): number | undefined {
+  const level = HEADING.exec(name)?.[1]
+  return level === undefined ? undefined : Number(level)
+}
+
+function headingOf(state: EditorState, node: SyntaxNode): string {
+  const line = state.doc.lineAt(node.from).text.slice(0, 2 * LONGEST_NAME)
+  return short(line.replace(/^\s*#+\s*/, '').replace(/\s+#+\s*$/, ''))
+}
+
+/** The headings of the section that a place is in. */
+function headingsAbove(state: EditorState, top: SyntaxNode, at: number): CodeSymbol[] {
+  if (top.name !== 'Document') return []
+  const found: CodeSymbol[] = []
+  let highest = Number.POSITIVE_INFINITY
+  let node = top.childBefore(at + 1)
+  for (let steps = 0; node && steps < MOST_STEPS && highest > 1; steps++, node = node.prevSibling) {
+    const level = levelOf(node)
+    if (level === undefined || level >= highest) continue
+    highest = level
+    found.unshift({ name: headingOf(state, node), from: node.from, depth: 0 })
+  }
+  return found
+}

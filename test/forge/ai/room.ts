@@ -1,0 +1,12 @@
+/** The room that a tool runs in, as a turn makes it. */
+import type { ToolRoom } from '../../../forge/ai/tool.ts'
+import type { WorkInProgressVfs } from '../../../forge/vfs.ts'
+
+export const roomOf = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom => ({
+  vfs,
+  activate: () => undefined,
+  deactivate: () => undefined,
+  active: new Set(),
+  misses: new Map(),
+  signal,
+})

@@ -1,0 +1,176 @@
+/** The loop of a turn by itself: what it runs, what it keeps, and that it always ends. */
+import { expect, test } from 'bun:test'
+import { LimitReached } from '../../../forge/ai/budget.ts'
+import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
+import { cleanMessage } from '../../../forge/ai/commit-message.ts'
+import { type Entry, newSession, type Session } from '../../../forge/ai/session.ts'
+import { openSummaries } from '../../../forge/ai/summaries.ts'
+import type { Tool } from '../../../forge/ai/tool.ts'
+import { runTurn, type TurnEvent, type TurnMeans } from '../../../forge/ai/turn.ts'
+import { WorkInProgressVfs } from '../../../forge/vfs.ts'
+import { commit } from '../../support/git.ts'
+import { makePlace } from '../../support/repository.ts'
+import { type Script, ScriptedModel, write } from '../../support/scripted-model.ts'
+
+type Kept = { does: string; kinds: string[]; files: string[] }
+
+const kindsOf = ({ messages }: Session) => messages.map(({ kind }) => kind)
+
+/** Makes a turn in a repository of one file, and tells all that came of it. */
+async function play(script: Script, more: Partial<TurnMeans> = {}) {
+  await using place = await makePlace()
+  const { objects, folder, path } = place
+  using summaries = openSummaries(objects, { folder })
+  const vfs = new WorkInProgressVfs(objects, await commit(path, 'main', { 'a.txt': 'one\n' }))
+  const model = new ScriptedModel(script)
+  const [kept, events]: [Kept[], TurnEvent[]] = [[], []]
+  const session = await runTurn(newSession(), {
+    turn: 'turn-1',
+    text: 'Please.',
+    model,
+    branch: 'main',
+    vfs,
+    tools: builtInTools(),
+    sources: { objects, summaries },
+    limits: { steps: 20, seconds: 20, cost: 5 },
+    signal: new AbortController().signal,
+    onEvent: event => events.push(event),
+    checkpoint: async (so, does) => void kept.push({ does, kinds: kindsOf(so), files: [...vfs.changes.keys()] }),
+    clean: text => text.replaceAll('sk-secret', '[secret]'),
+    ...more,
+  })
+  const files = await Promise.all(
+    (await vfs.listFiles('')).map(async it => [it.path, (await vfs.readFile(it.path)).toString()]),
+  )
+  const end = session.messages.at(-1) as Extract<Entry, { kind: 'end' }>
+  return { session, end, model, kept, events, files: Object.fromEntries(files) as Record<string, string> }
+}
+
+const results = ({ messages }: Session) =>
+  messages.flatMap(entry => (entry.kind === 'result' ? [`${entry.name}: ${entry.isError ? 'error' : 'fine'}`] : []))
+
+test('calls of one answer run in their order, and each step is kept before the next request', async () => {
+  const { session, end, files, kept, model } = await play([
+    {
+      text: 'First.',
+      calls: [write('b.txt', '1\n'), write('b.txt', '2\n'), { name: 'get_lines', arguments: { path: 'b.txt' } }],
+    },
+    { text: 'Done.' },
+    { text: 'Write b\n\nIt was missing.' },
+  ])
+  expect(files).toEqual({ 'a.txt': 'one\n', 'b.txt': '2\n' })
+  expect(end).toMatchObject({ how: 'done', message: 'Write b\n\nIt was missing.', usage: { input: 300, output: 30 } })
+  expect(session.messages.find(entry => entry.kind === 'result' && entry.name === 'get_lines')).toMatchObject({
+    text: expect.stringContaining('2'),
+  })
+  expect(kept.filter(({ does }) => does === 'asks')).toHaveLength(model.requests.length)
+  expect(kept[1]).toMatchObject({ does: 'works', kinds: ['user', 'answer'] })
+  // What is kept of a step has its files.
+  expect(kept.filter(({ kinds }) => kinds.at(-1) === 'result').every(({ files: so }) => so.includes('b.txt'))).toBe(
+    true,
+  )
+})
+
+test('the message of the commit is asked for at the end of the same chain of requests', async () => {
+  const { model } = await play([{ calls: [write('b.txt', '1\n')] }, { text: 'Done.' }])
+  const sent = model.requests.map(({ messages }) =>
+    messages.map(it => JSON.stringify(it.blocks.map(({ ...block }) => block))),
+  )
+  const [, second = [], third = []] = sent
+  expect(third.slice(0, second.length)).toEqual(second)
+  expect(third.length).toBe(second.length + 2)
+})
+
+test('wrong arguments, an unknown tool and a tool that throws are told to the model, and it goes on', async () => {
+  const broken: Tool = {
+    description: { name: 'broken', description: 'Throws.', parameters: { type: 'object' } },
+    title: () => {
+      throw new Error('no title')
+    },
+    run: async () => {
+      throw new TypeError('undefined is no function')
+    },
+  }
+  const { session, end } = await play(
+    [
+      { calls: [{ name: 'write_file', arguments: 'no object' }, { name: 'launch' }, { name: 'broken' }] },
+      { text: 'Well.' },
+    ],
+    { tools: [...builtInTools(), broken] },
+  )
+  expect(results(session)).toEqual(['write_file: error', 'launch: error', 'broken: error'])
+  expect(end).toMatchObject({ how: 'done' })
+})
+
+const ENDLESS: { name: string; script: Script; limits?: Partial<TurnMeans['limits']>; words: string; asked: number }[] =
+  [
+    { name: 'calls for ever', script: () => ({ calls: [write('b.txt', 'b')] }), words: '20 steps', asked: 20 },
+    {
+      name: 'calls only what is not there',
+      script: () => ({ calls: [{ name: 'launch' }] }),
+      words: '8 times',
+      asked: 8,
+    },
+    {
+      name: 'never ends an answer',
+      script: () => ({ text: 'and', until: new Promise(() => undefined) }),
+      limits: { seconds: 0.3 },
+      words: 'limit of a turn',
+      asked: 1,
+    },
+    { name: 'is too dear', script: () => ({ calls: [write('b.txt', 'b')], cost: 3 }), words: '$5.00', asked: 1 },
+    { name: 'is cut each time', script: () => ({ text: 'and', end: 'length' }), words: 'was cut', asked: 1 },
+  ]
+
+for (const { name, script, limits, words, asked } of ENDLESS)
+  test(`a model that ${name} comes to an ordinary end`, async () => {
+    const { end, model, session } = await play(script, { limits: { steps: 20, seconds: 20, cost: 5, ...limits } })
+    expect(end).toMatchObject({ kind: 'end', how: 'limit', words: expect.stringContaining(words) })
+    expect(model.requests).toHaveLength(asked)
+    const calls = session.messages.flatMap(entry => (entry.kind === 'answer' ? entry.blocks : []))
+    expect(results(session)).toHaveLength(calls.filter(({ type }) => type === 'call').length)
+  })
+
+test('a turn that is stopped between two tools runs no other, and says so of each', async () => {
+  const control = new AbortController()
+  const { end, session, files } = await play([{ calls: [write('b.txt', 'b\n'), write('c.txt', 'c\n')] }], {
+    signal: control.signal,
+    onEvent: event => event.type === 'ran' && control.abort(new Error('You stopped it.')),
+  })
+  expect(end).toMatchObject({ how: 'stopped', words: 'You stopped it.' })
+  expect(results(session)).toEqual(['write_file: fine', 'write_file: error'])
+  expect(Object.keys(files)).toEqual(['a.txt', 'b.txt'])
+})
+
+test('where nothing can be kept any more, nothing more is asked', async () => {
+  const { end, model } = await play(() => ({ calls: [write('b.txt', 'b\n')] }), {
+    checkpoint: async () => {
+      throw new LimitReached('The disk is full.')
+    },
+  })
+  expect(end).toMatchObject({ words: 'The disk is full.' })
+  expect(model.requests).toHaveLength(0)
+})
+
+test('secrets are run with, and kept by nobody', async () => {
+  const { session, files } = await play([
+    { text: 'sk-secret', calls: [write('b.txt', 'sk-secret\n')] },
+    { text: 'Done.' },
+  ])
+  expect(files['b.txt']).toBe('sk-secret\n')
+  expect(JSON.stringify(session)).not.toContain('sk-secret')
+})
+
+test('messages of commits are what git expects', () => {
+  expect(cleanMessage('  \n')).toBeUndefined()
+  expect(cleanMessage('```\nAdd a lease\n```')).toBe('Add a lease')
+  expect(cleanMessage('Add a lease\r\n\r\n\r\n\r\nSince it was missing.  \n')).toBe(
+    'Add a lease\n\nSince it was missing.',
+  )
+  expect(cleanMessage('Add\u001b[31m it')).toBe('Add\\x1b[31m it')
+  expect(cleanMessage('Add it\n\nCo-Authored-By: Eve <eve@example.org>\nForge-Model: none')).toBe('Add it')
+  expect(cleanMessage('Add it [ci skip]\n\n***NO_CI***')).toBe('Add it (ci skip)\n\n(NO_CI)')
+  const long = cleanMessage(`${'word '.repeat(30)}`) ?? ''
+  expect(long.split('\n')[0]?.length).toBeLessThanOrEqual(72)
+  expect(long).toContain('word '.repeat(29).trimEnd())
+})

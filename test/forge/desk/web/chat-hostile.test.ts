@@ -1,0 +1,234 @@
+/** Answers of a model that wants to run a script, to send something away, to deceive the eye, or to freeze the page. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { type ChatStandIn, pastTurn } from '../chat-stand-in.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { BRANCH, HOSTILE_ANSWER, withTurns } from './chat-scene.ts'
+import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+
+const MANY = 2_000
+const MEGABYTE = 1_000_000
+/** The longest time in which the page may not answer, in milliseconds. */
+const LONGEST_TASK = 400
+/** Nested, unclosed or repeated, by what a parser might stumble over. */
+const TOO_MUCH: Record<string, string> = {
+  'lists in lists': Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth * 2)}- a`).join('\n'),
+  'lists on a line': `${'- '.repeat(2_000)}a`,
+  'quotes in quotes': `${'> '.repeat(2_000)}a`,
+  brackets: '['.repeat(50_000),
+  links: '[a]('.repeat(10_000),
+  stars: '*a **b _c '.repeat(5_000),
+  backticks: Array.from({ length: 600 }, (_, count) => `${'`'.repeat(count + 1)} `).join(''),
+  tags: '<a '.repeat(15_000),
+  'a table': `|${'a|'.repeat(60)}\n|${'-|'.repeat(60)}\n${`|${'b|'.repeat(60)}\n`.repeat(3_000)}`,
+  'one word': 'x'.repeat(MEGABYTE),
+  'one paragraph': 'word *it* '.repeat(MEGABYTE / 10),
+  'many paragraphs': 'A word, *it*, and `c` here.\n\n'.repeat(MEGABYTE / 30),
+  code: `\`\`\`ts\n${'const a = "b" // c\n'.repeat(MEGABYTE / 19)}\`\`\``,
+  'signs on signs': `a${'\u0301\u0323'.repeat(50_000)}`,
+}
+
+describe.skipIf(!hasBrowser)('a hostile answer', () => {
+  let built: string
+  let browser: OpenBrowser
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+
+  const openChat = async (): Promise<{ desk: StandIn; ai: ChatStandIn; page: DeskPage; asked: string[] }> => {
+    const desk = await startScene(built)
+    const ai = withTurns(desk)
+    const page = await openDesk(browser.context, desk)
+    const asked: string[] = []
+    page.on('request', request => asked.push(request.url()))
+    await page.getByRole('textbox', { name: 'Message', exact: true }).waitFor()
+    return { desk, ai, page, asked }
+  }
+
+  test('runs nothing, loads nothing, and asks nobody for anything', async () => {
+    const { desk, ai, page, asked } = await openChat()
+    ai.script = async turn => {
+      turn.call({ name: HOSTILE_ANSWER, title: HOSTILE_ANSWER, words: HOSTILE_ANSWER, result: HOSTILE_ANSWER })
+      turn.text(HOSTILE_ANSWER, 'reasoning')
+      await turn.type(`${HOSTILE_ANSWER}\n\n\`\`\`html\n${HOSTILE_ANSWER}\n\`\`\`\n\nThe end`, 7, 1)
+      turn.doing(HOSTILE_ANSWER)
+      turn.end({
+        how: 'failed',
+        words: HOSTILE_ANSWER,
+        model: HOSTILE_ANSWER,
+        commit: { oid: 'a'.repeat(40), subject: HOSTILE_ANSWER, files: [{ path: '<img src=x>' }], canUndo: false },
+      })
+    }
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill(HOSTILE_ANSWER)
+    await page.keyboard.press('Enter')
+    const log = page.getByRole('log')
+    await log.getByRole('article').last().getByText('<script>').waitFor()
+    await log.locator('.folded summary').click()
+    expect(await page.evaluate(() => 'pwned' in window)).toBe(false)
+    expect(await log.locator('img, script, style, iframe, object, a[href], form, math, b').count()).toBe(0)
+    expect(await log.locator('svg:not(.i, .bars)').count()).toBe(0)
+    expect(asked.filter(url => new URL(url).origin !== new URL(desk.url).origin)).toEqual([])
+    expect(page.troubles).toEqual([])
+    const text = (await log.textContent()) ?? ''
+    expect(text).not.toContain('\u001b')
+    expect(text).not.toContain('\u202e')
+    expect(text).toContain('\\u202etxt.exe')
+    await page.close()
+    await desk.stop()
+  })
+
+  test('a link is followed by a click alone, and its page learns nothing of the desk', async () => {
+    const visits: { path: string; referrer: string | null }[] = []
+    using server = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: request => {
+        visits.push({ path: new URL(request.url).pathname, referrer: request.headers.get('referer') })
+        return new Response('<script>document.title = String(window.opener)</script>', {
+          headers: { 'content-type': 'text/html' },
+        })
+      },
+    })
+    const { desk, ai, page } = await openChat()
+    ai.script = async turn => {
+      turn.text(`See [this](${server.url}page), or [that](javascript:window.pwned=1), or ![it](${server.url}picture).`)
+      turn.end({ how: 'done' })
+    }
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Link')
+    await page.keyboard.press('Enter')
+    const link = page.getByRole('link', { name: `this ${server.url}page` })
+    await link.hover()
+    await page.getByRole('link', { name: /^that/ }).click()
+    const dialog = page.getByRole('dialog', { name: 'This leads to no web page' })
+    await dialog.getByText('javascript:window.pwned=1').waitFor()
+    await page.keyboard.press('Escape')
+    expect(visits).toEqual([])
+    const opened = browser.context.waitForEvent('page')
+    await link.click()
+    const other = await opened
+    await until(async () => (await other.title()) === 'null')
+    expect(visits.filter(({ path }) => path !== '/favicon.ico')).toEqual([{ path: '/page', referrer: null }])
+    expect(await page.evaluate(() => 'pwned' in window)).toBe(false)
+    await other.close()
+    await page.close()
+    await desk.stop()
+  })
+
+  for (const [name, text] of Object.entries(TOO_MUCH)) {
+    test(`${name} do not freeze the page, whole or piece by piece`, async () => {
+      const { desk, ai, page } = await openChat()
+      const longest = await longestTasks(page)
+      ai.script = async turn => {
+        turn.text(text)
+        turn.text('\n\nStill there.')
+        await turn.stopped
+      }
+      await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Much')
+      await page.keyboard.press('Enter')
+      const stop = page.getByRole('button', { name: 'Stop', exact: true })
+      await stop.waitFor()
+      await page.getByRole('log').getByText('Still there.').last().waitFor()
+      await page.keyboard.type('typed meanwhile')
+      await until(async () => {
+        return (await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()) === 'typed meanwhile'
+      })
+      const took = await longest()
+      const nodes = await page.evaluate(() => document.querySelectorAll('*').length)
+      console.log(`${name}, ${text.length} characters: the longest task took ${Math.round(took)} ms, ${nodes} elements`)
+      expect(took).toBeLessThan(LONGEST_TASK)
+      expect(nodes).toBeLessThan(20_000)
+      await page.close()
+      await desk.stop()
+    }, 20_000)
+  }
+
+  for (const [name, text] of Object.entries({
+    paragraphs: 'A word, *it*, and `c` here.\n\n'.repeat(MEGABYTE / 30),
+    'code without an end': `\`\`\`ts\n${'const a = "b" // c\n'.repeat(MEGABYTE / 19)}`,
+    'a list': '- A word, *it*, and `c` here.\n'.repeat(MEGABYTE / 30),
+  })) {
+    test(`a megabyte of ${name}, piece by piece, does not freeze the page`, async () => {
+      const { desk, ai, page } = await openChat()
+      const longest = await longestTasks(page)
+      ai.script = async turn => {
+        await turn.type(text, 4_000, 8)
+        turn.end({ how: 'done', words: 'All of it came.' })
+      }
+      await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Much')
+      await page.keyboard.press('Enter')
+      await page.getByRole('log').getByText('All of it came.').waitFor()
+      const took = await longest()
+      console.log(`a megabyte of ${name} in pieces: the longest task took ${Math.round(took)} ms`)
+      expect(took).toBeLessThan(LONGEST_TASK)
+      await page.close()
+      await desk.stop()
+    }, 30_000)
+  }
+
+  test(`a conversation of ${MANY.toLocaleString('en')} items stays quick`, async () => {
+    const desk = await startScene(built)
+    const ai = withTurns(desk)
+    const words = 'It is **renewed** at `0.6` of the time.\n\n- one\n- two\n\n```ts\nconst a = 1\n```\n'
+    const steps = Array.from({ length: 7 }, (_, index) => ({
+      kind: 'call' as const,
+      turn: '',
+      call: { id: `${index}`, name: 'get_lines', title: 'src/worker.ts', state: 'done' as const, words: '35 lines' },
+    }))
+    ai.of(BRANCH).items = Array.from({ length: MANY / 10 }, (_, index) => {
+      const calls = steps.map(step => ({ ...step, turn: `past-${index}` }))
+      return pastTurn(index, `Question ${index}`, words, calls)
+    }).flat()
+    const page = await openDesk(browser.context, desk)
+    const began = performance.now()
+    await page
+      .getByRole('log')
+      .getByText(`Question ${MANY / 10 - 1}`)
+      .first()
+      .waitFor()
+    const opened = performance.now() - began
+    const longest = await longestTasks(page)
+    ai.script = async turn => {
+      await turn.type('More and more words. '.repeat(100), 20, 4)
+      turn.text(' The last word.')
+      turn.end({ how: 'done' })
+    }
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('On')
+    await page.keyboard.press('Enter')
+    await page.getByRole('log').getByText('The last word.').waitFor()
+    const streamed = await longest()
+    await page.getByRole('log').focus()
+    await page.keyboard.press('Home')
+    await until(async () => {
+      await page.getByRole('log').evaluate(element => element.scrollTo(0, 0))
+      return (await page.getByRole('log').getByText('Question 0', { exact: true }).count()) > 0
+    })
+    const scrolled = await longest()
+    const nodes = await page.evaluate(() => document.querySelectorAll('*').length)
+    console.log(
+      `${MANY} items: there after ${Math.round(opened)} ms; longest task ${Math.round(streamed)} ms while streaming, ` +
+        `${Math.round(scrolled)} ms while going to the beginning; ${nodes} elements then`,
+    )
+    expect(streamed).toBeLessThan(LONGEST_TASK)
+    await page.close()
+    await desk.stop()
+  }, 30_000)
+})
+
+/** Answers how long the longest task was that the page has had since. */
+async function longestTasks(page: DeskPage): Promise<() => Promise<number>> {
+  await page.evaluate(() => {
+    const tasks: number[] = []
+    Object.assign(window, { tasks })
+    new PerformanceObserver(list => tasks.push(...list.getEntries().map(({ duration }) => duration))).observe({
+      entryTypes: ['longtask'],
+    })
+  })
+  return async () => {
+    // The observer says it a little later.
+    await page.evaluate(() => new Promise(resolve => setTimeout(resolve, 100)))
+    return await page.evaluate(() => Math.max(0, ...(window as unknown as { tasks: number[] }).tasks))
+  }
+}

@@ -1,0 +1,111 @@
+/** What the conversation does to words: links, figures, what can't be seen, and markdown that comes in pieces. */
+import { describe, expect, test } from 'bun:test'
+import { cacheShare, clock, duration, money, tokens } from '../../../../forge/desk/web/figures.ts'
+import { targetOf } from '../../../../forge/desk/web/links.ts'
+import { MarkdownBlocks } from '../../../../forge/desk/web/markdown-blocks.ts'
+import { readableProse, withEntities } from '../../../../forge/desk/web/prose.ts'
+import { RICH_ANSWER } from './chat-scene.ts'
+
+describe('a link leads', () => {
+  const PAGES: [string, string][] = [
+    ['https://example.com/a?b#c', 'https://example.com/a?b#c'],
+    ['HTTP://example.com', 'http://example.com/'],
+    ['//example.com/a', 'https://example.com/a'],
+    ['https://ex\u0430mple.com', 'https://xn--exmple-4nf.com/'],
+  ]
+  test.each(PAGES)('to a page: %s', (href, address) => {
+    expect(targetOf(href)).toEqual({ kind: 'page', address })
+  })
+
+  test.each([
+    'javascript:alert(1)',
+    'java\nscript:alert(1)',
+    ' javascript:alert(1)',
+    '\u0001javascript:alert(1)',
+    'data:text/html,<script>',
+    'vbscript:x',
+    'file:///etc/passwd',
+    'mailto:a@example.com',
+    'https://bank.example@evil.example/',
+    'https://',
+    '../../outside',
+    'a\\b',
+    '#top',
+    '',
+  ])('nowhere: %j', href => {
+    expect(targetOf(href).kind).toBe('other')
+  })
+
+  test.each([
+    ['src/a.ts', 'src/a.ts'],
+    ['./src/a.ts#L10', 'src/a.ts'],
+    ['/docs/a%20b.md', 'docs/a b.md'],
+    ['100%.txt', '100%.txt'],
+  ])('to a file: %s', (href, path) => {
+    expect(targetOf(href)).toEqual({ kind: 'file', path })
+  })
+})
+
+test('what can not be seen is told, colours of a terminal go, and scripts that need joiners keep them', () => {
+  expect(readableProse('\u001b[31mred\u001b[0m\u001b]8;;http://x\u0007link')).toBe('redlink')
+  expect(readableProse('a\u202Eb\u2066c\u200Bd\u0000')).toBe('a\\u202eb\\u2066c\\u200bd\\u0000')
+  expect(readableProse('a\r\nb\rc\td')).toBe('a\nb\nc\td')
+  expect(readableProse('👩\u200d💻 می\u200cخواهم')).toBe('👩\u200d💻 می\u200cخواهم')
+  expect(readableProse(`a${'\u0301'.repeat(1_000)}b`)).toHaveLength(8)
+})
+
+test('entities are what they mean, but not what could not be seen', () => {
+  expect(withEntities('&lt;b&gt; &amp;amp; &#8212; &#x2014; &constructor; &#x202e;')).toBe(
+    '<b> &amp; — — &constructor; \\u202e',
+  )
+})
+
+test('figures are short', () => {
+  expect([0, 999, 1_000, 9_949, 9_950, 148_400, 999_499, 999_500].map(tokens)).toEqual([
+    '0',
+    '999',
+    '1.0k',
+    '9.9k',
+    '10k',
+    '148k',
+    '999k',
+    '1.0M',
+  ])
+  expect([undefined, 0, 0.004, 0.185, 12].map(money)).toEqual([undefined, '$0.00', '< $0.01', '$0.18', '$12.00'])
+  expect([0.2, 59.94, 72, 3_723].map(duration)).toEqual(['0.2 s', '59.9 s', '1:12', '1:02:03'])
+  expect(clock(-3)).toBe('0:00')
+  expect(cacheShare({ input: 0, output: 0, cacheRead: 0, cacheWrite: 0 })).toBeUndefined()
+})
+
+describe('markdown in pieces', () => {
+  const text = `${RICH_ANSWER}\n\n`.repeat(3)
+
+  test('is the same as the whole', () => {
+    const whole = new MarkdownBlocks().read(text).map(({ raw }) => raw.trim())
+    const reader = new MarkdownBlocks()
+    for (let length = 1; length < text.length; length++) reader.read(text.slice(0, length))
+    expect(reader.read(text).map(({ raw }) => raw.trim())).toEqual(whole)
+  })
+
+  test('keeps the blocks that are finished', () => {
+    const reader = new MarkdownBlocks()
+    const before = [...reader.read('One.\n\n- two\n- three\n\nFour.\n\nFi')]
+    const after = reader.read('One.\n\n- two\n- three\n\nFour.\n\nFive.')
+    expect(after.slice(0, 3).every((block, index) => block === before[index])).toBe(true)
+    expect(after[3]?.raw).toBe('Five.')
+  })
+
+  test('begins anew where the text is another', () => {
+    const reader = new MarkdownBlocks()
+    reader.read('One.\n\nTwo.\n\nThree.\n\nFour.')
+    expect(reader.read('Other.').map(({ raw }) => raw)).toEqual(['Other.'])
+    expect(reader.read('')).toEqual([])
+  })
+
+  test('loses no character of a long text', () => {
+    const long = '- a *list* of `many`\n  lines\n'.repeat(4_000)
+    const blocks = new MarkdownBlocks().read(long)
+    expect(blocks.map(({ raw }) => raw).join('')).toBe(long)
+    expect(Math.max(...blocks.map(({ raw }) => raw.length))).toBeLessThan(24_000)
+  })
+})

@@ -1,0 +1,341 @@
+/** The page without a mouse: keys for all commands, where the focus goes, and menus. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+
+// A busy machine draws slowly.
+setDefaultTimeout(30_000)
+
+/** Keys that browsers keep for themselves, or that people know them by: no command may take one. */
+const BROWSERS = [
+  ...['Ctrl N', 'Ctrl T', 'Ctrl W', 'Ctrl Shift N', 'Ctrl Shift T', 'Ctrl Shift W', 'Ctrl Tab', 'Ctrl Shift Tab'],
+  ...['Ctrl R', 'Ctrl Shift R', 'Ctrl L', 'Ctrl D', 'Ctrl H', 'Ctrl J', 'Ctrl Q', 'Ctrl Shift I', 'Ctrl Shift J'],
+  ...['Ctrl Shift B', 'Ctrl Shift O', 'Ctrl Shift Del', 'Ctrl PgDn', 'Ctrl PgUp', 'Ctrl 0', 'Ctrl +', 'Ctrl -'],
+  ...['Alt F4', 'Alt ArrowLeft', 'Alt ArrowRight', 'Alt Home', 'Alt D', 'Alt F', 'Alt E', 'Alt Tab', 'Alt Enter'],
+  ...['F1', 'F3', 'F5', 'F6', 'F7', 'F10', 'F11', 'F12', 'Shift F10'],
+]
+
+describe.skipIf(!hasBrowser)('by keyboard', () => {
+  let built: string
+  let browser: OpenBrowser
+  let desk: StandIn
+  let page: DeskPage
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    desk = await startScene(built)
+    page = await openDesk(browser.context, desk)
+  })
+  afterEach(async () => {
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  })
+
+  const menu = (name: string) => page.getByRole('menu', { name })
+  const tree = () => page.getByRole('tree', { name: 'Explorer' })
+  const openByName = async (name: string) => {
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type(name)
+    await page.keyboard.press('Enter')
+    await until(async () => (await page.getByRole('dialog').count()) === 0)
+    await page.locator('.crumbs .here').getByText(name).waitFor()
+    await page.locator('.cm-content:focus').waitFor()
+  }
+  /** What has the focus, in a few words; 'BODY' for nothing. */
+  const focused = () =>
+    page.evaluate(() => {
+      const { activeElement: element } = document
+      const what = element?.getAttribute('aria-label') ?? element?.textContent?.trim().slice(0, 30) ?? ''
+      return element === null || element === document.body ? 'BODY' : `${element.tagName} ${what}`
+    })
+  /** All commands that can be run now: their words and their keys. */
+  const commands = async () => {
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('>')
+    await until(async () => (await page.getByRole('group').count()) === 1)
+    const all = await page
+      .getByRole('dialog')
+      .getByRole('option')
+      .evaluateAll(options =>
+        options.map(option => [
+          option.querySelector('.cut')?.textContent ?? '',
+          option.querySelector('kbd')?.textContent,
+        ]),
+      )
+    await page.keyboard.press('Escape')
+    await until(async () => (await page.getByRole('dialog').count()) === 0)
+    return all as [string, string | undefined][]
+  }
+
+  const STATES: Record<string, () => Promise<unknown>> = {
+    'the repository': () => page.keyboard.press('Alt+0'),
+    'the chat': async () => {},
+    'two drafts': async () => {
+      await openByName('FORK')
+      await page.keyboard.type('1')
+      await openByName('README')
+      await page.keyboard.type('2')
+      await until(() => desk.textOf('main', 'README.md')?.startsWith('2'))
+    },
+    'a review': () => page.keyboard.press('Alt+r'),
+    'a search': () => page.keyboard.press('Control+Shift+f'),
+    'a conflict': async () => {
+      desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
+      await page.getByText('main moved outside the desk').waitFor()
+    },
+    'a deleted branch': async () => {
+      desk.branches.delete('main')
+      desk.sayDesk()
+      await page.getByText('main was deleted').waitFor()
+    },
+    'a history': () => page.keyboard.press('Alt+h'),
+    'a commit': async () => {
+      await page.keyboard.press('Alt+c')
+      await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
+      await page.keyboard.press('Enter')
+      await page.getByText('As it was in').waitFor()
+    },
+  }
+
+  for (const [name, prepare] of Object.entries(STATES)) {
+    test(`every command has keys of its own, and none of the browser: ${name}`, async () => {
+      desk.canUndo = 'edit: a'
+      desk.canRedo = 'edit: b'
+      desk.sayDesk()
+      await prepare()
+      const all = await commands()
+      const keys = all.map(([, keys]) => keys)
+      expect(all.filter(([, keys]) => keys === undefined)).toEqual([])
+      expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
+      expect(keys.filter(key => BROWSERS.includes(key ?? ''))).toEqual([])
+    })
+  }
+
+  test('every command leaves the focus somewhere', async () => {
+    desk.canUndo = 'edit: a'
+    desk.sayDesk()
+    const lost: string[] = []
+    const begin = async () => {
+      await page.keyboard.press('Alt+1')
+      await openByName('lease.ts')
+    }
+    await begin()
+    const all = (await commands()).map(([words]) => words)
+    expect(all.length).toBeGreaterThan(25)
+    for (const words of all) {
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type(`>${words}`)
+      await page.getByRole('option', { name: words }).first().waitFor()
+      await page.keyboard.press('Enter')
+      await Bun.sleep(60)
+      if ((await focused()) === 'BODY') lost.push(words)
+      // What it opened is left again.
+      await page.keyboard.press('Escape')
+      await Bun.sleep(40)
+      if ((await focused()) === 'BODY') lost.push(`${words}, and Escape`)
+      if (words.startsWith('Close this branch tab')) {
+        await page.keyboard.press('Alt+b')
+        await page.keyboard.type('main')
+        await page.getByRole('option', { name: 'main' }).first().waitFor()
+        await page.keyboard.press('Enter')
+      }
+      await begin()
+    }
+    expect(lost).toEqual([])
+  }, 60_000)
+
+  test('the palette that is open for one thing opens for another, and keeps the focus', async () => {
+    await openByName('README')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('lease')
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('jitter')
+    await page.getByRole('option', { name: 'retry-jitter' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'retry-jitter', selected: true }).waitFor()
+    expect(desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
+  })
+
+  test('a notice that is put away, or solved, leaves the focus to what is shown', async () => {
+    await openByName('README')
+    desk.say({ say: 'notice', words: 'Something to know.', isBad: false })
+    await page.getByRole('button', { name: 'Put this notice away' }).click()
+    await page.locator('.cm-content:focus').waitFor()
+    desk.branches.delete('main')
+    desk.sayDesk()
+    await page.getByRole('button', { name: 'Bring it back' }).click()
+    await until(async () => (await page.locator('.notice').count()) === 0)
+    await page.locator('.cm-content:focus').waitFor()
+  })
+
+  test('a click on a tab goes on in what it shows', async () => {
+    await openByName('README')
+    await openByName('FORK')
+    await page.getByRole('tab', { name: 'README.md' }).click()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('tab', { name: 'main' }).click()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.type('typed ')
+    await until(() => desk.textOf('main', 'README.md')?.includes('typed '))
+  })
+
+  test('what is opened at once after something was left stays open', async () => {
+    await openByName('README')
+    const opened: [string, string][] = [
+      ['Alt+k', 'Keys'],
+      ['Alt+o', 'Operations'],
+      ['Alt+n', 'New file'],
+      ['Control+k', 'Find or run'],
+      ['Control+p', 'Find or run'],
+      ['Alt+k', 'Keys'],
+    ]
+    for (const [keys, name] of opened) {
+      await page.keyboard.press(keys)
+      await page.getByRole('dialog', { name }).waitFor()
+      await Bun.sleep(60)
+      expect(await page.getByRole('dialog', { name }).count()).toBe(1)
+      await page.keyboard.press('Escape')
+    }
+  })
+
+  test('what is opened by a key has the focus', async () => {
+    await openByName('README')
+    const opened: [string, string][] = [
+      ['Alt+h', 'DIV History'],
+      ['Alt+r', 'SECTION Diff'],
+      ['Alt+j', 'TEXTAREA Message'],
+      ['Alt+PageDown', 'DIV Editor'],
+      ['Alt+Shift+h', 'DIV History of README.md'],
+      ['Alt+x', 'DIV Explorer'],
+    ]
+    for (const [keys, name] of opened) {
+      await page.keyboard.press(keys)
+      await until(async () => (await focused()) === name)
+    }
+  })
+
+  test('a new file has the focus as soon as it is made', async () => {
+    await tree().getByRole('treeitem', { name: 'src' }).waitFor()
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('Alt+n')
+    await page.getByRole('dialog').getByRole('textbox').fill('new.md')
+    await page.keyboard.press('Enter')
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.type('at once')
+    await until(() => desk.textOf('main', 'new.md') === 'at once')
+  })
+
+  test('a row of the explorer has a menu, by its own key and back to where it was', async () => {
+    await tree().getByRole('treeitem', { name: 'README.md' }).waitFor()
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('r')
+    await page.keyboard.press('Shift+F10')
+    await menu('README.md').waitFor()
+    expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
+      ...['Open', 'New file here…', 'New folder here…', 'Rename…', 'Delete…', 'History', 'Copy path'],
+    ])
+    await page.keyboard.press('ArrowUp')
+    expect(await focused()).toContain('Copy path')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('d')
+    expect(await focused()).toContain('Delete…')
+    await page.keyboard.press('Escape')
+    await until(async () => (await page.getByRole('menu').count()) === 0)
+    expect(await focused()).toBe('DIV Explorer')
+    await page.keyboard.press('ContextMenu')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === 'README.md')
+    expect(await focused()).toBe('DIV Explorer')
+  })
+
+  test('a menu opens by the right button and by its dots, and is gone with a click elsewhere', async () => {
+    const row = tree().getByRole('treeitem', { name: 'docs' })
+    await row.click({ button: 'right' })
+    await menu('docs').getByRole('menuitem', { name: 'New file here…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'New file' })
+    expect(await dialog.getByRole('textbox').inputValue()).toBe('docs/')
+    await page.keyboard.press('Escape')
+    await row.locator('.more').click()
+    await menu('docs').getByRole('menuitem', { name: 'Open' }).click()
+    await tree().getByRole('treeitem', { name: 'design.md' }).waitFor()
+    await row.click({ button: 'right' })
+    await page.mouse.click(640, 400)
+    await until(async () => (await page.getByRole('menu').count()) === 0)
+  })
+
+  test('branch tabs and file tabs have menus', async () => {
+    await openByName('README')
+    await openByName('FORK')
+    await openByName('lease.ts')
+    const files = page.getByRole('tablist', { name: 'Files' })
+    await files.getByRole('tab', { name: 'FORK.md' }).click({ button: 'right' })
+    await menu('FORK.md').getByRole('menuitem', { name: 'Close others' }).click()
+    await until(async () => (await files.getByRole('tab').count()) === 2)
+    const branch = page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: 'main' })
+    await branch.focus()
+    await page.keyboard.press('Shift+F10')
+    await menu('main').getByRole('menuitem', { name: 'Copy name' }).click()
+    await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === 'main')
+    await page.keyboard.press('ContextMenu')
+    await menu('main').getByRole('menuitem', { name: 'Rename…' }).click()
+    await page.getByRole('dialog', { name: 'Rename main' }).getByRole('textbox').fill('trunk')
+    await page.keyboard.press('Enter')
+    await until(() => desk.branches.has('trunk'))
+    await until(async () => (await focused()) !== 'BODY')
+  })
+
+  test('a commit’s rows can be looked at, not changed', async () => {
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('option').first().dblclick()
+    await page.getByText('As it was in').waitFor()
+    await tree().getByRole('treeitem', { name: 'README.md' }).click({ button: 'right' })
+    expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
+      'Open',
+      'History',
+      'Copy path',
+    ])
+  })
+
+  test('the crumbs say what the cursor is in, and the palette goes to a symbol', async () => {
+    await openByName('lease.ts')
+    await page.keyboard.press('Alt+l')
+    await page.getByRole('option', { name: 'LeaseKeeper' }).waitFor()
+    await page.keyboard.type('keep')
+    await page.getByRole('option', { name: 'keep', exact: true }).click()
+    await page.getByRole('button', { name: 'In LeaseKeeper, keep: go to another symbol' }).waitFor()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.press('Control+Home')
+    await until(async () => (await page.locator('.crumb-symbols').count()) === 0)
+  })
+
+  test('conflicts are chosen by 1, 2 and 3, one after the other', async () => {
+    const base = 'a\nb\nc\nd\ne\nf\ng\n'
+    desk.clashes.set('main', [
+      {
+        path: 'README.md',
+        base,
+        draft: base.replace('b', 'B').replace('f', 'F'),
+        tip: base.replace('b', '2').replace('f', '6'),
+      },
+    ])
+    desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
+    await page.getByRole('button', { name: 'Choose' }).click()
+    await page.getByRole('region', { name: 'Conflict' }).first().waitFor()
+    await page.keyboard.press('3')
+    await page.keyboard.press('2')
+    await until(async () => (await focused()) === 'BUTTON Keep this')
+    await page.keyboard.press('Enter')
+    await until(() => desk.textOf('main', 'README.md') === 'a\nB\n2\nc\nd\ne\n6\ng\n')
+    await until(async () => (await page.locator('.notice').count()) === 0)
+    expect(await focused()).not.toBe('BODY')
+  })
+})

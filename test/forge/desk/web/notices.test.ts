@@ -1,0 +1,118 @@
+/** What happened that a person should know, and what can be done about it there. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { type DeskPage, openDesk, startScene } from './scene.ts'
+
+describe.skipIf(!hasBrowser)('a notice', () => {
+  let built: string
+  let browser: OpenBrowser
+  let desk: StandIn
+  let page: DeskPage
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    desk = await startScene(built)
+    page = await openDesk(browser.context, desk)
+  })
+  afterEach(async () => {
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  })
+
+  const branches = () => page.getByRole('tablist', { name: 'Branches' })
+
+  test('of a checkout that could not follow offers a new branch, and the window goes on there', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    desk.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: 'README.md is changed.' })
+    await page.getByRole('button', { name: 'Save to a new branch instead' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Save to a new branch instead' })
+    await dialog.getByLabel('Its name').fill('mine')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'mine' }).waitFor()
+    expect(await branches().getByRole('tab', { name: 'mine' }).getAttribute('aria-selected')).toBe('true')
+    expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'save elsewhere', branch: 'main', to: 'mine' }))
+    expect(await page.getByRole('button', { name: 'Save to a new branch instead' }).count()).toBe(0)
+    await page.getByRole('tab', { name: 'README.md' }).waitFor()
+  })
+
+  test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    const main = desk.branches.get('main')
+    if (main) desk.branches.set('trunk', main)
+    desk.branches.delete('main')
+    desk.say({ say: 'renamed', branch: 'main', to: 'trunk' })
+    desk.sayDesk()
+    await branches().getByRole('tab', { name: 'trunk' }).waitFor()
+    await page.getByRole('tab', { name: 'README.md' }).waitFor()
+    expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
+    expect(await page.getByRole('alert').count()).toBe(0)
+  })
+
+  test('is not needed either where it was renamed while this window was away', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    const { port } = desk
+    await desk.stop()
+    await page.getByText('The desk does not answer').waitFor()
+    const main = desk.branches.get('main')
+    if (main) desk.branches.set('trunk', main)
+    desk.branches.delete('main')
+    desk.namesNow.set('main', 'trunk')
+    desk.listen(port)
+    await branches().getByRole('tab', { name: 'trunk' }).waitFor()
+    expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
+    await page.getByRole('tab', { name: 'README.md' }).waitFor()
+  })
+
+  test('of a choice goes when another window has chosen; what is no text is chosen as a whole', async () => {
+    const what = 'An image. It has 12.0 KB.'
+    desk.clashes.set('main', [
+      { path: 'logo.png', base: 'a\n', draft: 'b\n', tip: { what } },
+      { path: 'README.md', base: 'a\n', draft: 'b\n', tip: 'c\n' },
+    ])
+    desk.say({ say: 'clashes', branch: 'main', paths: ['logo.png', 'README.md'] })
+    await page.getByRole('button', { name: 'Choose' }).click()
+    const image = page.getByRole('article', { name: 'logo.png' })
+    await image.getByText(what).waitFor()
+    await image.getByRole('button', { name: 'The branch’s' }).click()
+    await image.waitFor({ state: 'detached' })
+    expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'settle by side', path: 'logo.png', side: 'tip' }))
+    desk.clashes.set('main', [])
+    desk.say({ say: 'clashes', branch: 'main', paths: [] })
+    await page.getByText('Nothing to choose').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+  })
+
+  test('of a branch that moved under drafts shows what came in, and offers them a branch of their own', async () => {
+    const main = desk.branches.get('main')
+    if (!main) throw new Error('There is no main')
+    const from = main.commits[0]?.oid ?? ''
+    main.files = new Map(main.files).set('new.ts', { mode: '100644', text: 'new\n' })
+    const to = desk.commit('main', 'Outside')
+    main.moved = { from, to, commits: 2, by: ['Jonas Brandt'] }
+    desk.sayDesk()
+    const title = `main moved outside the desk: 2 new commits by Jonas Brandt, ${from.slice(0, 8)} → ${to.slice(0, 8)}`
+    await page.getByText(title).waitFor()
+    await page.getByText('Your drafts fit').waitFor()
+    await page.getByRole('button', { name: 'What came in' }).click()
+    await page.getByRole('tab', { name: 'What came in', selected: true }).waitFor()
+    await page.getByRole('navigation', { name: 'Changed files' }).getByText('new.ts').waitFor()
+    await page.getByRole('button', { name: 'Put this notice away' }).click()
+    expect(await page.getByText(title).count()).toBe(0)
+    main.moved = { from, to: from, commits: 0, by: [] }
+    desk.sayDesk()
+    await page.getByRole('button', { name: 'Draft to a new branch' }).click()
+    await page.getByRole('dialog', { name: 'Draft to a new branch' }).getByLabel('Its name').fill('mine')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'mine', selected: true }).waitFor()
+    expect(desk.asked).toContainEqual(
+      expect.objectContaining({ ask: 'drafts elsewhere', branch: 'main', from, to: 'mine' }),
+    )
+  })
+})

@@ -1,0 +1,193 @@
+/** What the page says is so: the status, notices, and why something can't be done. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { reversalOf } from '../../../../forge/desk/web/reversal.ts'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+
+// A busy machine draws slowly.
+setDefaultTimeout(30_000)
+
+test('an undo and a redo are said in words that do not pile up', () => {
+  expect(reversalOf('undo: save a.ts')).toEqual({ isUndo: true, title: 'Undone: save a.ts' })
+  expect(reversalOf('redo: save a.ts')).toEqual({ isUndo: false, title: 'Done again: save a.ts' })
+})
+
+describe.skipIf(!hasBrowser)('the page says what is so', () => {
+  let built: string
+  let browser: OpenBrowser
+  let desk: StandIn
+  let page: DeskPage
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    desk = await startScene(built)
+    page = await openDesk(browser.context, desk)
+  })
+  afterEach(async () => {
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  })
+
+  const editor = () => page.getByRole('textbox', { name: 'Editor' })
+  const status = () => page.getByRole('status', { name: 'Status' })
+  const open = async (name: string) => {
+    await page.getByRole('treeitem', { name }).click()
+    await editor().click()
+  }
+
+  test('the status says Saved only where nothing is unsaved', async () => {
+    await status().getByText('Saved →').waitFor()
+    await open('README.md')
+    await page.keyboard.type('x')
+    const said = page.locator('.status .saved')
+    await said.getByText('1 draft since').waitFor()
+    expect(await said.count()).toBe(1)
+    await page.keyboard.press('Control+s')
+    await said.getByText('Saved →').waitFor()
+    expect(await said.count()).toBe(1)
+  })
+
+  test('what was typed just now is no longer said to be saved, however slow the desk is', async () => {
+    await open('README.md')
+    desk.delay = 3_000
+    await page.keyboard.type('x')
+    await page.locator('.status .saved').getByText('1 draft since').waitFor({ timeout: 1_500 })
+    await page.getByRole('treeitem', { name: 'README.md , draft' }).waitFor({ timeout: 500 })
+    desk.delay = 0
+  })
+
+  test('Ctrl+S saves all drafts where no file is shown', async () => {
+    await open('README.md')
+    await page.keyboard.type('x')
+    await until(() => desk.textOf('main', 'README.md')?.includes('x'))
+    await page.keyboard.press('Alt+h')
+    await page.keyboard.press('Control+s')
+    await until(() => desk.branches.get('main')?.commits[0]?.message === 'edit: README.md')
+  })
+
+  test('how far a branch is from its upstream is said where it is', async () => {
+    expect(await status().getByText('↑').count()).toBe(0)
+    const main = desk.branches.get('main')
+    if (main) main.upstream = { name: 'origin/main', ahead: 0, behind: 0 }
+    desk.sayDesk()
+    desk.say({ say: 'branch', branch: 'main' })
+    await Bun.sleep(100)
+    expect(await status().getByText('↑').count()).toBe(0)
+    if (main) main.upstream = { name: 'origin/main', ahead: 0, behind: 2 }
+    desk.sayDesk()
+    await status().getByText('↑0 ↓2').waitFor()
+  })
+
+  test('why saving failed is said until it works', async () => {
+    desk.refused.set('save', 'The commit could not be signed.')
+    await open('README.md')
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    await page.getByRole('alert').getByText('could not be signed').waitFor()
+    desk.refused.set('save', 'The disk is full.')
+    await page.keyboard.press('Control+s')
+    await page.getByRole('alert').getByText('The disk is full.').waitFor()
+    expect(await page.locator('.notice').count()).toBe(1)
+    desk.refused.delete('save')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await page.locator('.notice').count()) === 0)
+  })
+
+  test('a checkout that was left behind is said until the next save', async () => {
+    const news = {
+      say: 'checkout left behind',
+      branch: 'main',
+      folder: '/home/mira/tern',
+      why: 'a.ts is changed.',
+    } as const
+    desk.say(news)
+    desk.say(news)
+    await page.getByText('did not follow the save').waitFor()
+    expect(await page.locator('.notice').count()).toBe(1)
+    desk.say({ say: 'saved', branch: 'main', commit: 'a'.repeat(40) })
+    await until(async () => (await page.locator('.notice').count()) === 0)
+  })
+
+  test('undo and redo leave one notice, for as long as there is a way back', async () => {
+    await open('README.md')
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    await page.locator('.status .saved').getByText('Saved →').waitFor()
+    await until(() => desk.canUndo !== undefined)
+    for (const [keys, words] of [
+      ['Control+Alt+z', 'Undone: edit: README.md'],
+      ['Control+Alt+Shift+Z', 'Done again: edit: README.md'],
+      ['Control+Alt+z', 'Undone: edit: README.md'],
+    ] as const) {
+      await page.keyboard.press(keys)
+      await page.locator('.notice').getByText(words).waitFor()
+      expect(await page.locator('.notice').count()).toBe(1)
+    }
+    desk.canRedo = undefined
+    desk.sayDesk()
+    await until(async () => (await page.locator('.notice').count()) === 0)
+  })
+
+  test('a file that waits for a choice says why it takes no letters', async () => {
+    await open('README.md')
+    desk.waiting = new Set(['README.md'])
+    desk.clashes.set('main', [{ path: 'README.md', base: 'a\n', draft: 'b\n', tip: 'c\n' }])
+    desk.say({ say: 'clashes', branch: 'main', paths: ['README.md'] })
+    await page.getByText('README.md waits for a choice.').waitFor()
+    await editor().click()
+    await page.keyboard.type('lost?')
+    expect(await editor().textContent()).not.toContain('lost?')
+    expect(await page.getByPlaceholder('Choose in the conflicts first').inputValue()).toBe('')
+    await page.getByRole('button', { name: 'Choose' }).click()
+    await page.getByRole('region', { name: 'Conflicts' }).waitFor()
+    desk.waiting = new Set()
+    await page.getByRole('button', { name: 'All mine' }).click()
+    await until(async () => (await page.getByRole('tab', { name: 'Conflicts' }).count()) === 0)
+    await page.locator('.cm-content:focus').waitFor()
+    await until(async () => (await page.getByText('waits for a choice').count()) === 0)
+    await page.keyboard.type('typed')
+    await until(() => desk.textOf('main', 'README.md')?.includes('typed'))
+  })
+
+  test('a review by commit has the commits that the chosen branch lacks', async () => {
+    desk.addBranch('stacked', {})
+    const branch = desk.branches.get('stacked')
+    const main = desk.branches.get('main')
+    if (branch && main) {
+      branch.commits = [...main.commits]
+      branch.files = new Map(main.files)
+    }
+    desk.commit('stacked', 'Only here')
+    desk.sayDesk()
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('stacked')
+    await page.getByRole('option', { name: 'stacked' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('tab', { name: 'By commit' }).click()
+    await page.getByText('1 commit', { exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Only here' }).waitFor()
+    await page.getByRole('combobox', { name: 'against' }).selectOption('http-metrics')
+    await page.getByText('2 commits', { exact: true }).waitFor()
+  })
+
+  test('History and Review stand in one place: a button, or a tab once they are open', async () => {
+    for (const name of ['History', 'Review']) {
+      const button = page.locator('.end-bar').getByRole('button', { name })
+      await button.click()
+      await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name }).waitFor()
+      expect(await button.count()).toBe(0)
+    }
+  })
+
+  test('History is there on a narrow screen, and folds stay on one line', async () => {
+    await page.setViewportSize({ width: 800, height: 600 })
+    expect(await page.locator('.end-bar').getByRole('button', { name: 'History' }).isVisible()).toBe(true)
+  })
+})
