@@ -108,12 +108,14 @@ export const Outlook = v.object({
 })
 export type Outlook = v.InferOutput<typeof Outlook>
 
-/** What a step would do, before anything moves. `changes` are as in messages.ts, against the target as it is. */
+/** What a step would do, before anything moves. */
 export const Preview = v.object({
   ...Outlook.entries,
   /** The target's commit and tree now, and the tree after it where nothing is in conflict. */
   before: v.optional(Oid),
   tree: v.optional(Oid),
+  /** A commit that no ref has, with those files: `changes` from `before` to it is what the step would change. */
+  result: v.optional(Oid),
   /** The commits that it takes along, or makes. */
   commits: Count,
   conflictsIn: v.array(v.object({ path: Path, kind: v.string() })),

@@ -6,8 +6,8 @@ import { batch, computed, signal } from '@preact/signals'
 import type { BranchInfo, News } from '../messages.ts'
 import type { GraphFilter, GraphRow, Refs } from '../repository-view.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
-import { StepDrag } from './step-drag.ts'
 import type { Page } from './state.ts'
+import { StepDrag } from './step-drag.ts'
 
 /** Rows are asked for by so many at a time, and so many times of that are kept. */
 const CHUNK = 100
@@ -52,6 +52,9 @@ export class GraphState {
   /** Counts up when the list is to have the focus, or its selected row to be in the middle. */
   readonly focusWanted = signal(0)
   readonly centreWanted = signal(0)
+  readonly revealWanted = signal(0)
+  /** Rows that came or went above what is in view: it is to be scrolled by so many, to show what it showed. */
+  readonly shift = signal(0)
   readonly isDetailShown = signal(true)
   readonly drag: StepDrag
   readonly labels = computed<ReadonlyMap<string, Label[]>>(() =>
@@ -67,6 +70,7 @@ export class GraphState {
   readonly #asked = new Set<number>()
   #round = 0
   #view: [number, number] = [0, 60]
+  #top = 0
   #lookTimer: ReturnType<typeof setTimeout> | undefined
   #isBegun = false
   #search = 0
@@ -80,9 +84,8 @@ export class GraphState {
   get count(): number {
     const { value: total } = this.total
     if (total !== undefined) return total
-    const last = [...this.#chunks].at(-1)
     const known = Math.max(0, ...[...this.#chunks].map(([chunk, { rows }]) => chunk * CHUNK + rows.length))
-    return last && known % CHUNK === 0 ? known + CHUNK : known
+    return known > 0 && known % CHUNK === 0 ? known + CHUNK : known
   }
 
   rowAt(index: number): GraphRow | undefined {
@@ -114,18 +117,25 @@ export class GraphState {
   /** Asks for all that is in view again: what is there stays until the answer comes. */
   async look(): Promise<void> {
     this.#round++
+    const top = this.#top
+    const anchor = top > 0 ? this.rowAt(top)?.oid : undefined
     this.#fill()
     try {
-      const [refs] = await Promise.all([this.#page.connection.ask('refs', {}), this.#keepSelected()])
+      const [refs] = await Promise.all([
+        this.#page.connection.ask('refs', {}),
+        this.#keepSelected(),
+        this.#keepInPlace(anchor, top),
+      ])
       this.refs.value = refs
     } catch (error) {
       this.#complain(error)
     }
   }
 
-  /** The rows that are in view, without the last one: those that are missing are asked for. */
-  view(from: number, to: number): void {
+  /** The rows that are in view, without the last one: those that are missing are asked for. `top`: the first one. */
+  view(from: number, to: number, top: number): void {
     this.#view = [from, to]
+    this.#top = top
     this.#fill()
   }
 
@@ -148,6 +158,7 @@ export class GraphState {
     const index = Math.max(0, Math.min(row, this.count - 1))
     const there = this.rowAt(index)
     this.selected.value = { row: index, oid: there?.oid }
+    this.revealWanted.value++
     if (there) this.showLane(there.lane)
   }
 
@@ -234,6 +245,12 @@ export class GraphState {
     if (this.selected.peek().oid !== oid) return
     if (row === undefined || row === null) this.selected.value = { row: 0, oid: undefined }
     else if (row !== this.selected.peek().row) this.selected.value = { row, oid }
+  }
+
+  async #keepInPlace(anchor: string | undefined, top: number): Promise<void> {
+    if (anchor === undefined) return
+    const { row } = await this.#page.connection.ask('graph place', { filter: this.filter.peek(), name: anchor })
+    if (row !== undefined && row !== null && row !== top && this.#top === top) this.shift.value = row - top
   }
 
   #fill(): void {

@@ -45,6 +45,13 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'choose model',
   'set context',
   'allow commands',
+  'graph',
+  'graph place',
+  'find commits',
+  'refs',
+  'outlooks',
+  'preview',
+  'stop step',
 ])
 
 interface Pending {

@@ -7,6 +7,7 @@ import { saveElsewhere } from './actions.ts'
 import { ComposerState, keep, kept } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
+import { GraphState } from './graph-state.ts'
 import type { MenuContent, Offer } from './menu-content.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
@@ -167,6 +168,7 @@ export class Page {
   /** Counts up when a branch is another one: what shows it asks again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
+  readonly graph = new GraphState(this)
 
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -373,6 +375,7 @@ export class Page {
   }
 
   #hear(news: News): void {
+    this.graph.hear(news)
     switch (news.say) {
       case 'desk':
         this.desk.value = news.desk
