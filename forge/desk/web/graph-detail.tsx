@@ -10,7 +10,7 @@ import { Icon } from './icons.tsx'
 import { placeOfMenu } from './menu-content.ts'
 import { shortId, visible, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
-import { age, fullTime, plural } from './times.ts'
+import { ago, fullTime, plural, whenWords } from './times.ts'
 import { Button, IconButton } from './words.tsx'
 
 /** Who holds an arrow key down passes many commits: only the one that stays is asked for. */
@@ -114,8 +114,8 @@ function Facts({ row }: { row: GraphRow }) {
       </dd>
       <dt>When</dt>
       <dd>
-        <span class="cut">
-          {fullTime(committed)}, {age(committed)}
+        <span class="cut" title={fullTime(committed)}>
+          {whenWords(committed)}, {ago(committed)}
         </span>
       </dd>
       {abandoned === undefined ? null : (

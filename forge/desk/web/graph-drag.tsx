@@ -3,10 +3,10 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../repository-view.ts'
 import { ChangeList } from './change-list.tsx'
 import { commitSource, openSteps, sourceOf } from './graph-steps.ts'
-import { Icon } from './icons.tsx'
+import { Icon, type IconName } from './icons.tsx'
 import { readable } from './names.ts'
 import { type Page, usePage } from './state.ts'
-import { OutlookLine, outlookLook } from './step-words.tsx'
+import { outlookLook } from './step-words.tsx'
 import { plural } from './times.ts'
 
 /** A press that moves less than this is a click. */
@@ -78,7 +78,7 @@ function follow(page: Page, root: HTMLElement, source: Source, start: PointerEve
     window.removeEventListener('pointermove', move)
     window.removeEventListener('pointerup', drop)
     window.removeEventListener('pointercancel', finish)
-    window.removeEventListener('keydown', escape, { capture: true })
+    window.removeEventListener('keydown', stop, { capture: true })
     root.removeEventListener('scroll', scroll, { capture: true })
     drag.end()
   }
@@ -87,7 +87,7 @@ function follow(page: Page, root: HTMLElement, source: Source, start: PointerEve
     finish()
     if (onto !== undefined) openSteps(page, source, onto)
   }
-  const escape = (event: KeyboardEvent) => {
+  const stop = (event: KeyboardEvent) => {
     if (event.key !== 'Escape') return
     event.preventDefault()
     event.stopPropagation()
@@ -97,7 +97,7 @@ function follow(page: Page, root: HTMLElement, source: Source, start: PointerEve
   window.addEventListener('pointermove', move)
   window.addEventListener('pointerup', drop)
   window.addEventListener('pointercancel', finish)
-  window.addEventListener('keydown', escape, { capture: true })
+  window.addEventListener('keydown', stop, { capture: true })
   root.addEventListener('scroll', scroll, { capture: true })
 }
 
@@ -130,7 +130,8 @@ function targetAt(x: number, y: number): string | undefined {
 
 /** What follows the pointer: the name of what is dragged, and what a drop would do. */
 export function DragLayer() {
-  const { drag } = usePage().graph
+  const page = usePage()
+  const { drag } = page.graph
   const { value: dragged } = drag.dragged
   const ghost = useRef<HTMLDivElement>(null)
   const card = useRef<HTMLDivElement>(null)
@@ -145,7 +146,7 @@ export function DragLayer() {
   return (
     <>
       <div ref={ghost} class="drag-ghost">
-        <Icon name={dragged.source.branch === undefined ? 'commit' : 'branch'} size="xs" />
+        <Icon name={iconOf(page, dragged.source)} size="xs" />
         <bdi class="cut">{dragged.source.words}</bdi>
       </div>
       {over === undefined ? null : (
@@ -158,7 +159,9 @@ export function DragLayer() {
               {dragged.source.words} → {readable(over)}
             </span>
             <span class="grow" />
-            {previewed ? <OutlookLine outlook={previewed.preview} /> : null}
+            {previewed ? (
+              <span class={`outlook ${outlookLook(previewed.preview).tone}`}>{readable(previewed.preview.words)}</span>
+            ) : null}
           </header>
           {previewed ? <PreviewFiles /> : null}
           <footer>
@@ -171,6 +174,11 @@ export function DragLayer() {
       )}
     </>
   )
+}
+
+function iconOf(page: Page, { branch }: Source): IconName {
+  if (branch === undefined) return 'commit'
+  return page.branch(branch)?.session ? 'bot' : 'sprout'
 }
 
 function PreviewFiles() {

@@ -90,12 +90,7 @@ export function StepDialog({ content, close }: Props) {
             </div>
           </div>
         ) : null}
-        <div
-          class="step-body"
-          id={panel}
-          role={ways.length > 1 ? 'tabpanel' : undefined}
-          aria-labelledby={ways.length > 1 ? `${panel}-${way.key}` : undefined}
-        >
+        <div class="step-body" id={panel} role="tabpanel" aria-label={way.words}>
           <p class="step-explains">{way.explains}</p>
           <div class="step-outlook" role="status" aria-busy={!preview}>
             {preview ? <OutlookLine outlook={preview} /> : <span class="meta">Looking…</span>}
