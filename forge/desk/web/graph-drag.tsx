@@ -1,5 +1,5 @@
 /** Dragging a commit or a label onto a branch, by the pointer. What it shows at the pointer, and where it may go. */
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../repository-view.ts'
 import { ChangeList } from './change-list.tsx'
 import { commitSource, openSteps, sourceOf } from './graph-steps.ts'
@@ -15,23 +15,12 @@ const SLACK = 5
 const EDGE = 36
 const MOST_FILES = 8
 
-/** Lets what is in an element be dragged. */
-export function useStepDrag(element: { current: HTMLElement | null }): void {
-  const page = usePage()
-  useEffect(() => {
-    const { current: root } = element
-    if (!root) return undefined
-    const press = (event: PointerEvent) => {
-      if (event.button !== 0 || event.pointerType === 'touch' || page.dialog.peek()) return
-      const source = sourceAt(page, event.target)
-      if (source) follow(page, root, source, event)
-    }
-    root.addEventListener('pointerdown', press)
-    return () => {
-      root.removeEventListener('pointerdown', press)
-      page.graph.drag.end()
-    }
-  }, [page, element])
+/** Begins to follow the pointer, where it is on something that can be dragged. */
+export function pressOn(page: Page, event: PointerEvent): void {
+  const root = event.currentTarget
+  if (event.button !== 0 || event.pointerType === 'touch' || !(root instanceof HTMLElement)) return
+  const source = sourceAt(page, event.target)
+  if (source) follow(page, root, source, event)
 }
 
 function sourceAt({ graph }: Page, target: EventTarget | null): Source | undefined {

@@ -109,12 +109,18 @@ export function chooseTarget(page: Page, source: Source, way: Way): void {
 }
 
 function targetTitle({ words }: Source, way: Way): string {
-  if (way === 'move') return `Move a branch to ${words}`
-  return `${WAYS[way].into.replace('…', '')}: ${words}`
-}
-
-function single(page: Page, title: string, way: StepWay): void {
-  page.dialog.value = { kind: 'step', title, ways: [way], first: 0, isDone: done => finish(page, done) }
+  switch (way) {
+    case 'merge':
+      return `Merge ${words} into…`
+    case 'land':
+      return `Land ${words} on…`
+    case 'rebase':
+      return `Rebase ${words} onto…`
+    case 'cherry-pick':
+      return `Cherry-pick ${words} onto…`
+    case 'move':
+      return `Move a branch to ${words}`
+  }
 }
 
 export function newBranchAt(page: Page, { commit, words }: Source): void {
@@ -237,16 +243,4 @@ export function push(page: Page, branch: string): void {
 
 export function stopStep(page: Page): void {
   page.connection.ask('stop step', {}).catch(error => page.complain(error))
-}
-
-/** A single way that needs to be confirmed with its preview. */
-export function moveBranch(page: Page, branch: string, to: Source): void {
-  single(page, `Move ${readable(branch)} to ${to.words}`, {
-    key: 'move',
-    words: 'Move',
-    button: 'Move',
-    isDangerous: true,
-    explains: explain('move', to, branch),
-    step: { step: 'move', branch, to },
-  })
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { newBranch } from './actions.ts'
 import { GraphDetail } from './graph-detail.tsx'
-import { DragLayer, useStepDrag } from './graph-drag.tsx'
+import { DragLayer, pressOn } from './graph-drag.tsx'
 import { GraphList } from './graph-list.tsx'
 import { GraphSide } from './graph-side.tsx'
 import { fetchRemotes, pull, push, stopStep } from './graph-steps.ts'
@@ -21,13 +21,14 @@ const FIND_AFTER = 200
 export function Repository() {
   const page = usePage()
   const { graph } = page
-  const root = useRef<HTMLElement>(null)
-  useEffect(() => graph.begin(), [graph])
-  useStepDrag(root)
+  useEffect(() => {
+    graph.begin()
+    return () => graph.drag.end()
+  }, [graph])
   const { value: desk } = page.desk
   if (!desk) return null
   return (
-    <main class="repo" ref={root}>
+    <main class="repo" onPointerDown={event => pressOn(page, event)}>
       <GraphSide />
       <section class="middle" aria-label="Repository">
         <Toolbar />

@@ -133,9 +133,10 @@ export function StepDialog({ content, close }: Props) {
         </div>
         <footer>
           {isBusy.value && progress !== undefined ? <span class="meta cut">{progress}</span> : null}
-          <p class="dialog-problem is-bad grow" role="alert">
+          <p class="dialog-problem is-bad" role="alert">
             {problem.value}
           </p>
+          <span class="grow" />
           {isBusy.value && isRemote ? (
             <Button
               words="Stop"

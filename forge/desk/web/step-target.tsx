@@ -55,7 +55,7 @@ export function TargetDialog({ content, close }: Props) {
         }}
       >
         <div class="dialog-body">
-          <label for={id}>Onto which branch</label>
+          <label for={id}>Branch</label>
           <input
             id={id}
             class="field"
