@@ -34,7 +34,7 @@ export function labelsOf(
 
 const isHeadOf = (label: Label): boolean => label.kind === 'branch' && label.isHead
 
-const KINDS = { branch: 'branch', remote: 'remote branch', tag: 'tag' }
+export const KINDS = { branch: 'branch', remote: 'remote branch', tag: 'tag' }
 
 /** A label in words, for those who do not see its shape. */
 export const labelWords = (label: Label): string => `${KINDS[label.kind]} ${readable(label.name)}`

@@ -1,11 +1,11 @@
 /** A row of the graph: the labels that stand at its commit, its subject, who made it and when. The lanes are behind it. */
 import type { GraphRow } from '../repository-view.ts'
-import { type Label, labelWords } from './graph-labels.ts'
+import { KINDS, type Label, labelWords } from './graph-labels.ts'
 import { Icon } from './icons.tsx'
 import { readable, shortId, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
-import { age, fullTime, plural } from './times.ts'
+import { age, fullTime } from './times.ts'
 
 /** More labels at one commit are counted. */
 const MOST_LABELS = 3
@@ -31,7 +31,6 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
       aria-selected={isSelected}
       aria-setsize={total}
       aria-posinset={index + 1}
-      aria-label={rowWords(row, labels)}
       class={`crow graph-row ${look.join(' ')}`}
       data-row={index}
       data-onto={branch?.name}
@@ -52,6 +51,7 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
           </span>
         ) : null}
         <bdi class="cut">{withoutTricks(subject)}</bdi>
+        <span class="vh">{hiddenWords(row)}</span>
       </span>
       <span class="who">
         <Icon name={model ? 'bot' : 'user'} size="xs" tone={model ? 'by-ai' : ''} />
@@ -65,14 +65,15 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
   )
 }
 
-/** All that the eye sees of a row, and what the lanes beside it say. */
-function rowWords({ oid, parents, subject, author, committed, model, abandoned }: GraphRow, labels: readonly Label[]) {
+/** What the lanes beside a row say, for those who do not see them. */
+function hiddenWords({ parents, abandoned }: GraphRow): string {
   const kind = parents.length > 1 ? `merge of ${parents.length} commits` : parents.length === 0 ? 'first commit' : ''
-  const lost = abandoned === undefined ? '' : `abandoned${abandoned ? `, known as ${withoutTricks(abandoned)}` : ''}`
-  const who = `by ${withoutTricks(model === undefined ? author.name : `${model} for ${author.name}`)}`
+  const lost = abandoned === undefined ? '' : 'abandoned'
   const from = parents.length === 0 ? '' : `after ${parents.map(shortId).join(' and ')}`
-  const words = [...labels.map(labelWords), withoutTricks(subject), kind, lost, who, age(committed), shortId(oid), from]
-  return words.filter(Boolean).join(', ')
+  return [kind, lost, from, 'by ']
+    .filter(Boolean)
+    .map(words => `, ${words}`)
+    .join('')
 }
 
 /** A label in the graph. A branch is a target for what is dragged: then it says how a merge into it would come out. */
@@ -86,6 +87,7 @@ export function LabelAt({ label }: { label: Label }) {
         title={labelWords(label)}
       >
         <Icon name={label.kind === 'tag' ? 'tag' : 'cloud'} size="xs" />
+        <span class="vh">{KINDS[label.kind]} </span>
         <bdi class="cut">{readable(label.name)}</bdi>
       </span>
     )
@@ -109,6 +111,7 @@ export function LabelAt({ label }: { label: Label }) {
           tone={branch.session ? 'by-ai' : ''}
         />
       )}
+      <span class="vh">{KINDS.branch} </span>
       <bdi class="cut">{readable(name)}</bdi>
       {outlook ? <span class="why">{outlookWord(outlook)}</span> : null}
     </span>
@@ -123,7 +126,7 @@ export function RowToCome({ index }: { index: number }) {
       id={`row-${index}`}
       tabIndex={-1}
       aria-selected={false}
-      aria-label={`${plural(index + 1, 'row')}, not read yet`}
+      aria-label={`Commit ${index + 1}, not read yet`}
       class="crow graph-row"
       data-row={index}
     />

@@ -118,11 +118,10 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   test('all history is a list: each row says its branches, who made it, and what came before', async () => {
     await open()
     expect(await list().getAttribute('aria-activedescendant')).toBe('row-0')
-    const words = await page.getByRole('option', { name: 'branch topic' }).getAttribute('aria-label')
-    expect(words).toMatch(/^branch topic, Begin topic, first commit, by Mira Okafor, \S+ \S+, [0-9a-f]{8}$/)
-    const second = page.getByRole('option', { name: 'Change 28 of main' })
+    const words = /^branch topic Begin topic, first commit, by Mira Okafor [0-9a-f]{8} \S+ \S+$/
+    await page.getByRole('option', { name: words }).waitFor()
+    const second = page.getByRole('option', { name: /^Change 28 of main, after [0-9a-f]{8}, by Mira Okafor/ })
     expect(await second.getAttribute('aria-posinset')).toBe('5')
-    expect(await second.getAttribute('aria-label')).toContain('after ')
     await page.getByText('34 commits').waitFor()
   })
 
@@ -149,7 +148,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('/')
     await page.keyboard.type('change 1')
     await page.getByText('1 of 11 commits').waitFor()
-    await until(async () => (await selected().getAttribute('aria-label'))?.startsWith('Change 19') === true)
+    await until(async () => (await selected().textContent())?.startsWith('Change 19') === true)
     await page.keyboard.press('Enter')
     await page.getByText('2 of 11 commits').waitFor()
     await page.keyboard.press('Shift+Enter')
@@ -162,20 +161,20 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   test('what was selected stays so when a commit comes above it', async () => {
     await open()
     for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowDown')
-    const before = await selected().getAttribute('aria-label')
+    const before = await selected().textContent()
     desk.commit('topic', 'Newest of all')
     desk.sayDesk()
     desk.say({ say: 'branch', branch: 'topic' })
     await page.getByRole('option', { name: 'Newest of all' }).waitFor()
     await until(async () => (await selected().getAttribute('id')) === 'row-6')
-    expect(await selected().getAttribute('aria-label')).toBe(before)
+    expect(await selected().textContent()).toBe(before)
   })
 
   test('a branch at the side leads to its commit', async () => {
     await open()
     await page.keyboard.press('End')
     await page.getByRole('navigation', { name: 'Branches and tags' }).getByRole('button', { name: 'topic' }).click()
-    await until(async () => (await selected().getAttribute('aria-label'))?.includes('branch topic') === true)
+    await until(async () => (await selected().textContent())?.includes('branch topic') === true)
   })
 
   test('a drag says on every branch how it would come out, and shows what a drop would do', async () => {
@@ -342,11 +341,10 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('a hundred thousand commits scroll without a stutter', async () => {
-    const start = performance.now()
     const graph = new GraphOf(manyCommits(100_000, 12))
-    console.log('made', performance.now() - start)
     desk.given.set('graph', ({ from, count }: Ask<'graph'>) => graph.window(from, count))
     desk.given.set('graph place', ({ name }: Ask<'graph place'>) => ({ row: graph.placeOf(name) }))
+    desk.say({ say: 'repository' })
     await open()
     await page.getByText('100,000 commits').waitFor()
     const frames = await page.evaluate(
