@@ -6,11 +6,13 @@ import { useSignal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { GraphRow } from '../repository-view.ts'
+import { toggleAbandoned } from './graph-commands.ts'
 import { drawLanes, type Palette, paletteOf } from './graph-drawing.ts'
 import type { Label } from './graph-labels.ts'
 import { commitMenu, labelMenu, letterOf } from './graph-menus.ts'
 import { Row, RowToCome } from './graph-row.tsx'
 import type { GraphState } from './graph-state.ts'
+import { fetchRemotes } from './graph-steps.ts'
 import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { type Page, usePage } from './state.ts'
 
@@ -313,7 +315,8 @@ function runKey(page: Page, key: string, visible: number): boolean {
   else if (key === '+' || key === '=') graph.zoom(1)
   else if (key === '-') graph.zoom(-1)
   else if (key === '0') graph.zoom(0)
-  else if (key === 'a') graph.setFilter({ ...graph.filter.peek(), withAbandoned: !graph.filter.peek().withAbandoned })
+  else if (key === 'a') toggleAbandoned(page)
+  else if (key === 'f') fetchRemotes(page)
   else return runLetter(page, key)
   return true
 }

@@ -62,7 +62,7 @@ function BranchRef({ branch, isHead }: { branch: BranchInfo; isHead: boolean }) 
   const outlook = drag.dragged.value ? drag.outlooks.value.get(name) : undefined
   const counts = [upstream?.ahead ? `↑${upstream.ahead}` : '', upstream?.behind ? `↓${upstream.behind}` : '']
   return (
-    <RefButton label={label} look={drag.over.value === name ? 'over' : ''}>
+    <RefButton label={label} look={drag.over.value === name ? `over ${outlook?.is ?? ''}` : ''}>
       {merging ? (
         <Icon name="merge" tone="is-warn" />
       ) : isHead && !session ? (

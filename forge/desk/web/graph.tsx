@@ -1,6 +1,7 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
 import { useEffect, useRef } from 'preact/hooks'
 import { newBranch } from './actions.ts'
+import { branchInView, toggleAbandoned } from './graph-commands.ts'
 import { GraphDetail } from './graph-detail.tsx'
 import { DragLayer, pressOn } from './graph-drag.tsx'
 import { GraphList } from './graph-list.tsx'
@@ -52,13 +53,6 @@ function NoCommits({ page }: { page: Page }) {
   )
 }
 
-/** The branch that pull and push are about: that of the selected commit, else the one that is checked out. */
-function branchInView(page: Page): string | undefined {
-  const { oid } = page.graph.selected.value
-  const label = oid === undefined ? undefined : page.graph.labels.value.get(oid)?.find(({ kind }) => kind === 'branch')
-  return label?.name ?? page.desk.value?.head ?? page.desk.value?.branches[0]?.name
-}
-
 function Toolbar() {
   const page = usePage()
   const { graph } = page
@@ -103,7 +97,7 @@ function Toolbar() {
         class="button small quiet"
         aria-pressed={filter.withAbandoned}
         title="Commits that only reflogs still know  A"
-        onClick={() => graph.setFilter({ ...filter, withAbandoned: !filter.withAbandoned }, graph.filterWords.peek())}
+        onClick={() => toggleAbandoned(page)}
       >
         <Icon name="ghost" />
         Abandoned

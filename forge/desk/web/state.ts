@@ -372,6 +372,8 @@ export class Page {
     }
     const first = desk.head ?? desk.branches[0]?.name
     if (first !== undefined) this.open({ kind: 'branch', branch: first })
+    // A first start shows the repository; where there is none yet, where its first commit is made.
+    if (!desk.isEmpty) this.active.value = -1
   }
 
   #hear(news: News): void {

@@ -106,6 +106,8 @@ export class StandIn {
   delay = 0
   /** What is refused, with which sentence. */
   refused = new Map<Question['ask'], string>()
+  /** Whether nobody has been here before: then the page decides what it shows. */
+  isFirstStart = false
   /** Answers of a test's own, instead of those here. */
   given = new Map<Question['ask'], (question: never) => unknown>()
   /** Whether edits are answered at all. */
@@ -333,7 +335,7 @@ export class StandIn {
       case 'refs':
         return { remotes: [], tags: [] }
       case 'desk':
-        return { desk: this.#desk(), layout: this.layout }
+        return { desk: this.#desk(), layout: this.layout ?? this.#usualLayout() }
       case 'keep layout':
         this.layout = question.layout
         return undefined
@@ -616,6 +618,12 @@ export class StandIn {
     const all = here.filter(({ oid }) => !there.includes(oid))
     const rows = all.slice(from, from + count).map(rowOf)
     return { rows, total: all.length }
+  }
+
+  /** The branch that is checked out, as if it had been looked at last. */
+  #usualLayout(): Layout | undefined {
+    if (this.isFirstStart || !this.branches.has(this.head)) return undefined
+    return { tabs: [{ at: { kind: 'branch', branch: this.head }, files: [], folders: [] }], active: 0 }
   }
 
   /** All commits, the newest first. */

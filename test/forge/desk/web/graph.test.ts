@@ -118,11 +118,27 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   test('all history is a list: each row says its branches, who made it, and what came before', async () => {
     await open()
     expect(await list().getAttribute('aria-activedescendant')).toBe('row-0')
-    const words = /^branch topic Begin topic, first commit, by Mira Okafor [0-9a-f]{8} \S+ \S+$/
+    const words = /^branch topic Begin topic , first commit, by Mira Okafor [0-9a-f]{8} \S+ \S+$/
     await page.getByRole('option', { name: words }).waitFor()
-    const second = page.getByRole('option', { name: /^Change 28 of main, after [0-9a-f]{8}, by Mira Okafor/ })
+    const second = page.getByRole('option', { name: /^Change 28 of main , after [0-9a-f]{8}, by Mira Okafor/ })
     expect(await second.getAttribute('aria-posinset')).toBe('5')
     await page.getByText('34 commits').waitFor()
+  })
+
+  test('a first start shows it', async () => {
+    desk.isFirstStart = true
+    const other = await openDesk(browser.context, desk)
+    await other.getByRole('tab', { name: 'Repository', selected: true }).waitFor()
+    await other.getByRole('option', { name: /Change 29 of main/ }).waitFor()
+    await other.close()
+  })
+
+  test('what can be done is in the palette, too', async () => {
+    await open()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('>push topic')
+    await page.keyboard.press('Enter')
+    await page.getByText('There is no remote to push to').waitFor()
   })
 
   test('the keys move through it, show a commit, and open it as it was', async () => {
