@@ -1,5 +1,5 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from './actions.ts'
 import { branchInView, toggleAbandoned } from './graph-commands.ts'
 import { GraphDetail } from './graph-detail.tsx'
@@ -151,8 +151,9 @@ function FindBar() {
   const { graph } = page
   const field = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  // Before the next key is pressed.
+  useLayoutEffect(() => field.current?.focus(), [])
   useEffect(() => {
-    field.current?.focus()
     return () => {
       clearTimeout(timer.current)
       graph.find('')

@@ -156,7 +156,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('PageDown')
     await until(async () => Number((await selected().getAttribute('id'))?.slice(4)) > 20)
     await page.keyboard.press('Enter')
-    await page.getByText('As it was in').waitFor()
+    await page.getByText('As it was in').first().waitFor()
   })
 
   test('a commit is found by what it says, and the next one by Enter', async () => {
