@@ -12,6 +12,7 @@ import { emptyTree } from '../../core/git/trees.ts'
 import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
+import { GraphView } from './graph-view.ts'
 import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
 import {
@@ -25,6 +26,7 @@ import {
   type Question,
 } from './messages.ts'
 import type { Models } from './models.ts'
+import { Operations } from './operations.ts'
 import { type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
@@ -51,6 +53,7 @@ export class Desk implements AsyncDisposable {
   readonly #windows = new Set<Window>()
   readonly #histories: Histories
   readonly #finder: FileFinder
+  readonly #graph: GraphView
   #work: Work | undefined
   #layout: Promise<unknown> = Promise.resolve()
   #isDeskNews = false
@@ -62,6 +65,8 @@ export class Desk implements AsyncDisposable {
     this.objects = openObjects(repository)
     this.#histories = new Histories(this.objects)
     this.#finder = new FileFinder(repository)
+    const toWindows = () => this.#tell({ say: 'repository' })
+    this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
   }
 
   static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
@@ -92,16 +97,24 @@ export class Desk implements AsyncDisposable {
     await this.#layout
     await this.#work?.[Symbol.asyncDispose]()
     await this.#histories[Symbol.asyncDispose]()
+    await this.#graph[Symbol.asyncDispose]()
     await this.objects[Symbol.asyncDispose]()
   }
 
   // --- What is said to all windows ----------------------------------------------------------------------------------
 
   #say(news: News): void {
-    for (const window of this.#windows) window.tell(news)
+    const isOfRefs = news.say === 'branch' || news.say === 'saved' || news.say === 'repository'
+    // Before it is said: who hears it asks.
+    if (isOfRefs) this.#graph.touch()
+    this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
-    // Branches are in the description of the desk, too.
-    if (news.say === 'branch' || news.say === 'saved') this.#sayDesk()
+    // Branches, and how far they are from others, are in the description of the desk, too.
+    if (isOfRefs) this.#sayDesk()
+  }
+
+  #tell(news: News): void {
+    for (const window of this.#windows) window.tell(news)
   }
 
   /** Several changes at once make one description. */
@@ -252,6 +265,14 @@ export class Desk implements AsyncDisposable {
         return work.chat.turns.approve(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
         return await work.chat.setContext(question.branch, question.path, question.isWhole)
+      case 'graph':
+        return await this.#graph.window(question.filter, question.from, question.count)
+      case 'graph place':
+        return { row: await this.#graph.place(question.filter, question.name) }
+      case 'find commits':
+        return await this.#findCommits(window, question)
+      case 'refs':
+        return await this.#graph.refs()
       case 'settle by side':
         return await work.takeSide(question.branch, question.path, question.side)
       case 'outlooks':
@@ -358,6 +379,16 @@ export class Desk implements AsyncDisposable {
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit
     return await this.#histories.rows(name, commit, from, count)
+  }
+
+  /** Who looks for something else waits no longer for what was looked for before. */
+  async #findCommits(window: Window, { filter, words }: Extract<Question, { ask: 'find commits' }>) {
+    const { search, signal } = window.beginToFind()
+    try {
+      return await this.#graph.find(filter, words, signal)
+    } finally {
+      window.endFinding(search)
+    }
   }
 
   /** The search goes on after the reply: what it finds is said to its window alone. */

@@ -125,6 +125,7 @@ export class Work implements AsyncDisposable {
 
   async #takeNoticeOf(parts: ReadonlySet<Part>): Promise<void> {
     const touched = new Set<string>()
+    if (parts.has('remotes')) this.#room.say({ say: 'repository' })
     if (parts.has('branches')) for (const name of await this.#branchesMoved()) touched.add(name)
     if (parts.has('drafts')) for (const name of await this.#draftsMoved()) touched.add(name)
     if (parts.has('checkouts'))

@@ -6,11 +6,10 @@ import { commandsOf } from './commands.ts'
 import { nameWhatIsCut } from './cut.ts'
 import { Dialogs } from './dialogs.tsx'
 import { focusContent, isFocusLost } from './focus.ts'
+import { Repository } from './graph.tsx'
 import { keysOf } from './keys.ts'
 import { Menu } from './menu.tsx'
-import { Notices } from './notices.tsx'
 import { Palette } from './palette.tsx'
-import { Repository } from './repository.tsx'
 import { Room } from './room.tsx'
 import { Page, PageProvider } from './state.ts'
 import { StatusBar } from './status.tsx'
@@ -61,14 +60,7 @@ function useFocus(page: Page): void {
 function Middle({ page }: { page: Page }) {
   const tab = page.tab.value
   if (tab) return <Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
-  return (
-    <main class="room alone">
-      <div class="middle">
-        <Notices tab={undefined} />
-        <Repository />
-      </div>
-    </main>
-  )
+  return <Repository />
 }
 
 /** The keys of all commands, before the editor or a list gets them. */

@@ -48,6 +48,13 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'merging',
   'conflict',
   'forklift',
+  'graph',
+  'graph place',
+  'find commits',
+  'refs',
+  'outlooks',
+  'preview',
+  'stop step',
 ])
 
 interface Pending {

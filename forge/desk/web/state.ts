@@ -8,6 +8,7 @@ import { ComposerState, keep, kept } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { ForkliftState } from './forklift-state.ts'
+import { GraphState } from './graph-state.ts'
 import type { MenuContent, Offer } from './menu-content.ts'
 import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
@@ -172,6 +173,7 @@ export class Page {
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
   readonly forklift: ForkliftState
+  readonly graph = new GraphState(this)
 
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
@@ -378,10 +380,13 @@ export class Page {
     }
     const first = desk.head ?? desk.branches[0]?.name
     if (first !== undefined) this.open({ kind: 'branch', branch: first })
+    // A first start shows the repository; where there is none yet, where its first commit is made.
+    if (!desk.isEmpty) this.active.value = -1
   }
 
   #hear(news: News): void {
     this.forklift.hear(news)
+    this.graph.hear(news)
     switch (news.say) {
       case 'desk':
         this.desk.value = news.desk
