@@ -19,7 +19,8 @@ export const SCRIPT_TEXT = `export const text = '${'desk '.repeat(500)}'\n`
 /** A page to be served, with one script. */
 export async function makePage(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'page.html'), `<!doctype html><meta name="style-nonce" content="STYLE_NONCE">`)
+  const metas = '<meta name="style-nonce" content="STYLE_NONCE"><meta name="forge-secret" content="PAGE_SECRET">'
+  await writeFile(join(folder, 'page.html'), `<!doctype html>${metas}`)
   await writeFile(join(folder, SCRIPT), SCRIPT_TEXT)
   return folder
 }

@@ -12,7 +12,6 @@ import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
-import { readSecret } from './secret.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
 
@@ -141,7 +140,7 @@ const DOCKED = 'the chat is docked'
 const KEEP_AFTER = 400
 
 export class Page {
-  readonly connection: Connection
+  readonly connection = new Connection()
   readonly files: OpenFiles
   readonly desk = signal<Desk | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
@@ -170,15 +169,14 @@ export class Page {
 
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(url: string, nonce: string) {
-    this.connection = new Connection(url, readSecret)
+  constructor(nonce: string) {
     this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = isFirst => this.#begin(isFirst)
   }
 
   start(): void {
-    this.connection.connect()
+    this.connection.start()
     WIDE.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
     })
