@@ -7,11 +7,12 @@ import { join } from 'node:path'
 import { mergeBases } from '../../core/git/commits.ts'
 import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
-import { readHead } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { read, run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
+import { branchOf, HEADS } from './branches.ts'
 import { changesBetween } from './changes.ts'
+import { headIn } from './checkouts.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
 import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
@@ -52,6 +53,8 @@ export class Desk implements AsyncDisposable {
   readonly #windows = new Set<Window>()
   readonly #histories: Histories
   readonly #finder: FileFinder
+  /** Fails where the work could not be opened. What is asked before it is there waits for it. */
+  readonly opened: Promise<void>
   #work: Work | undefined
   #layout: Promise<unknown> = Promise.resolve()
   #isDeskNews = false
@@ -63,13 +66,19 @@ export class Desk implements AsyncDisposable {
     this.objects = openObjects(repository)
     this.#histories = new Histories(this.objects)
     this.#finder = new FileFinder(repository)
+    this.opened = this.#openWork()
+    // Who waits for it is told.
+    this.opened.catch(() => undefined)
   }
 
-  static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
-    const desk = new Desk(repository, options)
-    const { state, config, models } = options
-    desk.#work = await options.openWork(repository, { state, config, models, onNews: news => desk.#say(news) })
-    return desk
+  /** Begins to open the desk: see {@link opened}. To be closed. */
+  static begin(repository: Repository, options: DeskOptions): Desk {
+    return new Desk(repository, options)
+  }
+
+  async #openWork(): Promise<void> {
+    const { state, config, models, openWork } = this.options
+    this.#work = await openWork(this.repository, { state, config, models, onNews: news => this.#say(news) })
   }
 
   get #opened(): Work {
@@ -91,6 +100,7 @@ export class Desk implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
+    await this.opened.catch(() => undefined)
     await this.#work?.[Symbol.asyncDispose]()
     await this.#histories[Symbol.asyncDispose]()
     await this.objects[Symbol.asyncDispose]()
@@ -146,12 +156,12 @@ export class Desk implements AsyncDisposable {
     const work = this.#opened
     const [branches, head, identity, hooks, { undo, redo }] = await Promise.all([
       work.branches(),
-      readHead(repository),
+      headIn(repository.gitDir),
       identityOf(repository),
       hooksOf(repository),
       work.undoable(),
     ])
-    const branch = head.ref?.startsWith('refs/heads/') ? head.ref.slice('refs/heads/'.length) : undefined
+    const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
     return {
       ...nameOf(repository),
       isBare: repository.isBare,
@@ -165,14 +175,21 @@ export class Desk implements AsyncDisposable {
     }
   }
 
+  /** What a page begins with. */
+  async #all(): Promise<{ desk: DeskInfo; layout: Layout | undefined }> {
+    const [desk, layout] = await Promise.all([this.describe(), this.#readLayout()])
+    return { desk, layout }
+  }
+
   // --- What the windows ask -----------------------------------------------------------------------------------------
 
   /** The value of the reply. What goes to the work goes there at once, in the order in which it was asked. */
   async #answer(window: Window, question: Question): Promise<unknown> {
+    if (!this.#work) await this.opened
     const work = this.#opened
     switch (question.ask) {
       case 'desk':
-        return { desk: await this.describe(), layout: await this.#readLayout() }
+        return await this.#all()
       case 'keep layout':
         return await this.#keepLayout(question.layout)
       case 'folder':

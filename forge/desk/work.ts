@@ -17,7 +17,7 @@ import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { Room } from './branch-work.ts'
-import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow } from './branches.ts'
+import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches.ts'
 import { Checkouts } from './checkouts.ts'
 import { Choices } from './choices.ts'
 import type { Conversation } from './conversation.ts'
@@ -113,13 +113,17 @@ export class Work implements AsyncDisposable {
     const conversations = new Conversations(this.#objects, ai, choices, turns, open, this.#room.say)
     this.#chat = { ai, choices, turns, conversations }
     await this.#watch.begin()
-    const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
-    this.#tips = tips ?? new Map()
-    this.#heads = await this.#checkedOut()
-    for (const name of drafts?.keys() ?? []) {
+    const [refs, heads] = await Promise.all([
+      tipsBelowEach(this.#repository, [HEADS, DRAFTS, TURNS]),
+      this.#checkedOut(),
+    ])
+    const [tips = new Map(), drafts = new Map(), unfinished = new Map()] = refs
+    this.#tips = tips
+    this.#heads = heads
+    for (const name of drafts.keys()) {
       await this.#branches.work(name).catch(error => this.#complain(error))
     }
-    await this.#turns.look().catch(error => this.#complain(error))
+    await this.#turns.look(unfinished).catch(error => this.#complain(error))
   }
 
   /** Looks now whether somebody else has moved a ref, as it does by itself every second. */

@@ -44,7 +44,8 @@ export async function openTestDesk(path: string): Promise<TestDesk> {
   const identity = { GIT_CONFIG_COUNT: '2', GIT_CONFIG_KEY_0: 'user.name', GIT_CONFIG_VALUE_0: 'Dora Desk' }
   const email = { GIT_CONFIG_KEY_1: 'user.email', GIT_CONFIG_VALUE_1: 'dora@desk.example' }
   const repository = await openRepository(path, { env: { ...PLAIN, ...identity, ...email } })
-  const desk = await Desk.open(repository, { state, openWork, log: words => said.push(words) })
+  const desk = Desk.begin(repository, { state, openWork, log: words => said.push(words) })
+  await desk.opened
   const served = {
     pages: await Pages.open(await makePage(join(folder.path, 'page'))),
     image: (oid: string) => desk.image(oid),
