@@ -28,12 +28,17 @@ import {
   type Question,
 } from './messages.ts'
 import type { Models } from './models.ts'
-import { type Place, placeOf } from './place.ts'
+import { listedAt, type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
 import { inWords, Window } from './window.ts'
 import type { Work, WorkOptions } from './work.ts'
 
+/**
+ * How long what a person sets by hand (a name, a hook) is taken for what it was, in milliseconds. A page that begins is
+ * told how it is.
+ */
+const SETTINGS_FOR = 10_000
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
 
@@ -58,6 +63,7 @@ export class Desk implements AsyncDisposable {
   #work: Work | undefined
   #layout: Promise<unknown> = Promise.resolve()
   #isDeskNews = false
+  #known: { known: Promise<Settings>; since: number } | undefined
 
   private constructor(
     readonly repository: Repository,
@@ -122,7 +128,7 @@ export class Desk implements AsyncDisposable {
     setTimeout(async () => {
       this.#isDeskNews = false
       if (this.#windows.size === 0) return
-      const desk = await this.describe().catch(() => undefined)
+      const desk = await this.#describe(this.#settings()).catch(() => undefined)
       if (desk) this.#say({ say: 'desk', desk })
     }, 20)
   }
@@ -151,14 +157,29 @@ export class Desk implements AsyncDisposable {
     await this.#opened.close(at, path)
   }
 
-  async describe(): Promise<DeskInfo> {
+  /** What the user has set, as it was a moment ago. */
+  #settings(): Promise<Settings> {
+    const { known } = this.#known ?? {}
+    const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_FOR
+    return known && isYoung ? known : this.#readSettings()
+  }
+
+  #readSettings(): Promise<Settings> {
+    const known = settingsOf(this.repository)
+    this.#known = { known, since: performance.now() }
+    known.catch(() => {
+      this.#known = undefined
+    })
+    return known
+  }
+
+  async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#opened
-    const [branches, head, identity, hooks, { undo, redo }] = await Promise.all([
+    const [branches, head, { identity, hooks }, { undo, redo }] = await Promise.all([
       work.branches(),
       headIn(repository.gitDir),
-      identityOf(repository),
-      hooksOf(repository),
+      coming,
       work.undoable(),
     ])
     const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
@@ -177,7 +198,7 @@ export class Desk implements AsyncDisposable {
 
   /** What a page begins with. */
   async #all(): Promise<{ desk: DeskInfo; layout: Layout | undefined }> {
-    const [desk, layout] = await Promise.all([this.describe(), this.#readLayout()])
+    const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
     return { desk, layout }
   }
 
@@ -275,7 +296,8 @@ export class Desk implements AsyncDisposable {
 
   /** What stands in a folder; of a branch's files also how its AI knows them. */
   async #folder(at: At, path: Path): Promise<FolderEntry[]> {
-    const entries = await listFolder(this.objects, await this.#placeOf(at), path)
+    const listed = await listedAt(this.objects, await this.#opened.vfsOf(at))
+    const entries = await listFolder(this.objects, listed, path)
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
@@ -386,6 +408,14 @@ const isSamePlace = (one: At, other: At): boolean =>
   one.kind === 'branch'
     ? other.kind === 'branch' && one.branch === other.branch
     : other.kind === 'commit' && one.commit === other.commit
+
+/** What the user has set, and a page is told. */
+type Settings = Pick<DeskInfo, 'identity' | 'hooks'>
+
+async function settingsOf(repository: Repository): Promise<Settings> {
+  const [identity, hooks] = await Promise.all([identityOf(repository), hooksOf(repository)])
+  return { hooks, ...(identity && { identity }) }
+}
 
 /** Whose name a commit would bear; undefined where git knows none. */
 async function identityOf(repository: Repository): Promise<DeskInfo['identity']> {

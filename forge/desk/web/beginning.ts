@@ -1,7 +1,6 @@
 /** The connection as the page's first script begins it, and how the rest of the page takes it over. */
 import type { Question } from '../messages.ts'
 import { protocolsWith } from '../secret.ts'
-import { readSecret } from './secret.ts'
 
 export interface Beginning {
   socket: WebSocket
@@ -19,8 +18,8 @@ declare global {
 }
 
 /** Opens the socket, and asks for the desk. */
-export function begin(): Beginning {
-  const socket = open()
+export function begin(secret: string): Beginning {
+  const socket = open(secret)
   const question: Question = { id: 0, ask: 'desk' }
   const heard: string[] = []
   const listen = (event: MessageEvent) => heard.push(String(event.data))
@@ -40,9 +39,8 @@ export function takeBeginning(): Beginning | undefined {
   return beginning
 }
 
-/** Opens the socket with the secret that is kept now: another tab may have been given a new one. */
-export function open(): WebSocket {
+export function open(secret: string): WebSocket {
   const url = new URL('/socket', location.href)
   url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
-  return new WebSocket(url, protocolsWith(readSecret()))
+  return new WebSocket(url, protocolsWith(secret))
 }

@@ -4,16 +4,19 @@
  */
 import { SECRET_NAME } from '../secret.ts'
 import { begin } from './beginning.ts'
+import { readSecret } from './secret.ts'
 
 /** Who comes with a token or ticket gets the secret with the page, once. Neither stays where it came. */
-function keepSecret(): void {
+function takeSecret(): string {
   const meta = document.querySelector<HTMLMetaElement>(`meta[name="${SECRET_NAME}"]`)
-  if (meta?.content) {
-    localStorage.setItem(SECRET_NAME, meta.content)
-    history.replaceState(null, '', '/')
-  }
   meta?.remove()
+  return meta?.content ?? ''
 }
 
-keepSecret()
-window.beginning = begin()
+const given = takeSecret()
+// The browser takes its time to keep something: the connection is on its way meanwhile.
+window.beginning = begin(given || readSecret())
+if (given) {
+  localStorage.setItem(SECRET_NAME, given)
+  history.replaceState(null, '', '/')
+}

@@ -84,7 +84,8 @@ export class Connection {
   }
 
   connect(): void {
-    this.#listenTo(open())
+    // Another tab may have been given a new secret since the last time.
+    this.#listenTo(open(readSecret()))
   }
 
   #goOn({ socket, question, takeOver }: Beginning): void {
