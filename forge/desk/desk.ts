@@ -5,11 +5,12 @@
 import { mergeBases } from '../../core/git/commits.ts'
 import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
-import { readHead } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
+import { branchOf, HEADS } from './branches.ts'
 import { changesBetween } from './changes.ts'
+import { headIn } from './checkouts.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
 import { GraphView } from './graph-view.ts'
@@ -27,13 +28,18 @@ import {
 } from './messages.ts'
 import type { Models } from './models.ts'
 import { Operations } from './operations.ts'
-import { type Place, placeOf } from './place.ts'
+import { listedAt, type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
 import { hooksOf } from './steps/warnings.ts'
 import { inWords, Window } from './window.ts'
 import type { Work, WorkOptions } from './work.ts'
 
+/**
+ * How long what a person sets by hand (a name, a hook) is taken for what it was, in milliseconds. A page that begins is
+ * told how it is.
+ */
+const SETTINGS_FOR = 10_000
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
 
@@ -54,9 +60,12 @@ export class Desk implements AsyncDisposable {
   readonly #histories: Histories
   readonly #finder: FileFinder
   readonly #graph: GraphView
+  /** Fails where the work could not be opened. What is asked before it is there waits for it. */
+  readonly opened: Promise<void>
   #work: Work | undefined
   #layout: Promise<unknown> = Promise.resolve()
   #isDeskNews = false
+  #known: { known: Promise<Settings>; since: number } | undefined
 
   private constructor(
     readonly repository: Repository,
@@ -67,13 +76,19 @@ export class Desk implements AsyncDisposable {
     this.#finder = new FileFinder(repository)
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
+    this.opened = this.#openWork()
+    // Who waits for it is told.
+    this.opened.catch(() => undefined)
   }
 
-  static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
-    const desk = new Desk(repository, options)
-    const { state, config, models } = options
-    desk.#work = await options.openWork(repository, { state, config, models, onNews: news => desk.#say(news) })
-    return desk
+  /** Begins to open the desk: see {@link opened}. To be closed. */
+  static begin(repository: Repository, options: DeskOptions): Desk {
+    return new Desk(repository, options)
+  }
+
+  async #openWork(): Promise<void> {
+    const { state, config, models, openWork } = this.options
+    this.#work = await openWork(this.repository, { state, config, models, onNews: news => this.#say(news) })
   }
 
   get #opened(): Work {
@@ -95,6 +110,7 @@ export class Desk implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
+    await this.opened.catch(() => undefined)
     await this.#work?.[Symbol.asyncDispose]()
     await this.#histories[Symbol.asyncDispose]()
     await this.#graph[Symbol.asyncDispose]()
@@ -124,7 +140,7 @@ export class Desk implements AsyncDisposable {
     setTimeout(async () => {
       this.#isDeskNews = false
       if (this.#windows.size === 0) return
-      const desk = await this.describe().catch(() => undefined)
+      const desk = await this.#describe(this.#settings()).catch(() => undefined)
       if (desk) this.#say({ say: 'desk', desk })
     }, 20)
   }
@@ -153,17 +169,32 @@ export class Desk implements AsyncDisposable {
     await this.#opened.close(at, path)
   }
 
-  async describe(): Promise<DeskInfo> {
+  /** What the user has set, as it was a moment ago. */
+  #settings(): Promise<Settings> {
+    const { known } = this.#known ?? {}
+    const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_FOR
+    return known && isYoung ? known : this.#readSettings()
+  }
+
+  #readSettings(): Promise<Settings> {
+    const known = settingsOf(this.repository)
+    this.#known = { known, since: performance.now() }
+    known.catch(() => {
+      this.#known = undefined
+    })
+    return known
+  }
+
+  async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#opened
-    const [branches, head, identity, hooks, { undo, redo }] = await Promise.all([
+    const [branches, head, { identity, hooks }, { undo, redo }] = await Promise.all([
       work.branches(),
-      readHead(repository),
-      identityOf(repository),
-      hooksOf(repository),
+      headIn(repository.gitDir),
+      coming,
       work.undoable(),
     ])
-    const branch = head.ref?.startsWith('refs/heads/') ? head.ref.slice('refs/heads/'.length) : undefined
+    const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
     return {
       ...nameOf(repository),
       isBare: repository.isBare,
@@ -177,14 +208,21 @@ export class Desk implements AsyncDisposable {
     }
   }
 
+  /** What a page begins with. */
+  async #all(): Promise<{ desk: DeskInfo; layout: Layout | undefined }> {
+    const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
+    return { desk, layout }
+  }
+
   // --- What the windows ask -----------------------------------------------------------------------------------------
 
   /** The value of the reply. What goes to the work goes there at once, in the order in which it was asked. */
   async #answer(window: Window, question: Question): Promise<unknown> {
+    if (!this.#work) await this.opened
     const work = this.#opened
     switch (question.ask) {
       case 'desk':
-        return { desk: await this.describe(), layout: await this.#readLayout() }
+        return await this.#all()
       case 'keep layout':
         return await this.#keepLayout(question.layout)
       case 'folder':
@@ -298,7 +336,8 @@ export class Desk implements AsyncDisposable {
 
   /** What stands in a folder; of a branch's files also how its AI knows them. */
   async #folder(at: At, path: Path): Promise<FolderEntry[]> {
-    const entries = await listFolder(this.objects, await this.#placeOf(at), path)
+    const listed = await listedAt(this.objects, await this.#opened.vfsOf(at))
+    const entries = await listFolder(this.objects, listed, path)
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
@@ -419,6 +458,14 @@ const isSamePlace = (one: At, other: At): boolean =>
   one.kind === 'branch'
     ? other.kind === 'branch' && one.branch === other.branch
     : other.kind === 'commit' && one.commit === other.commit
+
+/** What the user has set, and a page is told. */
+type Settings = Pick<DeskInfo, 'identity' | 'hooks'>
+
+async function settingsOf(repository: Repository): Promise<Settings> {
+  const [identity, hooks] = await Promise.all([identityOf(repository), hooksOf(repository)])
+  return { hooks, ...(identity && { identity }) }
+}
 
 /** Whose name a commit would bear; undefined where git knows none. */
 async function identityOf(repository: Repository): Promise<DeskInfo['identity']> {

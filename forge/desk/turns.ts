@@ -63,9 +63,12 @@ export class Turns implements AsyncDisposable {
     readonly open: (branch: string) => Promise<BranchWork>,
   ) {}
 
-  /** Finds the turns that were not ended, and wait to be kept or discarded: of an earlier time, or brought back. */
-  async look(): Promise<void> {
-    const refs = await tipsBelow(this.room.objects.repository, TURNS)
+  /**
+   * Finds the turns that were not ended, and wait to be kept or discarded: of an earlier time, or brought back. `known`
+   * is where their refs are, by branches.
+   */
+  async look(known?: ReadonlyMap<string, Oid>): Promise<void> {
+    const refs = known ?? (await tipsBelow(this.room.objects.repository, TURNS))
     for (const [branch, turn] of this.#turns)
       if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
     for (const [branch, commit] of refs) {

@@ -16,7 +16,7 @@ import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { Room } from './branch-work.ts'
-import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow } from './branches.ts'
+import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches.ts'
 import { Chat } from './chat.ts'
 import { Checkouts } from './checkouts.ts'
 import type { Conversation } from './conversation.ts'
@@ -110,12 +110,17 @@ export class Work implements AsyncDisposable {
   async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
     this.#chat = await Chat.open(this.#branches, { state, config, models })
     await this.#watch.begin()
-    this.#tips = await tipsBelow(this.#repository, HEADS)
-    this.#heads = await this.#checkedOut()
-    for (const name of await this.#inProgress()) {
+    const [refs, heads] = await Promise.all([
+      tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS]),
+      this.#checkedOut(),
+    ])
+    const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map()] = refs
+    this.#tips = tips
+    this.#heads = heads
+    for (const name of new Set([...drafts.keys(), ...merging.keys()])) {
       await this.#branches.work(name).catch(error => this.#complain(error))
     }
-    await this.chat.turns.look()
+    await this.chat.turns.look(unfinished)
   }
 
   /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
@@ -150,7 +155,7 @@ export class Work implements AsyncDisposable {
 
   /** The branches with drafts, or with a merge that waits. */
   async #inProgress(): Promise<Set<string>> {
-    const below = await Promise.all([DRAFTS, MERGING].map(prefix => tipsBelow(this.#repository, prefix)))
+    const below = await tipsBelowEach(this.#repository, [DRAFTS, MERGING])
     return new Set(below.flatMap(tips => [...tips.keys()]))
   }
 

@@ -100,9 +100,7 @@ function guardTyping(page: Page): void {
   })
 }
 
-const url = new URL('/socket', location.href)
-url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
-const page = new Page(url.href, nonceOfStyles())
+const page = new Page(nonceOfStyles())
 page.start()
 guardTyping(page)
 watchQueued(page)

@@ -15,7 +15,6 @@ import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
-import { readSecret } from './secret.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
 
@@ -146,7 +145,7 @@ const DOCKED = 'the chat is docked'
 const KEEP_AFTER = 400
 
 export class Page {
-  readonly connection: Connection
+  readonly connection = new Connection()
   readonly files: OpenFiles
   readonly desk = signal<Desk | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
@@ -177,8 +176,7 @@ export class Page {
 
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(url: string, nonce: string) {
-    this.connection = new Connection(url, readSecret)
+  constructor(nonce: string) {
     this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
     this.forklift = new ForkliftState(this.connection)
     this.connection.onNews = news => this.#hear(news)
@@ -186,7 +184,7 @@ export class Page {
   }
 
   start(): void {
-    this.connection.connect()
+    this.connection.start()
     WIDE.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
     })

@@ -296,7 +296,8 @@ export class StandIn {
     const headers = { 'content-security-policy': policyOf(nonce), 'x-content-type-options': 'nosniff' }
     if (pathname === '/key') return new Response(null, { status: 204 })
     if (pathname === '/') {
-      const page = (await Bun.file(`${this.#built}/page.html`).text()).replace('STYLE_NONCE', nonce)
+      const text = await Bun.file(`${this.#built}/page.html`).text()
+      const page = text.replace('STYLE_NONCE', nonce).replace('PAGE_SECRET', '')
       return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
     }
     if (pathname.startsWith('/image/')) {
