@@ -2,6 +2,7 @@
  * One desk: a repository, the work in its branches, and the windows that show it. Each window asks and is answered;
  * what has become different is said to all of them.
  */
+import { Failure } from '../../core/failure.ts'
 import { mergeBases } from '../../core/git/commits.ts'
 import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -12,6 +13,7 @@ import { emptyTree } from '../../core/git/trees.ts'
 import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
+import { Forklift, type ForkliftOptions } from './forklift-on-desk.ts'
 import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
 import {
@@ -42,6 +44,8 @@ export type DeskOptions = {
   /** As {@link WorkOptions} has them. */
   config?: string
   models?: Models
+  /** How Forklift is started here; without it there is none. */
+  forklift?: ForkliftOptions
   /** Gets what a person at the terminal should know, as a line. */
   log: (words: string) => void
 }
@@ -52,6 +56,7 @@ export class Desk implements AsyncDisposable {
   readonly #histories: Histories
   readonly #finder: FileFinder
   #work: Work | undefined
+  #forklift: Forklift | undefined
   #layout: Promise<unknown> = Promise.resolve()
   #isDeskNews = false
 
@@ -68,12 +73,19 @@ export class Desk implements AsyncDisposable {
     const desk = new Desk(repository, options)
     const { state, config, models } = options
     desk.#work = await options.openWork(repository, { state, config, models, onNews: news => desk.#say(news) })
+    if (options.forklift)
+      desk.#forklift = new Forklift(desk.objects, desk.#work, options.forklift, news => desk.#say(news))
     return desk
   }
 
   get #opened(): Work {
     if (!this.#work) throw new Error('The desk is not open yet')
     return this.#work
+  }
+
+  get #theForklift(): Forklift {
+    if (!this.#forklift) throw new Failure('There is no Forklift beside this desk.')
+    return this.#forklift
   }
 
   enter(line: Line): Listener {
@@ -250,6 +262,16 @@ export class Desk implements AsyncDisposable {
         return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
         return await work.setContext(question.branch, question.path, question.isWhole)
+      case 'forklift':
+        return await this.#theForklift.describe()
+      case 'run forklift':
+        return this.#theForklift.run()
+      case 'stop forklift':
+        return this.#theForklift.stop()
+      case 'open run':
+        return { branch: await this.#theForklift.open(question.run) }
+      case 'publish':
+        return await this.#theForklift.publish(question.branch)
       case 'settle by side':
         return await work.takeSide(question.branch, question.path, question.side)
       case 'outlooks':
