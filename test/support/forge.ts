@@ -14,7 +14,7 @@ export async function openForge(world: World, page: string): Promise<OpenForge> 
   const env = { ...world.env, FORGE_PAGE: page }
   const command = [join(PROJECT, 'forge.ts'), '--no-open']
   const child = Bun.spawn(command, { cwd: world.checkout, env, stdio: ['ignore', 'pipe', 'pipe'] })
-  const errors = child.stderr.text()
+  const errors = new Response(child.stderr).text()
   const found = Promise.withResolvers<string>()
   const read = (async () => {
     let out = ''

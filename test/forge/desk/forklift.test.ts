@@ -128,6 +128,38 @@ describe('a run that got stuck', () => {
     expect(await open(window)).toBe(branch)
   })
 
+  test('has the half of a file that the agent settled, with marks around what is open', async () => {
+    const lines = (one: string, other: string) => `${one}\n${'same\n'.repeat(9)}${other}\n`
+    const files = {
+      base: { 'two.txt': lines('a', 'b') },
+      fork: { 'two.txt': lines('a of the fork', 'b of the fork') },
+      upstream: { 'two.txt': lines('a of upstream', 'b of upstream') },
+    }
+    // As the harness begins the merge.
+    const begin = 'git -c merge.conflictStyle=zdiff3 merge --quiet "refs/remotes/upstream/$upstream_branch" || true'
+    const half = "sed -i '1,/^>>>>>>>/{/^<<<<<<</d;/^|||||||/,/^>>>>>>>/d}' two.txt"
+    const settle = `${begin}; ${half}; ${STUCK}`
+    await using world = await stuckRun(settle, { files })
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    const { files: rows = [] } = (await merging(window, branch)) ?? {}
+    expect(rows.find(({ path }) => path === 'two.txt')).toMatchObject({ state: 'open', left: 1, all: 2 })
+    const file = await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path: 'two.txt' })
+    expect((file as { text: string }).text).toStartWith('a of the fork\nsame\n')
+  })
+
+  test('of which the workspace is gone opens all the same, with all conflicts', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    await rm((await world.lastRun()).workspace, { recursive: true })
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    const waits = await merging(window, branch)
+    expect(waits?.files.map(({ state }) => state)).toEqual(['open', 'open'])
+    expect(waits?.forklift?.stuck).toContain('Which greeting?')
+  })
+
   test('has what the agent committed, without its letter', async () => {
     await using world = await stuckRun(COMMITTED, TWO)
     await using forge = await openForge(world, page)
@@ -190,6 +222,31 @@ exit 4`,
     expect(published?.pullRequest).toBe('https://github.com/me/fork/pull/1')
     expect(await show(world.origin, world.pull.headSha, 'greeting.txt')).toBe('hello from both')
     expect(await show(world.origin, world.pull.headSha, 'b.txt')).toBe('b of both')
+  })
+})
+
+describe('a run that ended otherwise', () => {
+  test('opens with its reason as the letter, where it was refused', async () => {
+    await using world = await makeWorld(TWO)
+    await world.agent('merge || true; git add --all; git commit --quiet -m "With marks"')
+    expectExit(await world.run(), 3)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    expect(await onlyRun(window)).toMatchObject({ end: 'refused', canOpen: true })
+    const waits = await merging(window, await open(window))
+    expect(waits?.forklift?.stuck).toContain('Refused')
+    expect(waits?.files.map(({ state }) => state)).toEqual(['open', 'open'])
+  })
+
+  test('is not opened where it ended well', async () => {
+    await using world = await makeWorld()
+    expectExit(await world.run(), 0)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const { run, canOpen } = await onlyRun(window)
+    expect(canOpen).toBe(false)
+    const refused = await window.ask({ ask: 'open run', run }).catch(error => error.message)
+    expect(refused).toContain('nothing in it to go on with')
   })
 })
 
