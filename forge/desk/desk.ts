@@ -2,6 +2,7 @@
  * One desk: a repository, the work in its branches, and the windows that show it. Each window asks and is answered;
  * what has become different is said to all of them.
  */
+import { Failure } from '../../core/failure.ts'
 import { mergeBases } from '../../core/git/commits.ts'
 import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -13,6 +14,7 @@ import { changesBetween } from './changes.ts'
 import { headIn } from './checkouts.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
+import { Forklift, type ForkliftOptions } from './forklift-on-desk.ts'
 import { GraphView } from './graph-view.ts'
 import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
@@ -50,6 +52,8 @@ export type DeskOptions = {
   /** As {@link WorkOptions} has them. */
   config?: string
   models?: Models
+  /** How Forklift is started here; without it there is none. */
+  forklift?: ForkliftOptions
   /** Gets what a person at the terminal should know, as a line. */
   log: (words: string) => void
 }
@@ -63,6 +67,7 @@ export class Desk implements AsyncDisposable {
   /** Fails where the work could not be opened. What is asked before it is there waits for it. */
   readonly opened: Promise<void>
   #work: Work | undefined
+  #forklift: Forklift | undefined
   #layout: Promise<unknown> = Promise.resolve()
   #isDeskNews = false
   #known: { known: Promise<Settings>; since: number } | undefined
@@ -87,13 +92,19 @@ export class Desk implements AsyncDisposable {
   }
 
   async #openWork(): Promise<void> {
-    const { state, config, models, openWork } = this.options
+    const { state, config, models, forklift, openWork } = this.options
     this.#work = await openWork(this.repository, { state, config, models, onNews: news => this.#say(news) })
+    if (forklift) this.#forklift = new Forklift(this.objects, this.#work, forklift, news => this.#say(news))
   }
 
   get #opened(): Work {
     if (!this.#work) throw new Error('The desk is not open yet')
     return this.#work
+  }
+
+  get #theForklift(): Forklift {
+    if (!this.#forklift) throw new Failure('There is no Forklift beside this desk.')
+    return this.#forklift
   }
 
   enter(line: Line): Listener {
@@ -311,6 +322,16 @@ export class Desk implements AsyncDisposable {
         return await this.#findCommits(window, question)
       case 'refs':
         return await this.#graph.refs()
+      case 'forklift':
+        return await this.#theForklift.describe()
+      case 'run forklift':
+        return this.#theForklift.run()
+      case 'stop forklift':
+        return this.#theForklift.stop()
+      case 'open run':
+        return { branch: await this.#theForklift.open(question.run) }
+      case 'publish':
+        return await this.#theForklift.publish(question.branch)
       case 'settle by side':
         return await work.takeSide(question.branch, question.path, question.side)
       case 'outlooks':

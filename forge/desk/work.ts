@@ -15,7 +15,7 @@ import { clashesOf, settle, takeSide } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
-import type { Room } from './branch-work.ts'
+import type { BranchWork, Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches.ts'
 import { Chat } from './chat.ts'
 import { Checkouts } from './checkouts.ts'
@@ -235,6 +235,22 @@ export class Work implements AsyncDisposable {
   /** Makes a branch at a commit; at the one that is checked out, where none is named. */
   async newBranch(name: string, from: Oid | null): Promise<void> {
     await newBranch(this.#branches, name, from)
+  }
+
+  /** Makes a branch in which a merge waits from the start: `begin` lets it. Where that fails there is no branch. */
+  async newMergingBranch<Result>(
+    name: string,
+    from: Oid,
+    begin: (work: BranchWork) => Promise<Result>,
+  ): Promise<Result> {
+    await newBranch(this.#branches, name, from)
+    try {
+      const work = await this.#branches.work(name)
+      return await work.inOneGo(() => begin(work))
+    } catch (error) {
+      await deleteBranch(this.#branches, name).catch(failure => this.#complain(failure))
+      throw error
+    }
   }
 
   /** Deletes a branch with its drafts. Both are kept by the operation, and come back when it is undone. */

@@ -364,7 +364,7 @@ function labelOfTheImage(): Promise<string> {
     const engine = await mkdtemp(join(tmpdir(), 'forklift-engine-'))
     const env = { PATH: process.env.PATH, FORKLIFT_TEST_DOCKER: engine }
     const child = Bun.spawn([DOCKER, 'image', 'inspect', 'image'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-    const [answer] = await Promise.all([child.stdout.text(), child.exited])
+    const [answer] = await Promise.all([new Response(child.stdout).text(), child.exited])
     await rm(engine, { recursive: true })
     return answer.trim().split(' ')[1] ?? ''
   })()

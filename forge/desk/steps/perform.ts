@@ -4,13 +4,13 @@ import { bytesOf, commit, lineOf, textOf } from '../../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
-import type { Oid } from '../../../core/git/repository.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { BranchWork } from '../branch-work.ts'
 import { headRef } from '../branches.ts'
 import { conflictRows } from '../conflicts.ts'
 import { mergeDrafts } from '../draft-merges.ts'
-import { filesBetween, isEmpty, makeDrafts, noDrafts } from '../drafts.ts'
+import { type DraftFile, filesBetween, isEmpty, makeDrafts, noDrafts } from '../drafts.ts'
 import { isOfForge } from '../forge-folder.ts'
 import { type MergingState, makeMerging, mergingRef } from '../merging-commits.ts'
 import type { Signature } from '../save.ts'
@@ -114,6 +114,8 @@ export type Waiting = {
   forklift?: MergingState['forklift']
   /** A commit or tree with files that somebody has settled already: they are drafts from the start. */
   result?: Oid | undefined
+  /** The model that has settled them. */
+  by?: string | undefined
 }
 
 /**
@@ -122,7 +124,7 @@ export type Waiting = {
  */
 export async function wait(
   work: BranchWork,
-  { stop, ours, kind, does, also = [], forklift, result }: Waiting,
+  { stop, ours, kind, does, also = [], forklift, result, by }: Waiting,
 ): Promise<void> {
   const { objects, operations, say } = work.room
   const { name, head, merging } = work
@@ -134,19 +136,21 @@ export async function wait(
   let byGit = 0
   for (const [path] of changesIn(await diffTrees(objects.repository, stop.ours, merge.tree)))
     if (!inConflict.has(path)) byGit++
+  const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, tree, result)
+  for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
+  const settled = by === undefined ? [] : rows.filter(({ path }) => files.has(path))
   const waiting = makeMerging(
     objects.repository,
     {
       ...state,
       ...{ ours: words.ours, theirs: words.theirs, oursCommit: ours, theirsCommit: theirs, from: head },
-      ...{ rows, byGit, kept: [], by: {} },
+      ...{ rows, byGit, kept: [] },
+      by: Object.fromEntries(settled.map(({ path }) => [path, { model: by ?? '', oid: files.get(path)?.oid }])),
       ...(forklift && { forklift }),
     },
     tree,
   )
   await writeObjects(objects.repository, waiting.made)
-  const files = result === undefined ? new Map() : await filesBetween(objects, waiting.oid, result)
-  for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
   const drafts = { ...noDrafts(waiting.oid), files }
   const made = await makeDrafts(objects, drafts)
   const moves = [{ ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]

@@ -6,7 +6,7 @@ import type { ConflictFile, MergingFile } from '../repository-view.ts'
 import { conflictExtension } from './conflict-editor.ts'
 import { Icon } from './icons.tsx'
 import { askAi, goToConflict, isMerging, takeSide } from './merging-actions.ts'
-import { visible, withoutTricks } from './names.ts'
+import { readable, visible, withoutTricks } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
 import { isAtWork } from './turn-sign.tsx'
@@ -56,7 +56,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         mark,
         marked: Text.of((shown.saved ?? '').split('\n')),
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
-        names: { ours: withoutTricks(ours), theirs: withoutTricks(theirs) },
+        names: { ours: readable(ours), theirs: readable(theirs) },
         by: known.by === undefined ? undefined : withoutTricks(known.by),
         askAi: () => askAi(page, tab, [file.path]),
         onCount: () => tab.merging.touch(),
@@ -214,7 +214,7 @@ function WholeSide({ look, title, name, side }: WholeSideProps) {
     <section class={look} aria-label={title}>
       <h3>
         {title}
-        <span class="cut">{withoutTricks(name)}</span>
+        <span class="cut">{readable(name)}</span>
       </h3>
       <pre>{wordsOf(side)}</pre>
     </section>

@@ -1,13 +1,11 @@
 /** What axe-core finds in each part of the page, in both schemes: nothing serious. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { AxeResults } from 'axe-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import type { ChatStandIn } from '../chat-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { findings } from './axe.ts'
 import { ask, HALF_A_TURN, HOSTILE_ANSWER, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
 import { type DeskPage, openDesk, startScene } from './scene.ts'
-
-const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 
 /** The conversation in each of its states. */
 const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<void>> = {
@@ -59,16 +57,6 @@ const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<vo
     await page.keyboard.press('Alt+y')
     await page.locator('.dl.a').first().waitFor()
   },
-}
-
-/** What is wrong, by rule, with the places. */
-async function findings(page: DeskPage): Promise<string[]> {
-  const results: AxeResults = await page.evaluate(`${AXE}; axe.run(document, { resultTypes: ['violations'] })`)
-  return results.violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) =>
-      nodes.map(({ target, failureSummary }) => `${id} ${target.join(' ')} ${failureSummary}`),
-    )
 }
 
 const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = {

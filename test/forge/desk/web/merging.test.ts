@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { type MergingStandIn, marked, text } from '../merging-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { findings } from './axe.ts'
 import { BRANCH, CLAIM, CLAIM_HALF, CLAIM_MARKED, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 
@@ -243,5 +244,22 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('claim.ts').click()
     await page.getByRole('region', { name: 'Conflict 1 of 2, settled' }).getByText('By hand, by opus-5.5').waitFor()
     await conflict(2).waitFor()
+  })
+
+  test('has nothing serious for axe: with blocks, settled ones, a whole file, and at its end', async () => {
+    const sides = { base: text('old\n'), ours: { is: 'nothing' } as const, theirs: text('new\n') }
+    merging.add({ path: 'logo.png', kind: 'modify/delete', words: 'deleted in main', sides })
+    merging.forklift = { run: 'tern_20261122_101500', stuck: STUCK }
+    await open()
+    await page.getByRole('article', { name: 'STUCK.md, from Forklift' }).waitFor()
+    expect(await findings(page)).toEqual([])
+    await row('claim.ts').click()
+    await conflict(1).getByRole('button', { name: 'Theirs' }).click()
+    await page.getByRole('region', { name: 'Conflict 1 of 2, settled' }).waitFor()
+    await page.keyboard.press('Alt+Shift+J')
+    expect(await findings(page)).toEqual([])
+    await row('logo.png').click()
+    await page.getByRole('region', { name: 'Conflict', exact: true }).waitFor()
+    expect(await findings(page)).toEqual([])
   })
 })
