@@ -3,7 +3,10 @@ import { many } from '../../core/text.ts'
 import type { Usage } from './request.ts'
 import { addUsage, NO_USAGE } from './session.ts'
 
-/** Requests to the model, seconds, and US dollars, which can only be held where the provider tells what it costs. */
+/**
+ * Requests to the model, seconds, and US dollars, which can only be held where what a request costs is known: the
+ * provider tells it, or its price is in the settings.
+ */
 export type Limits = { steps: number; seconds: number; cost: number }
 
 /** A turn has taken all that it may: the message says what, as a sentence. */

@@ -61,7 +61,7 @@ const MOST_IN_VAIN = 8
 const KEPT_EVERY = 1000
 const KEPT_SHARE = 0.05
 /** A longer word at a cut may be the beginning of a secret, which nobody would find any more. */
-const LONGEST_CUT = 5
+const LONGEST_CUT = 7
 
 /** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
 export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
