@@ -144,7 +144,8 @@ export class Sandbox implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     await this.#endSpare()
-    if (this.#folder) await rm(await this.#folder, { recursive: true, force: true })
+    const folder = await this.#folder?.catch(() => undefined)
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
 
   async #run(order: Order, seconds: number, signal: AbortSignal, answer: Answerer): Promise<string> {
@@ -178,8 +179,16 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async #start(): Promise<Child> {
+    return await Child.start(this.#program, await this.#makeFolder(), Math.max(this.#seconds, this.#schemaSeconds))
+  }
+
+  /** Where it can't be made, it is tried again for the next child. */
+  async #makeFolder(): Promise<string> {
     this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
-    return await Child.start(this.#program, await this.#folder, Math.max(this.#seconds, this.#schemaSeconds))
+    return await this.#folder.catch(error => {
+      this.#folder = undefined
+      throw error
+    })
   }
 
   async #endSpare(): Promise<void> {
