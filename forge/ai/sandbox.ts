@@ -147,7 +147,8 @@ export class Sandbox implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     await this.#endSpare()
-    if (this.#folder) await rm(await this.#folder, { recursive: true, force: true })
+    const folder = await this.#folder?.catch(() => undefined)
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
 
   async #run(order: Order, seconds: number, signal: AbortSignal, answer: Answerer): Promise<string> {
@@ -181,10 +182,23 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async #start(): Promise<Child> {
-    this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
     this.#wall ??= findWall()
     const seconds = Math.max(this.#seconds, this.#schemaSeconds)
-    return await Child.start({ program: this.#program, folder: await this.#folder, seconds, wall: await this.#wall })
+    return await Child.start({
+      program: this.#program,
+      folder: await this.#makeFolder(),
+      seconds,
+      wall: await this.#wall,
+    })
+  }
+
+  /** Where it can't be made, it is tried again for the next child. */
+  async #makeFolder(): Promise<string> {
+    this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
+    return await this.#folder.catch(error => {
+      this.#folder = undefined
+      throw error
+    })
   }
 
   async #endSpare(): Promise<void> {

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../core/failure.ts'
 import { oidOf } from '../../core/git/objects.ts'
+import { RefMoved } from '../../core/git/refs.ts'
 import type { Format, Oid, Path } from '../../core/git/repository.ts'
 import type { Change } from '../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
@@ -50,8 +51,8 @@ const NO_WISHES: Wishes = { whole: {} }
 
 export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
-  /** Branches in which one is just beginning. */
-  readonly #beginning = new Set<string>()
+  /** The work on branches in which one is just beginning. */
+  readonly #beginning = new Set<BranchWork>()
   /** Git knows how conversations are merged. */
   #driver: Promise<void> | undefined
 
@@ -75,10 +76,14 @@ export class Turns implements AsyncDisposable {
     for (const [branch, turn] of this.#turns)
       if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
     for (const [branch, commit] of refs) {
-      if (this.#turns.has(branch) || this.#beginning.has(branch)) continue
+      if (this.#turns.has(branch) || this.#isBeginningIn(branch)) continue
       // One that can't be read is no reason not to find the others.
       await this.#findAgain(branch, commit).catch(error => this.#complain(error))
     }
+  }
+
+  #isBeginningIn(branch: string): boolean {
+    return [...this.#beginning].some(({ name }) => name === branch)
   }
 
   // --- What is known of them
@@ -106,26 +111,27 @@ export class Turns implements AsyncDisposable {
   /** Begins a turn, which goes on by itself. Gives its id, once what the person wants is written down. */
   async send(branch: string, text: string): Promise<string> {
     const work = await this.open(branch)
-    this.#verifyNone(branch)
-    this.#beginning.add(branch)
+    this.#verifyNone(work)
+    this.#beginning.add(work)
     try {
       const { turn, run } = await work.locked(() => this.#begin(work, text))
-      this.#turns.set(branch, turn)
+      // The branch may have got another name by now, but gets none as long as the turn has its files.
+      this.#turns.set(work.name, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
       this.choices.tellPublic().catch(error => this.#complain(error))
       return turn.now.turn
     } finally {
-      this.#beginning.delete(branch)
+      this.#beginning.delete(work)
     }
   }
 
-  #verifyNone(branch: string): void {
-    const name = visiblePath(branch)
-    const turn = this.#turns.get(branch)
+  #verifyNone(work: BranchWork): void {
+    const name = visiblePath(work.name)
+    const turn = this.#turns.get(work.name)
     if (turn?.state === 'unfinished')
       throw new Failure(`The last turn in ${name} did not end well: keep or discard what it did first.`)
-    if (turn || this.#beginning.has(branch))
+    if (turn || this.#beginning.has(work))
       throw new Failure(`The AI is at work in ${name}: wait until it is done, or stop it.`)
   }
 
@@ -300,8 +306,11 @@ export class Turns implements AsyncDisposable {
   /** Nothing of it is left to be done: the branch is the person's again. */
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
-    await work.locked(() => work.hold(undefined))
-    this.#turns.delete(work.name)
+    try {
+      await work.locked(() => work.hold(undefined))
+    } finally {
+      this.#turns.delete(work.name)
+    }
     this.#say(turn, { is: 'changed', turn: turn.now.turn })
     await this.choices.fulfilled(work.name, turn.wishes)
   }
@@ -338,9 +347,15 @@ export class Turns implements AsyncDisposable {
     const { work, checkpoints, now } = turn
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
-    if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, this.own)
-    else if (keep) await keepTurn(work, now, checkpoints, this.own)
-    else await discardTurn(work, now, checkpoints)
+    try {
+      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, this.own)
+      else if (keep) await keepTurn(work, now, checkpoints, this.own)
+      else await discardTurn(work, now, checkpoints)
+    } catch (error) {
+      // Somebody else has ended it meanwhile: it waits no more, or not as it was.
+      if (error instanceof RefMoved) await this.look()
+      throw error
+    }
     await this.#over(turn)
   }
 
