@@ -52,6 +52,77 @@ export async function mergeTrees(
 type Sides = readonly [ours: Oid, theirs: Oid]
 
 /**
+ * The automatic merges of many pairs of commits, each as {@link mergeTrees} makes it, by few gits: a fifth of the time.
+ * Undefined where git can't tell of a pair, as of two without a common ancestor.
+ */
+export async function mergeMany(
+  repository: Repository,
+  pairs: readonly Sides[],
+  objects: Objects,
+): Promise<(Merge | undefined)[]> {
+  await using nowhere = await openAttributesPlace(repository, new Map())
+  const first = await mergeAll(nowhere, pairs)
+  const needing = first.map(async (merge, at) => {
+    const attributes =
+      merge && merge.met.length > 0 ? await attributesFor(objects, pairs[at]?.[0] ?? '', merge.met) : undefined
+    return attributes && attributes.size > 0 ? [{ at, attributes }] : []
+  })
+  const merges = first.map(merge => merge && withoutMet(merge))
+  // Most pairs of a repository have the same ones.
+  const byContent = Map.groupBy((await Promise.all(needing)).flat(), ({ attributes }) => digestOf(attributes))
+  for (const group of byContent.values()) {
+    await using place = await openAttributesPlace(repository, group[0]?.attributes ?? new Map())
+    const settled = await mergeAll(
+      place,
+      group.map(({ at }) => pairs[at] as Sides),
+    )
+    for (const [number, { at }] of group.entries()) {
+      const merge = settled[number]
+      merges[at] = merge && withoutMet(merge)
+    }
+  }
+  return merges
+}
+
+const withoutMet = ({ met: _, ...merge }: Met): Merge => merge
+
+function digestOf(attributes: ReadonlyMap<Path, Buffer>): string {
+  const sorted = [...attributes].sort(([one], [other]) => (one < other ? -1 : 1))
+  return sorted.map(([path, bytes]) => `${path}\0${Bun.hash(bytes)}\0`).join('')
+}
+
+/** A merge, and all paths of which git had something to say. */
+type Met = Merge & { met: Path[] }
+
+/** By one git, and one more after each pair at which it broke off. */
+async function mergeAll(where: Where, pairs: readonly Sides[]): Promise<(Met | undefined)[]> {
+  const merges: (Met | undefined)[] = []
+  while (merges.length < pairs.length) {
+    const input = pairs.slice(merges.length).map(([ours, theirs]) => `${ours} ${theirs}\n`)
+    const args = ['merge-tree', '--write-tree', '--messages', '--stdin', '-z']
+    const { stdout } = await run(where, args, { input: input.join(''), ok: 'any' })
+    merges.push(...parseMerges(fields(stdout)))
+    if (merges.length < pairs.length) merges.push(undefined)
+  }
+  return merges
+}
+
+/** Each merge is a word on how it went, a tree, stages up to an empty word, and messages up to another one. */
+function* parseMerges(words: readonly string[]): Generator<Met> {
+  for (let at = 0; at < words.length; ) {
+    const tree = words[at + 1] ?? ''
+    const stages = words.indexOf('', at + 2)
+    if (stages < 0) return
+    let end = stages + 1
+    while (end < words.length && words[end] !== '') end += Number(words[end]) + 3
+    // Git broke off in the middle of it.
+    if (end >= words.length) return
+    yield { tree, stages: words.slice(at + 2, stages).map(parseStage), ...parseMessages(words.slice(stages + 1, end)) }
+    at = end + 1
+  }
+}
+
+/**
  * Two made-up commits on a made-up base, since git before 2.40 takes no base for a merge. They come out the same every
  * time, so that nothing piles up.
  */
@@ -99,7 +170,7 @@ export async function mergeLines(
   }
 }
 
-async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Merge & { met: Path[] }> {
+async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Met> {
   const args = ['merge-tree', '--write-tree', '--messages', '-z', ours, theirs]
   const { code, stdout, stderr } = await run(where, args, { ok: [0, 1] })
   // 1 is a merge with conflicts, but also an argument that is no commit: only the tree's id tells them apart.
@@ -110,7 +181,7 @@ async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Merge &
 }
 
 /** Each message is a number, so many paths, a short type and a sentence: what is a conflict, and all paths that met. */
-function parseMessages(words: string[]): { conflicts: Conflict[]; met: Path[] } {
+function parseMessages(words: readonly string[]): { conflicts: Conflict[]; met: Path[] } {
   const conflicts: Conflict[] = []
   const met: Path[] = []
   for (let at = 0; at < words.length; ) {

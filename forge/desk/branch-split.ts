@@ -96,7 +96,7 @@ async function split(branches: OpenBranches, { name, to, tip, base }: Split, how
       await withdraw()
       throw error
     }
-    await work.comeTo(undefined, noDrafts(base))
+    await work.comeTo(undefined, noDrafts(base), { head: base, merging: undefined })
   })
   branches.vanished.delete(to)
   await branches.refresh(to)
@@ -114,7 +114,7 @@ async function join(branches: OpenBranches, { name, to, tip, base }: Split, how:
       await withdraw()
       throw error
     }
-    await work.comeTo(drafts.made?.oid, drafts.drafts)
+    await work.comeTo(drafts.made?.oid, drafts.drafts, { head: tip, merging: undefined })
   })
 }
 

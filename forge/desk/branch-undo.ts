@@ -1,8 +1,10 @@
 /** What becomes of a branch's drafts where an operation is taken back or done again, which takes it elsewhere. */
+import { Failure } from '../../core/failure.ts'
 import type { NewObject } from '../../core/git/objects.ts'
 import type { Move } from '../../core/git/refs.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
-import type { BranchWork } from './branch-work.ts'
+import { visiblePath } from '../../core/text.ts'
+import type { BranchWork, Standing } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
   type DraftFile,
@@ -15,6 +17,7 @@ import {
   readDrafts,
   renamedFiles,
 } from './drafts.ts'
+import { mergingRef } from './merging-commits.ts'
 
 /** Where an operation takes a branch. */
 export type Target = {
@@ -28,11 +31,14 @@ export type Target = {
   renamed: Renamed | undefined
   /** It is about the turn of an AI, which has the branch's files. */
   isTurn: boolean
+  /** The merge that waited in the branch before it and after it, and the drafts that were made on the former. */
+  merging?: { before: Oid | undefined; after: Oid | undefined; drafts: Oid | undefined } | undefined
 }
 
 /** Drafts for another commit, and what has to be written and moved so that they are in the repository. */
 export type Prepared = {
   drafts: Drafts
+  standing: Standing
   commit: Oid | undefined
   moves: Move[]
   made: NewObject[]
@@ -47,16 +53,46 @@ export async function prepare(work: BranchWork, target: Target): Promise<Prepare
   await work.collect()
   // Another desk may have moved the branch, or written drafts, since somebody looked here.
   await work.lookAgain()
+  if (target.merging) return await prepareMerging(work, target, target.merging)
+  // The commit under a merge that waits is moved by what ends the merge alone.
+  if (target.head) work.verifyNotMerging()
   const drafts = await draftsFor(work, target)
   const made = await makeDrafts(work.room.objects, drafts)
-  const move = work.draftsMove(made)
-  const moves = move.from === move.to ? [] : [move]
-  return { drafts, commit: made?.oid, moves, made: made?.made ?? [], renamed: target.renamed }
+  const moves = [work.draftsMove(made)].filter(isMove)
+  const standing = { head: target.head ? drafts.tip : work.head, merging: work.merging }
+  return { drafts, standing, commit: made?.oid, moves, made: made?.made ?? [], renamed: target.renamed }
+}
+
+const isMove = ({ from, to }: Move): boolean => from !== to
+
+/**
+ * A merge that waits comes, goes, or becomes what it was: the drafts of the one that goes are kept by the operation,
+ * and those of the one that comes are there again, with what has been typed in the branch since.
+ */
+async function prepareMerging(
+  work: BranchWork,
+  { head, renamed }: Target,
+  { before, after, drafts: commit }: NonNullable<Target['merging']>,
+): Promise<Prepared> {
+  const { objects } = work.room
+  const name = visiblePath(work.name)
+  if ((work.merging === undefined) !== (after === undefined))
+    throw new Failure(`What waits in ${name} is not what did then: nothing was undone. Undo what came later first.`)
+  await work.writeDrafts()
+  const standing = { head: head ? head.before : work.head, merging: before }
+  const tip = before ?? standing.head
+  const restored = (commit === undefined ? undefined : await readDrafts(objects, commit)) ?? noDrafts(tip)
+  const isFromBranch = work.merging === undefined
+  const drafts = isFromBranch ? await mergeDrafts(objects, noDrafts(work.tip), work.drafts, restored) : restored
+  const made = await makeDrafts(objects, drafts)
+  const waits = { ref: mergingRef(work.name), from: work.merging, to: before }
+  const moves = [work.draftsMove(made), waits].filter(isMove)
+  return { drafts, standing, commit: made?.oid, moves, made: made?.made ?? [], renamed }
 }
 
 /** Takes what was prepared, after the refs have moved. */
-export async function take(work: BranchWork, { drafts, commit, renamed }: Prepared): Promise<void> {
-  await work.comeTo(commit, drafts, renamed)
+export async function take(work: BranchWork, { drafts, commit, standing, renamed }: Prepared): Promise<void> {
+  await work.comeTo(commit, drafts, standing, renamed)
 }
 
 async function draftsFor(work: BranchWork, { head, isUnsaved, renamed, drafts }: Target): Promise<Drafts> {

@@ -29,6 +29,7 @@ import {
   written,
 } from './drafts.ts'
 import type { Maintenance } from './maintenance.ts'
+import { mergingRef } from './merging-commits.ts'
 import type { Edit, File, Moved, News } from './messages.ts'
 import { OpenFiles } from './open-files.ts'
 import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'
@@ -50,6 +51,9 @@ export type Room = {
  */
 export type Held = { files: Drafts; why: string }
 
+/** Where a branch is: its own commit, and that of a merge which waits in it for a person. */
+export type Standing = { head: Oid | undefined; merging: Oid | undefined }
+
 /** How often work begins anew because somebody else has moved the same refs. */
 const TRIES = 10
 
@@ -59,6 +63,8 @@ export class BranchWork {
   /** The drafts as they are in the repository, and their commit. */
   #written: { commit: Oid | undefined; drafts: Drafts }
   #isGone = false
+  /** A merge that waits for a person: the drafts stand on it, and the branch itself stays where it is until it ends. */
+  #merging: { commit: Oid; head: Oid | undefined } | undefined
   #held: Held | undefined
   #moved: Moved | undefined
   readonly #files: OpenFiles
@@ -101,8 +107,19 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
+  /** The commit that the drafts stand on: the branch's own, or that of a merge which waits in it. */
   get tip(): Oid | undefined {
     return this.#drafts.tip
+  }
+
+  /** The branch's own commit. */
+  get head(): Oid | undefined {
+    return this.#merging ? this.#merging.head : this.tip
+  }
+
+  /** The commit of a merge that waits in the branch for a person. */
+  get merging(): Oid | undefined {
+    return this.#merging?.commit
   }
 
   /** The drafts without what was typed a moment ago: {@link collect} brings it among them. */
@@ -303,20 +320,25 @@ export class BranchWork {
 
   /**
    * Works on the newest state there is, and anew where somebody else has moved a ref meanwhile. While an AI is at work
-   * in the branch, only that which ends its work may do so (`isTurn`).
+   * in the branch, only that which ends its work may do so (`isTurn`); while a merge waits in it, only what settles or
+   * ends that (`isMerging`).
    */
   async inOneGo<Result>(
     task: (signature: Promise<Signature>) => Promise<Result>,
-    { isTurn = false } = {},
+    { isTurn = false, isMerging = false } = {},
   ): Promise<Result> {
     return await this.locked(async () => {
       if (!isTurn) this.verifyFree()
+      if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
       // Whoever waits for it is told; where nobody does, nothing was to be signed.
       signature.catch(() => undefined)
       await this.collect()
       this.#verifyThere()
-      return await this.again(() => task(signature))
+      return await this.again(async () => {
+        if (!isMerging) this.verifyNotMerging()
+        return await task(signature)
+      })
     })
   }
 
@@ -355,6 +377,13 @@ export class BranchWork {
     if (this.#held) throw new Failure(this.#held.why)
   }
 
+  /** Throws a {@link Failure} where a merge waits in the branch for a person. */
+  verifyNotMerging(): void {
+    if (!this.#merging) return
+    const name = visiblePath(this.name)
+    throw new Failure(`A merge waits in ${name}: finish it, which saves all of it, or abort it first.`)
+  }
+
   #verifyThere(): void {
     if (!this.#isGone) return
     const name = visiblePath(this.name)
@@ -376,15 +405,19 @@ export class BranchWork {
   /** {@link refresh} for who has locked the branch. */
   async lookAgain(): Promise<void> {
     const { objects } = this.room
-    const [tip, draftsCommit] = await Promise.all([
+    const [head, draftsCommit, merging] = await Promise.all([
       objects.info(`${headRef(this.name)}^{commit}`),
       objects.info(draftsRef(this.name)),
+      objects.info(`${mergingRef(this.name)}^{commit}`),
     ])
     if (draftsCommit?.oid !== this.#written.commit) await this.#takeDraftsOf(draftsCommit?.oid)
-    const wasGone = this.#isGone
-    this.#isGone = tip === undefined && this.tip !== undefined
+    const [wasGone, wasMerging, known] = [this.#isGone, this.merging, this.head]
+    this.#isGone = head === undefined && known !== undefined
+    this.#merging = merging && { commit: merging.oid, head: head?.oid ?? known }
+    const tip = merging ?? head
+    const isOther = wasGone !== this.#isGone || wasMerging !== this.merging || (merging && known !== this.head)
     if (tip && tip.oid !== this.tip) await this.#moveTo(tip.oid)
-    else if (wasGone !== this.#isGone) this.#sayBranch()
+    else if (isOther) this.#sayBranch()
   }
 
   /** The drafts that another desk, or an earlier time, has written. */
@@ -392,7 +425,9 @@ export class BranchWork {
     const { objects } = this.room
     const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
     if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
-    const merged = await this.#merged(drafts => mergeDrafts(objects, this.#written.drafts, drafts, theirs))
+    // Where none were written, the branch may have moved since somebody last looked for some.
+    const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
+    const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
     this.#written = { commit, drafts: theirs }
     await this.become(merged)
   }
@@ -449,9 +484,11 @@ export class BranchWork {
   }
 
   /** {@link wroteAndBecome}, after an operation has taken the branch to another commit, or has brought it back. */
-  async comeTo(commit: Oid | undefined, drafts: Drafts, renamed?: Renamed): Promise<void> {
-    if (this.tip !== drafts.tip) this.room.checkouts.follow(this.name, this.tip, drafts.tip)
+  async comeTo(commit: Oid | undefined, drafts: Drafts, standing: Standing, renamed?: Renamed): Promise<void> {
+    const { head, merging } = standing
+    if (this.head !== head) this.room.checkouts.follow(this.name, this.head, head)
     this.#isGone = false
+    this.#merging = merging === undefined ? undefined : { commit: merging, head }
     await this.wroteAndBecome(commit, drafts, renamed)
   }
 

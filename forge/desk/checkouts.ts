@@ -11,7 +11,7 @@ import type { RefName } from '../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../core/git/repository.ts'
 import { GitError, read, run, type Where } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
-import { visible } from '../../core/text.ts'
+import { firstLine, visible } from '../../core/text.ts'
 import { headRef } from './branches.ts'
 import type { News } from './messages.ts'
 
@@ -184,6 +184,39 @@ export class Checkouts {
     else this.pending.delete(checkout.gitDir)
     await this.#keep()
     if (why !== '' && !now?.isTold) this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
+  }
+
+  /**
+   * Why a checkout of a branch could not follow it from a commit to another tree, as the end of a sentence; '' where
+   * nothing is in the way. Nothing is changed.
+   */
+  async whyNotFollowing(branch: string, from: Oid, to: Oid): Promise<string> {
+    for (const { folder, gitDir, head } of await this.list()) {
+      if (head !== headRef(branch)) continue
+      const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
+      const step = [
+        '-c',
+        'core.hooksPath=/dev/null',
+        'read-tree',
+        '-n',
+        '-m',
+        '-u',
+        '--no-recurse-submodules',
+        from,
+        to,
+      ]
+      const dry = async (): Promise<string> => {
+        const { code, stderr } = await run({ cwd: folder, env }, step, { ok: 'any' })
+        return code === 0 ? '' : `${firstLine(stderr)}.`
+      }
+      // Git may only not know that a file is what it was: who changed it has to look again.
+      const first = await dry()
+      if (first === '') continue
+      await run({ cwd: folder, env }, ['update-index', '-q', '--refresh'], { ok: 'any' })
+      const why = await dry()
+      if (why !== '') return why
+    }
+    return ''
   }
 
   /**

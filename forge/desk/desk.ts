@@ -2,14 +2,12 @@
  * One desk: a repository, the work in its branches, and the windows that show it. Each window asks and is answered;
  * what has become different is said to all of them.
  */
-import { access, constants, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { mergeBases } from '../../core/git/commits.ts'
 import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import { readHead } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
-import { read, run } from '../../core/git/run.ts'
+import { run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
 import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
@@ -32,6 +30,7 @@ import { Operations } from './operations.ts'
 import { type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
+import { hooksOf } from './steps/warnings.ts'
 import { inWords, Window } from './window.ts'
 import type { Work, WorkOptions } from './work.ts'
 
@@ -251,19 +250,21 @@ export class Desk implements AsyncDisposable {
       case 'conversation':
         return await work.conversation(question.at)
       case 'send':
-        return { turn: await work.send(question.branch, question.text) }
+        return { turn: await work.chat.turns.send(question.branch, question.text) }
       case 'stop turn':
-        return work.stopTurn(question.branch)
+        return work.chat.turns.stop(question.branch)
       case 'end turn':
-        return await work.endTurn(question.branch, question.keep)
+        return await work.chat.turns.end(question.branch, question.keep)
       case 'undo turn':
-        return await work.undoTurn(question.branch, question.turn)
+        return await work.chat.undoTurn(question.branch, question.turn)
       case 'choose model':
-        return await work.chooseModel(question.branch, question.model)
+        return await work.chat.chooseModel(question.branch, question.model)
+      case 'allow commands':
+        return await work.chat.allowCommands(question.isAllowed)
       case 'approve tool':
-        return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
+        return work.chat.turns.approve(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
-        return await work.setContext(question.branch, question.path, question.isWhole)
+        return await work.chat.setContext(question.branch, question.path, question.isWhole)
       case 'graph':
         return await this.#graph.window(question.filter, question.from, question.count)
       case 'graph place':
@@ -274,6 +275,24 @@ export class Desk implements AsyncDisposable {
         return await this.#graph.refs()
       case 'settle by side':
         return await work.takeSide(question.branch, question.path, question.side)
+      case 'outlooks':
+        return await work.steps.outlooks(question.source, question.targets)
+      case 'preview':
+        return await work.steps.preview(question.step)
+      case 'do':
+        return await work.steps.do(question.step, question.before)
+      case 'merging':
+        return (await work.mergings.in(question.branch)) ?? null
+      case 'conflict':
+        return await work.mergings.conflict(question.branch, question.path)
+      case 'take side':
+        return await work.mergings.takeSide(question.branch, question.path, question.side)
+      case 'ask for conflicts':
+        return { turn: await work.askForConflicts(question.branch, question.paths) }
+      case 'finish merging':
+        return await work.mergings.finish(question.branch, question.message)
+      case 'abort merging':
+        return await work.mergings.abort(question.branch)
     }
   }
 
@@ -283,7 +302,7 @@ export class Desk implements AsyncDisposable {
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
-    const circles = await this.#opened.circlesIn(at.branch, files)
+    const circles = await this.#opened.chat.conversations.circlesIn(at.branch, files)
     return entries.map(entry => {
       const context = circles.get(paths.get(entry.name) ?? '')
       return context === undefined ? entry : { ...entry, context }
@@ -406,18 +425,4 @@ async function identityOf(repository: Repository): Promise<DeskInfo['identity']>
   const { code, stdout } = await run(repository, ['var', 'GIT_AUTHOR_IDENT'], { ok: [0, 128] })
   const [, name = '', email = ''] = /^(.*) <(.*)> \d+ [+-]\d+$/m.exec(stdout.toString()) ?? []
   return code === 0 ? { name, email } : undefined
-}
-
-/** The hooks that git would run here: programs with a hook's name. */
-async function hooksOf(repository: Repository): Promise<string[]> {
-  const folder = await read(repository, ['rev-parse', '--path-format=absolute', '--git-path', 'hooks'])
-  const names = await readdir(folder).catch(() => [])
-  const candidates = names.filter(name => /^[a-z][a-z0-9-]*$/.test(name))
-  const isProgram = (name: string) =>
-    access(join(folder, name), constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-  const runnable = await Promise.all(candidates.map(isProgram))
-  return candidates.filter((_, at) => runnable[at]).sort()
 }

@@ -7,8 +7,9 @@ import { visiblePath } from '../../core/text.ts'
 import { BranchWork, type Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
+import { MERGING } from './merging-commits.ts'
 import { PUT_ASIDE } from './operations.ts'
-import { turnRef } from './turn-checkpoints.ts'
+import { beginOfTurn } from './turn-checkpoints.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
@@ -17,11 +18,7 @@ export class OpenBranches {
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly vanished = new Map<string, Oid>()
 
-  constructor(
-    readonly room: Room,
-    /** A branch has got another name. */
-    readonly onRenamed: (from: string, to: string) => void,
-  ) {}
+  constructor(readonly room: Room) {}
 
   get names(): string[] {
     return [...this.#works.keys()]
@@ -53,9 +50,8 @@ export class OpenBranches {
   async #begin(name: string): Promise<BranchWork> {
     if (!isRefName(headRef(name))) throw new Failure(`${visiblePath(name)} can't be the name of a branch.`)
     const { objects } = this.room
-    const refs = [headRef(name), draftsRef(name), turnRef(name)]
-    const [head, drafts, turn] = await Promise.all(refs.map(ref => objects.info(ref)))
-    if (head || drafts || turn || (await readHead(objects.repository)).ref === headRef(name))
+    const [head, drafts] = await Promise.all([headRef(name), draftsRef(name)].map(ref => objects.info(ref)))
+    if (head || drafts || (await readHead(objects.repository)).ref === headRef(name))
       return await BranchWork.open(this.room, name)
     const { tip } = await this.whereItWas(name)
     if (tip === undefined || !(await objects.info(`${tip}^{commit}`)))
@@ -80,6 +76,7 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
+    tip ??= await beginOfTurn(objects, name)
     return { tip: tip ?? last, drafts }
   }
 
@@ -99,7 +96,6 @@ export class OpenBranches {
     this.#renamed.set(from, to)
     this.#renamed.delete(to)
     work.rename(to)
-    this.onRenamed(from, to)
     this.room.say({ say: 'renamed', branch: from, to })
   }
 
@@ -155,9 +151,10 @@ export class OpenBranches {
   }
 }
 
-/** The branch that a ref is about: its own, or that of its drafts. */
+/** The branch that a ref is about: its own, or that of its drafts or of a merge that waits in it. */
 export const branchNameOf = (ref: RefName): string | undefined => {
   if (ref.startsWith(HEADS)) return branchOf(ref)
+  if (ref.startsWith(MERGING)) return ref.slice(MERGING.length)
   return ref.startsWith(DRAFTS) ? branchOfDrafts(ref) : undefined
 }
 /** The same, for a person; any other ref by its name. */

@@ -64,7 +64,7 @@ export type Refs = v.InferOutput<typeof Refs>
 // --- Steps: what can be done to refs
 // ----------------------------------------------------------------------------------
 
-/** A branch or any commit. `words` are how a person calls it, such as upstream/main or abc12345. */
+/** A branch or any commit. `words`, a byte string, are how a person calls it, such as upstream/main or abc12345. */
 export const Source = v.object({ commit: Oid, branch: v.optional(Branch), words: v.string() })
 export type Source = v.InferOutput<typeof Source>
 
@@ -150,7 +150,7 @@ export type MergingFile = v.InferOutput<typeof MergingFile>
 
 export const Merging = v.object({
   kind: v.picklist(['merge', 'rebase', 'cherry-pick']),
-  /** As a person calls the two sides. */
+  /** As a person calls the two sides; byte strings. */
   ours: v.string(),
   theirs: v.string(),
   oursCommit: Oid,
@@ -161,6 +161,8 @@ export const Merging = v.object({
   /** Files that git merged by itself. */
   byGit: Count,
   message: v.string(),
+  /** What is odd about the whole of it, a sentence each, once nothing is open. */
+  odd: v.array(v.string()),
   /** Why `Finish` is not there yet. */
   notYet: v.optional(v.string()),
   /** A run of Forklift that this goes on with: it is published when it is finished. */
@@ -182,6 +184,8 @@ const Side = v.variant('is', [
 export const ConflictFile = v.object({
   path: Path,
   kind: v.string(),
+  /** What it is about. */
+  words: v.string(),
   mark: v.optional(Count),
   base: Side,
   ours: Side,
@@ -198,10 +202,14 @@ export const ForkliftRun = v.object({
   end: v.picklist(['merged', 'nothing', 'stuck', 'timed out', 'refused', 'failed', 'running']),
   words: v.string(),
   started: v.number(),
+  /** An address at the fork's own host. */
   pullRequest: v.optional(v.string()),
-  /** Whether it can be opened as a branch in `merging`; the branch that it is open as, where it is. */
+  /** Whether it can be opened as a branch in `merging`. */
   canOpen: v.boolean(),
+  /** The branch that it is open as, where it is; of a run by hand, the one that it published. */
   branch: v.optional(Branch),
+  /** No agent: it judged and published what a person merged. */
+  isByHand: v.boolean(),
 })
 export type ForkliftRun = v.InferOutput<typeof ForkliftRun>
 
@@ -210,7 +218,18 @@ export const Forklift = v.object({
   missing: v.optional(v.string()),
   /** owner/name of upstream, its branch, and how many commits it is ahead as last fetched. */
   upstream: v.optional(v.object({ name: v.string(), branch: v.string(), ahead: Count })),
+  /** The newest first. */
   runs: v.array(ForkliftRun),
+  /** Whether this desk has one under way. */
   isRunning: v.boolean(),
+  /** What the one that this desk started last has said, and its exit code, where it has ended. */
+  said: v.optional(
+    v.object({
+      /** The branch that it publishes; else it is a run. */
+      branch: v.optional(Branch),
+      lines: v.array(v.string()),
+      end: v.optional(Count),
+    }),
+  ),
 })
 export type Forklift = v.InferOutput<typeof Forklift>

@@ -64,7 +64,10 @@ async function changesOnto(
 }
 
 /** The conversation with this turn at its end, and what keeps it apart in merges. */
-async function sessionChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoint): Promise<Map<Path, Change>> {
+export async function sessionChanges(
+  { room: { objects }, tip }: BranchWork,
+  turn: Checkpoint,
+): Promise<Map<Path, Change>> {
   const session = await sessionOnto(objects, tip, turn)
   const changes = await attributesChange(objects, tip)
   return changes.set(SESSION, { mode: '100644', bytes: writeSession(session) })

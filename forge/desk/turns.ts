@@ -18,10 +18,12 @@ import type { BranchWork, Held, Room } from './branch-work.ts'
 import { tipsBelow } from './branches.ts'
 import { type Choices, type Wishes, withWishes } from './choices.ts'
 import type { TurnNews } from './conversation.ts'
-import { type DraftFile, noDrafts } from './drafts.ts'
+import { asChanges, type DraftFile, noDrafts, verifyNoClash } from './drafts.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
+import { isInMerging, settleByTurn } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
+import { readSignature } from './save.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { Questions } from './turn-tools.ts'
@@ -49,6 +51,8 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** Branches in which one is just beginning. */
   readonly #beginning = new Set<string>()
+  /** Git knows how conversations are merged. */
+  #driver: Promise<void> | undefined
 
   constructor(
     readonly room: Room,
@@ -64,8 +68,11 @@ export class Turns implements AsyncDisposable {
     const refs = await tipsBelow(this.room.objects.repository, TURNS)
     for (const [branch, turn] of this.#turns)
       if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
-    for (const [branch, commit] of refs)
-      if (!this.#turns.has(branch) && !this.#beginning.has(branch)) await this.#findAgain(branch, commit)
+    for (const [branch, commit] of refs) {
+      if (this.#turns.has(branch) || this.#beginning.has(branch)) continue
+      // One that can't be read is no reason not to find the others.
+      await this.#findAgain(branch, commit).catch(error => this.#complain(error))
+    }
   }
 
   // --- What is known of them
@@ -100,7 +107,7 @@ export class Turns implements AsyncDisposable {
       this.#turns.set(branch, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
-      await this.choices.tellPublic()
+      this.choices.tellPublic().catch(error => this.#complain(error))
       return turn.now.turn
     } finally {
       this.#beginning.delete(branch)
@@ -122,7 +129,8 @@ export class Turns implements AsyncDisposable {
     if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
     // From here to the hold nothing is waited for: nothing can be typed in between.
     verifySaved(work)
-    const held = work.hold({ files: noDrafts(work.tip), why: whyAtWork(work.name) })
+    const files = work.merging === undefined ? noDrafts(work.tip) : work.drafts
+    const held = work.hold({ files, why: whyAtWork(work.name) })
     try {
       await held
       return await this.#start(work, text)
@@ -135,13 +143,18 @@ export class Turns implements AsyncDisposable {
   async #start(work: BranchWork, text: string): Promise<Begun> {
     const { objects } = this.room
     const { models } = this.ai
-    const vfs = new WorkInProgressVfs(objects, work.tip)
+    // What settles the conflicts of a merge is in no commit yet: the AI goes on with it.
+    const settled = work.merging === undefined ? undefined : asChanges(work.drafts.files)
+    const vfs = new WorkInProgressVfs(objects, work.tip, settled)
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
     const session = withWishes(loaded, wishes)
     const model = await this.#openModel(session)
-    await setUpMergeDriver(objects.repository)
+    // What could not be committed is not begun.
+    await readSignature(objects.repository)
+    this.#driver ??= setUpMergeDriver(objects.repository).catch(error => this.#complain(error))
+    await this.#driver
     const id = randomUUID()
     const since = Date.now()
     const checkpoint: Checkpoint = {
@@ -172,7 +185,7 @@ export class Turns implements AsyncDisposable {
   async #openModel(session: Session): Promise<Model> {
     const { models } = this.ai
     await models.look()
-    const name = session.model ?? models.usual
+    const name = this.ai.modelOf(session, this.choices)
     const missing = models.missing(name)
     if (name === undefined || missing !== undefined) throw new Failure(missing ?? 'No model is chosen.')
     return await models.open(name)
@@ -195,7 +208,7 @@ export class Turns implements AsyncDisposable {
       const session = await this.#ask(turn, start)
       turn.now = { ...turn.now, session, files: filesIn(start.vfs), does: 'ended' }
     } catch (error) {
-      return await this.#wait(turn, inWords(error))
+      turn.now = { ...turn.now, session: this.#ended(turn.now, inWords(error)) }
     }
     await this.#end(turn)
   }
@@ -235,16 +248,24 @@ export class Turns implements AsyncDisposable {
   async #end(turn: BranchTurn): Promise<void> {
     const end = endOf(turn.now)
     if (end?.how !== 'done') return await this.#wait(turn, end?.words ?? 'It has ended, and nobody knows why.')
+    const why = await this.#commit(turn)
+    if (why === undefined) await this.#over(turn)
+    else await this.#wait(turn, why)
+  }
+
+  /** Why a turn that is done could not be committed, as a sentence; undefined where it was. */
+  async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
-      const committed = await commitTurn(turn.work, turn.now, turn.checkpoints)
-      if ('commit' in committed) return await this.#over(turn)
-      const files = nameSome(committed.clashing)
-      await this.#wait(
-        turn,
-        `${visiblePath(turn.work.name)} was moved meanwhile, and ${files} can't be brought together with it: nothing was overwritten. Keep what the turn did, and choose file by file.`,
-      )
+      if (await isInMerging(this.room.objects, now)) {
+        await settleByTurn(work, now, checkpoints)
+        return undefined
+      }
+      const committed = await commitTurn(work, now, checkpoints)
+      if ('commit' in committed) return undefined
+      const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
+      return `${moved} can't be merged with it: nothing was overwritten. Keep what was done, and choose file by file.`
     } catch (error) {
-      await this.#wait(turn, `It is done, but could not be committed: ${inWords(error)}`)
+      return `It is done, but could not be committed: ${inWords(error)}`
     }
   }
 
@@ -262,8 +283,8 @@ export class Turns implements AsyncDisposable {
   /** Nothing of it is left to be done: the branch is the person's again. */
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
-    this.#turns.delete(work.name)
     await work.locked(() => work.hold(undefined))
+    this.#turns.delete(work.name)
     this.#say(turn, { is: 'changed', turn: turn.now.turn })
     await this.choices.fulfilled(work.name, turn.wishes)
   }
@@ -300,25 +321,10 @@ export class Turns implements AsyncDisposable {
     const { work, checkpoints, now } = turn
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
-    if (keep) await keepTurn(work, now, checkpoints)
+    if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints)
+    else if (keep) await keepTurn(work, now, checkpoints)
     else await discardTurn(work, now, checkpoints)
     await this.#over(turn)
-  }
-
-  async chooseModel(branch: string, model: string): Promise<void> {
-    if (!this.ai.models.names.includes(model)) {
-      const missing = this.ai.models.missing(model)
-      if (missing !== undefined) throw new Failure(missing)
-    }
-    await this.open(branch)
-    await this.choices.chooseModel(branch, model)
-    this.room.say({ say: 'branch', branch })
-  }
-
-  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
-    await this.open(branch)
-    await this.choices.setContext(branch, path, isWhole)
-    this.room.say({ say: 'branch', branch })
   }
 
   // --- After a restart
@@ -389,8 +395,9 @@ const whyBroken = (does: Checkpoint['does']): string =>
     : 'The desk ended in the middle of this turn.'
 
 /** Throws a {@link Failure} where something is typed that is in no commit: the AI would not see it. */
-function verifySaved({ name, draftPaths }: BranchWork): void {
-  if (draftPaths.length === 0) return
+function verifySaved({ name, draftPaths, drafts, merging }: BranchWork): void {
+  if (merging !== undefined) verifyNoClash(drafts, drafts.clashes.keys())
+  if (merging !== undefined || draftPaths.length === 0) return
   const files = `${nameSome(draftPaths)} in ${visiblePath(name)}`
   throw new Failure(`What was typed in ${files} is not saved: save or discard it first, since the AI works on commits.`)
 }
@@ -404,7 +411,7 @@ const heldBy = ({ now: { base, files } }: BranchTurn, why: string): Held => ({
 })
 
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
-  session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn) as EntryOf<'end'> | undefined
+  session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)
 
 /** What a turn has changed, but for its conversation. */
 function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> {

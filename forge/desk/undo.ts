@@ -7,10 +7,14 @@ import { type Prepared, prepare, take } from './branch-undo.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { DRAFTS, draftsRef } from './drafts.ts'
+import { MERGING, mergingRef } from './merging-commits.ts'
 import type { Operation } from './messages.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 import type { Recorded } from './operations.ts'
 import { turnRef } from './turn-checkpoints.ts'
+
+/** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */
+const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
 
 /** How often an undo begins anew because another desk has written drafts. */
 const TRIES = 10
@@ -42,7 +46,7 @@ export async function reverse(
 
 /** Throws where a branch is not where the operation has left it. Drafts may have gone on: they are brought along. */
 async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
-  const refs = all.filter(({ ref }) => !ref.startsWith(DRAFTS))
+  const refs = all.filter(isHeld)
   const infos = await Promise.all(refs.map(({ ref }) => branches.room.objects.info(ref)))
   const moved = refs.filter(({ after }, at) => infos[at]?.oid !== after).map(({ ref }) => nameOfRef(ref))
   if (moved.length === 0) return
@@ -86,14 +90,16 @@ async function tryToMoveBack(
     const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
     const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
     const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
     const isUnsaved = original.kind === 'save' && how.kind === 'undo'
-    prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn }))
+    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
+    const waits = refs.find(({ ref }) => ref === mergingRef(work.name))
+    const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
+    prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn, merging }))
   }
   const all = [...prepared.values()]
-  const heads = refs.filter(({ ref }) => !ref.startsWith(DRAFTS))
+  const heads = refs.filter(isHeld)
   const moves = heads.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
-  const announced = [...prepared].map(([work, { drafts }]) => checkouts.announce(work.name, work.tip, drafts.tip))
+  const announced = [...prepared].map(([work, { standing }]) => checkouts.announce(work.name, work.head, standing.head))
   const withdrawals = await Promise.all(announced)
   try {
     const made = all.flatMap(it => it.made)

@@ -106,7 +106,8 @@ const PARTS = ['branches', 'drafts', 'checkouts', 'remotes'] as const
 /** Where the refs of a part are. */
 const ROOTS = {
   branches: ['refs/heads'],
-  drafts: ['refs/forge/drafts'],
+  // A merge that waits in a branch is part of what is typed there.
+  drafts: ['refs/forge/drafts', 'refs/forge/merging'],
   remotes: ['refs/remotes', 'refs/tags'],
 }
 

@@ -11,27 +11,26 @@ import { isOid, type Oid, type Path, type Repository } from '../../core/git/repo
 import { entryAt } from '../../core/git/trees.ts'
 import { visiblePath } from '../../core/text.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from '../vfs.ts'
-import { Ai } from './ai.ts'
 import { clashesOf, settle, takeSide } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { Room } from './branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow } from './branches.ts'
+import { Chat } from './chat.ts'
 import { Checkouts } from './checkouts.ts'
-import { Choices } from './choices.ts'
 import type { Conversation } from './conversation.ts'
-import { Conversations } from './conversations.ts'
 import { DRAFTS } from './drafts.ts'
 import { showFile } from './file-content.ts'
 import { Maintenance } from './maintenance.ts'
-import type { At, BranchInfo, Clash, Edit, File, FolderEntry, News, Operation } from './messages.ts'
+import { MERGING } from './merging-commits.ts'
+import { Mergings } from './mergings.ts'
+import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { type Models, NO_MODELS } from './models.ts'
 import { OpenBranches } from './open-branches.ts'
 import { Operations, type Recorded } from './operations.ts'
+import { Steps } from './steps/steps.ts'
 import { TURNS } from './turn-checkpoints.ts'
-import { reverseTurn } from './turn-ends.ts'
-import { Turns } from './turns.ts'
 import { reverse } from './undo.ts'
 import { type Part, Watch } from './watch.ts'
 
@@ -71,20 +70,26 @@ export class Work implements AsyncDisposable {
   readonly #facts: BranchFacts
   readonly #branches: OpenBranches
   readonly #watch: Watch
-  #chat: { ai: Ai; turns: Turns; choices: Choices; conversations: Conversations } | undefined
+  #chat: Chat | undefined
+  /** What can be done to refs, and what waits for a person because of it. */
+  readonly steps: Steps
+  readonly mergings: Mergings
   /** Where branches and checkouts were when somebody last looked. */
   #tips: ReadonlyMap<string, Oid> = new Map()
   #heads: ReadonlyMap<RefName, string> = new Map()
 
   constructor(room: Room) {
     this.#room = room
-    this.#branches = new OpenBranches(room, (from, to) => this.#takeNameAlong(from, to))
+    this.#branches = new OpenBranches(room)
     this.#watch = new Watch(
       room.objects.repository,
       parts => this.#takeNoticeOf(parts),
       error => this.#complain(error),
     )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
+    const open = (branch: string) => this.#branches.work(branch)
+    this.steps = new Steps(room, open)
+    this.mergings = new Mergings(room, open)
   }
 
   get #objects(): Objects {
@@ -95,31 +100,22 @@ export class Work implements AsyncDisposable {
     return this.#objects.repository
   }
 
-  get #turns(): Turns {
-    return this.#opened.turns
-  }
-
-  get #opened() {
+  /** The chats of all branches. */
+  get chat(): Chat {
     if (!this.#chat) throw new Error('The work has not begun yet')
     return this.#chat
   }
 
   /** Opens the branches that have drafts or turns from an earlier time, and looks from now on what others do. */
   async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
-    const open = (branch: string) => this.#branches.work(branch)
-    const ai = new Ai(this.#objects, { state, config, models })
-    const choices = await Choices.open(join(state, 'chat.json'))
-    const turns = new Turns(this.#room, ai, choices, open)
-    const conversations = new Conversations(this.#objects, ai, choices, turns, open, this.#room.say)
-    this.#chat = { ai, choices, turns, conversations }
+    this.#chat = await Chat.open(this.#branches, { state, config, models })
     await this.#watch.begin()
-    const [tips, drafts] = await Promise.all([HEADS, DRAFTS].map(prefix => tipsBelow(this.#repository, prefix)))
-    this.#tips = tips ?? new Map()
+    this.#tips = await tipsBelow(this.#repository, HEADS)
     this.#heads = await this.#checkedOut()
-    for (const name of drafts?.keys() ?? []) {
+    for (const name of await this.#inProgress()) {
       await this.#branches.work(name).catch(error => this.#complain(error))
     }
-    await this.#turns.look().catch(error => this.#complain(error))
+    await this.chat.turns.look()
   }
 
   /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
@@ -152,10 +148,15 @@ export class Work implements AsyncDisposable {
     return moved
   }
 
+  /** The branches with drafts, or with a merge that waits. */
+  async #inProgress(): Promise<Set<string>> {
+    const below = await Promise.all([DRAFTS, MERGING].map(prefix => tipsBelow(this.#repository, prefix)))
+    return new Set(below.flatMap(tips => [...tips.keys()]))
+  }
+
   /** The branches with drafts that are not known here: another desk wrote them. */
   async #draftsMoved(): Promise<string[]> {
-    const drafts = await tipsBelow(this.#repository, DRAFTS)
-    for (const name of drafts.keys())
+    for (const name of await this.#inProgress())
       if (!this.#branches.has(name)) await this.#branches.work(name).catch(error => this.#complain(error))
     return this.#branches.names
   }
@@ -172,11 +173,6 @@ export class Work implements AsyncDisposable {
     return new Map(checkouts.flatMap(({ head, folder }) => (head?.startsWith(HEADS) ? [[head, folder] as const] : [])))
   }
 
-  /** What the person has chosen for a branch's conversation is known by its name. */
-  #takeNameAlong(from: string, to: string): void {
-    this.#chat?.choices.renamed(from, to).catch(error => this.#complain(error))
-  }
-
   #complain(error: unknown): void {
     this.#room.say({ say: 'notice', words: error instanceof Error ? error.message : String(error), isBad: true })
   }
@@ -187,10 +183,11 @@ export class Work implements AsyncDisposable {
   /** All local branches. A branch that was deleted elsewhere is none, but its drafts are kept: see {@link vanished}. */
   async branches(): Promise<BranchInfo[]> {
     const [listed, checkouts] = await Promise.all([listBranches(this.#repository), this.#room.checkouts.list()])
-    const [sessions, counts, all] = await Promise.all([
+    const [sessions, counts, all, merging] = await Promise.all([
       this.#facts.withSession(listed.map(({ tip }) => tip)),
       this.#facts.counts(listed),
       this.#branches.all(),
+      this.#mergingKinds(),
     ])
     const works = new Map(all.map(work => [work.name, work]))
     const folders = new Map(checkouts.map(({ head, folder }) => [head, folder]))
@@ -198,19 +195,29 @@ export class Work implements AsyncDisposable {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
       const moved = works.get(name)?.moved
+      const turn = this.chat.turns.stateIn(name)
+      const kind = merging.get(name)
       return {
         name,
         tip,
         committed,
         subject,
-        session: sessions.has(tip) || this.#turns.stateIn(name) !== undefined,
+        session: sessions.has(tip) || turn !== undefined,
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
         ...(checkout !== undefined && { checkout }),
         drafts: works.get(name)?.draftPaths ?? [],
         ...(moved && { moved }),
-        ...turnOf(this.#turns.stateIn(name)),
+        ...(turn && { turn }),
+        ...(kind && { merging: kind }),
       }
     })
+  }
+
+  /** What waits for a person, by the branch that it waits in. */
+  async #mergingKinds(): Promise<Map<string, NonNullable<BranchInfo['merging']>>> {
+    const works = await this.#branches.all()
+    const kinds = await Promise.all(works.map(async work => [work.name, await this.mergings.kindIn(work)] as const))
+    return new Map(kinds.flatMap(([name, kind]) => (kind ? [[name, kind] as const] : [])))
   }
 
   /** Branches that somebody else deleted, and that have drafts: they can be brought back. */
@@ -232,12 +239,13 @@ export class Work implements AsyncDisposable {
 
   /** Makes a branch again where it was when it vanished, whoever deleted it. */
   async restoreBranch(name: string): Promise<void> {
-    await restoreBranch(this.#branches, name, this.#turns.baseIn(name))
+    await restoreBranch(this.#branches, name)
   }
 
   /** Gives a branch another name, as `git branch -m` does. */
   async renameBranch(name: string, to: string): Promise<void> {
     await renameBranch(this.#branches, name, to)
+    await this.chat.choices.renamed(name, to)
   }
 
   /** Gives what was saved to a branch that a checkout could not follow a branch of its own. Gives the saved commit. */
@@ -329,67 +337,15 @@ export class Work implements AsyncDisposable {
     return commit.oid
   }
 
-  // --- Turns of AIs
-  // ----------------------------------------------------------------------------------------------------
-
   /** The conversation in a branch, or as it was in a commit. */
   async conversation(at: At): Promise<Conversation> {
-    const { conversations } = this.#opened
+    const { conversations } = this.chat
     return await conversations.at(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
   }
 
-  /** Begins a turn; gives its id. What becomes of it is told. */
-  async send(branch: string, text: string): Promise<string> {
-    return await this.#turns.send(branch, text)
-  }
-
-  stopTurn(branch: string): void {
-    this.#turns.stop(branch)
-  }
-
-  /** Keeps or discards what a turn did that did not end well. */
-  async endTurn(branch: string, keep: boolean): Promise<void> {
-    await this.#turns.end(branch, keep)
-  }
-
-  /**
-   * Takes a turn back: its operation, where it was the last thing that was done to the branch; else its changes, by a
-   * commit on top of what came after it.
-   */
-  async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
-    const work = await this.#branches.work(branch)
-    work.verifyFree()
-    const commit = await this.#opened.conversations.commitOf(work, turn)
-    const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
-    if (operation) return await this.#reverse(operation)
-    const words = await reverseTurn(work, turn, commit)
-    return { words, refs: [headRef(branch)] }
-  }
-
-  async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
-    for await (const operation of this.#room.operations.newestFirst()) {
-      const head = operation.refs.find(({ ref }) => ref === headRef(branch))
-      if (head) return operation.kind === 'turn' && head.after === commit ? operation : undefined
-    }
-    return undefined
-  }
-
-  /** What the person says of a tool of the repository that waits to be run. */
-  approveTool(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
-    this.#turns.approve(branch, path, oid, isApproved)
-  }
-
-  async chooseModel(branch: string, model: string): Promise<void> {
-    await this.#turns.chooseModel(branch, model)
-  }
-
-  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
-    await this.#turns.setContext(branch, path, isWhole)
-  }
-
-  /** How the AI of a branch knows some files: by their summaries, whole, or not at all. */
-  async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
-    return await this.#opened.conversations.circlesIn(branch, paths)
+  /** Begins a turn in which the AI settles what is left of a merge's conflicts, in some files or in all. */
+  async askForConflicts(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
+    return await this.chat.turns.send(branch, await this.mergings.requestFor(branch, paths))
   }
 
   // --- Undo
@@ -430,7 +386,7 @@ export class Work implements AsyncDisposable {
   async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
     const reversed = await reverse(this.#branches, operation)
     // A turn that was kept or discarded waits again, or does not any more.
-    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.#turns.look()
+    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
     return reversed
   }
 
@@ -445,8 +401,7 @@ export class Work implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]()
     try {
-      await this.#chat?.turns[Symbol.asyncDispose]()
-      await this.#chat?.ai[Symbol.asyncDispose]()
+      await this.#chat?.[Symbol.asyncDispose]()
       await this.flush()
     } finally {
       const works = await this.#branches.all()
@@ -455,5 +410,3 @@ export class Work implements AsyncDisposable {
     }
   }
 }
-
-const turnOf = (turn: BranchInfo['turn']) => (turn === undefined ? {} : { turn })

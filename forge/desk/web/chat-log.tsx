@@ -5,6 +5,7 @@ import { SectionView } from './chat-section.tsx'
 import type { Section } from './conversation-state.ts'
 import { clock } from './figures.ts'
 import { Icon } from './icons.tsx'
+import { Letter } from './letter.tsx'
 import { withoutTricks } from './names.ts'
 import type { Tab } from './state.ts'
 import { useClock } from './use-clock.ts'
@@ -25,11 +26,16 @@ export function ChatLog({ tab }: { tab: Tab }) {
     wanted.value = wanted.peek() + MOST_ITEMS
   })
   useStayingAtTheEnd(box, thread)
+  const sent = tab.composer.sent.value
+  useLayoutEffect(() => {
+    if (sent > 0) box.current?.scrollTo(0, box.current.scrollHeight)
+  }, [sent])
   const isRunning = conversation.isBusy.value
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
     <div class="log" role="log" aria-label="Conversation" aria-live="off" tabIndex={0} ref={box} onScroll={earlier}>
       <div class="thread" ref={thread}>
+        {from > 0 ? null : <Letter tab={tab} />}
         {from > 0 ? (
           <button type="button" class="fold" onClick={earlier}>
             <Icon name="unfold" size="xs" />
@@ -94,8 +100,12 @@ function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { c
     const follow = () => {
       if (isAtTheEnd) element.scrollTop = element.scrollHeight
     }
+    let top = 0
     const look = () => {
-      isAtTheEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR
+      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR
+      // What came meanwhile makes it far from the end, too: only who has scrolled up wants to stay.
+      if (isNear || element.scrollTop < top) isAtTheEnd = isNear
+      top = element.scrollTop
     }
     const observer = new ResizeObserver(follow)
     observer.observe(content)

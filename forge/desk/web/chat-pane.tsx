@@ -1,12 +1,13 @@
 /** The conversation of a branch or a commit, with what there is to do about it. */
 import { useEffect, useRef } from 'preact/hooks'
 import { newBranch } from './actions.ts'
-import { allowCommands, discardTurn, keepTurn, lookAtTool, sendQueued, stopByEscape } from './chat-actions.ts'
+import { allowCommands, discardTurn, keepTurn, lookAtTool, stopByEscape } from './chat-actions.ts'
 import { Composer } from './chat-composer.tsx'
 import { ChatLog } from './chat-log.tsx'
 import { ChatRail } from './chat-rail.tsx'
 import { Spoken } from './chat-spoken.tsx'
 import { Icon } from './icons.tsx'
+import { hasLetter } from './letter.tsx'
 import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import { type Tab, usePage } from './state.ts'
 import { plural } from './times.ts'
@@ -23,10 +24,7 @@ export default function ChatPane({ tab, isDocked }: Props) {
   const { conversation } = tab
   const isBusy = conversation.isBusy.value
   const branch = tab.at.kind === 'branch' ? tab.at.branch : undefined
-  const isEmpty = conversation.sections.value.length === 0
-  useEffect(() => {
-    if (!isBusy) sendQueued(page, tab)
-  }, [page, tab, isBusy])
+  const isEmpty = conversation.sections.value.length === 0 && !hasLetter(tab)
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the key is for wherever the focus is in the chat
     <div

@@ -24,7 +24,9 @@ export function Chat({ tab }: { tab: Tab }) {
     )
   }
   if (!head.value) return <div class="chat" aria-busy="true" />
-  const isFirst = head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch'
+  const hasStuck = tab.merging.merging.value?.forklift?.stuck !== undefined
+  const isFirst =
+    head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
   return isFirst ? (
     <NoModel branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
   ) : (

@@ -22,6 +22,7 @@ import { chatCommands } from './chat-commands.ts'
 import { focusOn } from './focus.ts'
 import { repositoryCommands } from './graph-commands.ts'
 import type { IconName } from './icons.tsx'
+import { abort, askAi, finish, goToConflict, isMerging } from './merging-actions.ts'
 import { baseName, named, readable } from './names.ts'
 import type { Kind } from './review-state.ts'
 import { type Page, paneKey, type Tab } from './state.ts'
@@ -216,6 +217,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
     return [{ words, keys: 'Alt+Shift+G', icon: 'branch', run: () => restoreBranch(page, branch) }]
   }
   return [
+    ...(isMerging(page, tab) ? mergingCommands(page, tab) : []),
     ...((page.clashes.value.get(branch)?.length ?? 0) > 0
       ? [
           {
@@ -263,6 +265,28 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
       icon: 'trash',
       run: () => deleteBranch(page, branch),
     },
+  ]
+}
+
+function mergingCommands(page: Page, tab: Tab): Command[] {
+  const merging = tab.merging.merging.value
+  const left = (merging?.files ?? []).some(({ state }) => state === 'open')
+  return [
+    ...(left
+      ? ([
+          { words: 'Next conflict', keys: 'F7', icon: 'arrow-down', run: () => goToConflict(page, tab, 1) },
+          { words: 'Previous conflict', keys: 'Shift+F7', icon: 'arrow-up', run: () => goToConflict(page, tab, -1) },
+          {
+            words: 'Ask the AI for all conflicts',
+            keys: 'Alt+Shift+Y',
+            icon: 'bot',
+            run: () => askAi(page, tab, 'all'),
+          },
+        ] satisfies Command[])
+      : []),
+    { words: 'Finish what is merging', keys: 'Alt+Shift+F', icon: 'check', run: () => finish(page, tab) },
+    { words: 'Abort what is merging…', keys: 'Alt+Shift+Q', icon: 'x', run: () => abort(page, tab) },
+    { words: 'Go to the conflicted files', keys: 'Alt+G', icon: 'list', run: () => focusOn('.side .filerow') },
   ]
 }
 

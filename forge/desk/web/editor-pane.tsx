@@ -6,6 +6,7 @@ import type { File } from '../messages.ts'
 import { BlobImage } from './blob-image.tsx'
 import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
+import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from './merging-pane.tsx'
 import { baseName, readable, shortId, withoutTricks } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Tab, usePage } from './state.ts'
@@ -16,9 +17,19 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
   const file = page.files.open(tab.at, path, tab.positions.get(path))
   const shown = file.file.value
+  const merging = useMergingFile(tab, path)
+  useConflicts({ tab, file }, merging)
+  const sides = merging && tab.merging.files.value.get(path)
+  if (merging?.state === 'open' && sides && sides.mark === undefined)
+    return (
+      <>
+        <ConflictBar tab={tab} file={file} known={merging} />
+        <WholeConflict tab={tab} sides={sides} known={merging} />
+      </>
+    )
   return (
     <>
-      <Crumbs tab={tab} file={file} />
+      {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} />}
       <ReadOnlyReason tab={tab} file={file} />
       <Problem file={file} />
       {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet file={file} />}

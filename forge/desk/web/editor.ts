@@ -26,6 +26,8 @@ export class Adjustable {
   readonly collaboration = new Compartment()
   readonly readOnly = new Compartment()
   readonly wrapping = new Compartment()
+  /** What is in an editor only in some places, such as the conflicts of a merge. */
+  readonly more = new Compartment()
 }
 
 export interface EditorSettings {

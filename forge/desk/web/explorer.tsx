@@ -5,6 +5,7 @@ import { ContextCircle, ContextMeter, contextWords } from './context.tsx'
 import { Icon } from './icons.tsx'
 import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { rowMenu } from './menus.ts'
+import { isMerging } from './merging-actions.ts'
 import { readable } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import type { Row } from './tree.ts'
@@ -26,6 +27,15 @@ export function Explorer({ tab }: { tab: Tab }) {
             <IconButton icon="new-file" words="New file" keys="Alt+N" onClick={() => newFile(page, tab)} />
             <IconButton icon="new-folder" words="New folder" keys="Alt+Shift+N" onClick={() => newFolder(page, tab)} />
           </>
+        ) : null}
+        {isMerging(page, tab) ? (
+          <IconButton
+            icon="clash"
+            words="Conflicts instead of the explorer"
+            onClick={() => {
+              tab.merging.showsExplorer.value = false
+            }}
+          />
         ) : null}
         <IconButton icon="search" words="Find in all files" keys="Ctrl+Shift+F" onClick={() => tab.find()} />
       </div>

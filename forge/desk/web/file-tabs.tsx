@@ -4,6 +4,7 @@ import { draftsOf, hasDraft, newBranch } from './actions.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { paneMenu } from './menus.ts'
+import { isMerging } from './merging-actions.ts'
 import { baseName, readable, shortId } from './names.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
@@ -70,7 +71,8 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const element = useRef<HTMLButtonElement>(null)
   const isSelected = tab.active.value === paneKey(pane)
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
-  const icon = iconOf(pane)
+  const isOpenConflict = pane.kind === 'file' && isMerging(page, tab) && tab.merging.file(pane.path)?.state === 'open'
+  const icon = isOpenConflict ? 'clash' : iconOf(pane)
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = pane.kind === 'file' && isAtWork(page, branch)
   const sign = pane.kind === 'chat' ? turnSign(page, branch) : isLocked ? LOCKED : undefined
@@ -105,8 +107,9 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
         } else if (event.key === 'Delete' && !event.altKey) page.closePane(tab, pane)
       }}
     >
-      {icon ? <Icon name={icon} /> : null}
+      {icon ? <Icon name={icon} tone={isOpenConflict ? 'is-warn' : ''} /> : null}
       <bdi class="cut">{wordsOf(tab, pane)}</bdi>
+      {isOpenConflict ? <span class="vh">, in conflict</span> : null}
       {hasDot ? <span class="vh">, draft</span> : null}
       {sign ? <span class="vh">, {sign.words}</span> : null}
       {pane.kind === 'chat' ? (

@@ -2,6 +2,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { BranchInfo } from '../messages.ts'
+import { ForkliftPanel } from './forklift.tsx'
 import type { Label } from './graph-labels.ts'
 import { labelMenu } from './graph-menus.ts'
 import { fetchRemotes } from './graph-steps.ts'
@@ -29,6 +30,7 @@ export function GraphSide() {
         <Remotes />
         <Tags />
       </nav>
+      <ForkliftPanel />
     </aside>
   )
 }

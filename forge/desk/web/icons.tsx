@@ -2,6 +2,7 @@
 import {
   ArrowDown,
   ArrowDownToLine,
+  ArrowUp,
   Bot,
   Check,
   Cherry,
@@ -43,6 +44,7 @@ import {
   PanelRight,
   Pencil,
   Pilcrow,
+  Play,
   Plus,
   Redo2,
   RefreshCw,
@@ -65,6 +67,7 @@ import {
 const ICONS = {
   arc: LoaderCircle,
   'arrow-down': ArrowDown,
+  'arrow-up': ArrowUp,
   bot: Bot,
   branch: GitBranch,
   check: Check,
@@ -92,6 +95,7 @@ const ICONS = {
   pencil: Pencil,
   pilcrow: Pilcrow,
   panel: PanelRight,
+  play: Play,
   plus: Plus,
   question: CircleQuestionMark,
   redo: Redo2,

@@ -9,6 +9,7 @@ import {
   ChangeSet,
   EditorSelection,
   EditorState,
+  type Extension,
   type StateEffect,
   Text,
   Transaction,
@@ -18,6 +19,7 @@ import { EditorView } from '@codemirror/view'
 import { effect, type Signal, signal } from '@preact/signals'
 import type { At, Edit, File } from '../messages.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
+import { type ConflictsOfFile, conflictsOf, goToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
 import { loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
@@ -55,6 +57,8 @@ export class OpenFile {
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** The functions, classes or headings that the cursor is in, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
+  /** In a branch that is merging: the conflicts of the file, what is left of them and what is settled. */
+  readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], all: 0 })
   /** Where the window was scrolled to, in pixels. */
   top: number
   state: EditorState | undefined
@@ -76,6 +80,8 @@ export class OpenFile {
   #retry: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
   #isLocked = false
+  /** What else the editor shows, and what it is known by. */
+  #more: { key: string; extension: Extension } = { key: '', extension: [] }
 
   constructor(
     connection: Connection,
@@ -235,6 +241,18 @@ export class OpenFile {
     this.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
   }
 
+  /** Shows something else in the editor: conflicts of a merge. What has the same key is there already. */
+  extend(key: string, make: () => Extension): void {
+    if (!this.state || key === this.#more.key) return
+    this.#more = { key, extension: make() }
+    this.dispatch({ effects: this.#adjustable.more.reconfigure(this.#more.extension) })
+    this.#say()
+  }
+
+  goToConflict(by: 1 | -1): void {
+    if (this.#view) goToConflict(this.#view, by)
+  }
+
   goToNextChange(): void {
     const change = this.state && nextChange(this.state)
     if (change) this.dispatch(change)
@@ -250,6 +268,7 @@ export class OpenFile {
     this.#confirmed = textOf(file.text)
     this.#earlier = []
     this.#awaited = file.version
+    this.#more = { key: '', extension: [] }
     const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
       doc: this.#confirmed,
@@ -264,6 +283,7 @@ export class OpenFile {
           adjustable: this.#adjustable,
         }),
         indentationOf(file.text),
+        this.#adjustable.more.of(this.#more.extension),
         EditorView.updateListener.of(update => {
           this.state = update.state
           if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
@@ -410,6 +430,7 @@ export class OpenFile {
     const cursor = { line: line.number, column: head - line.from + 1 }
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
+    this.conflicts.value = conflictsOf(this.state)
     const symbols = symbolsAt(this.state, head)
     const isSame =
       symbols.map(({ name }) => name).join('\0') ===

@@ -1,6 +1,7 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { watchQueued } from './chat-actions.ts'
 import { commandsOf } from './commands.ts'
 import { nameWhatIsCut } from './cut.ts'
 import { Dialogs } from './dialogs.tsx'
@@ -104,5 +105,6 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
 const page = new Page(url.href, nonceOfStyles())
 page.start()
 guardTyping(page)
+watchQueued(page)
 keepLayoutAtEnd(page)
 render(<Desk page={page} />, document.body)

@@ -6,8 +6,11 @@ import { EditorPane } from './editor-pane.tsx'
 import { Explorer } from './explorer.tsx'
 import { FileTabs } from './file-tabs.tsx'
 import { Find } from './find.tsx'
+import { PublishStrip } from './forklift.tsx'
 import { History } from './history.tsx'
 import { Icon } from './icons.tsx'
+import { isMerging } from './merging-actions.ts'
+import { MergingSide } from './merging-side.tsx'
 import { readable } from './names.ts'
 import { Notices } from './notices.tsx'
 import { ReviewPane } from './review.tsx'
@@ -24,10 +27,11 @@ export function Room({ tab }: { tab: Tab }) {
   const isDocked = page.isDocked.value && page.isWide.value && !hasChat
   return (
     <main class={`room ${isDocked ? 'three' : ''}`}>
-      {pane.kind === 'review' ? <ReviewSide tab={tab} /> : <Explorer tab={tab} />}
+      <Side tab={tab} />
       <section class="middle" aria-label="Work">
         <FileTabs tab={tab} />
         <Notices tab={tab} />
+        <PublishStrip tab={tab} />
         {tab.at.kind === 'commit' ? <TimeTravel commit={tab.at.commit} /> : null}
         {hasChat || isDocked ? null : <TurnNotice tab={tab} />}
         <Content tab={tab} />
@@ -35,6 +39,14 @@ export function Room({ tab }: { tab: Tab }) {
       {isDocked ? <DockedChat tab={tab} /> : null}
     </main>
   )
+}
+
+/** One list at a time: what changed, the conflicts of a merge, or all files. */
+function Side({ tab }: { tab: Tab }) {
+  const page = usePage()
+  if (tab.pane.kind === 'review') return <ReviewSide tab={tab} />
+  if (isMerging(page, tab) && !tab.merging.showsExplorer.value) return <MergingSide tab={tab} />
+  return <Explorer tab={tab} />
 }
 
 function Content({ tab }: { tab: Tab }) {

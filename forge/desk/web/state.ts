@@ -7,8 +7,10 @@ import { saveElsewhere } from './actions.ts'
 import { ComposerState, keep, kept } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
+import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
 import type { MenuContent, Offer } from './menu-content.ts'
+import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
@@ -40,6 +42,7 @@ export class Tab {
   readonly search: TextSearch
   readonly conversation: ConversationState
   readonly composer: ComposerState
+  readonly merging: MergingState
   readonly panes: Signal<Pane[]>
   readonly active: Signal<string>
   /** Where each file was scrolled to in the last session. */
@@ -56,6 +59,7 @@ export class Tab {
     this.review = new Review(page, at)
     this.search = new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
+    this.merging = new MergingState(page.connection, at)
     this.composer = new ComposerState(`${page.desk.peek()?.folder} ${placeOf(at)}`)
     this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
@@ -168,6 +172,7 @@ export class Page {
   /** Counts up when a branch is another one: what shows it asks again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
+  readonly forklift: ForkliftState
   readonly graph = new GraphState(this)
 
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
@@ -175,6 +180,7 @@ export class Page {
   constructor(url: string, nonce: string) {
     this.connection = new Connection(url, readSecret)
     this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
+    this.forklift = new ForkliftState(this.connection)
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = isFirst => this.#begin(isFirst)
   }
@@ -335,7 +341,9 @@ export class Page {
     for (const tab of this.tabs.peek()) {
       tab.tree.refresh()
       tab.conversation.touch()
+      tab.merging.touch()
     }
+    this.forklift.touch()
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
   }
 
@@ -377,6 +385,7 @@ export class Page {
   }
 
   #hear(news: News): void {
+    this.forklift.hear(news)
     this.graph.hear(news)
     switch (news.say) {
       case 'desk':
@@ -452,6 +461,7 @@ export class Page {
     const tab = this.#tabOf(branch)
     tab?.tree.refresh()
     tab?.conversation.touch()
+    tab?.merging.touch()
     this.#touch(branch)
   }
 
@@ -471,6 +481,7 @@ export class Page {
     const { pane } = tab
     tab.tree.load()
     tab.conversation.load()
+    if (tab.at.kind === 'branch' && this.branch(tab.at.branch)?.merging) tab.merging.load()
     if (pane.kind !== 'file') return
     const isKnown = this.files.find(tab.at, pane.path) !== undefined
     if (!isKnown) this.files.open(tab.at, pane.path, tab.positions.get(pane.path))

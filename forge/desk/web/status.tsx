@@ -6,6 +6,7 @@ import type { At, BranchInfo } from '../messages.ts'
 import { draftsOf, save, undo } from './actions.ts'
 import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
+import { tallyOf } from './merging-state.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Page, type Tab, usePage } from './state.ts'
@@ -38,7 +39,7 @@ export function StatusBar() {
 
 /** While an AI is at work in a branch, nobody else saves to it. */
 function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
-  return !page.isGone(at) && !isAtWork(page, at.branch)
+  return !page.isGone(at) && !isAtWork(page, at.branch) && page.branch(at.branch)?.merging === undefined
 }
 
 function RepositoryPlace() {
@@ -103,6 +104,7 @@ function Place({ tab }: { tab: Tab }) {
     )
   }
   const branch = page.branch(at.branch)
+  if (branch?.merging) return <MergingPlace tab={tab} branch={branch} />
   return (
     <>
       <span class="seg place">
@@ -111,6 +113,36 @@ function Place({ tab }: { tab: Tab }) {
       </span>
       {branch?.upstream ? <Distance upstream={branch.upstream} /> : null}
       <Saved branch={branch} />
+    </>
+  )
+}
+
+/** Finish is the save of a merge: what is settled is kept as it is typed. */
+function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
+  const page = usePage()
+  const merging = tab.merging.merging.value
+  const { left, all } = tallyOf(merging?.files ?? [])
+  return (
+    <>
+      <span class="seg place">
+        <Icon name="merge" tone="is-warn" />
+        <bdi class="cut">{readable(branch.name)}</bdi> · merging
+      </span>
+      {merging ? (
+        <span class="seg">
+          <bdi class="cut">{readable(merging.theirs)}</bdi> {merging.kind === 'rebase' ? 'onto' : 'into'}{' '}
+          <bdi class="cut">{readable(merging.ours)}</bdi>
+        </span>
+      ) : null}
+      {page.connection.isUp.value ? (
+        merging && (
+          <span class="seg saved">
+            Draft kept · {all - left} of {plural(all, 'conflict')} settled
+          </span>
+        )
+      ) : (
+        <Saved branch={branch} />
+      )}
     </>
   )
 }

@@ -6,6 +6,7 @@ import { BranchIcon, Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
 import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { branchMenu } from './menus.ts'
+import { isMerging } from './merging-actions.ts'
 import { readable, shortId } from './names.ts'
 import { type Page, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
@@ -145,6 +146,7 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       <TabIcon at={at} />
       <bdi class="cut">{at.kind === 'branch' ? readable(at.branch) : shortId(at.commit)}</bdi>
       {isGone ? <span class="vh">, deleted</span> : null}
+      {isMerging(page, tab) ? <span class="vh">, merging</span> : null}
       {hasDrafts ? <span class="vh">, drafts</span> : null}
       {at.kind === 'branch' ? <TurnWord branch={at.branch} /> : null}
       <TabEnd
@@ -160,6 +162,7 @@ function TabIcon({ at }: { at: At }) {
   const page = usePage()
   if (at.kind === 'commit') return <Icon name="clock" />
   if (page.isGone(at)) return <Icon name="alert" tone="is-bad" />
+  if (page.branch(at.branch)?.merging) return <Icon name="merge" tone="is-warn" />
   return <BranchIcon hasSession={page.branch(at.branch)?.session ?? false} />
 }
 

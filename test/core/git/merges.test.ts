@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { mergeLines, mergeTrees } from '../../../core/git/merges.ts'
+import { mergeLines, mergeMany, mergeTrees } from '../../../core/git/merges.ts'
 import { writeObjects } from '../../../core/git/objects.ts'
 import type { Format } from '../../../core/git/repository.ts'
 import { openRepository } from '../../../core/git/repository.ts'
@@ -254,4 +254,35 @@ test('two texts come together line by line, and where both changed a line it has
   expect(await merge('a\nb\nc\n', 'a\n1\nc\n', 'a\n2\nc\n')).toBe('a\n1\n2\nc\n')
   expect(await merge(undefined, '1\r\n', '2\xff\n')).toBe('1\r\n2\xff\n')
   await expect(merge('a\0', 'b\0', 'c\0')).rejects.toBeInstanceOf(GitError)
+})
+
+test('many pairs by one git come out as each alone, also behind one that git can’t merge', async () => {
+  await using scene = await makeScene()
+  const { objects, repository } = scene
+  const files = (list: string, lock: string) => ({ list, lock })
+  const attributes = { '.gitattributes': 'list merge=union\nlock -merge\n' }
+  const base = { ...files('a\n', lines('1', '9')), ...attributes }
+  const { root, ours, theirs } = await sides(
+    scene,
+    base,
+    files('a\nours\n', lines('1', '9')),
+    files('a\ntheirs\n', lines('1', 'x')),
+  )
+  const locked = await commit(scene.path, 'main', files('a\nours\n', lines('y', '9')))
+  const without = await commit(scene.path, 'main', { '.gitattributes': null })
+  const stranger = await commit(scene.path, 'stranger', { list: 'b\n' })
+  const pairs = [
+    [ours, theirs],
+    [ours, stranger],
+    [locked, theirs],
+    [without, theirs],
+    [root, theirs],
+    [theirs, root],
+    [theirs, locked],
+  ] as const
+  const alone = await Promise.all(
+    pairs.map(([one, other]) => mergeTrees(repository, one, other, { objects }).catch(() => undefined)),
+  )
+  expect(alone.map(merge => merge?.conflicts.length)).toEqual([0, undefined, 2, 1, 0, 0, 2])
+  expect(await mergeMany(repository, pairs, objects)).toEqual(alone)
 })

@@ -46,9 +46,16 @@ interface StandInBranch {
   upstream: BranchInfo['upstream']
   moved?: BranchInfo['moved']
   checkout: string | undefined
+  merging?: BranchInfo['merging']
 }
 
 export class Refusal extends Error {}
+
+/** What stands in for a part of the server that has a file of its own: merging-stand-in.ts is one. */
+export interface Part {
+  /** Undefined for what it does not know. */
+  answer: (question: Question) => { value: unknown } | undefined
+}
 
 /** What stands in for the AI; chat-stand-in.ts is one. */
 export interface AiSide {
@@ -90,6 +97,7 @@ export class StandIn {
   readonly blobs = new Map<string, string>()
   /** Without one there is no model. */
   ai: AiSide | undefined
+  readonly parts: Part[] = []
   name = 'tern'
   head = 'main'
   isEmpty = false
@@ -267,6 +275,7 @@ export class StandIn {
       drafts: this.#draftPaths(branch),
       ...(branch.upstream ? { upstream: branch.upstream } : {}),
       ...(branch.moved ? { moved: branch.moved } : {}),
+      ...(branch.merging ? { merging: branch.merging } : {}),
       ...(branch.checkout ? { checkout: branch.checkout } : {}),
       ...(turn ? { turn } : {}),
     }
@@ -321,8 +330,10 @@ export class StandIn {
   }
 
   #value(question: Question): unknown {
-    const answer = this.ai?.answer(question)
-    if (answer) return answer.value
+    for (const part of [this.ai, ...this.parts]) {
+      const answer = part?.answer(question)
+      if (answer) return answer.value
+    }
     const own = this.given.get(question.ask)
     if (own) return own(question as never)
     switch (question.ask) {

@@ -2,10 +2,14 @@
 /** Pictures of the page at several widths, in both schemes, to be looked at: bun screenshots.ts FOLDER [NAME…] */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Text } from '@codemirror/state'
 import type { Page } from 'playwright-core'
 import { openBrowser } from '../../../support/browser.ts'
+import { FORK, ForkliftStandIn, text } from '../merging-stand-in.ts'
 import { builtPage, bytes, type StandIn } from '../web-stand-in.ts'
 import { ask, HALF_A_TURN, HOSTILE_ANSWER, QUESTION, RICH_ANSWER, TOOL_APPROVAL, withTurns } from './chat-scene.ts'
+import { RUNS } from './forklift-scene.ts'
+import { BRANCH, CLAIM, CLAIM_HALF, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
 import { openDesk, SCENE_FILES, startScene } from './scene.ts'
 
 const [folder = '/tmp/desk-pictures', ...wanted] = Bun.argv.slice(2)
@@ -70,6 +74,10 @@ function withDrafts(standIn: StandIn): void {
     ],
     active: 1,
   }
+}
+
+function withRuns(standIn: StandIn): void {
+  new ForkliftStandIn(standIn).info = { ...FORK, runs: RUNS }
 }
 
 async function type(page: Page): Promise<void> {
@@ -327,6 +335,60 @@ const SCENES: Record<string, Scene> = {
       await page.getByText('while (!signal').click()
       await page.keyboard.press('Alt+l')
       await Bun.sleep(300)
+    },
+  },
+  merging: {
+    prepare: standIn => {
+      const merging = withMerging(standIn)
+      merging.forklift = { run: 'tern_20261122_101500', stuck: STUCK }
+      merging.add({ path: 'src/queue/types.ts', kind: 'text', all: 1, state: 'odd', words: 'it takes neither side' })
+      const draft = { text: Text.of(CLAIM_HALF.split('\n')), version: 0 }
+      standIn.branches.get(BRANCH)?.drafts.set(CLAIM, draft)
+    },
+    act: async page => {
+      await page.keyboard.press('Alt+Shift+J')
+      await page.getByRole('button', { name: /postgres\.ts/ }).click()
+      await page.getByRole('button', { name: /claim\.ts/ }).click()
+      await page.getByRole('button', { name: 'Next conflict' }).click()
+      await Bun.sleep(800)
+    },
+  },
+  'merging-whole': {
+    prepare: standIn => {
+      const merging = withMerging(standIn)
+      const sides = {
+        base: text('a\nb\n'),
+        ours: { is: 'nothing' } as const,
+        theirs: { is: 'other', words: 'an image of 12 KB', mode: '100755', oid: 'a'.repeat(40) } as const,
+      }
+      merging.add({ path: 'logo.png', kind: 'modify/delete', words: 'deleted in main, changed in upstream', sides })
+    },
+    act: async page => {
+      await page.getByRole('button', { name: /logo\.png/ }).click()
+      await Bun.sleep(400)
+    },
+  },
+  'merging-done': {
+    prepare: standIn => {
+      const merging = withMerging(standIn)
+      merging.odd = ['More than half of the files that git merged went back to one side.']
+      for (const path of [CLAIM, POSTGRES])
+        standIn.branches.get(BRANCH)?.files.set(path, { mode: '100644', text: 'x\n' })
+      merging.add({ path: 'src/queue/types.ts', kind: 'text', all: 1, state: 'odd', words: 'it takes neither side' })
+    },
+    act: async page => {
+      await page.getByRole('button', { name: /claim\.ts/ }).click()
+      await Bun.sleep(400)
+    },
+  },
+  forklift: {
+    prepare: withRuns,
+    act: async (page, standIn) => {
+      await page.getByRole('tab', { name: 'Repository' }).click()
+      await page.getByRole('button', { name: 'Run Forklift' }).click()
+      standIn.say({ say: 'forklift', line: 'Fetching upstream/main' })
+      standIn.say({ say: 'forklift', line: 'The agent merges: claude-sonnet-5, at most 8:00' })
+      await Bun.sleep(500)
     },
   },
   'by-commit': {

@@ -1,0 +1,39 @@
+/** Commits of elsewhere put on a branch, each as a new one, as `git cherry-pick` does. */
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import { groupsOf } from '../conflicts.ts'
+import { planPicks, readCommit } from './picks.ts'
+import { filesInConflict, type Plan, type Target } from './plan.ts'
+
+/** Plans a cherry-pick of some commits, in this order. Throws a {@link Failure} where one of them is a merge. */
+export async function planCherryPick(objects: Objects, picked: readonly Oid[], { branch, tip }: Target): Promise<Plan> {
+  if (picked.length === 0) throw new Failure('No commit is chosen to be picked.')
+  const parents = await Promise.all(picked.map(async oid => (await readCommit(objects, oid)).parents))
+  const merge = picked.find((_, at) => (parents[at]?.length ?? 0) > 1)
+  if (merge !== undefined)
+    throw new Failure(
+      `${merge.slice(0, 8)} is a merge: which of its sides would be picked is not clear. Merge it instead.`,
+    )
+  const one = picked.length === 1 ? (picked[0]?.slice(0, 8) ?? '') : many(picked.length, 'commit')
+  const name = visiblePath(branch)
+  const picks = await planPicks(objects, tip, picked, { does: 'cherry-pick', ours: branch, of: picked.length })
+  const { chain, tree, dropped, stop } = picks
+  const plan = {
+    branch,
+    before: tip,
+    kind: 'cherry-pick',
+    does: `cherry-pick ${one} onto ${name}`,
+    onto: tip,
+    also: [],
+  }
+  const isNothing = chain.length === 0 && !stop
+  const left = dropped.map(({ subject }) => `“${visible(subject)}” changes nothing in ${name}, and is left out.`)
+  const commits = chain.length + (stop ? 1 + stop.state.todo.length : 0)
+  const shared = { ...plan, chain, tree, commits, warnings: isNothing ? [] : left }
+  if (isNothing) return { ...shared, is: 'nothing', words: 'nothing to do' }
+  if (!stop) return { ...shared, is: 'clean', words: 'applies cleanly' }
+  const at = picked.length > 1 ? `, at commit ${stop.state.number} of ${stop.state.of}` : ''
+  return { ...shared, is: 'conflicts', words: `${filesInConflict(groupsOf(stop.merge).length)}${at}`, stop }
+}

@@ -1,0 +1,94 @@
+/**
+ * Landing: all that a branch has becomes one commit on another, without the branch's conversation. The many small
+ * commits stay where they can be looked at, at `refs/forge/kept/`.
+ */
+import { isRefName, type Objects } from '../../../core/git/objects.ts'
+import type { Move } from '../../../core/git/refs.ts'
+import type { Oid, Repository } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { entryAt } from '../../../core/git/trees.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import { SESSION } from '../../ai/session.ts'
+import { groupsOf, isClean } from '../conflicts.ts'
+import type { Source } from '../repository-view.ts'
+import { commonTo, countBetween, mergeInto } from './merge.ts'
+import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
+
+export const KEPT = 'refs/forge/kept/'
+
+/** Plans a landing. Throws a {@link Failure} where the two share no history. */
+export async function planLand(objects: Objects, source: Source, target: Target, message?: string): Promise<Plan> {
+  const { repository } = objects
+  const { branch, tip } = target
+  const before = await treeOf(objects, tip)
+  const bases = await commonTo(repository, source, target)
+  const does = `land ${visiblePath(source.words)} on ${visiblePath(branch)}`
+  const plan = { branch, before: tip, kind: 'land', does, onto: tip, warnings: [] }
+  const nothing = {
+    ...plan,
+    is: 'nothing',
+    words: 'nothing to do',
+    chain: [],
+    tree: before,
+    commits: 0,
+    also: [],
+  } as const
+  if (bases.includes(source.commit)) return nothing
+  const [merge, commits, kept, usual] = await Promise.all([
+    mergeInto(objects, source, target),
+    countBetween(repository, tip, source.commit),
+    keptMove(objects, source),
+    message === undefined ? messageFor(objects, source, target) : message,
+  ])
+  const shared = { ...plan, tree: merge.tree, commits, message: usual }
+  if (!isClean(merge)) {
+    const state: Stop['state'] = { does: 'land', message: usual, todo: [], keep: kept.ref }
+    const words = { ours: branch, theirs: source.words }
+    const stop = { merge, ours: tip, theirs: source.commit, words, state }
+    return { ...shared, is: 'conflicts', words: filesInConflict(groupsOf(merge).length), chain: [], stop, also: [] }
+  }
+  if (merge.tree === before) return nothing
+  const chain: Planned[] = [{ is: 'new', tree: merge.tree, others: [], message: usual }]
+  return { ...shared, is: 'clean', words: 'lands cleanly', chain, also: [kept] }
+}
+
+/** What keeps the tip of a branch that is landed. */
+async function keptMove(objects: Objects, { commit, branch, words }: Source): Promise<Move> {
+  const short = commit.slice(0, 8)
+  const name = branch ?? words
+  const wanted = commit.startsWith(name) ? `${KEPT}${short}` : `${KEPT}${name}-${short}`
+  const ref = isRefName(wanted) ? wanted : `${KEPT}${short}`
+  return { ref, from: (await objects.info(ref))?.oid, to: commit }
+}
+
+/** Commits beyond these are only counted, and the bytes of messages beyond these not read. */
+const NAMED = 100
+const MOST = 1 << 20
+
+/** What a turn or a save writes behind its message, for the desk itself. */
+const OWN_TRAILER = /^Forge-(Model|Turn|Undoes): .*\n?/gm
+
+/** A message from those of the commits that are landed: the only one's own, or a list of their first lines. */
+async function messageFor(objects: Objects, source: Source, { tip }: Target): Promise<string> {
+  const messages = await messagesBetween(objects.repository, tip, source.commit)
+  const [only = ''] = messages
+  const hasSession = (await entryAt(objects, source.commit, SESSION)) !== undefined
+  const trailer = hasSession
+    ? `\nForge-Session: ${visiblePath(source.branch ?? source.words)} ${source.commit.slice(0, 12)}\n`
+    : ''
+  if (messages.length === 1) return `${only.replace(OWN_TRAILER, '').trimEnd()}\n${trailer}`
+  const subjects = messages.map(message => message.split('\n', 1)[0] ?? '')
+  const listed = [...new Set(subjects)].slice(0, NAMED).map(subject => `- ${subject}\n`)
+  const rest = subjects.length > NAMED ? `- and ${many(subjects.length - NAMED, 'commit')} more\n` : ''
+  return `Land ${visiblePath(source.words)}\n\n${listed.join('')}${rest}${trailer}`
+}
+
+async function messagesBetween(repository: Repository, old: Oid, tip: Oid): Promise<string[]> {
+  const args = ['log', '--reverse', '--topo-order', '--no-merges', '--encoding=UTF-8', '-z', '--format=%B']
+  const { stdout } = await run(repository, [...args, tip, `^${old}`, '--'], { limit: MOST })
+  const messages = stdout
+    .toString()
+    .split('\0')
+    .map(message => message.trim())
+  return messages.filter(message => message !== '')
+}

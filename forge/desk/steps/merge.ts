@@ -1,0 +1,132 @@
+/** A merge of a branch or commit into a branch, as `git merge` makes it: a fast-forward where that is possible. */
+import { Failure } from '../../../core/failure.ts'
+import { mergeBases } from '../../../core/git/commits.ts'
+import { type Merge, mergeTrees } from '../../../core/git/merges.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { isRefName } from '../../../core/git/objects.ts'
+import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { read, run } from '../../../core/git/run.ts'
+import { entryAt } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { headRef } from '../branches.ts'
+import { groupsOf, isClean, withPlainNames } from '../conflicts.ts'
+import { FORGE, withOwnFolder } from '../forge-folder.ts'
+import type { Source } from '../repository-view.ts'
+import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
+
+export type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }
+
+/** Plans a merge. Throws a {@link Failure} where the two share no history. */
+export async function planMerge(
+  objects: Objects,
+  source: Source,
+  target: Target,
+  { message, isCommitWanted = false }: MergeOptions,
+): Promise<Plan> {
+  const { repository } = objects
+  const { branch, tip } = target
+  const [bases, tree, isSameFolder] = await Promise.all([
+    commonTo(repository, source, target),
+    treeOf(objects, source.commit),
+    hasSameFolder(objects, tip, source.commit),
+  ])
+  const [name, from] = [visiblePath(branch), visiblePath(source.words)]
+  const plan = { branch, before: tip, kind: 'merge', does: `merge ${from} into ${name}`, onto: tip, also: [] }
+  if (bases.includes(source.commit))
+    return {
+      ...plan,
+      is: 'nothing',
+      words: 'nothing to do',
+      chain: [],
+      tree: await treeOf(objects, tip),
+      commits: 0,
+      warnings: [],
+    }
+  const commits = await countBetween(repository, tip, source.commit)
+  const isForward = bases.includes(tip)
+  if (isForward && isSameFolder && !isCommitWanted) {
+    const chain: Planned[] = [{ is: 'there', commit: source.commit, tree }]
+    return { ...plan, is: 'clean', words: 'fast-forward', chain, tree, commits, warnings: [] }
+  }
+  const why = `${FORGE}/ belongs to its branch, so this makes a commit where git would only move the branch.`
+  const warnings = isForward && !isCommitWanted ? [why] : []
+  const [merge, usual] = await Promise.all([
+    mergeInto(objects, source, target),
+    message === undefined ? messageFor(repository, source, branch) : message,
+  ])
+  const words = { ours: branch, theirs: source.words }
+  if (!isClean(merge)) {
+    const state: Stop['state'] = { does: 'merge', message: usual, todo: [] }
+    const stop = { merge, ours: tip, theirs: source.commit, words, state }
+    const conflicts = filesInConflict(groupsOf(merge).length)
+    return {
+      ...plan,
+      is: 'conflicts',
+      words: conflicts,
+      chain: [],
+      stop,
+      tree: merge.tree,
+      commits,
+      message: usual,
+      warnings,
+    }
+  }
+  const chain: Planned[] = [{ is: 'new', tree: merge.tree, others: [source.commit], message: usual }]
+  return { ...plan, is: 'clean', words: 'merges cleanly', chain, tree: merge.tree, commits, message: usual, warnings }
+}
+
+/** Git's own merge of a commit into a branch, but for the folder that belongs to the branch. */
+export async function mergeInto(objects: Objects, source: Source, { tip }: Target): Promise<Merge> {
+  const merge = await withOwnFolder(objects, tip, await mergeTrees(objects.repository, tip, source.commit, { objects }))
+  return await withPlainNames(objects, merge, source.words)
+}
+
+/** The best common ancestors. Throws a {@link Failure} where there are none. */
+export async function commonTo(repository: Repository, source: Source, { branch, tip }: Target): Promise<Oid[]> {
+  const bases = await mergeBases(repository, tip, source.commit)
+  if (bases.length > 0) return bases
+  const cut = repository.isShallow
+    ? ' This clone is shallow: git fetch --unshallow may bring the history in which they met.'
+    : ''
+  throw new Failure(
+    `${visiblePath(source.words)} and ${visiblePath(branch)} have no history in common, and git merges no such two: nothing was done.${cut}`,
+  )
+}
+
+export async function hasSameFolder(objects: Objects, one: Oid, other: Oid): Promise<boolean> {
+  const [own, theirs] = await Promise.all([one, other].map(commit => entryAt(objects, commit, FORGE)))
+  return own?.oid === theirs?.oid && own?.mode === theirs?.mode
+}
+
+export const countBetween = async (repository: Repository, old: Oid, tip: Oid): Promise<number> =>
+  Number(await read(repository, ['rev-list', '--count', tip, `^${old}`, '--']))
+
+/** The message that git itself writes, by the user's configuration of it. */
+async function messageFor(repository: Repository, source: Source, branch: string): Promise<string> {
+  const name = await nameOf(repository, source)
+  const input = Buffer.from(`${source.commit}\t\t${name}\n`, 'latin1')
+  const args = ['fmt-merge-msg', '--into-name', asText(branch), '-F', '-']
+  const { code, stdout } = await run(repository, args, { input, ok: [0, 128] })
+  if (code === 0) return stdout.toString()
+  // It writes none where HEAD is on a branch without a commit, as in many a bare repository.
+  const into = ['main', 'master'].includes(branch) ? '' : ` into ${asText(branch)}`
+  return `Merge ${asText(name.replace(/ of \.$/, ''))}${into}\n`
+}
+
+/** How git calls what is merged: by a ref that is there, where the person meant one. */
+async function nameOf(repository: Repository, { commit, branch, words }: Source): Promise<string> {
+  const candidates: [string, string, string][] = [
+    ['branch', branch ?? words, headRef(branch ?? words)],
+    ['remote-tracking branch', words, `refs/remotes/${words}`],
+    ['tag', words, `refs/tags/${words}`],
+  ]
+  const names = candidates.filter(([, , ref]) => isRefName(ref))
+  const refs = names.map(([, , ref]) => `${ref}^{commit}`)
+  const { stdout } = await run(repository, ['cat-file', '--batch-check=%(objectname)'], {
+    input: Buffer.from(refs.map(ref => `${ref}\n`).join(''), 'latin1'),
+  })
+  const found = stdout.toString('latin1').split('\n')
+  const at = names.findIndex((_, place) => found[place] === commit)
+  const [kind, name] = names[at] ?? ['commit', commit.slice(0, 12)]
+  return kind === 'commit' || kind === 'tag' ? `${kind} '${name}'` : `${kind} '${name}' of .`
+}

@@ -1,0 +1,43 @@
+/** A branch put on another commit, whatever it has had: a reset, which a person confirms. */
+import type { Objects } from '../../../core/git/objects.ts'
+import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import type { Source } from '../repository-view.ts'
+import { countBetween } from './merge.ts'
+import { type Plan, type Target, treeOf } from './plan.ts'
+
+/** Of the commits that no other name has, so many are named. */
+const NAMED = 3
+
+export async function planMove(objects: Objects, { branch, tip }: Target, to: Source): Promise<Plan> {
+  const { repository } = objects
+  const [name, where] = [visiblePath(branch), visiblePath(to.words)]
+  const plan = { branch, before: tip, kind: 'move branch', does: `move ${name} to ${where}`, onto: to.commit, also: [] }
+  const tree = await treeOf(objects, to.commit)
+  if (tip === to.commit)
+    return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
+  const [lost, ahead] = await Promise.all([
+    lostBy(repository, branch, tip, to.commit),
+    countBetween(repository, tip, to.commit),
+  ])
+  const words = lost.length === 0 ? 'moves the branch' : `${many(lost.length, 'commit')} left without a name`
+  const named = lost.slice(0, NAMED).map(subject => `“${visible(subject)}”`)
+  const rest = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : ''
+  const kept = 'kept by the operation, which can be undone'
+  const are = lost.length === 1 ? 'is' : 'are'
+  const warnings =
+    lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: what goes ${are} ${kept}.`]
+  return { ...plan, is: 'clean', words, chain: [], tree, commits: ahead, warnings }
+}
+
+/** More than these bytes of first lines are not read. */
+const MOST = 1 << 20
+
+/** The commits that nothing but this branch has, if it goes to another commit: their first lines. */
+async function lostBy(repository: Repository, branch: string, from: Oid, to: Oid): Promise<string[]> {
+  const others = [`--exclude=${asText(branch)}`, '--branches', '--tags', '--remotes']
+  const log = ['log', '--encoding=UTF-8', '--format=%s', from, '--not', to, ...others, '--']
+  const { stdout } = await run(repository, log, { limit: MOST })
+  return stdout.toString().split('\n').slice(0, -1)
+}

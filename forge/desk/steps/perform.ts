@@ -1,0 +1,178 @@
+/** A plan carried out on its branch: commits are made, and all refs move in one operation, or none does. */
+import { Failure } from '../../../core/failure.ts'
+import { bytesOf, commit, lineOf, textOf } from '../../../core/git/commits.ts'
+import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import type { Move } from '../../../core/git/refs.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import type { BranchWork } from '../branch-work.ts'
+import { headRef } from '../branches.ts'
+import { conflictRows } from '../conflicts.ts'
+import { mergeDrafts } from '../draft-merges.ts'
+import { filesBetween, isEmpty, makeDrafts, noDrafts } from '../drafts.ts'
+import { isOfForge } from '../forge-folder.ts'
+import { type MergingState, makeMerging, mergingRef } from '../merging-commits.ts'
+import type { Signature } from '../save.ts'
+import type { Plan, Planned, Stop } from './plan.ts'
+
+/** Writes the commits of a chain, each on the one before it; gives the last one. */
+export async function writeChain(
+  objects: Objects,
+  onto: Oid,
+  chain: readonly Planned[],
+  signature: Promise<Signature>,
+): Promise<Oid> {
+  let tip = onto
+  const made: NewObject[] = []
+  for (const planned of chain) {
+    if (planned.is === 'there') {
+      tip = planned.commit
+      continue
+    }
+    const bytes = await commitBytes(planned, tip, await signature)
+    if (bytes) {
+      const object: NewObject = { type: 'commit', bytes }
+      made.push(object)
+      tip = oidOf(objects.repository.format, object)
+      continue
+    }
+    // Git itself signs, and reads what the commit stands on.
+    await writeObjects(objects.repository, made.splice(0))
+    tip = await signedCommit(objects, planned, tip)
+  }
+  await writeObjects(objects.repository, made)
+  return tip
+}
+
+type NewPlanned = Extract<Planned, { is: 'new' }>
+
+/** The bytes of a commit; undefined where it is to be signed. */
+async function commitBytes(
+  { tree, others, message, encoding, author }: NewPlanned,
+  parent: Oid,
+  signature: Signature,
+): Promise<Buffer | undefined> {
+  if (signature.sign) return undefined
+  const words = typeof message === 'string' ? asMessage(message) : message
+  const who = author ? lineOf(author) : signature.author
+  return bytesOf({ tree, parents: [parent, ...others], message: words, encoding }, who, signature.committer)
+}
+
+/** What a person has written, as a commit has it. */
+function asMessage(text: string): string {
+  if (text.includes('\0')) throw new Failure('A commit message can have no NUL character in it: take it out.')
+  return `${text.trimEnd()}\n`
+}
+
+async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid): Promise<Oid> {
+  const { tree, others, message, encoding, author } = planned
+  // Git signs nothing but UTF-8: what was written in another character set is written in that.
+  const text = typeof message === 'string' ? asMessage(message) : textOf(message, encoding)
+  const { bytes: _, ...plain } = author ?? { name: '', email: '' }
+  const who = author && { author: plain }
+  return await commit(objects, { tree, parents: [parent, ...others], message: text, ...who, sign: true })
+}
+
+/** A branch taken to a commit: what is recorded of it, and refs that move with it. */
+export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Move[] }
+
+const isMove = ({ from, to }: Move): boolean => from !== to
+
+/**
+ * Takes a branch to a commit that is written already, in one operation; its drafts are merged onto that, as where a
+ * branch was moved by another program. To be called in one go of the branch's work.
+ */
+export async function arrive(work: BranchWork, { kind, does, to, also = [] }: Arrival): Promise<void> {
+  const { objects, operations, checkouts, say } = work.room
+  const { head, name, merging } = work
+  // The drafts on a merge that waited went into its commit.
+  const isKept = merging === undefined && !isEmpty(work.drafts)
+  const drafts = isKept ? await mergeDrafts(objects, noDrafts(work.tip), work.drafts, noDrafts(to)) : noDrafts(to)
+  const made = await makeDrafts(objects, drafts)
+  const own = { ref: headRef(name), from: head, to }
+  const waits = { ref: mergingRef(name), from: merging, to: undefined }
+  const moves = [own, waits, work.draftsMove(made), ...also].filter(isMove)
+  const withdraw = await checkouts.announce(name, head, to)
+  try {
+    await operations.record({ kind, words: does, moves, made: made?.made ?? [] })
+  } catch (error) {
+    await withdraw()
+    throw error
+  }
+  await work.comeTo(made?.oid, drafts, { head: to, merging: undefined })
+  say({ say: 'repository' })
+}
+
+/** What a branch stops with: the plan's stop, and what it stands on. */
+export type Waiting = {
+  stop: Stop
+  ours: Oid
+  kind: string
+  does: string
+  also?: readonly Move[]
+  forklift?: MergingState['forklift']
+  /** A commit or tree with files that somebody has settled already: they are drafts from the start. */
+  result?: Oid | undefined
+}
+
+/**
+ * Lets a merge wait in a branch for a person: its conflicts are written, and the branch itself stays where it is. To be
+ * called in one go of the branch's work.
+ */
+export async function wait(
+  work: BranchWork,
+  { stop, ours, kind, does, also = [], forklift, result }: Waiting,
+): Promise<void> {
+  const { objects, operations, say } = work.room
+  const { name, head, merging } = work
+  if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
+  verifyNothingTyped(work)
+  const { merge, words, theirs, state } = stop
+  const { rows, tree } = await conflictRows(objects, merge, { ours: stop.ours, theirs, words })
+  const inConflict = new Set(rows.flatMap(row => row.paths))
+  let byGit = 0
+  for (const [path] of changesIn(await diffTrees(objects.repository, stop.ours, merge.tree)))
+    if (!inConflict.has(path)) byGit++
+  const waiting = makeMerging(
+    objects.repository,
+    {
+      ...state,
+      ...{ ours: words.ours, theirs: words.theirs, oursCommit: ours, theirsCommit: theirs, from: head },
+      ...{ rows, byGit, kept: [], by: {} },
+      ...(forklift && { forklift }),
+    },
+    tree,
+  )
+  await writeObjects(objects.repository, waiting.made)
+  const files = result === undefined ? new Map() : await filesBetween(objects, waiting.oid, result)
+  for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
+  const drafts = { ...noDrafts(waiting.oid), files }
+  const made = await makeDrafts(objects, drafts)
+  const moves = [{ ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
+  await operations.record({ kind, words: does, moves: moves.filter(isMove), made: made?.made ?? [] })
+  await work.comeTo(made?.oid, drafts, { head, merging: waiting.oid })
+  say({ say: 'repository' })
+}
+
+/** Throws where something is typed that is in no commit: it would be lost among what settles the conflicts. */
+function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
+  if (merging !== undefined || draftPaths.length === 0) return
+  const files = draftPaths.length <= 2 ? draftPaths.map(visiblePath).join(' and ') : many(draftPaths.length, 'file')
+  throw new Failure(
+    `This has conflicts, and what was typed in ${files} in ${visiblePath(name)} is not saved: save or discard it first.`,
+  )
+}
+
+/** Does what a plan says. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
+export async function carryOut(
+  work: BranchWork,
+  { onto, chain, stop, kind, does, also }: Plan,
+  signature: Promise<Signature>,
+): Promise<Oid> {
+  if (stop) verifyNothingTyped(work)
+  const tip = await writeChain(work.room.objects, onto, chain, signature)
+  if (stop) await wait(work, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
+  else await arrive(work, { kind, does, to: tip, also })
+  return tip
+}

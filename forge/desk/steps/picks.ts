@@ -1,0 +1,106 @@
+/** Commits made anew on another one, each as git's cherry-pick does: what a rebase and a cherry-pick have in common. */
+import { type Commit, parseCommit } from '../../../core/git/commits.ts'
+import { subjectOf } from '../../../core/git/history.ts'
+import { type Merge, mergeTrees } from '../../../core/git/merges.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { asBytes, type Oid } from '../../../core/git/repository.ts'
+import { emptyTree } from '../../../core/git/trees.ts'
+import { visible } from '../../../core/text.ts'
+import { isClean, withPlainNames } from '../conflicts.ts'
+import { withOwnFolder } from '../forge-folder.ts'
+import { hasSameFolder } from './merge.ts'
+import { type Planned, type Stop, treeOf } from './plan.ts'
+
+export type PickRules = {
+  does: 'rebase' | 'cherry-pick'
+  /** How a person calls what the commits are put on. */
+  ours: string
+  /** How many commits there are in all, with those that are done already. */
+  of: number
+  onto?: string | undefined
+  /** Some of them stand on it already. */
+  isBegun?: boolean
+}
+
+export type Picks = {
+  chain: Planned[]
+  /** The tree at the end of the chain. */
+  tree: Oid
+  /** Commits that change nothing there. */
+  dropped: { commit: Oid; subject: string }[]
+  stop?: Stop
+}
+
+/** Picks commits, one after the other, onto a commit, up to the end or to the first with conflicts. */
+export async function planPicks(
+  objects: Objects,
+  onto: Oid,
+  commits: readonly Oid[],
+  { does, ours, of, onto: ontoWords, isBegun = false }: PickRules,
+): Promise<Picks> {
+  const chain: Planned[] = []
+  const dropped: Picks['dropped'] = []
+  let tree = await treeOf(objects, onto)
+  // Where a commit stands on the very one that it is to be put on, it stays what it is, as in git's rebase.
+  let tip: Oid | undefined = onto
+  for (const [at, oid] of commits.entries()) {
+    const commit = await readCommit(objects, oid)
+    if (does === 'rebase' && commit.parents.length === 1 && commit.parents[0] === tip) {
+      chain.push({ is: 'there', commit: oid, tree: commit.tree })
+      tip = oid
+      tree = commit.tree
+      continue
+    }
+    const subject = subjectOf(commit)
+    const short = oid.slice(0, 8)
+    const words = { ours, theirs: asBytes(`${short} (${visible(subject)})`) }
+    const before = await baseOf(objects, commit)
+    const isOwn =
+      does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
+    const merge = await pickOnto(objects, { tree, before, oid, owner: isOwn ? tree : oid, theirs: short })
+    if (!isClean(merge)) {
+      const base = commit.parents[0] ?? null
+      const todo = commits.slice(at + 1)
+      const state: Stop['state'] = {
+        ...{ does, base, todo: [...todo], subject, number: of - todo.length, of },
+        ...(ontoWords !== undefined && { onto: ontoWords }),
+      }
+      return { chain, tree, dropped, stop: { merge, ours: tree, theirs: oid, words, state } }
+    }
+    const wasEmpty = commit.tree === before
+    if (merge.tree === tree && !(does === 'rebase' && wasEmpty)) {
+      dropped.push({ commit: oid, subject })
+      continue
+    }
+    const { message, encoding, author } = commit
+    chain.push({ is: 'new', tree: merge.tree, others: [], message, encoding, author })
+    tree = merge.tree
+    tip = undefined
+  }
+  return { chain, tree, dropped }
+}
+
+export async function readCommit(objects: Objects, oid: Oid): Promise<Commit> {
+  const object = await objects.read(oid)
+  if (object?.type !== 'commit' || !object.bytes) throw new Error(`There is no commit ${oid}`)
+  return parseCommit(object.bytes)
+}
+
+/** The tree that a commit was made from. */
+async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<Oid> {
+  return parent === undefined ? emptyTree(objects.repository.format) : await treeOf(objects, parent)
+}
+
+/**
+ * `owner` has the conversation, which belongs to its branch: to the one that is picked onto, and to the one that is
+ * rebased, whose commits bring it along.
+ */
+type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string }
+
+async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs }: Pick): Promise<Merge> {
+  const isTheSame = before === tree
+  const merge = isTheSame
+    ? { tree: await treeOf(objects, oid), stages: [], conflicts: [] }
+    : await mergeTrees(objects.repository, tree, oid, { base: before, objects })
+  return await withPlainNames(objects, await withOwnFolder(objects, owner, merge), theirs)
+}

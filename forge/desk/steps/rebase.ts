@@ -1,0 +1,70 @@
+/** A rebase: the commits of a branch since it parted, made anew on another commit, as `git rebase` does. */
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid, Repository } from '../../../core/git/repository.ts'
+import { read, run } from '../../../core/git/run.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import { groupsOf } from '../conflicts.ts'
+import type { Source } from '../repository-view.ts'
+import { planPicks, readCommit } from './picks.ts'
+import { filesInConflict, type Plan, type Target, treeOf } from './plan.ts'
+
+/** More than anybody puts on another commit. */
+const MOST = 5000
+
+export async function planRebase(objects: Objects, { branch, tip }: Target, onto: Source): Promise<Plan> {
+  const { repository } = objects
+  const [name, to] = [visiblePath(branch), visiblePath(onto.words)]
+  const plan = { branch, before: tip, kind: 'rebase', does: `rebase ${name} onto ${to}`, onto: onto.commit, also: [] }
+  if (await isThere(repository, tip, onto.commit)) {
+    const tree = await treeOf(objects, tip)
+    return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
+  }
+  const { commits, same } = await commitsToPick(objects, tip, onto.commit)
+  if (commits.length > MOST)
+    throw new Failure(`${many(commits.length, 'commit')} are too many to be rebased here: merge, or git rebase them.`)
+  const picks = await planPicks(objects, onto.commit, commits, {
+    ...{ does: 'rebase', ours: onto.words, of: commits.length, onto: onto.words },
+  })
+  const { chain, tree, dropped, stop } = picks
+  const warnings = [
+    ...(same > 0
+      ? [`${many(same, 'commit')} that ${to} has already, as another commit, ${same === 1 ? 'is' : 'are'} left out.`]
+      : []),
+    ...dropped.map(({ subject }) => `“${visible(subject)}” changes nothing there any more, and is left out.`),
+  ]
+  const made = chain.filter(({ is }) => is === 'new').length + (stop ? 1 + stop.state.todo.length : 0)
+  const shared = { ...plan, chain, tree, commits: made, warnings }
+  if (!stop) return { ...shared, is: 'clean', words: chain.length === 0 ? 'moves the branch' : 'rebases cleanly' }
+  const where = `${filesInConflict(groupsOf(stop.merge).length)}, at commit ${stop.state.number} of ${stop.state.of}`
+  return { ...shared, is: 'conflicts', words: where, stop }
+}
+
+/** Whether a branch stands on a commit already, one commit behind the other. */
+async function isThere(repository: Repository, tip: Oid, onto: Oid): Promise<boolean> {
+  if (tip === onto) return true
+  const behind = await read(repository, ['rev-list', '-n', '1', onto, `^${tip}`, '--'])
+  if (behind !== '') return false
+  return (await read(repository, ['rev-list', '-n', '1', '--min-parents=2', tip, `^${onto}`, '--'])) === ''
+}
+
+/** The commits that a rebase takes along, oldest first; those that are there as another commit are only counted. */
+async function commitsToPick(objects: Objects, tip: Oid, onto: Oid): Promise<{ commits: Oid[]; same: number }> {
+  const how = ['--right-only', '--cherry-mark', '--no-merges', '--topo-order', '--reverse']
+  const { stdout } = await run(objects.repository, ['rev-list', ...how, `${onto}...${tip}`, '--'])
+  const commits: Oid[] = []
+  let same = 0
+  for (const line of stdout.toString('latin1').split('\n').filter(Boolean)) {
+    const oid = line.replace(/^[+=]/, '')
+    // A commit that changes nothing is like any other such one, and is kept for its message.
+    if (line.startsWith('=') && !(await isEmptyCommit(objects, oid))) same++
+    else commits.push(oid)
+  }
+  return { commits, same }
+}
+
+async function isEmptyCommit(objects: Objects, oid: Oid): Promise<boolean> {
+  const { tree, parents } = await readCommit(objects, oid)
+  const [parent] = parents
+  return parent !== undefined && (await treeOf(objects, parent)) === tree
+}

@@ -1,0 +1,70 @@
+/** What a person should know before a step: hooks that do not run, checkouts that can't follow, what others have. */
+import { access, constants, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Oid, Repository } from '../../../core/git/repository.ts'
+import { read } from '../../../core/git/run.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import type { Room } from '../branch-work.ts'
+import type { Step } from '../repository-view.ts'
+import type { Plan } from './plan.ts'
+
+/** The hooks that git would run, by what is done. */
+const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
+  merge: ['pre-merge-commit', 'prepare-commit-msg', 'commit-msg', 'post-merge'],
+  land: ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-merge'],
+  rebase: ['pre-rebase', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-checkout', 'post-rewrite'],
+  'cherry-pick': ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit'],
+}
+
+/** The hooks that git would run in a repository: programs with a hook's name. */
+export async function hooksOf(repository: Repository): Promise<string[]> {
+  const folder = await read(repository, ['rev-parse', '--path-format=absolute', '--git-path', 'hooks'])
+  const names = await readdir(folder).catch(() => [])
+  const candidates = names.filter(name => /^[a-z][a-z0-9-]*$/.test(name))
+  const isProgram = (name: string) =>
+    access(join(folder, name), constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+  const runnable = await Promise.all(candidates.map(isProgram))
+  return candidates.filter((_, at) => runnable[at]).sort()
+}
+
+/** All that is to be said before a plan is carried out. */
+export async function warningsFor({ objects, checkouts }: Room, step: Step['step'], plan: Plan): Promise<string[]> {
+  if (plan.is === 'nothing') return [...plan.warnings]
+  const { repository } = objects
+  const { branch, before } = plan
+  const isForward = step === 'merge' && plan.chain.every(({ is }) => is === 'there') && !plan.stop
+  const [hooks, checkout, pushed] = await Promise.all([
+    isForward ? [] : hooksFor(repository, step),
+    plan.is === 'clean' ? checkouts.whyNotFollowing(branch, before, plan.tree) : '',
+    step === 'rebase' || step === 'move' ? pushedBeyond(repository, before, plan) : 0,
+  ])
+  const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
+  const name = visiblePath(branch)
+  const behind = `A checkout of ${name} can't follow, and stays as it is: ${visible(checkout)}`
+  const goes = pushed === 1 ? 'goes is' : 'go are'
+  const others = `${many(pushed, 'commit')} that ${goes} on a remote already: a push of ${name} has to be forced.`
+  return [
+    ...plan.warnings,
+    ...(hooks.length > 0 ? [skipped] : []),
+    ...(checkout === '' ? [] : [behind]),
+    ...(pushed > 0 ? [others] : []),
+  ]
+}
+
+async function hooksFor(repository: Repository, step: Step['step']): Promise<string[]> {
+  const wanted = HOOKS[step] ?? []
+  return wanted.length === 0 ? [] : (await hooksOf(repository)).filter(name => wanted.includes(name))
+}
+
+/** How many commits leave the branch that a remote has. */
+async function pushedBeyond(repository: Repository, before: Oid, { onto, chain }: Plan): Promise<number> {
+  const kept = chain.findLast(({ is }) => is === 'there')
+  const to = kept?.is === 'there' ? kept.commit : onto
+  const count = async (...more: string[]) =>
+    Number(await read(repository, ['rev-list', '--count', before, '--not', to, ...more, '--']))
+  const [all, ours] = await Promise.all([count(), count('--remotes')])
+  return all - ours
+}

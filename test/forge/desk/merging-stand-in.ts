@@ -1,0 +1,162 @@
+/** Stands in for a merge that waits, and for Forklift, in the tests of the page alone. */
+import type { Question } from '../../../forge/desk/messages.ts'
+import type { ConflictFile, Forklift, Merging, MergingFile } from '../../../forge/desk/repository-view.ts'
+import { conflictsIn } from '../../../forge/desk/web/conflict-regions.ts'
+import { oidOf, type Part, Refusal, type StandIn } from './web-stand-in.ts'
+
+const NOTHING = { is: 'nothing' } as const
+export const text = (words: string, mode = '100644') => ({ is: 'text', text: words, mode }) as const
+
+/** A conflict between marks as git writes them. */
+export function marked(ours: string, base: string, theirs: string, mark = 7): string {
+  const line = (sign: string, words = '') => `${sign.repeat(mark)}${words}\n`
+  return line('<', ' main') + ours + line('|', ' base') + base + line('=') + theirs + line('>', ' upstream/main')
+}
+
+type File = Pick<MergingFile, 'path' | 'kind'> & Partial<MergingFile> & { sides?: Partial<ConflictFile> }
+
+export class MergingStandIn implements Part {
+  readonly files = new Map<string, File>()
+  odd: string[] = []
+  forklift: Merging['forklift']
+  at: Merging['at']
+  kind: Merging['kind'] = 'merge'
+  /** Files that were settled as a whole. */
+  readonly taken = new Map<string, string>()
+  finished: string | undefined
+
+  constructor(
+    readonly standIn: StandIn,
+    readonly branch: string,
+  ) {
+    standIn.parts.push(this)
+    const info = standIn.branches.get(branch)
+    if (info) info.merging = 'merge'
+  }
+
+  add(file: File): this {
+    this.files.set(file.path, file)
+    return this
+  }
+
+  answer(question: Question): { value: unknown } | undefined {
+    switch (question.ask) {
+      case 'merging':
+        return { value: question.branch === this.branch && this.finished === undefined ? this.#merging() : null }
+      case 'conflict':
+        return { value: this.#conflict(question.path) }
+      case 'take side':
+        this.taken.set(question.path, question.side)
+        this.standIn.say({ say: 'branch', branch: this.branch })
+        return { value: null }
+      case 'ask for conflicts':
+        return { value: { turn: 't1' } }
+      case 'finish merging':
+        return { value: this.#end(question.message ?? this.#merging().message) }
+      case 'abort merging':
+        return { value: this.#end('aborted') }
+      default:
+        return undefined
+    }
+  }
+
+  #end(message: string): { words: string } {
+    this.finished = message
+    const info = this.standIn.branches.get(this.branch)
+    if (info) delete info.merging
+    this.standIn.sayDesk()
+    this.standIn.say({ say: 'branch', branch: this.branch })
+    return { words: `Done: merge upstream/main into ${this.branch}.` }
+  }
+
+  #merging(): Merging {
+    const files = [...this.files.values()].map(file => this.#file(file))
+    const open = files.filter(({ state }) => state === 'open')
+    const left = open.reduce((sum, file) => sum + file.left, 0)
+    return {
+      kind: this.kind,
+      ours: 'main',
+      theirs: 'upstream/main',
+      oursCommit: oidOf('ours'),
+      theirsCommit: oidOf('theirs'),
+      files,
+      byGit: 48,
+      message: `Merge branch 'upstream/main' into ${this.branch}\n`,
+      odd: open.length === 0 ? this.odd : [],
+      ...(left > 0 ? { notYet: `${left} conflicts are left in ${open.map(({ path }) => path).join(' and ')}.` } : {}),
+      ...(this.forklift ? { forklift: this.forklift } : {}),
+      ...(this.at ? { at: this.at } : {}),
+    }
+  }
+
+  #file({ sides, ...file }: File): MergingFile {
+    const mark = sides?.mark
+    const now = this.standIn.textOf(this.branch, file.path) ?? ''
+    const saved = this.standIn.branches.get(this.branch)?.files.get(file.path)?.text ?? ''
+    const isWhole = mark === undefined && sides !== undefined
+    const found = mark === undefined ? undefined : conflictsIn(now, mark)
+    const left = found ? found.regions.length : isWhole && !this.taken.has(file.path) ? 1 : 0
+    const all = mark === undefined ? 1 : conflictsIn(saved, mark).regions.length
+    return { all, left, state: left > 0 ? 'open' : 'settled', ...file }
+  }
+
+  #conflict(path: string): ConflictFile {
+    const file = this.files.get(path)
+    if (!file) throw new Refusal(`${path} is in no conflict.`)
+    const words = file.words ?? 'both changed the same lines'
+    return { path, kind: file.kind, words, base: NOTHING, ours: text(''), theirs: text(''), ...file.sides }
+  }
+}
+
+export const FORK: Forklift = {
+  upstream: { name: 'quayside/tern', branch: 'main', ahead: 37 },
+  runs: [],
+  isRunning: false,
+}
+
+/** A fork with its runs, and a Forklift that says what a test has it say. */
+export class ForkliftStandIn implements Part {
+  info: Forklift = FORK
+  /** The branch that a run opens as. */
+  opens = 'forklift-20261122_101500'
+
+  constructor(readonly standIn: StandIn) {
+    standIn.parts.push(this)
+  }
+
+  answer(question: Question): { value: unknown } | undefined {
+    switch (question.ask) {
+      case 'forklift':
+        return { value: this.info }
+      case 'run forklift':
+        this.begin(undefined)
+        return { value: null }
+      case 'publish':
+        this.begin(question.branch)
+        return { value: null }
+      case 'stop forklift':
+        this.end(130)
+        return { value: null }
+      case 'open run':
+        return { value: { branch: this.opens } }
+      default:
+        return undefined
+    }
+  }
+
+  begin(branch: string | undefined): void {
+    const said = branch === undefined ? { lines: [] } : { branch, lines: [] }
+    this.info = { ...this.info, isRunning: true, said }
+    this.standIn.say({ say: 'forklift' })
+  }
+
+  line(line: string): void {
+    this.info = { ...this.info, said: { ...this.info.said, lines: [...(this.info.said?.lines ?? []), line] } }
+    this.standIn.say({ say: 'forklift', line })
+  }
+
+  end(code: number): void {
+    this.info = { ...this.info, isRunning: false, said: { lines: [], ...this.info.said, end: code } }
+    this.standIn.say({ say: 'forklift', end: code })
+  }
+}

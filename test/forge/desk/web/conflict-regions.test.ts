@@ -1,0 +1,148 @@
+/** How conflicts are found in a text, and what settling one makes of it. */
+import { describe, expect, test } from 'bun:test'
+import {
+  chosen,
+  conflictsIn,
+  placesAfter,
+  settling,
+  wordsOfSettled,
+} from '../../../../forge/desk/web/conflict-regions.ts'
+
+const BOTH_END = { ours: true, theirs: true }
+
+function marked(ours: string, base: string, theirs: string, mark = 7): string {
+  const line = (sign: string, words = '') => `${sign.repeat(mark)}${words}\n`
+  return line('<', ' main') + ours + line('|', ' base') + base + line('=') + theirs + line('>', ' upstream/main')
+}
+
+const only = (text: string, mark = 7) => {
+  const { regions, strays } = conflictsIn(text, mark)
+  expect(strays).toEqual([])
+  expect(regions).toHaveLength(1)
+  return regions[0] as (typeof regions)[0]
+}
+
+describe('a conflict', () => {
+  test('is what stands between its marks, with the lines of three sides', () => {
+    const text = `one\n${marked('a\nb\n', 'x\n', 'c\n')}two\n`
+    const region = only(text)
+    expect(region).toMatchObject({ ours: 'a\nb\n', base: 'x\n', theirs: 'c\n' })
+    expect(text.slice(region.from, region.to)).toStartWith('<<<<<<< main\n')
+    expect(text.slice(region.from, region.to)).toEndWith('\n>>>>>>> upstream/main')
+  })
+
+  test('with empty sides is one', () => {
+    expect(only(marked('', '', ''))).toMatchObject({ ours: '', base: '', theirs: '' })
+    expect(only(marked('', 'x\n', 'c\n'))).toMatchObject({ ours: '', base: 'x\n', theirs: 'c\n' })
+  })
+
+  test('has marks of exactly that length: others are lines of the file', () => {
+    const inside = marked('a\n', '', 'b\n')
+    const region = only(marked(inside, '', '<<<<<<<<< nine\n', 8), 8)
+    expect(region.ours).toBe(inside)
+    expect(region.theirs).toBe('<<<<<<<<< nine\n')
+    expect(conflictsIn(inside, 8)).toEqual({ regions: [], strays: [] })
+  })
+
+  test('is not begun by what only looks like a mark', () => {
+    const text = 'Heading\n========\n =======\n=======x\n<<<<<<<\tx\nfoo <<<<<<< a\n'
+    expect(conflictsIn(text, 7)).toEqual({ regions: [], strays: [] })
+  })
+
+  test('is not begun behind other separators of lines, which are characters of the text', () => {
+    expect(conflictsIn('a\u2028<<<<<<< b\nc\r=======\n', 7)).toEqual({ regions: [], strays: [] })
+  })
+
+  test('may have lines that end with \\r\\n', () => {
+    const text = marked('a\n', 'x\n', 'b\n').replaceAll('\n', '\r\n')
+    expect(only(text)).toMatchObject({ ours: 'a\r\n', base: 'x\r\n', theirs: 'b\r\n' })
+  })
+
+  test('may end the file without a line end', () => {
+    const text = marked('a\n', 'x\n', 'b\n').trimEnd()
+    expect(only(text).to).toBe(text.length)
+  })
+
+  test('without the mark of its base is one without a base', () => {
+    const region = only('<<<<<<< a\nours\n=======\ntheirs\n>>>>>>> b\n')
+    expect(region).toMatchObject({ ours: 'ours\n', base: undefined, theirs: 'theirs\n' })
+  })
+
+  test('that is begun inside of another one leaves the first mark over', () => {
+    const text = `<<<<<<< a\nlost\n${marked('a\n', '', 'b\n')}rest\n>>>>>>> b\n`
+    const { regions, strays } = conflictsIn(text, 7)
+    expect(regions.map(({ ours, theirs }) => [ours, theirs])).toEqual([['a\n', 'b\n']])
+    expect(strays.map(({ line }) => line)).toEqual([1, 10])
+  })
+
+  test('of which a person has taken out a mark is none: what is left of it is said by its line', () => {
+    const whole = marked('a\n', 'x\n', 'b\n').split('\n')
+    expect(conflictsIn(whole.toSpliced(0, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([2, 4, 6])
+    expect(conflictsIn(whole.toSpliced(6, 1).join('\n'), 7).strays.map(({ line }) => line)).toEqual([1, 3, 5])
+    expect(conflictsIn(whole.toSpliced(0, 1).join('\n'), 7).regions).toEqual([])
+  })
+
+  test('behind another one is a second one', () => {
+    const text = marked('a\n', '', 'b\n') + marked('c\n', '', 'd\n')
+    expect(conflictsIn(text, 7).regions.map(({ ours }) => ours)).toEqual(['a\n', 'c\n'])
+  })
+})
+
+describe('settling a conflict', () => {
+  const settled = (text: string, choice: 'ours' | 'theirs' | 'both', ends = BOTH_END) => {
+    const { from, to, insert } = settling(text, only(text), choice, ends)
+    return text.slice(0, from) + insert + text.slice(to)
+  }
+
+  test('puts one side or both in its place, and touches nothing else', () => {
+    const text = `one\n${marked('a\n', 'x\n', 'b\n')}two\n`
+    expect(settled(text, 'ours')).toBe('one\na\ntwo\n')
+    expect(settled(text, 'theirs')).toBe('one\nb\ntwo\n')
+    expect(settled(text, 'both')).toBe('one\na\nb\ntwo\n')
+  })
+
+  test('by an empty side leaves nothing', () => {
+    const text = `one\n${marked('', 'x\n', 'b\n')}two\n`
+    expect(settled(text, 'ours')).toBe('one\ntwo\n')
+    expect(settled(text, 'both')).toBe('one\nb\ntwo\n')
+  })
+
+  test('at the end of the file ends it as the side does', () => {
+    const text = `one\n${marked('a\n', 'x\n', 'b\n')}`
+    expect(settled(text, 'ours', { ours: false, theirs: true })).toBe('one\na')
+    expect(settled(text, 'theirs', { ours: false, theirs: true })).toBe('one\nb\n')
+    expect(settled(text, 'both', { ours: true, theirs: false })).toBe('one\na\nb')
+    expect(settled(`${text}two\n`, 'ours', { ours: false, theirs: false })).toBe('one\na\ntwo\n')
+  })
+
+  test('is told afterwards by what stands there', () => {
+    const region = only(marked('a\n', 'x\n', 'b\n'))
+    const words = ['a\n', 'b\n', 'a\nb\n', 'x\n', 'c\n', ''].map(now => wordsOfSettled(region, now))
+    expect(words).toEqual(['Ours', 'Theirs', 'Both', 'As before', 'By hand', 'Nothing of it'])
+    expect(chosen(region, 'both')).toBe('a\nb\n')
+  })
+})
+
+describe('the place of a conflict that is settled', () => {
+  const FIRST = marked('a\nb\n', 'x\n', 'c\n')
+  const SECOND = marked('d\n', 'y\n', 'e\n')
+  const before = `one\n${FIRST}two\n${SECOND}three\n`
+
+  const placesIn = (after: string) => {
+    const { regions } = conflictsIn(before, 7)
+    return placesAfter(before, regions, after).map(({ from, to }) => after.slice(from, to))
+  }
+
+  test('is that of the side that was taken', () => {
+    for (const words of ['a\nb\n', 'c\n', 'a\nb\nc\n', 'other\n', ''])
+      expect(placesIn(`one\n${words}two\n${SECOND}three\n`)).toEqual([words, SECOND])
+  })
+
+  test('is found where both are settled and lines were put in before them', () => {
+    expect(placesIn('zero\nmore\none\nc\ntwo\nd\nthree\n')).toEqual(['c\n', 'd\n'])
+  })
+
+  test('goes along with what is typed at the end of the file', () => {
+    expect(placesIn(`one\n${FIRST}two\nd\ne\nthree\nfour\n`)).toEqual([FIRST, 'd\ne\n'])
+  })
+})

@@ -1,0 +1,247 @@
+/** A branch in `merging`: what is left is chosen in the files, by the mouse and by the keyboard alone, and finished. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { type MergingStandIn, marked, text } from '../merging-stand-in.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { BRANCH, CLAIM, CLAIM_HALF, CLAIM_MARKED, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
+import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+
+describe.skipIf(!hasBrowser)('a branch that is merging', () => {
+  let built: string
+  let browser: OpenBrowser
+  let desk: StandIn
+  let merging: MergingStandIn
+  let page: DeskPage
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    desk = await startScene(built)
+    merging = withMerging(desk)
+  })
+  afterEach(async () => {
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  })
+
+  const open = async () => {
+    page = await openDesk(browser.context, desk)
+  }
+  const files = () => page.getByRole('navigation', { name: 'Conflicted files' })
+  const row = (name: string) => files().getByRole('button', { name })
+  const conflict = (number: number, of = 2) =>
+    page.getByRole('region', { name: `Conflict ${number} of ${of}`, exact: true })
+  const status = () => page.getByRole('status', { name: 'Status' })
+  const textIs = (path: string, words: string) => until(() => desk.textOf(BRANCH, path) === words)
+
+  test('says so on its tab and in the status bar, and lists its files by what is to do', async () => {
+    await open()
+    await page.getByRole('tab', { name: /upstream-2.14 ?, merging/ }).waitFor()
+    await files().getByRole('heading', { name: 'To do' }).waitFor()
+    expect(await files().getByRole('region', { name: 'To do' }).getByRole('button').count()).toBe(2)
+    expect(await files().getByRole('region', { name: 'Settled' }).getByRole('button').count()).toBe(4)
+    expect(await files().getByText('48 files').count()).toBe(1)
+    await status().getByText('merging').waitFor()
+    await status().getByText('Draft kept · 7 of 10 conflicts settled').waitFor()
+    await page.getByText('3 conflicts are left').waitFor()
+    expect(await page.getByRole('button', { name: 'Finish' }).getAttribute('aria-disabled')).toBe('true')
+    expect(await page.getByLabel('Message of the commit').count()).toBe(0)
+  })
+
+  test('shows each conflict as a block with both sides, instead of its marks', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    await conflict(2).getByText('this.#leaseMs').waitFor()
+    await conflict(2).getByText('shards.advance(leases)').first().waitFor()
+    expect(await page.getByRole('textbox', { name: 'Editor' }).getByText('<<<<<<<').count()).toBe(0)
+    await page.getByText('2 of 2 left').waitFor()
+  })
+
+  test('takes what is chosen by the buttons, and gives it back by Change', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(1).getByRole('button', { name: 'Theirs' }).click()
+    await until(
+      () =>
+        desk.textOf(BRANCH, CLAIM)?.includes('if (this.#draining)') &&
+        !desk.textOf(BRANCH, CLAIM)?.includes('lease = LEASE_MS'),
+    )
+    await page.getByText('1 of 2 left').waitFor()
+    await row('claim.ts, 1 left').or(files().getByText('1 left').first()).first().waitFor()
+    const settled = page.getByRole('region', { name: 'Conflict 1 of 2, settled' })
+    await settled.getByText('Theirs').waitFor()
+    await settled.getByRole('button', { name: 'Change' }).click()
+    await textIs(CLAIM, CLAIM_MARKED)
+    await conflict(1).waitFor()
+  })
+
+  test('is settled by the keyboard alone, from the list of files to Finish', async () => {
+    await open()
+    await page.keyboard.press('F7')
+    await page.getByText('2 of 2 left').waitFor()
+    await page.keyboard.press('F7')
+    await until(() => conflict(1).evaluate(element => element === document.activeElement))
+    await page.keyboard.press('3')
+    await until(() => conflict(2).evaluate(element => element === document.activeElement))
+    await page.keyboard.press('1')
+    await until(() => desk.textOf(BRANCH, CLAIM)?.includes('<<<<<<<') === false)
+    await files().getByRole('region', { name: 'Settled' }).getByText('claim.ts').waitFor()
+    await page.keyboard.press('F7')
+    await conflict(1, 1).waitFor()
+    await page.keyboard.press('F7')
+    await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
+    await page.keyboard.press('2')
+    await textIs(POSTGRES, 'export class PostgresStore {\n  claim = 2\n}\n')
+    await page.getByLabel('Message of the commit').waitFor()
+    await page.keyboard.press('Alt+Shift+f')
+    await until(() => merging.finished !== undefined)
+    expect(merging.finished).toBe(`Merge branch 'upstream/main' into ${BRANCH}\n`)
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+  })
+
+  test('finishes with the message that a person made of it', async () => {
+    desk.branches.get(BRANCH)?.files.set(CLAIM, { mode: '100644', text: 'x\n' })
+    desk.branches.get(BRANCH)?.files.set(POSTGRES, { mode: '100644', text: 'x\n' })
+    merging.odd = ['More than half of the files went back to one side.']
+    merging.add({ path: 'src/queue/types.ts', kind: 'text', state: 'odd', words: 'it takes neither side' })
+    await open()
+    await page.getByRole('list', { name: 'What is odd' }).getByText('More than half').waitFor()
+    await page.getByRole('list', { name: 'What is odd' }).getByText('it takes neither side').waitFor()
+    await page.getByLabel('Message of the commit').fill('Bring in 2.14')
+    await page.getByRole('button', { name: 'Finish' }).click()
+    await until(() => merging.finished === 'Bring in 2.14')
+  })
+
+  test('keeps the rest of the file editable, and its marks from being typed into', async () => {
+    await open()
+    await row('postgres.ts').click()
+    await conflict(1, 1).waitFor()
+    const editor = page.getByRole('textbox', { name: 'Editor' })
+    await editor.getByText('export class PostgresStore').click()
+    await page.keyboard.press('Home')
+    await page.keyboard.type('// mine\n')
+    const before = `// mine\nexport class PostgresStore {\n${marked('  claim = 1\n', '', '  claim = 2\n')}`
+    await textIs(POSTGRES, `${before}}\n`)
+    // Right behind the conflict: what would take its last line end is not done.
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Backspace')
+    await page.keyboard.type('y')
+    await textIs(POSTGRES, `${before}y}\n`)
+    await page.keyboard.press('Control+a')
+    await page.keyboard.press('Delete')
+    await until(() => desk.textOf(BRANCH, POSTGRES)?.includes('PostgresStore') === false)
+    expect(desk.textOf(BRANCH, POSTGRES)).toContain(marked('  claim = 1\n', '', '  claim = 2\n'))
+    await conflict(1, 1).waitFor()
+  })
+
+  test('undoes a choice in the editor', async () => {
+    await open()
+    await row('postgres.ts').click()
+    await conflict(1, 1).getByRole('button', { name: 'Ours' }).click()
+    await textIs(POSTGRES, 'export class PostgresStore {\n  claim = 1\n}\n')
+    await page.keyboard.press('Control+z')
+    await conflict(1, 1).waitFor()
+  })
+
+  test('says where a mark is left that belongs to no conflict', async () => {
+    desk.branches.get(BRANCH)?.files.set(POSTGRES, { mode: '100644', text: 'a\n=======\nb\n' })
+    await open()
+    await row('postgres.ts').click()
+    await page.getByRole('button', { name: 'a mark is left in line 2' }).waitFor()
+  })
+
+  test('has the choice of a whole file where it is no text, by button and by key', async () => {
+    const sides = {
+      base: text('old\n'),
+      ours: { is: 'nothing' } as const,
+      theirs: { is: 'other', words: 'an image of 12 KB', mode: '100644', oid: 'a'.repeat(40) } as const,
+    }
+    merging.add({ path: 'logo.png', kind: 'modify/delete', words: 'deleted in main, changed in upstream', sides })
+    await open()
+    await row('logo.png').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await whole.getByText('deleted in main, changed in upstream').waitFor()
+    await whole.getByText('(not there)').waitFor()
+    await whole.getByText('an image of 12 KB').waitFor()
+    await whole.focus()
+    await page.keyboard.press('2')
+    await until(() => merging.taken.get('logo.png') === 'theirs')
+    await files().getByRole('region', { name: 'Settled' }).getByText('logo.png').waitFor()
+    await page.getByRole('button', { name: 'Ours' }).click()
+    await until(() => merging.taken.get('logo.png') === 'ours')
+  })
+
+  test('asks the AI for one file or for all', async () => {
+    await open()
+    await row('postgres.ts').click()
+    await conflict(1, 1).focus()
+    await page.keyboard.press('4')
+    await until(() => desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths[0] === POSTGRES))
+    await page.getByRole('button', { name: 'Ask the AI for all' }).click()
+    await until(() => desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths === 'all'))
+  })
+
+  test('says why the AI was not asked', async () => {
+    desk.refused.set('ask for conflicts', 'No model yet: set a key.')
+    await open()
+    await row('postgres.ts').click()
+    await page.getByRole('button', { name: 'Ask the AI for all' }).click()
+    await page.getByRole('alert').getByText('No model yet: set a key.').waitFor()
+  })
+
+  test('aborts when it is confirmed, and is as it was before', async () => {
+    await open()
+    await page.getByRole('button', { name: 'Abort' }).click()
+    const dialog = page.getByRole('dialog', { name: `Abort the merge in ${BRANCH}?` })
+    await dialog.getByText('Undo brings all of it back').waitFor()
+    await dialog.getByRole('button', { name: 'Abort' }).click()
+    await until(() => merging.finished === 'aborted')
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+    await page.getByRole('tab', { name: BRANCH, exact: true }).waitFor()
+  })
+
+  test('has all files within reach, and the way back to the conflicts', async () => {
+    await open()
+    await page.getByRole('button', { name: 'Explorer instead of the conflicts' }).click()
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('button', { name: 'Conflicts instead of the explorer' }).click()
+    await row('claim.ts').waitFor()
+  })
+
+  test('says which commit of a rebase it is at', async () => {
+    merging.kind = 'rebase'
+    merging.at = { number: 2, of: 5, subject: 'Claim by shard' }
+    await open()
+    await page.getByText('Commit 2 of 5: Claim by shard').waitFor()
+    await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
+  })
+
+  test('begins its chat with the letter of the agent that got stuck, whatever stands in it', async () => {
+    merging.forklift = { run: 'tern_20261122_101500', stuck: STUCK }
+    await open()
+    const letter = page.getByRole('article', { name: 'STUCK.md, from Forklift' })
+    await letter.getByText('Two conflicts need someone').waitFor()
+    await letter.getByRole('heading', { name: 'What I could not decide' }).waitFor()
+    expect(await letter.locator('img, script').count()).toBe(0)
+    expect(await page.title()).not.toContain('pwned')
+    await page.getByText('Forklift judges the merge and opens the pull request').waitFor()
+  })
+
+  test('knows what was settled before it was opened', async () => {
+    desk.branches
+      .get(BRANCH)
+      ?.drafts.set(CLAIM, { text: (await import('@codemirror/state')).Text.of(CLAIM_HALF.split('\n')), version: 0 })
+    merging.add({ ...(merging.files.get(CLAIM) ?? { path: CLAIM, kind: 'text' }), by: 'opus-5.5' })
+    await open()
+    await row('claim.ts').click()
+    await page.getByRole('region', { name: 'Conflict 1 of 2, settled' }).getByText('By hand, by opus-5.5').waitFor()
+    await conflict(2).waitFor()
+  })
+})

@@ -1,0 +1,34 @@
+/** A desk whose main and topic both went on from one commit, as tests of merges want it. */
+import type { Path } from '../../core/git/repository.ts'
+import type { Source } from '../../forge/desk/repository-view.ts'
+import type { Work } from '../../forge/desk/work.ts'
+import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
+import { commit, type Files } from './git.ts'
+
+/** What both began with, and what each side made of it. */
+export type Sides = { base: Files; ours: Files; theirs: Files }
+
+export type Pair = Desk & { base: string; ours: string; theirs: string; source: Source }
+
+/** A desk on a bare repository with the two branches, or on a checkout of main. */
+export async function makePair({ base, ours, theirs }: Sides, options: DeskOptions = { bare: true }): Promise<Pair> {
+  const desk = await makeDesk(options)
+  const root = await commit(desk.path, 'main', base, { message: 'Begin\n' })
+  await desk.git('update-ref', 'refs/heads/topic', root)
+  const one = await commit(desk.path, 'main', ours, { message: 'Change ours\n' })
+  const other = await commit(desk.path, 'topic', theirs, { message: 'Change theirs\n' })
+  if (!options.bare) await desk.git('reset', '--hard', '-q')
+  await desk.work.look()
+  const source = { commit: other, branch: 'topic', words: 'topic' }
+  return Object.assign(desk, { base: root, ours: one, theirs: other, source })
+}
+
+/** So many lines, with some of them different. */
+export const lines = (changes: Record<number, string> = {}, count = 9): string =>
+  Array.from({ length: count }, (_, at) => `${changes[at + 1] ?? `line ${at + 1}`}\n`).join('')
+
+/** The rows of what waits in main, as short as they can be told. */
+export async function rowsIn(work: Work, branch = 'main'): Promise<[Path, string, string][]> {
+  const merging = await work.mergings.in(branch)
+  return (merging?.files ?? []).map(({ path, kind, state }) => [path, kind, state])
+}
