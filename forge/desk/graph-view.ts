@@ -108,8 +108,8 @@ export class GraphView implements AsyncDisposable {
   }
 
   /**
-   * The commits with words in message, author or the name of a ref that is there, or whose hash begins with them, in the
-   * order of the graph.
+   * The commits with words in message, author or the name of a ref that is there, or whose hash begins with them, in
+   * the order of the graph.
    */
   async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<Found> {
     const view = await this.#view(filter)
