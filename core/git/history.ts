@@ -11,7 +11,7 @@ import { end, GitError, run, start } from './run.ts'
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
 export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number; subject: string }
 
-/** In which order commits come: lines of development not mixed, or the newest first; children before parents in both. */
+/** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
 export type Order = 'topology' | 'date'
 
 /** So many new commits are read one after the other, which is quicker than to ask git for them; of more, git is. */

@@ -36,8 +36,11 @@ export type TestDesk = AsyncDisposable & {
   window: () => Promise<TestWindow>
 }
 
-/** Opens the desk of a repository at a free port; with models where somebody is to be asked. */
-export async function openTestDesk(path: string, models?: Models): Promise<TestDesk> {
+/**
+ * Opens the desk of a repository at a free port; with models where somebody is to be asked, and with the real page, from
+ * the folder that it was built in, where a browser is to show it.
+ */
+export async function openTestDesk(path: string, models?: Models, built?: string): Promise<TestDesk> {
   const folder = await makeFolder()
   const state = join(folder.path, 'state')
   await mkdir(state)
@@ -53,7 +56,7 @@ export async function openTestDesk(path: string, models?: Models): Promise<TestD
   })
   await desk.opened
   const served = {
-    pages: await Pages.open(await makePage(join(folder.path, 'page'))),
+    pages: await Pages.open(built ?? (await makePage(join(folder.path, 'page')))),
     image: (oid: string) => desk.image(oid),
     name: 'repo',
     enter: desk.enter.bind(desk),

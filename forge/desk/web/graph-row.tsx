@@ -1,4 +1,4 @@
-/** A row of the graph: the labels that stand at its commit, its subject, who made it and when. The lanes are behind it. */
+/** A row of the graph: the labels that stand at its commit, its subject, who made it and when. Lanes are beside it. */
 import type { GraphRow } from '../repository-view.ts'
 import { KINDS, type Label, labelWords } from './graph-labels.ts'
 import { Icon } from './icons.tsx'

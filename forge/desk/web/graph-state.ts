@@ -1,6 +1,6 @@
 /**
- * What the graph of the repository shows: windows of rows as they are needed, refs, and the commit that is selected. The
- * server has all of it; here are the rows that were looked at last.
+ * What the graph of the repository shows: windows of rows as they are needed, refs, and the commit that is selected.
+ * The server has all of it; here are the rows that were looked at last.
  */
 import { batch, computed, signal } from '@preact/signals'
 import type { BranchInfo, News } from '../messages.ts'
@@ -277,8 +277,7 @@ export class GraphState {
       if (filter !== this.filter.peek()) return
       this.#chunks.delete(chunk)
       this.#chunks.set(chunk, { rows, round })
-      const [oldest] = this.#chunks.keys()
-      if (this.#chunks.size > MOST_CHUNKS && oldest !== undefined) this.#chunks.delete(oldest)
+      this.#forget()
       this.#take(total ?? undefined, lanes)
     } catch (error) {
       this.#chunks.set(chunk, { rows: this.#chunks.get(chunk)?.rows ?? [], round })
@@ -286,6 +285,14 @@ export class GraphState {
     } finally {
       if (filter === this.filter.peek()) this.#asked.delete(chunk)
     }
+  }
+
+  /** What was asked for first goes, but not the row that is selected: its commit is shown. */
+  #forget(): void {
+    if (this.#chunks.size <= MOST_CHUNKS) return
+    const kept = Math.floor(this.selected.peek().row / CHUNK)
+    const oldest = this.#chunks.keys().find(chunk => chunk !== kept)
+    if (oldest !== undefined) this.#chunks.delete(oldest)
   }
 
   #take(total: number | undefined, lanes: number): void {

@@ -126,6 +126,9 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   })
 
   test('a first start shows it', async () => {
+    // The first window says what it shows: nobody has been here before.
+    await until(() => desk.layout !== undefined)
+    desk.layout = undefined
     desk.isFirstStart = true
     const other = await openDesk(browser.context, desk)
     await other.getByRole('tab', { name: 'Repository', selected: true }).waitFor()
