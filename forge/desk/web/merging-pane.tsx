@@ -64,10 +64,11 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     )
   }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, shown])
   const { length: left } = file.conflicts.value.open
+  const isKnown = known !== undefined
   useEffect(() => {
     // The server counts what it has.
-    file.settled().then(() => tab.merging.touch())
-  }, [tab, file, left])
+    if (isKnown) file.settled().then(() => tab.merging.touch())
+  }, [tab, file, isKnown, left])
 }
 
 const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text' || /(^|\n)$/.test(side.text)
