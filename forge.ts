@@ -13,13 +13,12 @@ import { openRepository, type Repository } from './core/git/repository.ts'
 import { GitError, read } from './core/git/run.ts'
 import { visible } from './core/text.ts'
 import { askForTicket, urlOf, urlWith } from './forge/desk/address.ts'
-import { Desk } from './forge/desk/desk.ts'
+import type { Desk } from './forge/desk/desk.ts'
 import { SetModels } from './forge/desk/models.ts'
 import { type Options, parseOptions } from './forge/desk/options.ts'
 import { Pages } from './forge/desk/pages.ts'
 import { serve } from './forge/desk/server.ts'
 import { type Address, Claim, nameOf, openState, readAddress, writeAddress } from './forge/desk/state.ts'
-import { openWork } from './forge/desk/work.ts'
 import { version } from './package.json'
 
 const HELP = `forge: opens the desk, where branches are tabs in the browser and saving is a commit.
@@ -48,17 +47,24 @@ const [PATIENCE, PAUSE] = [10_000, 25]
 
 /** Gives the last line of a good end; every other end is thrown. */
 async function main(options: Options, signal: AbortSignal): Promise<string> {
-  const repository = await findRepository(options, signal)
+  // Git looks for the repository while the desk is being loaded.
+  const [repository, { Desk }, { openWork }] = await Promise.all([
+    findRepository(options, signal),
+    import('./forge/desk/desk.ts'),
+    import('./forge/desk/work.ts'),
+  ])
   const state = await openState(repository, process.env)
   using claim = Claim.take(state)
   if (!claim) return await openTheOneThatIsThere(repository, state, options)
   const config = join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge')
   const models = new SetModels(process.env)
   const forklift = { command: FORKLIFT, env: process.env }
-  await using desk = await Desk.open(repository, { state, config, models, forklift, openWork, log: say })
+  await using desk = Desk.begin(repository, { state, config, models, forklift, openWork, log: say })
   const server = await openTheDoor(desk, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
   if (options.open) openInBrowser(urlWith(server.key, server.ticket()))
+  // A browser takes longer than the desk; a window that asks before waits for the answer.
+  await desk.opened
   await interruption(signal)
   await server.stop()
   throw signal.reason

@@ -64,7 +64,7 @@ try {
     model.asked.length = 0
     ended = Promise.withResolvers<number>()
     const begun = performance.now()
-    await work.send('main', 'Please.')
+    await work.chat.turns.send('main', 'Please.')
     const end = await ended.promise
     const [first = 0, ...rest] = model.asked
     firsts.push(first - begun)

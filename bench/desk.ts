@@ -102,7 +102,7 @@ async function startDesk(repository: string, home: string): Promise<RunningDesk>
 async function untilShown(page: Page, act: string, isShown: string): Promise<number> {
   // The page's policy forbids making functions from text: so the expressions are part of what is sent.
   return (await page.evaluate(`(async () => {
-    const begun = performance.now();
+    let begun = performance.now();
     ${act};
     while (!(${isShown})) {
       if (performance.now() - begun > 10_000) throw new Error(document.querySelector('[role=status]')?.textContent)
@@ -118,6 +118,15 @@ const tabOf = (list: string, name: string) =>
 const isSelected = (list: string, name: string) => `${tabOf(list, name)}?.getAttribute('aria-selected') === 'true'`
 const EDITOR = `document.querySelector('.cm-content')?.textContent`
 const STATUS = `/Saved → ([0-9a-f]{8})/.exec(document.querySelector('[role=status][aria-label=Status]')?.textContent)?.[1]`
+
+/** When the next key goes down, and what was saved before that, as `window.pressed`. */
+const AWAIT_KEY = `{
+  const pressed = { at: 0, saved: ${STATUS} }
+  window.pressed = pressed
+  const isSave = event => event.ctrlKey && event.key.toLowerCase() === 's'
+  addEventListener('keydown', event => { if (isSave(event)) pressed.at ||= event.timeStamp }, { capture: true })
+}`
+const SAVED_SINCE = `${STATUS} && ${STATUS} !== pressed.saved`
 
 async function pick(page: Page, key: string, name: string): Promise<void> {
   await page.keyboard.press(key)
@@ -219,7 +228,12 @@ async function saving(page: Page, bench: Bench, count: number): Promise<Row> {
       await page.keyboard.type(`${round}`)
       await appendFile(join(bench.checkout, pathOf(number)), `round ${round}\n`)
     }
-    const shown = untilShown(page, `const before = ${STATUS}`, `${STATUS} && ${STATUS} !== before`)
+    await page.evaluate(AWAIT_KEY)
+    const shown = untilShown(
+      page,
+      'const pressed = window.pressed',
+      `pressed.at > 0 && (begun = pressed.at) && ${SAVED_SINCE}`,
+    )
     await page.keyboard.press(count > 1 ? 'Control+Shift+S' : 'Control+s')
     desk.push(await shown)
     const paths = numbers.map(pathOf)

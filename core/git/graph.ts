@@ -163,49 +163,23 @@ function grown<A extends Uint8Array | Int32Array | Float64Array>(old: A, larger:
 export function byDate(graph: Graph, tips: readonly Node[]): Node[] {
   const seen = new Uint8Array(graph.size)
   const sorted: Node[] = []
-  // A heap: the newest on top, and of several that are as new the one that was met first.
-  const heap: Node[] = []
+  // Of several that are as new, the one that was met first comes first.
   const met = new Int32Array(graph.size)
   let count = 0
-  const isBefore = (a: Node, b: Node) => {
+  const heap = new Heap((a, b) => {
     const difference = graph.timeOf(a) - graph.timeOf(b)
-    return difference === 0 ? (met[a] ?? 0) < (met[b] ?? 0) : difference > 0
-  }
-  const push = (node: Node): void => {
+    return difference === 0 ? (met[a] as number) < (met[b] as number) : difference > 0
+  })
+  const meet = (node: Node): void => {
     if (seen[node] || !graph.has(node)) return
     seen[node] = 1
     met[node] = count++
-    let at = heap.length
     heap.push(node)
-    while (at > 0) {
-      const above = (at - 1) >> 1
-      if (!isBefore(node, heap[above] as Node)) break
-      heap[at] = heap[above] as Node
-      at = above
-    }
-    heap[at] = node
   }
-  const pop = (): Node => {
-    const top = heap[0] as Node
-    const last = heap.pop() as Node
-    if (heap.length === 0) return top
-    let at = 0
-    for (;;) {
-      let below = at * 2 + 1
-      if (below >= heap.length) break
-      if (below + 1 < heap.length && isBefore(heap[below + 1] as Node, heap[below] as Node)) below++
-      if (!isBefore(heap[below] as Node, last)) break
-      heap[at] = heap[below] as Node
-      at = below
-    }
-    heap[at] = last
-    return top
-  }
-  for (const tip of tips) push(tip)
-  while (heap.length > 0) {
-    const node = pop()
+  for (const tip of tips) meet(tip)
+  for (let node = heap.pop(); node !== undefined; node = heap.pop()) {
     sorted.push(node)
-    for (const parent of graph.parentsOf(node)) push(parent)
+    for (const parent of graph.parentsOf(node)) meet(parent)
   }
   return sorted
 }
@@ -235,4 +209,81 @@ export function byTopology(graph: Graph, list: readonly Node[], isWhole: boolean
     }
   }
   return order.subarray(0, count)
+}
+
+/**
+ * The commits of a list as `git rev-list --date-order` has them: the newest first, and none before all of its children.
+ * The list is as git gives it by date: mostly it is that already.
+ */
+export function byDateOrder(graph: Graph, list: readonly Node[]): Int32Array {
+  const order = Int32Array.from(list)
+  if (isChildrenFirst(graph, order)) return order
+  // One more than the children that have not come yet, for those that are in the list.
+  const waits = new Int32Array(graph.size)
+  for (const node of order) waits[node] = 1
+  for (const node of order) for (const parent of graph.parentsOf(node)) if (waits[parent]) waits[parent]++
+  const places = new Int32Array(graph.size)
+  for (const [place, node] of order.entries()) places[node] = place
+  const free = new Heap((a, b) => {
+    const difference = graph.timeOf(a) - graph.timeOf(b)
+    return difference === 0 ? (places[a] as number) < (places[b] as number) : difference > 0
+  })
+  for (const node of list) if (waits[node] === 1) free.push(node)
+  let count = 0
+  for (let node = free.pop(); node !== undefined; node = free.pop()) {
+    order[count++] = node
+    for (const parent of graph.parentsOf(node)) {
+      if (!waits[parent]) continue
+      waits[parent]--
+      if (waits[parent] === 1) free.push(parent)
+    }
+  }
+  return order
+}
+
+function isChildrenFirst(graph: Graph, order: Int32Array): boolean {
+  const hasCome = new Uint8Array(graph.size)
+  for (const node of order) {
+    hasCome[node] = 1
+    for (const parent of graph.parentsOf(node)) if (hasCome[parent]) return false
+  }
+  return true
+}
+
+/** Numbers of which the first by some order is given first. */
+class Heap {
+  readonly #nodes: Node[] = []
+
+  constructor(readonly isBefore: (one: Node, other: Node) => boolean) {}
+
+  push(node: Node): void {
+    const nodes = this.#nodes
+    let at = nodes.length
+    nodes.push(node)
+    while (at > 0) {
+      const above = (at - 1) >> 1
+      if (!this.isBefore(node, nodes[above] as Node)) break
+      nodes[at] = nodes[above] as Node
+      at = above
+    }
+    nodes[at] = node
+  }
+
+  pop(): Node | undefined {
+    const nodes = this.#nodes
+    const top = nodes[0]
+    const last = nodes.pop() as Node
+    if (nodes.length === 0) return top
+    let at = 0
+    for (;;) {
+      let below = at * 2 + 1
+      if (below >= nodes.length) break
+      if (below + 1 < nodes.length && this.isBefore(nodes[below + 1] as Node, nodes[below] as Node)) below++
+      if (!this.isBefore(nodes[below] as Node, last)) break
+      nodes[at] = nodes[below] as Node
+      at = below
+    }
+    nodes[at] = last
+    return top
+  }
 }

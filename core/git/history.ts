@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Commit, type Person, parseCommit, textOf } from './commits.ts'
-import { byDate, byTopology, Graph, type Node } from './graph.ts'
+import { byDate, byDateOrder, byTopology, Graph, type Node } from './graph.ts'
 import type { Objects } from './objects.ts'
 import { asText, fields, isOid, type Oid, type Path, type Repository } from './repository.ts'
 import { end, GitError, run, start } from './run.ts'
@@ -11,9 +11,15 @@ import { end, GitError, run, start } from './run.ts'
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
 export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number; subject: string }
 
+/** In which order commits come: lines of development not mixed, or the newest first; children before parents in both. */
+export type Order = 'topology' | 'date'
+
+/** So many new commits are read one after the other, which is quicker than to ask git for them; of more, git is. */
+const FEW = 100
+
 /**
- * All commits that some tips reach, in git's topological order, held in memory without their texts: some hundred bytes
- * each at most. The first rows are there long before all are loaded.
+ * All commits that some tips reach, in git's topological order or by date, held in memory without their texts: some
+ * hundred bytes each at most. The first rows are there long before all are loaded.
  *
  * What is given before `complete` is exact unless a commit claims to be older than its parents: then a window that is
  * asked for again may differ.
@@ -34,6 +40,7 @@ export class History implements AsyncDisposable {
   constructor(
     readonly objects: Objects,
     tips: readonly Oid[],
+    readonly by: Order = 'topology',
   ) {
     this.#graph = new Graph(objects.repository.format)
     this.#tips = tips
@@ -62,9 +69,23 @@ export class History implements AsyncDisposable {
     }))
   }
 
+  /**
+   * What there is now, with `count` rows at least where there are so many: for those who compute over all of it. It is
+   * to be read before the next wait only. `order` has the nodes of the graph, row by row.
+   */
+  async state(count: number): Promise<{ graph: Graph; order: Int32Array; isWhole: boolean }> {
+    await this.#settle(count)
+    return { graph: this.#graph, order: this.#order, isWhole: this.#isComplete }
+  }
+
   /** The place of a commit, when all are loaded; undefined where no tip reaches it. */
   async placeOf(oid: Oid): Promise<number | undefined> {
     await this.complete
+    return this.placeNow(oid)
+  }
+
+  /** The same in what is loaded by now. */
+  placeNow(oid: Oid): number | undefined {
     this.#places ??= this.#placesOf(this.#order)
     const node = this.#graph.find(oid)
     const place = node === undefined ? -1 : (this.#places[node] ?? -1)
@@ -78,19 +99,86 @@ export class History implements AsyncDisposable {
       await before
       const known = new Set(this.#tips)
       const added = tips.filter(tip => !known.has(tip))
-      if (added.length > 0)
-        await this.#load([...added, ...this.#tips.map(tip => `^${tip}`)], ['--ignore-missing'], () => {})
-      // Tips may be tags, whose commits only git knows: what is listed says it as well.
-      const commits = await Promise.all(tips.map(tip => this.objects.info(`${tip}^{commit}`)))
-      const nodes = commits.map(it => it && this.#graph.find(it.oid)).filter(node => node !== undefined)
+      const read = await this.#readFew(added)
+      if (!read) await this.#load([...added, ...this.#tips.map(tip => `^${tip}`)], ['--ignore-missing'], () => {})
+      const nodes = await this.#nodesOf(tips)
+      const now = new Set(tips)
+      const left = await this.#nodesOf(this.#tips.filter(tip => !now.has(tip)))
       this.#tips = tips
-      this.#listed = byDate(this.#graph, nodes)
-      this.#order = byTopology(this.#graph, this.#listed, true)
       this.#places = undefined
+      if (read && left.every(node => read.met.has(node)) && this.#putOnTop(read.nodes)) return this.#order.length
+      this.#listed = byDate(this.#graph, nodes)
+      this.#order = this.#arrange(true)
       return this.#order.length
     })()
     this.complete.catch(() => undefined)
     return await this.complete
+  }
+
+  /** The nodes of tips. They may be tags, whose commits only git knows. */
+  async #nodesOf(tips: readonly Oid[]): Promise<Node[]> {
+    const nodes = await Promise.all(
+      tips.map(async tip => {
+        const node = this.#graph.find(tip)
+        if (node !== undefined && this.#graph.has(node)) return node
+        const commit = await this.objects.info(`${tip}^{commit}`)
+        return commit && this.#graph.find(commit.oid)
+      }),
+    )
+    return nodes.filter(node => node !== undefined)
+  }
+
+  /** Reads what is new up to what is known, where it is not much: the new nodes, and the known ones that it led to. */
+  async #readFew(tips: readonly Oid[]): Promise<{ nodes: Node[]; met: Set<Node> } | undefined> {
+    if (tips.length > FEW) return undefined
+    const waiting: string[] = tips.map(tip => `${tip}^{commit}`)
+    const nodes: Node[] = []
+    const met = new Set<Node>()
+    for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+      const known = this.#graph.find(name.replace(/\^.*/, ''))
+      if (known !== undefined && this.#graph.has(known)) {
+        met.add(known)
+        continue
+      }
+      if (nodes.length >= FEW) return undefined
+      const object = await this.objects.read(name, { limit: 1 << 20 })
+      if (!object) continue
+      if (object.type !== 'commit' || !object.bytes) return undefined
+      const peeled = this.#graph.find(object.oid)
+      if (peeled !== undefined && this.#graph.has(peeled)) {
+        met.add(peeled)
+        continue
+      }
+      const { parents, committer } = parseCommit(object.bytes)
+      const words = [Math.max(committer.date?.seconds ?? 0, 0), object.oid, ...parents]
+      nodes.push(...this.#graph.take(Buffer.from(`${words.join(' ')}\n`)))
+      waiting.push(...parents)
+    }
+    return { nodes, met }
+  }
+
+  /** New commits above all others, where they are newer; false where they are not, or may not be. */
+  #putOnTop(nodes: readonly Node[]): boolean {
+    if (this.by !== 'date') return false
+    if (nodes.length === 0) return true
+    const [newest] = this.#listed
+    const time = newest === undefined ? -1 : this.#graph.timeOf(newest)
+    if (!nodes.every(node => this.#graph.timeOf(node) > time)) return false
+    const sorted = byDateOrder(
+      this.#graph,
+      nodes.toSorted((a, b) => this.#graph.timeOf(b) - this.#graph.timeOf(a)),
+    )
+    this.#listed = [...sorted, ...this.#listed]
+    const order = new Int32Array(sorted.length + this.#order.length)
+    order.set(sorted)
+    order.set(this.#order, sorted.length)
+    this.#order = order
+    return true
+  }
+
+  #arrange(isWhole: boolean): Int32Array {
+    if (this.by === 'date') return byDateOrder(this.#graph, this.#listed)
+    return byTopology(this.#graph, this.#listed, isWhole)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -114,10 +202,12 @@ export class History implements AsyncDisposable {
           // Each look takes as long as what is there: so only when that has doubled.
           if (this.#waiting.length === 0 || this.#listed.length < Math.max(2 * looked, 256)) return
           looked = this.#listed.length
-          this.#order = byTopology(this.#graph, this.#listed, false)
+          this.#order = this.#arrange(false)
+          this.#places = undefined
           this.#wake()
         })
-      this.#order = byTopology(this.#graph, this.#listed, true)
+      this.#order = this.#arrange(true)
+      this.#places = undefined
       return this.#order.length
     } finally {
       this.#isComplete = true
@@ -168,7 +258,8 @@ export class History implements AsyncDisposable {
 }
 
 /** Begins to load the history of some commits (or tags of commits); to be closed. */
-export const openHistory = (objects: Objects, tips: readonly Oid[]): History => new History(objects, tips)
+export const openHistory = (objects: Objects, tips: readonly Oid[], by?: Order): History =>
+  new History(objects, tips, by)
 
 /** What a graph shows of some commits, in their order; those that are not there are left out. */
 export async function describe(objects: Objects, oids: readonly Oid[]): Promise<Row[]> {
@@ -232,7 +323,14 @@ export async function touching(
 }
 
 /** A commit that no ref reaches any more, and the newest line of a reflog that names it. */
-export type Forgotten = { oid: Oid; ref: string; seconds: number; message: string }
+export type Forgotten = {
+  oid: Oid
+  ref: string
+  /** Its number in the reflog, as in main@{3}. */
+  entry: number
+  seconds: number
+  message: string
+}
 
 /**
  * The commits named in the reflogs of all worktrees, refs and the stash that no ref and no HEAD reaches, newest first.
@@ -266,13 +364,21 @@ async function readReflogs({ commonDir, format }: Repository): Promise<Map<Oid, 
   for (const place of ['', ...worktrees.map(name => `worktrees/${name}/`)]) {
     for (const ref of await filesBelow(join(commonDir, place, 'logs'), '')) {
       const text = (await readFile(join(commonDir, place, 'logs', ref))).toString('latin1')
-      for (const line of text.split('\n')) {
+      const lines = text.split('\n').filter(Boolean)
+      for (const [at, line] of lines.entries()) {
         const [, old = '', now = '', seconds = '', message = ''] =
           /^([0-9a-f]+) ([0-9a-f]+) [^\t]*> (\d+) [+-]\d+(?:\t(.*))?$/.exec(line) ?? []
-        for (const oid of [old, now]) {
-          const isNewest = Number(seconds) >= (found.get(oid)?.seconds ?? -1)
+        const newest = lines.length - 1 - at
+        for (const [oid, entry] of [
+          [old, newest + 1],
+          [now, newest],
+        ] as const) {
+          const known = found.get(oid)
+          // HEAD follows a branch: the branch's own reflog says more.
+          const isNewest =
+            !known || Number(seconds) > known.seconds || (Number(seconds) === known.seconds && ref !== 'HEAD')
           if (!isNewest || !isOid(format, oid) || /^0+$/.test(oid)) continue
-          found.set(oid, { oid, ref: place + ref, seconds: Number(seconds), message: asText(message) })
+          found.set(oid, { oid, ref: place + ref, entry, seconds: Number(seconds), message: asText(message) })
         }
       }
     }

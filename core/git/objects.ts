@@ -9,8 +9,8 @@ export type Info = { oid: Oid; type: ObjectType; size: number }
 export type GitObject = Info & { bytes: Buffer | undefined }
 /**
  * What names an object: a full id, HEAD or a ref from `refs/` on, and, to get from a tag or commit to what it stands
- * for, `^{commit}`, `^{tree}`, `^{blob}` or `^{}` behind it. Nothing else reaches git, so no line end and no option
- * does.
+ * for, `^{commit}`, `^{tree}`, `^{blob}` or `^{}` behind it; or a full id, a colon and a path without line ends, for
+ * what stands there in that commit or tree. Nothing else reaches git, so no line end and no option does.
  */
 export type ObjectName = string
 
@@ -216,6 +216,8 @@ function parseInfo(line: string): Info | undefined {
 function verifyName(format: Format, name: ObjectName): string {
   const [, bare = '', peel = ''] = /^(.*?)(\^\{(?:commit|tree|blob|tag|)\})?$/s.exec(name) ?? []
   if (isOid(format, bare) || bare === 'HEAD' || isRefName(bare)) return bare + peel
+  const [, oid = '', path] = /^([0-9a-f]+):([^\n\0]+)$/.exec(name) ?? []
+  if (path !== undefined && isOid(format, oid)) return name
   throw new Error(`${JSON.stringify(name)} does not name an object: a full id, HEAD or a ref does`)
 }
 

@@ -4,7 +4,7 @@
  * and what a command leaves behind is read as that of a stranger.
  */
 import { randomUUID } from 'node:crypto'
-import { opendir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, opendir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { CLOSED_LOCK, IMAGE, mountFlags, NOT_STARTED, runToItsEnd } from '../../core/container.ts'
@@ -13,7 +13,7 @@ import { asBytes, asText, type Path } from '../../core/git/repository.ts'
 import { shellIn } from '../../core/shell.ts'
 import { firstLine, many, short, visible, visiblePath } from '../../core/text.ts'
 import { readUntrusted } from '../../core/untrusted.ts'
-import type { WorkInProgressVfs } from '../vfs.ts'
+import { removeLeftBehind, type WorkInProgressVfs } from '../vfs.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { takeOver, trialOf, verifyMayBeWritten } from './trial.ts'
 
@@ -23,6 +23,8 @@ const SECONDS = { usual: 120, most: 600 }
 const OUTPUT = 16 << 10
 /** What is read back: one file, all together, and how many entries are looked at. */
 const KEPT = { file: 16 << 20, bytes: 64 << 20, entries: 200_000, depth: 64, told: 20 }
+/** The largest file that a command may write: what it writes is on this machine's disk. */
+const LARGEST_FILE = 1 << 30
 /** The owner of the files where this process is root: a user of the image. */
 const USER = 1000
 
@@ -53,9 +55,20 @@ export async function switchCommands(state: string, isOn: boolean): Promise<void
   await rename(draft, switchIn(state))
 }
 
+/** Where the files are for as long as a command runs. */
+const filesFolder = (state: string): string => join(state, 'commands')
+
+/** Removes what commands of a process that was killed have left in a repository's state folder. */
+export async function removeLeftCommands(state: string): Promise<void> {
+  await mkdir(filesFolder(state), { recursive: true })
+  await openAll(filesFolder(state))
+  await removeLeftBehind(filesFolder(state))
+}
+
 /** Why no command can run here, as a sentence; undefined where they can. */
 export async function whyNoCommands(state: string, signal: AbortSignal): Promise<string | undefined> {
-  if (!(await areCommandsOn(state))) return 'Commands are switched off for this repository.'
+  if (!(await areCommandsOn(state)))
+    return 'Commands are switched off for this repository: the user can switch them on.'
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
   const info = await sh`docker info --format ${'{{json .SecurityOptions}}'}`
   signal.throwIfAborted()
@@ -131,7 +144,7 @@ const wrongWords = (issue: v.BaseIssue<unknown>): string => {
 }
 
 async function runCommand(state: string, wish: Wish, vfs: WorkInProgressVfs, signal: AbortSignal): Promise<ToolResult> {
-  await using made = await vfs.materialize(join(state, 'commands'))
+  await using made = await vfs.materialize(filesFolder(state))
   const { folder } = made
   // What the command has closed could not be read, nor removed.
   const end = await runInContainer(folder, wish, signal).finally(() => openAll(folder))
@@ -163,7 +176,7 @@ async function runInContainer(folder: string, { command, seconds }: Wish, signal
   const flags = [
     ['--pull', 'never', '--name', name, '--label', `forge=${name}`],
     CLOSED_LOCK,
-    ['--network', 'none', '--user', `${uid}:${gid}`],
+    ['--network', 'none', '--user', `${uid}:${gid}`, '--ulimit', 'core=0', '--ulimit', `fsize=${LARGEST_FILE}`],
     mountFlags([{ source: folder, target: '/workspace' }]),
     ['--workdir', '/workspace', '--entrypoint', '/bin/bash'],
     env.flatMap(it => ['--env', it]),

@@ -1,6 +1,14 @@
 /**
  * The tools that a repository brings: `tools/NAME.ts` in the branch's tree. They are read and run in the sandbox alone,
  * and run only where the person has approved this very content.
+ *
+ *   export const schema = { name: 'NAME', description: '…', properties: { … }, required: [ … ] }
+ *   export async function execute(vfs, args) { … return 'what the model reads' }
+ *
+ * `schema` is the JSON Schema of `args` with a name and a description, or has it in `parameters`. `vfs` has
+ * `readFile(path)` and `readFile(path, 'bytes')`, `writeFile(path, textOrBytes, { executable })`, `deleteFile(path)`,
+ * `listFiles(folder)` and `fileExists(path)`, all of which give promises. A tool imports nothing but types. What it
+ * returns is given to the model as text, or as JSON.
  */
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
@@ -38,12 +46,18 @@ export type Question = { path: Path; oid: Oid; source: string; before: string | 
 export class RepositoryTools {
   readonly #sandbox: Sandbox
   readonly #approvals: Approvals
+  readonly #patience: number
   /** By path and blob: what a schema says depends on nothing else. */
   readonly #descriptions = new Map<string, Described>()
 
-  constructor(sandbox: Sandbox, approvals: Approvals) {
+  /**
+   * @param patience In milliseconds: after that, no further schema is read by the same call. A repository may be full
+   * of endless ones.
+   */
+  constructor(sandbox: Sandbox, approvals: Approvals, patience = 8000) {
     this.#sandbox = sandbox
     this.#approvals = approvals
+    this.#patience = patience
   }
 
   /**
@@ -75,26 +89,38 @@ export class RepositoryTools {
   /** In the same order; a few at a time, since each has a process of its own. */
   async #describeAll(vfs: WorkInProgressVfs, files: FileEntry[], signal: AbortSignal): Promise<Described[]> {
     const described: Described[] = []
-    for (let at = 0; at < files.length; at += AT_ONCE)
-      described.push(...(await Promise.all(files.slice(at, at + AT_ONCE).map(it => this.#describe(vfs, it, signal)))))
+    const end = performance.now() + this.#patience
+    for (let at = 0; at < files.length; at += AT_ONCE) {
+      const isLate = performance.now() > end
+      const some = files.slice(at, at + AT_ONCE).map(file => this.#describe(vfs, file, isLate, signal))
+      described.push(...(await Promise.all(some)))
+    }
     return described
   }
 
-  async #describe(vfs: WorkInProgressVfs, { path, mode, oid }: FileEntry, signal: AbortSignal): Promise<Described> {
+  async #describe(
+    vfs: WorkInProgressVfs,
+    { path, mode, oid }: FileEntry,
+    isLate: boolean,
+    signal: AbortSignal,
+  ): Promise<Described> {
     if (!mode.startsWith('100')) return { words: 'it is no file.' }
     const known = this.#descriptions.get(`${path} ${oid}`)
     if (known) return known
-    const described = await this.#read(path, await vfs.readFile(path), signal)
-    this.#descriptions.set(`${path} ${oid}`, described)
-    return described
-  }
-
-  async #read(path: Path, bytes: Buffer, signal: AbortSignal): Promise<Described> {
+    if (isLate) return { words: 'others took so long to say what they are that it is asked the next time.' }
+    const bytes = await vfs.readFile(path)
     try {
-      return descriptionOf(await this.#sandbox.schema(sourceOf(path, bytes), signal), NAME.exec(path)?.[1] ?? '')
+      const name = NAME.exec(path)?.[1] ?? ''
+      const described = descriptionOf(await this.#sandbox.schema(sourceOf(path, bytes), signal), name)
+      this.#descriptions.set(`${path} ${oid}`, described)
+      return described
     } catch (error) {
-      if (error instanceof Failure) return { words: error.message }
-      throw error
+      if (!(error instanceof Failure)) throw error
+      const described = { words: error.message }
+      // Where the sandbox itself failed, it may be by trouble of the machine's that passes.
+      if (!(error instanceof SandboxError && error.by === 'sandbox'))
+        this.#descriptions.set(`${path} ${oid}`, described)
+      return described
     }
   }
 }

@@ -84,15 +84,8 @@ const PRELUDE = `(host => {
   }
 })`
 
-/** A tool failed, or broke what it ran in: the end of this process in its own words. */
-class Failed extends Error {
-  constructor(
-    readonly by: 'tool' | 'sandbox',
-    words: string,
-  ) {
-    super(words)
-  }
-}
+/** A tool failed by its own fault: the message is in its words, or for it. */
+class Failed extends Error {}
 
 /**
  * Types are taken away by Bun's transpiler, which by itself runs what a source imports as a macro: here, outside of
@@ -121,7 +114,7 @@ function withoutTypes(transpiler: Bun.Transpiler, { file, source }: Order): stri
   } catch (error) {
     const errors = error instanceof AggregateError ? error.errors : [error]
     const { message = String(error), position } = (errors[0] ?? {}) as Partial<BuildMessage>
-    throw new Failed('tool', `${file} can't be compiled: ${message}${position ? ` (line ${position.line})` : ''}`)
+    throw new Failed(`${file} can't be compiled: ${message}${position ? ` (line ${position.line})` : ''}`)
   }
 }
 
@@ -149,7 +142,7 @@ class Guest {
     this.#exportOf(tool, 'execute', 'function')
     const schema = this.#textOf(this.#callPrelude('schema', this.#exportOf(tool, 'schema', 'object')))
     if (schema.length <= BOUNDS.schema) return schema
-    throw new Failed('tool', `The schema is longer than ${BOUNDS.schema} characters.`)
+    throw new Failed(`The schema is longer than ${BOUNDS.schema} characters.`)
   }
 
   async execute(file: string, source: string, args: string): Promise<string> {
@@ -178,7 +171,7 @@ class Guest {
     const handle = this.#context.getProp(tool, name)
     if (this.#context.typeof(handle) === type) return handle
     const needed = type === 'function' ? 'export async function execute(vfs, args)' : 'export const schema = { … }'
-    throw new Failed('tool', `It has no \`${needed}\`.`)
+    throw new Failed(`It has no \`${needed}\`.`)
   }
 
   /** `host(method, path, …)` of the prelude: sends a call, and gives a promise of its answer. */
@@ -249,11 +242,11 @@ class Guest {
   /** Throws what it threw, in its own words; where even those throw, without any. */
   #unwrap(result: ReturnType<QuickJSContext['evalCode']>, isExplaining = false): QuickJSHandle {
     if (!result.error) return result.value
-    throw isExplaining ? new Failed('tool', 'It threw what has no words.') : this.#explained(result.error)
+    throw isExplaining ? new Failed('It threw what has no words.') : this.#explained(result.error)
   }
 
   #explained(error: QuickJSHandle): Failed {
-    return new Failed('tool', this.#textOf(this.#callPrelude('explain', error)))
+    return new Failed(this.#textOf(this.#callPrelude('explain', error)))
   }
 
   /** Waits until a promise of the tool's is settled; throws where nothing is left that could settle it. */
@@ -265,7 +258,7 @@ class Guest {
       if (state.type === 'fulfilled') return state.value
       if (state.type === 'rejected') throw this.#explained(state.error)
       if (this.#waiting.size === 0)
-        throw new Failed('tool', 'It waits for what never comes: there are no timers and no events.')
+        throw new Failed('It waits for what never comes: there are no timers and no events.')
       await this.#takeAnswers()
     }
   }
@@ -290,9 +283,9 @@ async function run(guest: Guest, transpiler: Bun.Transpiler, order: Order): Prom
       type === 'schema' ? await guest.schema(file, source) : await guest.execute(file, source, order.arguments)
     return { type: 'done', text }
   } catch (error) {
-    if (error instanceof Failed) return { type: 'failed', by: error.by, words: error.message.slice(0, BOUNDS.words) }
-    // WebAssembly gave up: out of memory or of stack where the engine does not look for it.
-    return { type: 'failed', by: 'sandbox', words: String(error).slice(0, BOUNDS.words) }
+    const words = (error instanceof Failed ? error.message : String(error)).slice(0, BOUNDS.words)
+    // What else is thrown is WebAssembly giving up: out of memory or of stack where the engine does not look for it.
+    return { type: 'failed', by: error instanceof Failed ? 'tool' : 'sandbox', words }
   }
 }
 

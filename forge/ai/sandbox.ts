@@ -53,6 +53,8 @@ export type SandboxOptions = {
   schemaSeconds?: number
   /** How long a child waits for a call before it is ended, and a new one started by the next call. */
   idleSeconds?: number
+  /** Another program for the child: one that has been taken over, in tests. */
+  program?: string
 }
 
 /** What a run of a tool did. */
@@ -95,16 +97,18 @@ export class Sandbox implements AsyncDisposable {
   readonly #seconds: number
   readonly #schemaSeconds: number
   readonly #idleSeconds: number
+  readonly #program: string
   /** Empty: what a child would find where it stands. */
   #folder: Promise<string> | undefined
   #spare: Promise<Child> | undefined
   #idle: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
 
-  constructor({ seconds = 10, schemaSeconds = 2, idleSeconds = 120 }: SandboxOptions = {}) {
+  constructor({ seconds = 10, schemaSeconds = 2, idleSeconds = 120, program = CHILD }: SandboxOptions = {}) {
     this.#seconds = seconds
     this.#schemaSeconds = schemaSeconds
     this.#idleSeconds = idleSeconds
+    this.#program = program
   }
 
   /** Starts a child that waits, so that the next call does not have to. */
@@ -175,7 +179,7 @@ export class Sandbox implements AsyncDisposable {
 
   async #start(): Promise<Child> {
     this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
-    return await Child.start(await this.#folder, Math.max(this.#seconds, this.#schemaSeconds))
+    return await Child.start(this.#program, await this.#folder, Math.max(this.#seconds, this.#schemaSeconds))
   }
 
   async #endSpare(): Promise<void> {
@@ -225,11 +229,11 @@ class Child {
   }
 
   /** Starts one and waits until it is ready. */
-  static async start(folder: string, seconds: number): Promise<Child> {
+  static async start(program: string, folder: string, seconds: number): Promise<Child> {
     const processorTime = Math.ceil(seconds) + SPARE_SECONDS
     // Each bound that the system knows. Files of no size: nothing can be written.
     const limits = `ulimit -c 0; ulimit -f 0; ulimit -n 32; ulimit -t ${processorTime}; ulimit -d ${CHILD_MEMORY}`
-    const bun = [process.execPath, '--no-env-file', '--config=/dev/null', '--no-install', CHILD]
+    const bun = [process.execPath, '--no-env-file', '--config=/dev/null', '--no-install', program]
     const process_ = spawn('/bin/sh', ['-c', `{ ${limits}; } 2>/dev/null; exec "$@"`, 'sh', ...bun], {
       cwd: folder,
       env: { BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' },
@@ -266,7 +270,8 @@ class Child {
     let calls = 0
     for (;;) {
       const said = await this.#next()
-      if (!said) throw this.#whyItEnded(order, seconds)
+      // Of what it said before its end, nothing is done after it.
+      if (!said || this.#why) throw this.#whyItEnded(order, seconds)
       const { message, bytes } = said
       if (message.type === 'done') return message.text
       if (message.type === 'failed') throw failureOf(order, message)

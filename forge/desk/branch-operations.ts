@@ -48,13 +48,10 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
   await branches.leave(name)
 }
 
-/**
- * Makes a branch again where it was when it vanished, whoever deleted it; or where a turn in it has begun, where nobody
- * knows.
- */
-export async function restoreBranch(branches: OpenBranches, name: string, base: Oid | undefined): Promise<void> {
+/** Makes a branch again where it was when it vanished, whoever deleted it. */
+export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
   verifyBranchName(name, await branchNames(branches))
-  const { tip = base, drafts } = await branches.whereItWas(name)
+  const { tip, drafts } = await branches.whereItWas(name)
   if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
   if (drafts !== undefined) await branches.room.operations.putAside(name)

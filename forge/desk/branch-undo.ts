@@ -66,8 +66,8 @@ export async function prepare(work: BranchWork, target: Target): Promise<Prepare
 const isMove = ({ from, to }: Move): boolean => from !== to
 
 /**
- * A merge that waits comes, goes, or becomes what it was: the drafts of the one that goes are kept by the operation, and
- * those of the one that comes are there again, with what has been typed in the branch since.
+ * A merge that waits comes, goes, or becomes what it was: the drafts of the one that goes are kept by the operation,
+ * and those of the one that comes are there again, with what has been typed in the branch since.
  */
 async function prepareMerging(
   work: BranchWork,

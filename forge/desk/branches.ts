@@ -35,14 +35,19 @@ export async function listBranches(repository: Repository): Promise<Listed[]> {
 
 /** Where the refs below a prefix are, by what follows it in their names. */
 export async function tipsBelow(repository: Repository, prefix: string): Promise<Map<string, Oid>> {
-  const { stdout } = await run(repository, ['for-each-ref', '--format=%(objectname) %(refname)', prefix])
+  const [tips = new Map()] = await tipsBelowEach(repository, [prefix])
+  return tips
+}
+
+/** The same for several prefixes, none of which is below another, by one git. */
+export async function tipsBelowEach(repository: Repository, prefixes: readonly string[]): Promise<Map<string, Oid>[]> {
+  const { stdout } = await run(repository, ['for-each-ref', '--format=%(objectname) %(refname)', ...prefixes])
   const lines = stdout.toString('latin1').split('\n').filter(Boolean)
-  return new Map(
-    lines.map(line => {
-      const [oid = '', ref = ''] = line.split(/ (.*)/s)
-      return [ref.slice(prefix.length), oid]
-    }),
-  )
+  const all = lines.map(line => line.split(/ (.*)/s) as [Oid, RefName])
+  return prefixes.map(prefix => {
+    const own = all.filter(([, ref]) => ref.startsWith(prefix))
+    return new Map(own.map(([oid, ref]) => [ref.slice(prefix.length), oid]))
+  })
 }
 
 /** So many commits are counted, and so many people named: of more, a person would not read. */
@@ -93,10 +98,8 @@ export class BranchFacts {
   async withSession(tips: readonly Oid[]): Promise<Set<Oid>> {
     const unknown = [...new Set(tips)].filter(tip => !this.#sessions.has(tip))
     if (unknown.length > 0) {
-      const input = unknown.map(tip => `${tip}:${SESSION}\n`).join('')
-      const { stdout } = await run(this.objects.repository, ['cat-file', '--batch-check=%(objecttype)'], { input })
-      const lines = stdout.toString('latin1').split('\n')
-      for (const [at, tip] of unknown.entries()) this.#sessions.set(tip, lines[at] === 'blob')
+      const infos = await Promise.all(unknown.map(tip => this.objects.info(`${tip}:${SESSION}`)))
+      for (const [at, tip] of unknown.entries()) this.#sessions.set(tip, infos[at]?.type === 'blob')
     }
     return new Set(tips.filter(tip => this.#sessions.get(tip)))
   }

@@ -252,6 +252,8 @@ export class Checkouts {
 
 async function mainFolder(repository: Repository): Promise<string | undefined> {
   const { commonDir, gitDir, workTree } = repository
+  // The one that the repository was found from.
+  if (gitDir === commonDir && workTree !== undefined) return workTree
   const where: Where = { cwd: commonDir, env: { ...repository.env, GIT_DIR: commonDir, GIT_WORK_TREE: undefined } }
   const [isBare, worktree] = await Promise.all([
     read(where, ['config', '--type=bool', '--get', 'core.bare'], { ok: [0, 1] }),
@@ -259,7 +261,6 @@ async function mainFolder(repository: Repository): Promise<string | undefined> {
   ])
   if (isBare === 'true') return undefined
   if (worktree) return resolve(commonDir, worktree)
-  if (gitDir === commonDir && workTree) return workTree
   return basename(commonDir) === '.git' ? dirname(commonDir) : undefined
 }
 
@@ -271,7 +272,8 @@ async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: s
   return (await stat(folder).catch(() => undefined)) && { folder, gitDir }
 }
 
-async function headIn(gitDir: string): Promise<RefName | undefined> {
+/** The ref that the HEAD in a git folder is on, if any. */
+export async function headIn(gitDir: string): Promise<RefName | undefined> {
   const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
   return /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]
 }

@@ -16,6 +16,8 @@ export type Wishes = v.InferOutput<typeof Wishes>
 
 const File = v.object({
   branches: v.optional(v.record(v.string(), Wishes), {}),
+  /** The models that were ever chosen here. */
+  models: v.optional(v.array(v.string()), []),
   /** The person knows that conversations are committed. */
   isPublicTold: v.optional(v.boolean(), false),
 })
@@ -33,11 +35,15 @@ export class Choices {
   }
 
   static async open(path: string): Promise<Choices> {
-    return new Choices(path, (await readJson(path, File)) ?? { branches: {}, isPublicTold: false })
+    return new Choices(path, (await readJson(path, File)) ?? { branches: {}, models: [], isPublicTold: false })
   }
 
   get isPublicTold(): boolean {
     return this.#file.isPublicTold
+  }
+
+  get models(): readonly string[] {
+    return this.#file.models
   }
 
   wishesIn(branch: string): Wishes {
@@ -45,6 +51,7 @@ export class Choices {
   }
 
   async chooseModel(branch: string, model: string): Promise<void> {
+    if (!this.models.includes(model)) this.#file = { ...this.#file, models: [...this.models, model] }
     await this.#wish(branch, { ...this.wishesIn(branch), model })
   }
 

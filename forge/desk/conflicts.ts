@@ -167,8 +167,8 @@ async function rowOf(objects: Objects, merge: Merge, group: Group, ends: Ends) {
 }
 
 /**
- * Where git could not merge two files that are no text for it, it leaves ours; so it is with what it takes for text, and
- * what can't be edited here.
+ * Where git could not merge two files that are no text for it, it leaves ours; so it is with what it takes for text,
+ * and what can't be edited here.
  */
 async function putOurs(
   objects: Objects,

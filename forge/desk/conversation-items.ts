@@ -1,4 +1,5 @@
 /** A conversation as the page shows it, from what is committed and from what a turn is just doing. */
+import type { Oid } from '../../core/git/repository.ts'
 import type { Entry, EntryOf, Session } from '../ai/session.ts'
 import type { Tool } from '../ai/tool.ts'
 import type { Call, Item } from './conversation.ts'
@@ -12,8 +13,8 @@ export type Shown = {
   /** The turn that runs. */
   live?: LiveTurn | undefined
   commits: ReadonlyMap<string, TurnCommit>
-  /** Whether turns can be taken back here: in a branch, and not in a commit of it. */
-  canUndo: boolean
+  /** The branch's last commit, where turns can be taken back: in a branch without a turn, and not in a commit of it. */
+  tip: Oid | undefined
   /** Tools whose calls have titles. */
   tools: readonly Tool[]
 }
@@ -25,7 +26,7 @@ export function itemsOf({ session, unreadable, live, ...means }: Shown): Item[] 
   return [...note, ...items, ...(live?.partial ?? []), ...(live?.notes ?? [])]
 }
 
-type Means = Pick<Shown, 'live' | 'commits' | 'canUndo' | 'tools'> & {
+type Means = Pick<Shown, 'live' | 'commits' | 'tip' | 'tools'> & {
   results: ReadonlyMap<string, EntryOf<'result'>>
 }
 
@@ -74,7 +75,7 @@ function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {
 /** The page counts in seconds. */
 const inSeconds = (at: number): number => Math.floor(at / 1000)
 
-function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, { commits, canUndo }: Means): Item {
+function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, { commits, tip }: Means): Item {
   const commit = commits.get(turn)
   const end = {
     kind: 'end',
@@ -88,5 +89,7 @@ function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, 
   } as const
   if (!commit) return end
   const { oid, subject, files, isUndone } = commit
-  return { ...end, commit: { oid, subject, files, canUndo: canUndo && !isUndone } }
+  // What is said stays said: where nothing else was done, only the last turn can be taken back.
+  const canUndo = tip !== undefined && !isUndone && (files.length > 0 || oid === tip)
+  return { ...end, commit: { oid, subject, files, canUndo } }
 }

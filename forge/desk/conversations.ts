@@ -23,13 +23,15 @@ const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
 /** Milliseconds that a page waits for what is not known yet. */
 const PATIENCE = 150
+/** Histories whose turns are known at a time. */
+const MOST_HISTORIES = 16
 
 /** What is seen at a place: a branch has a turn where one is under way. */
 type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
 
 export class Conversations {
-  /** The commits of turns in the history that was looked at last. */
-  #commits: { key: string; found: ReadonlyMap<string, TurnCommit> } | undefined
+  /** The commits of turns in the histories that were looked at last. */
+  readonly #commits = new Map<string, Promise<ReadonlyMap<string, TurnCommit>>>()
 
   /** Branches of which it was told once that something takes long. */
   readonly #slow = new Set<string>()
@@ -48,27 +50,34 @@ export class Conversations {
   async at(at: At): Promise<Conversation> {
     const { models, tools } = this.ai
     await models.look()
-    const { session, unreadable, commit, turn } = await this.#sessionAt(at)
-    const model = session.model ?? models.usual
+    const looked = await this.#sessionAt(at)
+    const { unreadable, commit, turn } = looked
+    const commits = await this.#commitsOf(looked.session, commit)
+    const builtIn = await tools.builtIn()
+    const context = at.kind === 'branch' ? await this.#contextIn(at.branch, looked.session) : NO_CONTEXT
+    const commands = await tools.commands(new AbortController().signal)
+    // From here on nothing is waited for: what a turn says meanwhile would be in neither this nor the news that follow.
+    const session = turn?.now.session ?? looked.session
+    const model = this.ai.modelOf(session, this.choices)
     const missing = models.missing(model)
     const items = itemsOf({
       session,
       unreadable,
       live: turn?.state === 'running' ? turn.live : undefined,
-      commits: await this.#commitsOf(session, commit),
-      canUndo: at.kind === 'branch' && !turn,
-      tools: await tools.builtIn(),
+      commits,
+      tip: at.kind === 'branch' && !turn ? commit : undefined,
+      tools: builtIn,
     })
     return {
       items,
       ...(model !== undefined && { model }),
-      models: [...models.names],
+      models: [...new Set([...models.names, ...this.choices.models])],
       ...(missing !== undefined && { missing }),
       ...(turn && { turn: about(turn) }),
       approvals: turn?.questions.list ?? [],
       usage: usageOf(session),
-      context: at.kind === 'branch' ? await this.#contextIn(at.branch, session) : NO_CONTEXT,
-      commands: { isAllowed: false, why: 'Commands are not set up on this desk.' },
+      context,
+      commands,
       isPublicNew: !this.choices.isPublicTold,
     }
   }
@@ -112,11 +121,13 @@ export class Conversations {
     const first = session.messages.find(entry => entry.kind === 'user')
     if (commit === undefined || first?.kind !== 'user') return new Map()
     const key = `${commit} ${first.at}`
-    if (this.#commits?.key !== key) {
-      const found = await turnCommits(this.objects.repository, commit, first.at / 1000)
-      this.#commits = { key, found }
-    }
-    return this.#commits.found
+    const found = this.#commits.get(key) ?? turnCommits(this.objects.repository, commit, first.at / 1000)
+    this.#commits.delete(key)
+    this.#commits.set(key, found)
+    for (const old of [...this.#commits.keys()].slice(0, -MOST_HISTORIES)) this.#commits.delete(old)
+    // An error is nobody's answer the next time.
+    found.catch(() => this.#commits.delete(key))
+    return await found
   }
 
   /** How full the model's window is. */
@@ -154,8 +165,9 @@ export class Conversations {
   }
 
   /** What the next request of a branch would be made from; undefined where nobody can be asked. */
-  async #stateOf({ model = this.ai.models.usual }: Session, branch: string): Promise<State | undefined> {
+  async #stateOf(session: Session, branch: string): Promise<State | undefined> {
     const { objects, ai } = this
+    const model = ai.modelOf(session, this.choices)
     const window = model === undefined ? 0 : await ai.models.windowOf(model)
     if (model === undefined || window === 0) return undefined
     const [builtIn, summaries, work] = await Promise.all([ai.tools.builtIn(), ai.summaries(), this.open(branch)])

@@ -6,14 +6,16 @@ import { Failure } from '../../core/failure.ts'
 import { mergeBases } from '../../core/git/commits.ts'
 import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
-import { readHead } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
+import { branchOf, HEADS } from './branches.ts'
 import { changesBetween } from './changes.ts'
+import { headIn } from './checkouts.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
 import { Forklift, type ForkliftOptions } from './forklift-on-desk.ts'
+import { GraphView } from './graph-view.ts'
 import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
 import { imageAnswer } from './images.ts'
 import {
@@ -27,13 +29,19 @@ import {
   type Question,
 } from './messages.ts'
 import type { Models } from './models.ts'
-import { type Place, placeOf } from './place.ts'
+import { Operations } from './operations.ts'
+import { listedAt, type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
 import { hooksOf } from './steps/warnings.ts'
 import { inWords, Window } from './window.ts'
 import type { Work, WorkOptions } from './work.ts'
 
+/**
+ * How long what a person sets by hand (a name, a hook) is taken for what it was, in milliseconds. A page that begins is
+ * told how it is.
+ */
+const SETTINGS_FOR = 10_000
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
 
@@ -55,10 +63,14 @@ export class Desk implements AsyncDisposable {
   readonly #windows = new Set<Window>()
   readonly #histories: Histories
   readonly #finder: FileFinder
+  readonly #graph: GraphView
+  /** Fails where the work could not be opened. What is asked before it is there waits for it. */
+  readonly opened: Promise<void>
   #work: Work | undefined
   #forklift: Forklift | undefined
   #layout: Promise<unknown> = Promise.resolve()
   #isDeskNews = false
+  #known: { known: Promise<Settings>; since: number } | undefined
 
   private constructor(
     readonly repository: Repository,
@@ -67,15 +79,22 @@ export class Desk implements AsyncDisposable {
     this.objects = openObjects(repository)
     this.#histories = new Histories(this.objects)
     this.#finder = new FileFinder(repository)
+    const toWindows = () => this.#tell({ say: 'repository' })
+    this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
+    this.opened = this.#openWork()
+    // Who waits for it is told.
+    this.opened.catch(() => undefined)
   }
 
-  static async open(repository: Repository, options: DeskOptions): Promise<Desk> {
-    const desk = new Desk(repository, options)
-    const { state, config, models } = options
-    desk.#work = await options.openWork(repository, { state, config, models, onNews: news => desk.#say(news) })
-    if (options.forklift)
-      desk.#forklift = new Forklift(desk.objects, desk.#work, options.forklift, news => desk.#say(news))
-    return desk
+  /** Begins to open the desk: see {@link opened}. To be closed. */
+  static begin(repository: Repository, options: DeskOptions): Desk {
+    return new Desk(repository, options)
+  }
+
+  async #openWork(): Promise<void> {
+    const { state, config, models, forklift, openWork } = this.options
+    this.#work = await openWork(this.repository, { state, config, models, onNews: news => this.#say(news) })
+    if (forklift) this.#forklift = new Forklift(this.objects, this.#work, forklift, news => this.#say(news))
   }
 
   get #opened(): Work {
@@ -102,18 +121,27 @@ export class Desk implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
+    await this.opened.catch(() => undefined)
     await this.#work?.[Symbol.asyncDispose]()
     await this.#histories[Symbol.asyncDispose]()
+    await this.#graph[Symbol.asyncDispose]()
     await this.objects[Symbol.asyncDispose]()
   }
 
   // --- What is said to all windows ----------------------------------------------------------------------------------
 
   #say(news: News): void {
-    for (const window of this.#windows) window.tell(news)
+    const isOfRefs = news.say === 'branch' || news.say === 'saved' || news.say === 'repository'
+    // Before it is said: who hears it asks.
+    if (isOfRefs) this.#graph.touch()
+    this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
-    // Branches are in the description of the desk, too.
-    if (news.say === 'branch' || news.say === 'saved') this.#sayDesk()
+    // Branches, and how far they are from others, are in the description of the desk, too.
+    if (isOfRefs) this.#sayDesk()
+  }
+
+  #tell(news: News): void {
+    for (const window of this.#windows) window.tell(news)
   }
 
   /** Several changes at once make one description. */
@@ -123,7 +151,7 @@ export class Desk implements AsyncDisposable {
     setTimeout(async () => {
       this.#isDeskNews = false
       if (this.#windows.size === 0) return
-      const desk = await this.describe().catch(() => undefined)
+      const desk = await this.#describe(this.#settings()).catch(() => undefined)
       if (desk) this.#say({ say: 'desk', desk })
     }, 20)
   }
@@ -152,17 +180,32 @@ export class Desk implements AsyncDisposable {
     await this.#opened.close(at, path)
   }
 
-  async describe(): Promise<DeskInfo> {
+  /** What the user has set, as it was a moment ago. */
+  #settings(): Promise<Settings> {
+    const { known } = this.#known ?? {}
+    const isYoung = this.#known !== undefined && performance.now() - this.#known.since < SETTINGS_FOR
+    return known && isYoung ? known : this.#readSettings()
+  }
+
+  #readSettings(): Promise<Settings> {
+    const known = settingsOf(this.repository)
+    this.#known = { known, since: performance.now() }
+    known.catch(() => {
+      this.#known = undefined
+    })
+    return known
+  }
+
+  async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#opened
-    const [branches, head, identity, hooks, { undo, redo }] = await Promise.all([
+    const [branches, head, { identity, hooks }, { undo, redo }] = await Promise.all([
       work.branches(),
-      readHead(repository),
-      identityOf(repository),
-      hooksOf(repository),
+      headIn(repository.gitDir),
+      coming,
       work.undoable(),
     ])
-    const branch = head.ref?.startsWith('refs/heads/') ? head.ref.slice('refs/heads/'.length) : undefined
+    const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
     return {
       ...nameOf(repository),
       isBare: repository.isBare,
@@ -176,14 +219,21 @@ export class Desk implements AsyncDisposable {
     }
   }
 
+  /** What a page begins with. */
+  async #all(): Promise<{ desk: DeskInfo; layout: Layout | undefined }> {
+    const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
+    return { desk, layout }
+  }
+
   // --- What the windows ask -----------------------------------------------------------------------------------------
 
   /** The value of the reply. What goes to the work goes there at once, in the order in which it was asked. */
   async #answer(window: Window, question: Question): Promise<unknown> {
+    if (!this.#work) await this.opened
     const work = this.#opened
     switch (question.ask) {
       case 'desk':
-        return { desk: await this.describe(), layout: await this.#readLayout() }
+        return await this.#all()
       case 'keep layout':
         return await this.#keepLayout(question.layout)
       case 'folder':
@@ -249,19 +299,29 @@ export class Desk implements AsyncDisposable {
       case 'conversation':
         return await work.conversation(question.at)
       case 'send':
-        return { turn: await work.send(question.branch, question.text) }
+        return { turn: await work.chat.turns.send(question.branch, question.text) }
       case 'stop turn':
-        return work.stopTurn(question.branch)
+        return work.chat.turns.stop(question.branch)
       case 'end turn':
-        return await work.endTurn(question.branch, question.keep)
+        return await work.chat.turns.end(question.branch, question.keep)
       case 'undo turn':
-        return await work.undoTurn(question.branch, question.turn)
+        return await work.chat.undoTurn(question.branch, question.turn)
       case 'choose model':
-        return await work.chooseModel(question.branch, question.model)
+        return await work.chat.chooseModel(question.branch, question.model)
+      case 'allow commands':
+        return await work.chat.allowCommands(question.isAllowed)
       case 'approve tool':
-        return work.approveTool(question.branch, question.path, question.oid, question.isApproved)
+        return work.chat.turns.approve(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
-        return await work.setContext(question.branch, question.path, question.isWhole)
+        return await work.chat.setContext(question.branch, question.path, question.isWhole)
+      case 'graph':
+        return await this.#graph.window(question.filter, question.from, question.count)
+      case 'graph place':
+        return { row: await this.#graph.place(question.filter, question.name) }
+      case 'find commits':
+        return await this.#findCommits(window, question)
+      case 'refs':
+        return await this.#graph.refs()
       case 'forklift':
         return await this.#theForklift.describe()
       case 'run forklift':
@@ -297,11 +357,12 @@ export class Desk implements AsyncDisposable {
 
   /** What stands in a folder; of a branch's files also how its AI knows them. */
   async #folder(at: At, path: Path): Promise<FolderEntry[]> {
-    const entries = await listFolder(this.objects, await this.#placeOf(at), path)
+    const listed = await listedAt(this.objects, await this.#opened.vfsOf(at))
+    const entries = await listFolder(this.objects, listed, path)
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
-    const circles = await this.#opened.circlesIn(at.branch, files)
+    const circles = await this.#opened.chat.conversations.circlesIn(at.branch, files)
     return entries.map(entry => {
       const context = circles.get(paths.get(entry.name) ?? '')
       return context === undefined ? entry : { ...entry, context }
@@ -380,6 +441,16 @@ export class Desk implements AsyncDisposable {
     return await this.#histories.rows(name, commit, from, count)
   }
 
+  /** Who looks for something else waits no longer for what was looked for before. */
+  async #findCommits(window: Window, { filter, words }: Extract<Question, { ask: 'find commits' }>) {
+    const { search, signal } = window.beginToFind()
+    try {
+      return await this.#graph.find(filter, words, signal)
+    } finally {
+      window.endFinding(search)
+    }
+  }
+
   /** The search goes on after the reply: what it finds is said to its window alone. */
   async #findText(window: Window, { at, ...question }: Extract<Question, { ask: 'find text' }>): Promise<number> {
     const { tree } = await this.#placeOf(at)
@@ -408,6 +479,14 @@ const isSamePlace = (one: At, other: At): boolean =>
   one.kind === 'branch'
     ? other.kind === 'branch' && one.branch === other.branch
     : other.kind === 'commit' && one.commit === other.commit
+
+/** What the user has set, and a page is told. */
+type Settings = Pick<DeskInfo, 'identity' | 'hooks'>
+
+async function settingsOf(repository: Repository): Promise<Settings> {
+  const [identity, hooks] = await Promise.all([identityOf(repository), hooksOf(repository)])
+  return { hooks, ...(identity && { identity }) }
+}
 
 /** Whose name a commit would bear; undefined where git knows none. */
 async function identityOf(repository: Repository): Promise<DeskInfo['identity']> {

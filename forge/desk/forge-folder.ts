@@ -12,6 +12,8 @@ import { type Change, entryAt, writeTree } from '../../core/git/trees.ts'
 export const FORGE = '.forge'
 export const ATTRIBUTES: Path = '.forge/.gitattributes'
 
+const LARGEST = 1 << 20
+
 const DRIVER = 'forge-own'
 const RULE = `* merge=${DRIVER}`
 const EXPLAINED = '# A merge keeps the conversation of the branch that is merged into.'
@@ -22,7 +24,9 @@ export const isOfForge = (path: Path): boolean => path === FORGE || path.startsW
 export async function attributesChange(objects: Objects, treeish: Oid | undefined): Promise<Map<Path, Change>> {
   const entry = treeish === undefined ? undefined : await entryAt(objects, treeish, ATTRIBUTES)
   const isFile = entry?.mode === '100644' || entry?.mode === '100755'
-  const text = isFile ? ((await objects.read(entry.oid, { limit: 1 << 20 }))?.bytes ?? Buffer.of()) : Buffer.of()
+  const text = isFile ? (await objects.read(entry.oid, { limit: LARGEST }))?.bytes : Buffer.of()
+  // Nobody has written so much by hand: whatever it is, it stays as it is.
+  if (!text) return new Map()
   if (text.toString('latin1').split(/\r?\n/).includes(RULE)) return new Map()
   const between = text.length === 0 || text.at(-1) === 0x0a ? '' : '\n'
   const bytes = Buffer.concat([text, Buffer.from(`${between}${EXPLAINED}\n${RULE}\n`)])

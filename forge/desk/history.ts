@@ -109,7 +109,7 @@ export async function rowsBeyond(
 }
 
 /** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */
-async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
+export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
   const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: LONGEST_COMMIT })))
   return found.flatMap(object => {
     if (object?.type !== 'commit') return []

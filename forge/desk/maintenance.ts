@@ -10,13 +10,24 @@ import { access } from 'node:fs/promises'
 import type { Repository } from '../../core/git/repository.ts'
 import { read, run } from '../../core/git/run.ts'
 
+/** Milliseconds after the last commit: what the person sees of it comes first. */
+const AFTER = 2_000
+
 export class Maintenance {
+  #timer: ReturnType<typeof setTimeout> | undefined
   #running: Promise<void> | undefined
 
   constructor(readonly repository: Repository) {}
 
-  /** Nobody waits for it; while it looks, further commits are none of its business. */
+  /** Nobody waits for it; several commits after each other are one reason to look. */
   afterCommit(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#begin(), AFTER)
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
     this.#running ??= this.#run()
       .catch(() => undefined)
       .finally(() => {
@@ -24,8 +35,9 @@ export class Maintenance {
       })
   }
 
-  /** When git has looked. What it then does goes on by itself. */
+  /** Lets git look now if it is to, and waits for that. What it then does goes on by itself. */
   async settled(): Promise<void> {
+    if (this.#timer !== undefined) this.#begin()
     await this.#running
   }
 

@@ -1,6 +1,6 @@
 /** Turns of an AI in a branch in which a merge waits: what it is asked, and what it did as drafts on that merge. */
 import { Failure } from '../../core/failure.ts'
-import { oidOf, writeObjects } from '../../core/git/objects.ts'
+import { type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import type { Move } from '../../core/git/refs.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
 import type { BranchWork } from './branch-work.ts'
@@ -27,12 +27,18 @@ export function requestOf(state: MergingState, open: readonly { row: ConflictRow
 
 ${lines.join('\n')}
 
-Settle them. In a text, each conflict stands between marks in git's diff3 style: first the lines of ${ours}, then, after \
-the line of bars, those that both were made from, then, after the line of equals signs, those of ${theirs}. Find out what \
-each side wanted, and write what does both. Take all marks out of what you have settled, and change nothing that is in no \
-conflict, except where it has to follow. What you can't decide leave as it is, with its marks, and say what the person has \
-to know to decide it. A file that one side deleted is there with what the other made of it: delete it, carry its change to \
-where it belongs now, or leave it and say why. Nothing is committed when you are done: the person looks at it first.`
+Settle them. In a text, each conflict stands between marks in git's diff3 style: first the lines of ${ours}, then, \
+after the line of bars, those that both were made from, then, after the line of equals signs, those of ${theirs}. Find \
+out what each side wanted, and write what does both. Take all marks out of what you have settled, and change nothing \
+that is in no conflict, except where it has to follow. What you can't decide leave as it is, with its marks, and say \
+what the person has to know to decide it. A file that one side deleted is there with what the other made of it: delete \
+it, carry its change to where it belongs now, or leave it and say why. Nothing is committed when you are done: the \
+person looks at it first.`
+}
+
+/** Whether a turn began in a merge that waited: then it ends there, and nowhere else. */
+export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
+  return base !== undefined && (await readMerging(objects, base)) !== undefined
 }
 
 /**

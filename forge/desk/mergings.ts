@@ -121,8 +121,8 @@ export class Mergings {
   }
 
   /**
-   * Lets a merge into a branch wait for a person, also where git could settle all of it: for one that goes on with a run
-   * of Forklift. The files of `result`, a commit or tree, are drafts from the start.
+   * Lets a merge into a branch wait for a person, also where git could settle all of it: for one that goes on with a
+   * run of Forklift. The files of `result`, a commit or tree, are drafts from the start.
    */
   async begin(branch: string, source: Source, { result, forklift }: Beginning): Promise<void> {
     const work = await this.open(branch)
@@ -152,14 +152,8 @@ export class Mergings {
     const work = await this.open(branch)
     const state = await this.#state(work)
     const row = rowAt(state, path)
-    const [base, ours, theirs] = await Promise.all(
-      ([1, 2, 3] as const).map(number =>
-        sideOf(
-          objects,
-          row.stages.find(({ stage }) => stage === number),
-        ),
-      ),
-    )
+    const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
+    const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
     const nothing = { is: 'nothing' } as const
     return {
       ...{ path: row.path, kind: row.kind, words: wordsFor(row, state) },
@@ -184,14 +178,16 @@ export class Mergings {
     const row = rowAt(state, path)
     verifyNoClash(work.drafts, row.paths)
     const wanted = side === 'both' ? await bothOf(work, row) : await entriesOf(objects, state, row, side)
-    const files = new Map(work.drafts.files)
+    // What was taken before goes, also where it was more than one file.
+    const files = new Map([...work.drafts.files].filter(([at]) => !isSettledWith(row, at)))
     for (const [at, file] of wanted) {
       const before = await entryInTip(objects, work.tip, at)
       if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(at)
       else files.set(at, file)
     }
     // Where git has left just that, nothing but this word says that it was chosen.
-    const kept = [...new Set([...state.kept.filter(it => it !== row.path), row.path])]
+    const others = state.kept.filter(it => it !== row.path)
+    const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
     const { [row.path]: _, ...by } = state.by
     const { tree, ...rest } = state
     const next = makeMerging(objects.repository, { ...rest, kept, by }, tree)
@@ -249,7 +245,7 @@ export class Mergings {
       return { words: `Done: ${does}.`, commit: first }
     }
     const { does, of = 1, ours, onto } = state
-    const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto })
+    const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true })
     const tip = await writeChain(objects, first, picks.chain, signature)
     const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
     if (!picks.stop) {
@@ -345,9 +341,13 @@ async function modelBehind({ room: { objects }, drafts }: BranchWork, state: Sta
   return by && (await entryIn(objects, drafts, path))?.oid === by.oid ? by.model : undefined
 }
 
+/** Whether a path is settled with a conflict: one of its own, or where a file was that git has put aside. */
+const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
+  paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
+
 /** Whether a person has put something else where the conflict is. */
-const isTouched = ({ drafts }: BranchWork, { paths, original }: ConflictRow): boolean =>
-  [...paths, ...(original === undefined ? [] : [original])].some(path => drafts.files.has(path))
+const isTouched = ({ drafts }: BranchWork, row: ConflictRow): boolean =>
+  [...drafts.files.keys()].some(path => isSettledWith(row, path))
 
 async function marksIn({ room: { objects }, drafts }: BranchWork, row: ConflictRow) {
   if (row.mark === undefined) return { left: 0, line: undefined }
@@ -375,7 +375,7 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
 }
 
 /** What a conflict is about, for a person. */
-function wordsFor({ kind, stages, paths, original }: ConflictRow, state: MergingState): string {
+function wordsFor({ kind, stages, original }: ConflictRow, state: MergingState): string {
   const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
   const has = (number: number) => stages.find(({ stage }) => stage === number)
   const [gone, there] = has(2) ? [theirs, ours] : [ours, theirs]
@@ -394,7 +394,7 @@ function wordsFor({ kind, stages, paths, original }: ConflictRow, state: Merging
     case 'file/folder':
       return `${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
     case 'file/link':
-      return `${visiblePath(original ?? paths[0] ?? '')} is a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}`
+      return `a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}: git keeps both, under two names`
     case 'mode':
       return `the same file, ${modeWords(has(2)?.mode)} in ${ours}, ${modeWords(has(3)?.mode)} in ${theirs}`
     case 'symlink':
@@ -429,40 +429,55 @@ async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['our
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 
+/** What a side has in a conflict. */
+async function entryOfSide(
+  objects: Objects,
+  { oursCommit, theirsCommit }: MergingState,
+  { kind, mark, stages }: ConflictRow,
+  number: 1 | 2 | 3,
+): Promise<Entry> {
+  const found = stages.find(({ stage }) => stage === number)
+  if (!found) return undefined
+  // Of a file that got two names git keeps its own merge of the two, with marks in it: a side itself is in its commit.
+  const isMarked = kind === 'rename/rename' && mark !== undefined && number !== 1
+  if (isMarked) return await entryAt(objects, number === 2 ? oursCommit : theirsCommit, found.path)
+  return { mode: found.mode, oid: found.oid }
+}
+
 /** What stands where a conflict is, if one side has its way. */
 async function entriesOf(
   objects: Objects,
-  { tree }: State,
-  { paths, original, stages }: ConflictRow,
+  state: State,
+  row: ConflictRow,
   side: Exclude<Which, 'both'>,
 ): Promise<Map<Path, DraftFile>> {
+  const { paths, original, stages } = row
   const wanted = new Map<Path, DraftFile>()
-  const of = (path: Path) => stages.find(it => it.stage === STAGE[side] && it.path === path)
-  const asFile = (entry: Entry): DraftFile => entry && { mode: entry.mode, oid: entry.oid }
+  const chosen = await entryOfSide(objects, state, row, STAGE[side])
   if (original === undefined) {
-    for (const path of paths) wanted.set(path, asFile(of(path)))
+    const place = stages.find(({ stage }) => stage === STAGE[side])?.path
+    for (const path of paths) wanted.set(path, path === place ? chosen : undefined)
     return wanted
   }
   // What was put aside goes back to its place, or goes; a folder that is in that place goes for it.
   for (const path of paths) wanted.set(path, undefined)
-  const chosen = stages.find(({ stage }) => stage === STAGE[side])
   if (!chosen) return wanted
-  const there = await entryAt(objects, tree, original)
+  const there = await entryAt(objects, state.tree, original)
   if (there?.mode === '040000') {
     const { files } = await listFiles(objects, there.oid, { limit: 100_000 })
     for (const file of files) wanted.set(`${original}/${file.path}`, undefined)
   }
-  return wanted.set(original, asFile(chosen))
+  return wanted.set(original, chosen)
 }
 
 /** What is there now, and of a text with conflicts left both sides. */
-async function bothOf(
-  { room: { objects }, drafts, name }: BranchWork,
-  row: ConflictRow,
-): Promise<Map<Path, DraftFile>> {
+async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, DraftFile>> {
+  const { drafts, name, tip } = work
+  const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
   for (const path of row.mark === undefined ? [] : row.paths) {
-    const entry = await entryIn(objects, drafts, path)
+    // One of two names that was let go before is there again.
+    const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue
     const text = withBoth(content.bytes.toString('latin1'), row.mark ?? 0)

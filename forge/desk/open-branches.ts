@@ -9,7 +9,7 @@ import { branchOf, HEADS, headRef } from './branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import { MERGING } from './merging-commits.ts'
 import { PUT_ASIDE } from './operations.ts'
-import { turnRef } from './turn-checkpoints.ts'
+import { beginOfTurn } from './turn-checkpoints.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
@@ -18,11 +18,7 @@ export class OpenBranches {
   /** Where branches were that somebody else has deleted while the desk ran. */
   readonly vanished = new Map<string, Oid>()
 
-  constructor(
-    readonly room: Room,
-    /** A branch has got another name. */
-    readonly onRenamed: (from: string, to: string) => void,
-  ) {}
+  constructor(readonly room: Room) {}
 
   get names(): string[] {
     return [...this.#works.keys()]
@@ -54,9 +50,8 @@ export class OpenBranches {
   async #begin(name: string): Promise<BranchWork> {
     if (!isRefName(headRef(name))) throw new Failure(`${visiblePath(name)} can't be the name of a branch.`)
     const { objects } = this.room
-    const refs = [headRef(name), draftsRef(name), turnRef(name)]
-    const [head, drafts, turn] = await Promise.all(refs.map(ref => objects.info(ref)))
-    if (head || drafts || turn || (await readHead(objects.repository)).ref === headRef(name))
+    const [head, drafts] = await Promise.all([headRef(name), draftsRef(name)].map(ref => objects.info(ref)))
+    if (head || drafts || (await readHead(objects.repository)).ref === headRef(name))
       return await BranchWork.open(this.room, name)
     const { tip } = await this.whereItWas(name)
     if (tip === undefined || !(await objects.info(`${tip}^{commit}`)))
@@ -81,6 +76,7 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
+    tip ??= await beginOfTurn(objects, name)
     return { tip: tip ?? last, drafts }
   }
 
@@ -100,7 +96,6 @@ export class OpenBranches {
     this.#renamed.set(from, to)
     this.#renamed.delete(to)
     work.rename(to)
-    this.onRenamed(from, to)
     this.room.say({ say: 'renamed', branch: from, to })
   }
 

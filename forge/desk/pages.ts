@@ -7,8 +7,15 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { Failure } from '../../core/failure.ts'
 import { visible } from '../../core/text.ts'
 
-/** Stands in the page for what changes with every visit: the word without which a style of a script's is not taken. */
-export const NONCE_MARK = 'STYLE_NONCE'
+/** What stands in the page for what changes with every visit: see {@link Visit}. */
+const [NONCE_MARK, SECRET_MARK] = ['STYLE_NONCE', 'PAGE_SECRET']
+
+export type Visit = {
+  /** The word without which a style of a script's is not taken. */
+  nonce: string
+  /** What the page keeps, for who has just been let in. It has no characters that mean anything in HTML. */
+  secret?: string
+}
 
 const PAGE = '/page.html'
 
@@ -51,23 +58,23 @@ export class Pages {
   static async open(folder: string): Promise<Pages> {
     const top = resolve(folder)
     const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => [])
-    const assets = new Map<string, Asset>()
-    let html: string | undefined
-    for (const entry of entries) {
-      const path = join(entry.parentPath, entry.name)
-      const name = path.slice(top.length)
-      const type = TYPES[extname(name)]
-      if (entry.isFile() && name === PAGE) html = await readFile(path, 'utf8')
-      else if (entry.isFile() && type) assets.set(name, assetOf(name, type, await readFile(path)))
-    }
+    const paths = entries.filter(entry => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+    const read = paths.map(async path => [path.slice(top.length), await readFile(path)] as const)
+    const files = new Map(await Promise.all(read))
+    const html = files.get(PAGE)
     if (html === undefined)
       throw new Failure(`The desk's page is not in ${visible(folder)}: run \`make desk\` once in the folder of Forge.`)
-    return new Pages(assets, html)
+    const assets = new Map<string, Asset>()
+    for (const [name, bytes] of files) {
+      const type = TYPES[extname(name)]
+      if (type) assets.set(name, assetOf(name, type, bytes, files.get(`${name}.br`)))
+    }
+    return new Pages(assets, html.toString())
   }
 
   /** The page itself, for one visit. */
-  html(nonce: string): string {
-    return this.#html.replaceAll(NONCE_MARK, nonce)
+  html({ nonce, secret = '' }: Visit): string {
+    return this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
   }
 
   has(name: string): boolean {
@@ -96,14 +103,18 @@ export class Pages {
   }
 }
 
-function assetOf(name: string, type: string, bytes: Buffer): Asset {
+/** `compressed`: as it was compressed when the page was built. */
+function assetOf(name: string, type: string, bytes: Buffer, compressed: Buffer | undefined): Asset {
   const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
   return {
     type,
     tag: `"${digest}"`,
     isHashed: IS_HASHED.test(name),
     size: bytes.length,
-    bodies: new Map([['identity', Promise.resolve(bytes)]]),
+    bodies: new Map<Encoding, Promise<Buffer>>([
+      ['identity', Promise.resolve(bytes)],
+      ...(compressed ? [['br', Promise.resolve(compressed)] as const] : []),
+    ]),
   }
 }
 

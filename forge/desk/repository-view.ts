@@ -36,7 +36,7 @@ export const GraphRow = v.object({
   lane: Count,
   color: Count,
   lines: v.array(v.object({ from: Count, to: Count, color: Count, isAbandoned: v.boolean() })),
-  /** The reflog's entry that still knows it, as `main@{3}`, where nothing else does. */
+  /** What still knows it where no ref does, as `main@{3}`; empty for what such a commit leads to. */
   abandoned: v.optional(v.string()),
 })
 export type GraphRow = v.InferOutput<typeof GraphRow>

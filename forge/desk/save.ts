@@ -1,10 +1,10 @@
 /** A save: what its commit is called, and how it is made, with the user's name and signature. */
-
 import { Failure } from '../../core/failure.ts'
 import { isFull } from '../../core/full-disk.ts'
 import { bytesOf, commit, readIdentity, wantsSigning } from '../../core/git/commits.ts'
 import { type NewObject, oidOf, openObjects, writeObjects } from '../../core/git/objects.ts'
-import type { Oid, Path, Repository } from '../../core/git/repository.ts'
+import { fields, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
+import { run } from '../../core/git/run.ts'
 import type { NewTree } from '../../core/git/trees.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import { isNotFetched, NOT_FETCHED } from './not-fetched.ts'
@@ -29,13 +29,29 @@ export type Signature = { author: Buffer; committer: Buffer; sign: boolean }
 
 /** Throws a {@link Failure} that says what to set where git knows no name or email. */
 export async function readSignature(repository: Repository): Promise<Signature> {
-  const [author, committer, sign] = await Promise.all([
-    readIdentity(repository, 'AUTHOR'),
-    readIdentity(repository, 'COMMITTER'),
-    wantsSigning(repository),
-  ])
-  return { author, committer, sign }
+  const [author, settings] = await Promise.all([readIdentity(repository, 'AUTHOR'), readSettings(repository)])
+  const committer = settings.hasTwoNames ? await readIdentity(repository, 'COMMITTER') : author
+  return { author, committer, sign: settings.sign ?? (await wantsSigning(repository)) }
 }
+
+/**
+ * What the configuration says of commits, by one git: whether author and committer may be two, and whether they are to
+ * be signed; `sign` is undefined where that is said in a way that only git understands.
+ */
+async function readSettings(repository: Repository): Promise<{ hasTwoNames: boolean; sign: boolean | undefined }> {
+  const keys = '^((author|committer)\\..*|commit\\.gpgsign)$'
+  const { stdout } = await run(repository, ['config', '-z', '--get-regexp', keys], { ok: [0, 1] })
+  const settings = fields(stdout).map(field => field.split(/\n(.*)/s))
+  const signing = settings.filter(([key]) => key === 'commit.gpgsign').at(-1)
+  const hasTwoNames = settings.some(([key]) => key !== 'commit.gpgsign')
+  return { hasTwoNames, sign: signing ? WORDS.get(signing[1] ?? 'true') : false }
+}
+
+/** The usual words of git's for yes and no; there are others. */
+const WORDS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+])
 
 /**
  * A commit of a tree that may not be written yet: its id, and what has to be written with it. A signed one is written

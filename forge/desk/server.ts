@@ -19,7 +19,6 @@ import {
   secretFor,
   Tickets,
 } from './access.ts'
-import { ENTRANCE, ENTRANCE_SCRIPT, entrancePage } from './entrance.ts'
 import type { Pages } from './pages.ts'
 import { PROTOCOL } from './secret.ts'
 
@@ -200,7 +199,7 @@ async function answer(request: Request, server: Bun127, house: House): Promise<R
       const [token, ticket] = [searchParams.get('token'), searchParams.get('ticket')]
       if (token === null && ticket === null) return page(served.pages)
       const isAdmitted = token === null ? tickets.take(ticket ?? '') : isToken(token, key)
-      return isAdmitted ? enter(key) : refuse(notAdmitted(served.name))
+      return isAdmitted ? enter(served.pages, key) : refuse(notAdmitted(served.name))
     }
     case 'here':
       return Response.json({
@@ -210,7 +209,6 @@ async function answer(request: Request, server: Bun127, house: House): Promise<R
     case 'content':
       return (await content(pathname, served)) ?? nothing()
     case 'asset':
-      if (pathname === ENTRANCE_SCRIPT) return script(ENTRANCE)
       return (await served.pages.answer(pathname, request.headers)) ?? nothing()
   }
 }
@@ -232,19 +230,12 @@ async function content(pathname: string, served: Served): Promise<Response | und
 
 const nothing = (): Response => new Response('There is nothing here.', { status: 404 })
 
-/** What a visit with a token in its address gets: cookie, secret, and the page without the token. */
-function enter(key: Key): Response {
-  return new Response(entrancePage(secretFor(key)), {
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy': policyOf(newNonce()),
-      'set-cookie': cookieFor(key),
-    },
-  })
+/** What a visit with a token in its address gets: the page, with the cookie and the secret that let in from then on. */
+function enter(pages: Pages, key: Key): Response {
+  const entered = page(pages, secretFor(key))
+  entered.headers.set('set-cookie', cookieFor(key))
+  return entered
 }
-
-const script = (text: string): Response =>
-  new Response(text, { headers: { 'content-type': 'text/javascript; charset=utf-8' } })
 
 /** An address that is none leads nowhere. */
 function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
@@ -253,9 +244,9 @@ function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
 
 const newNonce = (): string => randomBytes(16).toString('base64')
 
-function page(pages: Pages): Response {
+function page(pages: Pages, secret?: string): Response {
   const nonce = newNonce()
-  return new Response(pages.html(nonce), {
+  return new Response(pages.html({ nonce, ...(secret !== undefined && { secret }) }), {
     headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policyOf(nonce) },
   })
 }

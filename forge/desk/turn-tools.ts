@@ -1,11 +1,13 @@
 /**
- * The tools of a turn: those that every model has, and those of the repository, of which a new or changed one waits for
- * the person. Nothing of it is loaded before the first turn.
+ * The tools of a turn: those that every model has, commands in the container where the person has switched them on, and
+ * those of the repository, of which a new or changed one waits for the person. Nothing of it is loaded before the first
+ * turn.
  */
 import { Failure } from '../../core/failure.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { visiblePath } from '../../core/text.ts'
 import type { Approvals } from '../ai/approvals.ts'
+import type { whyNoCommands } from '../ai/commands.ts'
 import type { Question, RepositoryTool, RepositoryTools } from '../ai/repository-tools.ts'
 import type { Sandbox } from '../ai/sandbox.ts'
 import type { Tool, ToolResult, ToolRoom } from '../ai/tool.ts'
@@ -14,13 +16,25 @@ import type { Approval } from './conversation.ts'
 
 /** Where tools of a repository are. */
 const FOLDER: Path = 'tools'
+/** Milliseconds for which it is not looked again whether docker is there. */
+const LOOKED_FOR = 60_000
+/** Milliseconds that it is waited for. */
+const PATIENCE = 5000
 
 export class TurnTools implements AsyncDisposable {
   #builtIn: readonly Tool[] | undefined
   #ofRepository: Promise<{ tools: RepositoryTools; sandbox: Sandbox }> | undefined
 
-  /** @param config The user's folder of settings for the forge, with the key of approvals. */
-  constructor(readonly config: string) {}
+  #commands: { tool: Tool } | undefined
+  /** Why no command can run, as it was seen last. */
+  #whyNot: { at: number; words: string | undefined } | undefined
+
+  constructor(
+    /** The user's folder of settings for the forge, with the key of approvals. */
+    readonly config: string,
+    /** The desk's folder of state for the repository, with the switch for commands. */
+    readonly state: string,
+  ) {}
 
   /** Those that are there in any repository. */
   async builtIn(): Promise<readonly Tool[]> {
@@ -34,14 +48,54 @@ export class TurnTools implements AsyncDisposable {
     vfs: WorkInProgressVfs,
     { signal, questions }: { signal: AbortSignal; questions: Questions },
   ): Promise<{ tools: readonly Tool[]; broken: string[] }> {
-    const builtIn = await this.builtIn()
-    if ((await vfs.listFiles(FOLDER)).length === 0) return { tools: builtIn, broken: [] }
+    const own = [...(await this.builtIn()), ...(await this.#commandTools(signal))]
+    if ((await vfs.listFiles(FOLDER)).length === 0) return { tools: own, broken: [] }
     this.#ofRepository ??= this.#open()
     const { tools } = await this.#ofRepository
-    const taken = new Set(builtIn.map(({ description }) => description.name))
+    const taken = new Set(own.map(({ description }) => description.name))
     const found = await tools.find(vfs, { taken, signal })
     const asking = found.tools.map(tool => new AskingTool(tool, questions))
-    return { tools: [...builtIn, ...asking], broken: found.broken.map(({ words }) => words) }
+    return { tools: [...own, ...asking], broken: found.broken.map(({ words }) => words) }
+  }
+
+  /** Whether the person has switched commands on, and why they can't run all the same. */
+  async commands(signal: AbortSignal): Promise<{ isAllowed: boolean; why?: string }> {
+    const { areCommandsOn, whyNoCommands: whyNot } = await import('../ai/commands.ts')
+    if (!(await areCommandsOn(this.state))) return { isAllowed: false }
+    if (!this.#whyNot || Date.now() - this.#whyNot.at > LOOKED_FOR)
+      this.#whyNot = { at: Date.now(), words: await this.#lookForDocker(whyNot, signal) }
+    const { words } = this.#whyNot
+    return { isAllowed: true, ...(words !== undefined && { why: words }) }
+  }
+
+  /** An engine that hangs holds nobody up for long. */
+  async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]))
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof Failure) return error.message
+      return 'Commands need docker, and its engine does not answer: start it.'
+    }
+  }
+
+  async allowCommands(isAllowed: boolean): Promise<void> {
+    const { switchCommands } = await import('../ai/commands.ts')
+    this.#whyNot = undefined
+    await switchCommands(this.state, isAllowed)
+  }
+
+  async #commandTools(signal: AbortSignal): Promise<readonly Tool[]> {
+    const { isAllowed, why } = await this.commands(signal)
+    if (!isAllowed || why !== undefined) return []
+    this.#commands ??= { tool: await this.#openCommands() }
+    return [this.#commands.tool]
+  }
+
+  async #openCommands(): Promise<Tool> {
+    const { commandTool, removeLeftCommands } = await import('../ai/commands.ts')
+    await removeLeftCommands(this.state)
+    return commandTool(this.state)
   }
 
   async #open(): Promise<{ tools: RepositoryTools; sandbox: Sandbox }> {

@@ -21,8 +21,9 @@ import type { TurnNews } from './conversation.ts'
 import { asChanges, type DraftFile, noDrafts, verifyNoClash } from './drafts.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
-import { settleByTurn } from './merging-turns.ts'
+import { isInMerging, settleByTurn } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
+import { readSignature } from './save.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { Questions } from './turn-tools.ts'
@@ -50,6 +51,8 @@ export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
   /** Branches in which one is just beginning. */
   readonly #beginning = new Set<string>()
+  /** Git knows how conversations are merged. */
+  #driver: Promise<void> | undefined
 
   constructor(
     readonly room: Room,
@@ -60,13 +63,19 @@ export class Turns implements AsyncDisposable {
     readonly open: (branch: string) => Promise<BranchWork>,
   ) {}
 
-  /** Finds the turns that were not ended, and wait to be kept or discarded: of an earlier time, or brought back. */
-  async look(): Promise<void> {
-    const refs = await tipsBelow(this.room.objects.repository, TURNS)
+  /**
+   * Finds the turns that were not ended, and wait to be kept or discarded: of an earlier time, or brought back. `known`
+   * is where their refs are, by branches.
+   */
+  async look(known?: ReadonlyMap<string, Oid>): Promise<void> {
+    const refs = known ?? (await tipsBelow(this.room.objects.repository, TURNS))
     for (const [branch, turn] of this.#turns)
       if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
-    for (const [branch, commit] of refs)
-      if (!this.#turns.has(branch) && !this.#beginning.has(branch)) await this.#findAgain(branch, commit)
+    for (const [branch, commit] of refs) {
+      if (this.#turns.has(branch) || this.#beginning.has(branch)) continue
+      // One that can't be read is no reason not to find the others.
+      await this.#findAgain(branch, commit).catch(error => this.#complain(error))
+    }
   }
 
   // --- What is known of them
@@ -101,7 +110,7 @@ export class Turns implements AsyncDisposable {
       this.#turns.set(branch, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
-      await this.choices.tellPublic()
+      this.choices.tellPublic().catch(error => this.#complain(error))
       return turn.now.turn
     } finally {
       this.#beginning.delete(branch)
@@ -145,7 +154,10 @@ export class Turns implements AsyncDisposable {
     const wishes = this.choices.wishesIn(work.name)
     const session = withWishes(loaded, wishes)
     const model = await this.#openModel(session)
-    await setUpMergeDriver(objects.repository)
+    // What could not be committed is not begun.
+    await readSignature(objects.repository)
+    this.#driver ??= setUpMergeDriver(objects.repository).catch(error => this.#complain(error))
+    await this.#driver
     const id = randomUUID()
     const since = Date.now()
     const checkpoint: Checkpoint = {
@@ -176,7 +188,7 @@ export class Turns implements AsyncDisposable {
   async #openModel(session: Session): Promise<Model> {
     const { models } = this.ai
     await models.look()
-    const name = session.model ?? models.usual
+    const name = this.ai.modelOf(session, this.choices)
     const missing = models.missing(name)
     if (name === undefined || missing !== undefined) throw new Failure(missing ?? 'No model is chosen.')
     return await models.open(name)
@@ -199,7 +211,7 @@ export class Turns implements AsyncDisposable {
       const session = await this.#ask(turn, start)
       turn.now = { ...turn.now, session, files: filesIn(start.vfs), does: 'ended' }
     } catch (error) {
-      return await this.#wait(turn, inWords(error))
+      turn.now = { ...turn.now, session: this.#ended(turn.now, inWords(error)) }
     }
     await this.#end(turn)
   }
@@ -239,20 +251,24 @@ export class Turns implements AsyncDisposable {
   async #end(turn: BranchTurn): Promise<void> {
     const end = endOf(turn.now)
     if (end?.how !== 'done') return await this.#wait(turn, end?.words ?? 'It has ended, and nobody knows why.')
+    const why = await this.#commit(turn)
+    if (why === undefined) await this.#over(turn)
+    else await this.#wait(turn, why)
+  }
+
+  /** Why a turn that is done could not be committed, as a sentence; undefined where it was. */
+  async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
-      if (turn.work.merging !== undefined) {
-        await settleByTurn(turn.work, turn.now, turn.checkpoints)
-        return await this.#over(turn)
+      if (await isInMerging(this.room.objects, now)) {
+        await settleByTurn(work, now, checkpoints)
+        return undefined
       }
-      const committed = await commitTurn(turn.work, turn.now, turn.checkpoints)
-      if ('commit' in committed) return await this.#over(turn)
-      const files = nameSome(committed.clashing)
-      await this.#wait(
-        turn,
-        `${visiblePath(turn.work.name)} was moved meanwhile, and ${files} can't be brought together with it: nothing was overwritten. Keep what the turn did, and choose file by file.`,
-      )
+      const committed = await commitTurn(work, now, checkpoints)
+      if ('commit' in committed) return undefined
+      const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
+      return `${moved} can't be merged with it: nothing was overwritten. Keep what was done, and choose file by file.`
     } catch (error) {
-      await this.#wait(turn, `It is done, but could not be committed: ${inWords(error)}`)
+      return `It is done, but could not be committed: ${inWords(error)}`
     }
   }
 
@@ -270,8 +286,8 @@ export class Turns implements AsyncDisposable {
   /** Nothing of it is left to be done: the branch is the person's again. */
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
-    this.#turns.delete(work.name)
     await work.locked(() => work.hold(undefined))
+    this.#turns.delete(work.name)
     this.#say(turn, { is: 'changed', turn: turn.now.turn })
     await this.choices.fulfilled(work.name, turn.wishes)
   }
@@ -308,26 +324,10 @@ export class Turns implements AsyncDisposable {
     const { work, checkpoints, now } = turn
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
-    if (keep && work.merging !== undefined) await settleByTurn(work, now, checkpoints)
+    if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints)
     else if (keep) await keepTurn(work, now, checkpoints)
     else await discardTurn(work, now, checkpoints)
     await this.#over(turn)
-  }
-
-  async chooseModel(branch: string, model: string): Promise<void> {
-    if (!this.ai.models.names.includes(model)) {
-      const missing = this.ai.models.missing(model)
-      if (missing !== undefined) throw new Failure(missing)
-    }
-    await this.open(branch)
-    await this.choices.chooseModel(branch, model)
-    this.room.say({ say: 'branch', branch })
-  }
-
-  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
-    await this.open(branch)
-    await this.choices.setContext(branch, path, isWhole)
-    this.room.say({ say: 'branch', branch })
   }
 
   // --- After a restart
@@ -414,7 +414,7 @@ const heldBy = ({ now: { base, files } }: BranchTurn, why: string): Held => ({
 })
 
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
-  session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn) as EntryOf<'end'> | undefined
+  session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)
 
 /** What a turn has changed, but for its conversation. */
 function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> {

@@ -90,8 +90,8 @@ async function tryToMoveBack(
     const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
     const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
     const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
-    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
     const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
     const waits = refs.find(({ ref }) => ref === mergingRef(work.name))
     const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
     prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn, merging }))

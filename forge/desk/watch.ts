@@ -10,8 +10,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Repository } from '../../core/git/repository.ts'
 
-/** What may be different: the branches, the drafts, or which branch is checked out where. */
-export type Part = 'branches' | 'drafts' | 'checkouts'
+/** What may be different: the branches, the drafts, which branch is checked out where, or remote branches and tags. */
+export type Part = 'branches' | 'drafts' | 'checkouts' | 'remotes'
 
 /** Milliseconds between two looks. */
 const EVERY = 1000
@@ -85,10 +85,9 @@ export class Watch implements AsyncDisposable {
       for (const name of await readdir(linked).catch(() => [])) await note(times, join(linked, name, 'HEAD'))
       return times
     }
-    // A merge that waits in a branch is part of what is typed there.
-    const roots = part === 'branches' ? ['refs/heads'] : ['refs/forge/drafts', 'refs/forge/merging']
     await note(times, join(commonDir, 'packed-refs'))
-    for (const root of roots) await this.#noteFolders(times, join(commonDir, root), this.#seen.get(part))
+    if (part === 'remotes') await note(times, join(commonDir, 'FETCH_HEAD'))
+    for (const root of ROOTS[part]) await this.#noteFolders(times, join(commonDir, root), this.#seen.get(part))
     return times
   }
 
@@ -102,7 +101,15 @@ export class Watch implements AsyncDisposable {
   }
 }
 
-const PARTS = ['branches', 'drafts', 'checkouts'] as const
+const PARTS = ['branches', 'drafts', 'checkouts', 'remotes'] as const
+
+/** Where the refs of a part are. */
+const ROOTS = {
+  branches: ['refs/heads'],
+  // A merge that waits in a branch is part of what is typed there.
+  drafts: ['refs/forge/drafts', 'refs/forge/merging'],
+  remotes: ['refs/remotes', 'refs/tags'],
+}
 
 async function note(times: Seen, path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => undefined)

@@ -11,30 +11,26 @@ import { isOid, type Oid, type Path, type Repository } from '../../core/git/repo
 import { entryAt } from '../../core/git/trees.ts'
 import { visiblePath } from '../../core/text.ts'
 import { CommitVfs, removeLeftBehind, type Vfs } from '../vfs.ts'
-import { Ai } from './ai.ts'
 import { clashesOf, settle, takeSide } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import type { BranchWork, Room } from './branch-work.ts'
-import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow } from './branches.ts'
+import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches.ts'
+import { Chat } from './chat.ts'
 import { Checkouts } from './checkouts.ts'
-import { Choices } from './choices.ts'
 import type { Conversation } from './conversation.ts'
-import { Conversations } from './conversations.ts'
 import { DRAFTS } from './drafts.ts'
 import { showFile } from './file-content.ts'
 import { Maintenance } from './maintenance.ts'
 import { MERGING } from './merging-commits.ts'
 import { Mergings } from './mergings.ts'
-import type { At, BranchInfo, Clash, Edit, File, FolderEntry, News, Operation } from './messages.ts'
+import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { type Models, NO_MODELS } from './models.ts'
 import { OpenBranches } from './open-branches.ts'
 import { Operations, type Recorded } from './operations.ts'
 import { Steps } from './steps/steps.ts'
 import { TURNS } from './turn-checkpoints.ts'
-import { reverseTurn } from './turn-ends.ts'
-import { Turns } from './turns.ts'
 import { reverse } from './undo.ts'
 import { type Part, Watch } from './watch.ts'
 
@@ -74,7 +70,7 @@ export class Work implements AsyncDisposable {
   readonly #facts: BranchFacts
   readonly #branches: OpenBranches
   readonly #watch: Watch
-  #chat: { ai: Ai; turns: Turns; choices: Choices; conversations: Conversations } | undefined
+  #chat: Chat | undefined
   /** What can be done to refs, and what waits for a person because of it. */
   readonly steps: Steps
   readonly mergings: Mergings
@@ -84,7 +80,7 @@ export class Work implements AsyncDisposable {
 
   constructor(room: Room) {
     this.#room = room
-    this.#branches = new OpenBranches(room, (from, to) => this.#takeNameAlong(from, to))
+    this.#branches = new OpenBranches(room)
     this.#watch = new Watch(
       room.objects.repository,
       parts => this.#takeNoticeOf(parts),
@@ -104,30 +100,27 @@ export class Work implements AsyncDisposable {
     return this.#objects.repository
   }
 
-  get #turns(): Turns {
-    return this.#opened.turns
-  }
-
-  get #opened() {
+  /** The chats of all branches. */
+  get chat(): Chat {
     if (!this.#chat) throw new Error('The work has not begun yet')
     return this.#chat
   }
 
   /** Opens the branches that have drafts or turns from an earlier time, and looks from now on what others do. */
   async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
-    const open = (branch: string) => this.#branches.work(branch)
-    const ai = new Ai(this.#objects, { state, config, models })
-    const choices = await Choices.open(join(state, 'chat.json'))
-    const turns = new Turns(this.#room, ai, choices, open)
-    const conversations = new Conversations(this.#objects, ai, choices, turns, open, this.#room.say)
-    this.#chat = { ai, choices, turns, conversations }
+    this.#chat = await Chat.open(this.#branches, { state, config, models })
     await this.#watch.begin()
-    this.#tips = await tipsBelow(this.#repository, HEADS)
-    this.#heads = await this.#checkedOut()
-    for (const name of await this.#inProgress()) {
+    const [refs, heads] = await Promise.all([
+      tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS]),
+      this.#checkedOut(),
+    ])
+    const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map()] = refs
+    this.#tips = tips
+    this.#heads = heads
+    for (const name of new Set([...drafts.keys(), ...merging.keys()])) {
       await this.#branches.work(name).catch(error => this.#complain(error))
     }
-    await this.#turns.look().catch(error => this.#complain(error))
+    await this.chat.turns.look(unfinished)
   }
 
   /** Looks now whether somebody else has moved a ref, as it does by itself every second. */
@@ -137,6 +130,7 @@ export class Work implements AsyncDisposable {
 
   async #takeNoticeOf(parts: ReadonlySet<Part>): Promise<void> {
     const touched = new Set<string>()
+    if (parts.has('remotes')) this.#room.say({ say: 'repository' })
     if (parts.has('branches')) for (const name of await this.#branchesMoved()) touched.add(name)
     if (parts.has('drafts')) for (const name of await this.#draftsMoved()) touched.add(name)
     if (parts.has('checkouts'))
@@ -161,7 +155,7 @@ export class Work implements AsyncDisposable {
 
   /** The branches with drafts, or with a merge that waits. */
   async #inProgress(): Promise<Set<string>> {
-    const below = await Promise.all([DRAFTS, MERGING].map(prefix => tipsBelow(this.#repository, prefix)))
+    const below = await tipsBelowEach(this.#repository, [DRAFTS, MERGING])
     return new Set(below.flatMap(tips => [...tips.keys()]))
   }
 
@@ -182,11 +176,6 @@ export class Work implements AsyncDisposable {
   async #checkedOut(): Promise<Map<RefName, string>> {
     const checkouts = await this.#room.checkouts.list()
     return new Map(checkouts.flatMap(({ head, folder }) => (head?.startsWith(HEADS) ? [[head, folder] as const] : [])))
-  }
-
-  /** What the person has chosen for a branch's conversation is known by its name. */
-  #takeNameAlong(from: string, to: string): void {
-    this.#chat?.choices.renamed(from, to).catch(error => this.#complain(error))
   }
 
   #complain(error: unknown): void {
@@ -211,18 +200,19 @@ export class Work implements AsyncDisposable {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
       const moved = works.get(name)?.moved
+      const turn = this.chat.turns.stateIn(name)
       const kind = merging.get(name)
       return {
         name,
         tip,
         committed,
         subject,
-        session: sessions.has(tip) || this.#turns.stateIn(name) !== undefined,
+        session: sessions.has(tip) || turn !== undefined,
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
         ...(checkout !== undefined && { checkout }),
         drafts: works.get(name)?.draftPaths ?? [],
         ...(moved && { moved }),
-        ...turnOf(this.#turns.stateIn(name)),
+        ...(turn && { turn }),
         ...(kind && { merging: kind }),
       }
     })
@@ -270,12 +260,13 @@ export class Work implements AsyncDisposable {
 
   /** Makes a branch again where it was when it vanished, whoever deleted it. */
   async restoreBranch(name: string): Promise<void> {
-    await restoreBranch(this.#branches, name, this.#turns.baseIn(name))
+    await restoreBranch(this.#branches, name)
   }
 
   /** Gives a branch another name, as `git branch -m` does. */
   async renameBranch(name: string, to: string): Promise<void> {
     await renameBranch(this.#branches, name, to)
+    await this.chat.choices.renamed(name, to)
   }
 
   /** Gives what was saved to a branch that a checkout could not follow a branch of its own. Gives the saved commit. */
@@ -367,72 +358,15 @@ export class Work implements AsyncDisposable {
     return commit.oid
   }
 
-  // --- Turns of AIs
-  // ----------------------------------------------------------------------------------------------------
-
   /** The conversation in a branch, or as it was in a commit. */
   async conversation(at: At): Promise<Conversation> {
-    const { conversations } = this.#opened
+    const { conversations } = this.chat
     return await conversations.at(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
-  }
-
-  /** Begins a turn; gives its id. What becomes of it is told. */
-  async send(branch: string, text: string): Promise<string> {
-    return await this.#turns.send(branch, text)
   }
 
   /** Begins a turn in which the AI settles what is left of a merge's conflicts, in some files or in all. */
   async askForConflicts(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
-    return await this.send(branch, await this.mergings.requestFor(branch, paths))
-  }
-
-  stopTurn(branch: string): void {
-    this.#turns.stop(branch)
-  }
-
-  /** Keeps or discards what a turn did that did not end well. */
-  async endTurn(branch: string, keep: boolean): Promise<void> {
-    await this.#turns.end(branch, keep)
-  }
-
-  /**
-   * Takes a turn back: its operation, where it was the last thing that was done to the branch; else its changes, by a
-   * commit on top of what came after it.
-   */
-  async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
-    const work = await this.#branches.work(branch)
-    work.verifyFree()
-    const commit = await this.#opened.conversations.commitOf(work, turn)
-    const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
-    if (operation) return await this.#reverse(operation)
-    const words = await reverseTurn(work, turn, commit)
-    return { words, refs: [headRef(branch)] }
-  }
-
-  async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
-    for await (const operation of this.#room.operations.newestFirst()) {
-      const head = operation.refs.find(({ ref }) => ref === headRef(branch))
-      if (head) return operation.kind === 'turn' && head.after === commit ? operation : undefined
-    }
-    return undefined
-  }
-
-  /** What the person says of a tool of the repository that waits to be run. */
-  approveTool(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
-    this.#turns.approve(branch, path, oid, isApproved)
-  }
-
-  async chooseModel(branch: string, model: string): Promise<void> {
-    await this.#turns.chooseModel(branch, model)
-  }
-
-  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
-    await this.#turns.setContext(branch, path, isWhole)
-  }
-
-  /** How the AI of a branch knows some files: by their summaries, whole, or not at all. */
-  async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
-    return await this.#opened.conversations.circlesIn(branch, paths)
+    return await this.chat.turns.send(branch, await this.mergings.requestFor(branch, paths))
   }
 
   // --- Undo
@@ -473,7 +407,7 @@ export class Work implements AsyncDisposable {
   async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
     const reversed = await reverse(this.#branches, operation)
     // A turn that was kept or discarded waits again, or does not any more.
-    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.#turns.look()
+    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
     return reversed
   }
 
@@ -488,8 +422,7 @@ export class Work implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]()
     try {
-      await this.#chat?.turns[Symbol.asyncDispose]()
-      await this.#chat?.ai[Symbol.asyncDispose]()
+      await this.#chat?.[Symbol.asyncDispose]()
       await this.flush()
     } finally {
       const works = await this.#branches.all()
@@ -498,5 +431,3 @@ export class Work implements AsyncDisposable {
     }
   }
 }
-
-const turnOf = (turn: BranchInfo['turn']) => (turn === undefined ? {} : { turn })

@@ -48,7 +48,7 @@ export async function openBrowser({
     reducedMotion: 'reduce',
   })
   // Shorter than a test's time: a wait that fails says for what, and the browser stays for the next test.
-  context.setDefaultTimeout(8_000)
+  context.setDefaultTimeout(25_000)
   return {
     context,
     async [Symbol.asyncDispose]() {

@@ -6,6 +6,7 @@ import { openRepository } from '../../core/git/repository.ts'
 import { cookieFor, type Key, secretFor } from '../../forge/desk/access.ts'
 import { Desk } from '../../forge/desk/desk.ts'
 import type { News, Question } from '../../forge/desk/messages.ts'
+import type { Models } from '../../forge/desk/models.ts'
 import { Pages } from '../../forge/desk/pages.ts'
 import { protocolsWith, SECRET_HEADER } from '../../forge/desk/secret.ts'
 import { serve } from '../../forge/desk/server.ts'
@@ -19,7 +20,8 @@ export const SCRIPT_TEXT = `export const text = '${'desk '.repeat(500)}'\n`
 /** A page to be served, with one script. */
 export async function makePage(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
-  await writeFile(join(folder, 'page.html'), `<!doctype html><meta name="style-nonce" content="STYLE_NONCE">`)
+  const metas = '<meta name="style-nonce" content="STYLE_NONCE"><meta name="forge-secret" content="PAGE_SECRET">'
+  await writeFile(join(folder, 'page.html'), `<!doctype html>${metas}`)
   await writeFile(join(folder, SCRIPT), SCRIPT_TEXT)
   return folder
 }
@@ -34,8 +36,8 @@ export type TestDesk = AsyncDisposable & {
   window: () => Promise<TestWindow>
 }
 
-/** Opens the desk of a repository at a free port. */
-export async function openTestDesk(path: string): Promise<TestDesk> {
+/** Opens the desk of a repository at a free port; with models where somebody is to be asked. */
+export async function openTestDesk(path: string, models?: Models): Promise<TestDesk> {
   const folder = await makeFolder()
   const state = join(folder.path, 'state')
   await mkdir(state)
@@ -43,7 +45,13 @@ export async function openTestDesk(path: string): Promise<TestDesk> {
   const identity = { GIT_CONFIG_COUNT: '2', GIT_CONFIG_KEY_0: 'user.name', GIT_CONFIG_VALUE_0: 'Dora Desk' }
   const email = { GIT_CONFIG_KEY_1: 'user.email', GIT_CONFIG_VALUE_1: 'dora@desk.example' }
   const repository = await openRepository(path, { env: { ...PLAIN, ...identity, ...email } })
-  const desk = await Desk.open(repository, { state, openWork, log: words => said.push(words) })
+  const desk = Desk.begin(repository, {
+    state,
+    openWork,
+    log: words => said.push(words),
+    ...(models && { models }),
+  })
+  await desk.opened
   const served = {
     pages: await Pages.open(await makePage(join(folder.path, 'page'))),
     image: (oid: string) => desk.image(oid),

@@ -1,4 +1,4 @@
-/** How merging a commit into branches would come out, for the colour and the word on each while something is dragged. */
+/** How merging a commit into branches would come out: the colour and the word on each while something is dragged. */
 import { mergeBases } from '../../../core/git/commits.ts'
 import { type Merge, mergeMany } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'

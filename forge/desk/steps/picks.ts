@@ -8,6 +8,7 @@ import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { isClean, withPlainNames } from '../conflicts.ts'
 import { withOwnFolder } from '../forge-folder.ts'
+import { hasSameFolder } from './merge.ts'
 import { type Planned, type Stop, treeOf } from './plan.ts'
 
 export type PickRules = {
@@ -17,6 +18,8 @@ export type PickRules = {
   /** How many commits there are in all, with those that are done already. */
   of: number
   onto?: string | undefined
+  /** Some of them stand on it already. */
+  isBegun?: boolean
 }
 
 export type Picks = {
@@ -33,7 +36,7 @@ export async function planPicks(
   objects: Objects,
   onto: Oid,
   commits: readonly Oid[],
-  { does, ours, of, onto: ontoWords }: PickRules,
+  { does, ours, of, onto: ontoWords, isBegun = false }: PickRules,
 ): Promise<Picks> {
   const chain: Planned[] = []
   const dropped: Picks['dropped'] = []
@@ -52,7 +55,9 @@ export async function planPicks(
     const short = oid.slice(0, 8)
     const words = { ours, theirs: asBytes(`${short} (${visible(subject)})`) }
     const before = await baseOf(objects, commit)
-    const merge = await pickOnto(objects, { tree, before, oid, does, theirs: short })
+    const isOwn =
+      does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
+    const merge = await pickOnto(objects, { tree, before, oid, owner: isOwn ? tree : oid, theirs: short })
     if (!isClean(merge)) {
       const base = commit.parents[0] ?? null
       const todo = commits.slice(at + 1)
@@ -86,11 +91,13 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
   return parent === undefined ? emptyTree(objects.repository.format) : await treeOf(objects, parent)
 }
 
-type Pick = { tree: Oid; before: Oid; oid: Oid; does: PickRules['does']; theirs: string }
+/**
+ * `owner` has the conversation, which belongs to its branch: to the one that is picked onto, and to the one that is
+ * rebased, whose commits bring it along.
+ */
+type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string }
 
-async function pickOnto(objects: Objects, { tree, before, oid, does, theirs }: Pick): Promise<Merge> {
-  // The conversation belongs to its branch: to the one that is rebased, and to the one that is picked onto.
-  const owner = does === 'rebase' ? oid : tree
+async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs }: Pick): Promise<Merge> {
   const isTheSame = before === tree
   const merge = isTheSame
     ? { tree: await treeOf(objects, oid), stages: [], conflicts: [] }

@@ -1,6 +1,6 @@
 /**
- * What would come of a step, before anything moves: each kind of step computes a plan, a preview shows it, and to do the
- * step is to carry the same plan out.
+ * What would come of a step, before anything moves: each kind of step computes a plan, a preview shows it, and to do
+ * the step is to carry the same plan out.
  */
 import type { Person } from '../../../core/git/commits.ts'
 import type { Merge } from '../../../core/git/merges.ts'

@@ -44,7 +44,8 @@ export async function warningsFor({ objects, checkouts }: Room, step: Step['step
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)
   const behind = `A checkout of ${name} can't follow, and stays as it is: ${visible(checkout)}`
-  const others = `${many(pushed, 'commit')} that ${pushed === 1 ? 'goes is' : 'go are'} on a remote already: a push of ${name} has to be forced.`
+  const goes = pushed === 1 ? 'goes is' : 'go are'
+  const others = `${many(pushed, 'commit')} that ${goes} on a remote already: a push of ${name} has to be forced.`
   return [
     ...plan.warnings,
     ...(hooks.length > 0 ? [skipped] : []),

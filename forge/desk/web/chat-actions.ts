@@ -1,4 +1,5 @@
 /** What a person can do with the AI of a branch, each as the questions and dialogs that it takes. */
+import { effect } from '@preact/signals'
 import type { Approval } from '../conversation.ts'
 import { attempt, branchOf, draftsOf, sentence, settle } from './actions.ts'
 import { baseName, readable } from './names.ts'
@@ -49,6 +50,7 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
     await page.connection.ask('send', { branch, text: composer.text.peek() })
     composer.write('')
     await conversation.refresh()
+    composer.sent.value++
   } catch (error) {
     composer.problem.value = (error as Error).message
   }
@@ -81,8 +83,17 @@ function askForDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): v
   }
 }
 
+/** Sends what was written while a turn ran, when that has ended, whatever the window shows then. */
+export function watchQueued(page: Page): () => void {
+  return effect(() => {
+    for (const tab of page.tabs.value) {
+      if (tab.composer.isQueued.value && !tab.conversation.isBusy.value) sendQueued(page, tab)
+    }
+  })
+}
+
 /** A turn has ended: what was written meanwhile is sent, if it ended well. */
-export async function sendQueued(page: Page, tab: Tab): Promise<void> {
+async function sendQueued(page: Page, tab: Tab): Promise<void> {
   const { composer, conversation } = tab
   if (!composer.isQueued.peek() || conversation.isBusy.peek()) return
   composer.isQueued.value = false

@@ -36,6 +36,7 @@ function Looking({ tab, approval, close }: { tab: Tab; approval: Approval; close
   const safe = useRef<HTMLButtonElement>(null)
   const { before, source, path } = approval
   const showsChange = useSignal(before !== undefined)
+  const count = useSignal({ added: 0, deleted: 0 })
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   useLayoutEffect(() => safe.current?.focus(), [])
@@ -70,6 +71,11 @@ function Looking({ tab, approval, close }: { tab: Tab; approval: Approval; close
       </ul>
       <div class="diff-head">
         <Path of={path} />
+        {showsChange.value ? (
+          <span>
+            <span class="add-n">+{count.value.added}</span> <span class="del-n">−{count.value.deleted}</span>
+          </span>
+        ) : null}
         <span class="grow" />
         {before === undefined ? null : (
           <Sides showsChange={showsChange.value} choose={is => (showsChange.value = is)} />
@@ -78,7 +84,16 @@ function Looking({ tab, approval, close }: { tab: Tab; approval: Approval; close
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard */}
       <section class="diff approval-source" tabIndex={0} aria-label="Source of the tool">
         {showsChange.value ? (
-          <DiffView path={path} before={before ?? ''} after={source} isSideBySide={false} ignoresBlanks={false} />
+          <DiffView
+            path={path}
+            before={before ?? ''}
+            after={source}
+            isSideBySide={false}
+            ignoresBlanks={false}
+            onCount={counted => {
+              count.value = counted
+            }}
+          />
         ) : (
           <CodeBlock text={source} language="ts" isLive={false} />
         )}

@@ -27,8 +27,8 @@ const LOOKS: Record<Call['state'], IconProps & { words: string }> = {
 export function Calls({ tab, calls }: { tab: Tab; calls: Call[] }) {
   return (
     <ol class="calls" aria-label="Steps">
-      {calls.map(call => (
-        <CallRow key={call.id} tab={tab} call={call} />
+      {calls.map((call, index) => (
+        <CallRow key={`${index} ${call.id}`} tab={tab} call={call} />
       ))}
     </ol>
   )

@@ -49,8 +49,8 @@ function turnCommands(page: Page, tab: Tab): Command[] {
   }
   if (conversation.isUnfinished.value) {
     commands.push(
-      { words: 'Keep what the turn did', keys: 'Alt+Shift+K', icon: 'check', run: () => keepTurn(page, tab) },
-      { words: 'Discard what the turn did…', keys: 'Alt+Shift+X', icon: 'trash', run: () => discardTurn(page, tab) },
+      { words: 'Keep what the turn did', keys: 'Alt+Shift+Y', icon: 'check', run: () => keepTurn(page, tab) },
+      { words: 'Discard what the turn did…', keys: 'Alt+Shift+Q', icon: 'trash', run: () => discardTurn(page, tab) },
     )
   }
   const end = conversation.undoable
@@ -89,6 +89,7 @@ function contextCommands(page: Page, tab: Tab): Command[] {
 /** The file that the explorer points at, which is the one that is shown, mostly. */
 function pathInQuestion(tab: Tab): string | undefined {
   const selected = tab.tree.selected.value
+  if (selected === tab.path) return tab.path
   const isFile = tab.tree.rows.value.some(({ path, kind }) => path === selected && kind === 'file')
   return isFile ? selected : tab.path
 }
@@ -109,5 +110,5 @@ function settingCommands(page: Page, tab: Tab): Command[] {
   const { isAllowed, why } = head.commands
   if (!isAllowed && why !== undefined) return [choose]
   const words = isAllowed ? 'Forbid the AI to run commands' : 'Let the AI run commands…'
-  return [choose, { words, keys: 'Alt+Shift+C', icon: 'cpu', run: () => allowCommands(page, tab) }]
+  return [choose, { words, keys: 'Alt+Shift+R', icon: 'cpu', run: () => allowCommands(page, tab) }]
 }

@@ -66,7 +66,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
         ) : (
           <Button look="quiet small" icon="diff" words="Diff" onClick={() => showCommit(tab, commit.oid)} />
         )}
-        {isBranch && !isTalk ? (
+        {isBranch && (!isTalk || commit.canUndo) ? (
           <>
             <button
               type="button"

@@ -26,6 +26,10 @@ export function ChatLog({ tab }: { tab: Tab }) {
     wanted.value = wanted.peek() + MOST_ITEMS
   })
   useStayingAtTheEnd(box, thread)
+  const sent = tab.composer.sent.value
+  useLayoutEffect(() => {
+    if (sent > 0) box.current?.scrollTo(0, box.current.scrollHeight)
+  }, [sent])
   const isRunning = conversation.isBusy.value
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
@@ -96,8 +100,12 @@ function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { c
     const follow = () => {
       if (isAtTheEnd) element.scrollTop = element.scrollHeight
     }
+    let top = 0
     const look = () => {
-      isAtTheEnd = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR
+      const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR
+      // What came meanwhile makes it far from the end, too: only who has scrolled up wants to stay.
+      if (isNear || element.scrollTop < top) isAtTheEnd = isNear
+      top = element.scrollTop
     }
     const observer = new ResizeObserver(follow)
     observer.observe(content)

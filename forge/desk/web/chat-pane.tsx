@@ -1,7 +1,7 @@
 /** The conversation of a branch or a commit, with what there is to do about it. */
 import { useEffect, useRef } from 'preact/hooks'
 import { newBranch } from './actions.ts'
-import { allowCommands, discardTurn, keepTurn, lookAtTool, sendQueued, stopByEscape } from './chat-actions.ts'
+import { allowCommands, discardTurn, keepTurn, lookAtTool, stopByEscape } from './chat-actions.ts'
 import { Composer } from './chat-composer.tsx'
 import { ChatLog } from './chat-log.tsx'
 import { ChatRail } from './chat-rail.tsx'
@@ -25,9 +25,6 @@ export default function ChatPane({ tab, isDocked }: Props) {
   const isBusy = conversation.isBusy.value
   const branch = tab.at.kind === 'branch' ? tab.at.branch : undefined
   const isEmpty = conversation.sections.value.length === 0 && !hasLetter(tab)
-  useEffect(() => {
-    if (!isBusy) sendQueued(page, tab)
-  }, [page, tab, isBusy])
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the key is for wherever the focus is in the chat
     <div

@@ -31,19 +31,15 @@ export function Spoken({ tab }: { tab: Tab }) {
       said.current = 0
     }
     if (last?.kind !== 'text') return
-    const whole = wholeBlocks(last.text)
-    const fresh = whole.slice(said.current)
-    said.current = whole.length
-    if (fresh !== '') words.value = fresh.slice(-LONGEST_SPOKEN)
+    // What comes behind the last empty line is not whole.
+    const end = last.text.lastIndexOf('\n\n')
+    if (end <= said.current) return
+    words.value = readableProse(last.text.slice(said.current, end).slice(-LONGEST_SPOKEN))
+    said.current = end
   }, [isRunning, last, said, words])
   return (
     <div class="vh" role="status" aria-label="What the AI says">
       {words.value}
     </div>
   )
-}
-
-/** The text up to its last empty line: what comes behind it is not whole. */
-function wholeBlocks(text: string): string {
-  return readableProse(text.slice(0, Math.max(0, text.lastIndexOf('\n\n'))))
 }

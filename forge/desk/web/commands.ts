@@ -20,6 +20,7 @@ import {
 } from './actions.ts'
 import { chatCommands } from './chat-commands.ts'
 import { focusOn } from './focus.ts'
+import { repositoryCommands } from './graph-commands.ts'
 import type { IconName } from './icons.tsx'
 import { abort, askAi, finish, goToConflict, isMerging } from './merging-actions.ts'
 import { baseName, named, readable } from './names.ts'
@@ -38,7 +39,7 @@ export function commandsOf(page: Page): Command[] {
   const tab = page.tab.value
   return [
     ...findingCommands(page, tab),
-    ...(tab ? tabCommands(page, tab) : []),
+    ...(tab ? tabCommands(page, tab) : repositoryCommands(page)),
     ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),

@@ -6,6 +6,8 @@ export class ComposerState {
   /** Written while a turn runs, and to be sent when it has ended well. */
   readonly isQueued = signal(false)
   readonly isSending = signal(false)
+  /** How many messages were sent from here: after each, its answer is what one wants to see. */
+  readonly sent = signal(0)
   /** Why it was not sent. */
   readonly problem = signal<string | undefined>(undefined)
   /** Escape was pressed once: again, and the turn is stopped. */

@@ -183,7 +183,11 @@ export class ConversationState {
 
   #call(turn: string, call: Call): void {
     const { items } = this.#section(turn)
-    const index = items.peek().findIndex(item => item.kind === 'call' && item.call.id === call.id)
+    // Some models count their calls anew in each answer: one that has ended does not begin again.
+    const isNew = call.state === 'coming'
+    const index = items.peek().findLastIndex(item => {
+      return item.kind === 'call' && item.call.id === call.id && !(isNew && hasEnded(item.call))
+    })
     const item: Item = { kind: 'call', turn, call }
     items.value = index < 0 ? [...items.peek(), item] : items.peek().with(index, item)
   }
@@ -195,6 +199,10 @@ export class ConversationState {
     this.sections.value = [...this.sections.peek(), section]
     return section
   }
+}
+
+function hasEnded({ state }: Call): boolean {
+  return state === 'done' || state === 'failed'
 }
 
 /** Pieces of one text that came together are one piece. */

@@ -1,3 +1,16 @@
+import type { Source, Step } from '../repository-view.ts'
+
+/** One of the ways to do something to refs. */
+export interface StepWay {
+  key: string
+  words: string
+  button: string
+  /** What comes of it, in a sentence. */
+  explains: string
+  isDangerous?: boolean
+  step: Step
+}
+
 /** What a dialog asks. `run` may throw a sentence for the person: the dialog stays and shows it. */
 export type DialogContent =
   | {
@@ -33,3 +46,13 @@ export type DialogContent =
   | { kind: 'approval'; path: string }
   | { kind: 'operations' }
   | { kind: 'keys' }
+  /** A step that is shown before it is done, in one of several ways. */
+  | {
+      kind: 'step'
+      title: string
+      ways: StepWay[]
+      first: number
+      isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
+    }
+  /** The branch that something is done to. */
+  | { kind: 'target'; title: string; source: Source; run: (branch: string) => void }

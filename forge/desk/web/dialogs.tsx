@@ -7,6 +7,8 @@ import { KeyList } from './key-list.tsx'
 import { LazyApproval } from './lazy-chat.tsx'
 import { Operations } from './operations.tsx'
 import { usePage } from './state.ts'
+import { StepDialog } from './step-dialog.tsx'
+import { TargetDialog } from './step-target.tsx'
 import { Button, Path } from './words.tsx'
 
 const MOST_LISTED = 12
@@ -16,7 +18,8 @@ export function Dialogs() {
   const content = page.dialog.value
   if (!content) return null
   const close = () => {
-    page.dialog.value = undefined
+    // The browser says that a dialog is closed when another one may be open already.
+    if (page.dialog.peek() === content) page.dialog.value = undefined
   }
   switch (content.kind) {
     case 'ask':
@@ -27,6 +30,10 @@ export function Dialogs() {
       return <Choose key={content.title} content={content} close={close} />
     case 'approval':
       return <LazyApproval path={content.path} close={close} />
+    case 'step':
+      return <StepDialog key={content.title} content={content} close={close} />
+    case 'target':
+      return <TargetDialog key={content.title} content={content} close={close} />
     case 'operations':
       return <Operations close={close} />
     case 'keys':

@@ -11,7 +11,7 @@ export type Target =
 /** What an address would be, without asking for anything. */
 export function targetOf(href: string): Target {
   const address = href.trim()
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: browsers leave them out of an address, people do not see them
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: browsers leave them out of an address
   const plain = address.replace(/[\u0000-\u0020]/g, '')
   const hasScheme = /^[a-z][a-z0-9+.-]*:/i.test(plain)
   const isHere = !hasScheme && !/^([/\\]{2}|#)/.test(plain)

@@ -18,7 +18,7 @@ const LONGEST_BLOCK = 24_000
 const LONG_BLOCK = 6_000
 /** Blocks that go on behind a cut as they began. */
 const CUTTABLE: ReadonlySet<string> = new Set(['list', 'paragraph', 'blockquote'])
-/** A long text is read in pieces, as if it came so: of this length, longer where what is read goes on and on. */
+/** A long text is read in pieces of this length, as if it came so; in longer ones where a block goes on and on. */
 const PIECE = 8_000
 /** Markup that is nested deeper than anybody would is shown as it was written. */
 const TOO_DEEP = /^[ \t>]{160,}[^ \t>\n]|^(?:[ \t]*(?:[-*+>]|\d+[.)])[ \t]+){24,}/m
@@ -70,7 +70,7 @@ export class MarkdownBlocks {
     this.#blocks = [...this.#settled, { raw: first.raw.slice(cut), token }, ...others]
   }
 
-  /** Where the lexer changed what it read (blanks at the end), the place of what follows is not known: it is read again. */
+  /** Where the lexer changed what it read (blanks at the end), nobody knows where it goes on: it is read again. */
   #keep(block: Block): boolean {
     const isAsRead = this.#text.startsWith(block.raw, this.#length)
     if (isAsRead) {

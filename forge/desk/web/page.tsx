@@ -1,15 +1,15 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { watchQueued } from './chat-actions.ts'
 import { commandsOf } from './commands.ts'
 import { nameWhatIsCut } from './cut.ts'
 import { Dialogs } from './dialogs.tsx'
 import { focusContent, isFocusLost } from './focus.ts'
+import { Repository } from './graph.tsx'
 import { keysOf } from './keys.ts'
 import { Menu } from './menu.tsx'
-import { Notices } from './notices.tsx'
 import { Palette } from './palette.tsx'
-import { Repository } from './repository.tsx'
 import { Room } from './room.tsx'
 import { Page, PageProvider } from './state.ts'
 import { StatusBar } from './status.tsx'
@@ -60,14 +60,7 @@ function useFocus(page: Page): void {
 function Middle({ page }: { page: Page }) {
   const tab = page.tab.value
   if (tab) return <Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
-  return (
-    <main class="room alone">
-      <div class="middle">
-        <Notices tab={undefined} />
-        <Repository />
-      </div>
-    </main>
-  )
+  return <Repository />
 }
 
 /** The keys of all commands, before the editor or a list gets them. */
@@ -107,10 +100,9 @@ function guardTyping(page: Page): void {
   })
 }
 
-const url = new URL('/socket', location.href)
-url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:'
-const page = new Page(url.href, nonceOfStyles())
+const page = new Page(nonceOfStyles())
 page.start()
 guardTyping(page)
+watchQueued(page)
 keepLayoutAtEnd(page)
 render(<Desk page={page} />, document.body)

@@ -2,7 +2,7 @@
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the escape sequences of terminals begin with one
 const TERMINAL = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
-// What turns the direction of text, or is a control character. Joiners stay: words of some scripts, and emoji, need them.
+// What turns the direction of text, or is a control character. Joiners stay: some scripts, and emoji, need them.
 const TRICKS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g

@@ -212,7 +212,14 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
         ) : null}
       </header>
-      {isOpen.value && isNear.value ? <Blobs review={review} change={change} /> : null}
+      {isOpen.value && isNear.value ? (
+        <Blobs
+          change={change}
+          isSideBySide={review.isSideBySide.value}
+          ignoresBlanks={review.ignoresBlanks.value}
+          onCount={count => review.count(change, count)}
+        />
+      ) : null}
       {isOpen.value && !isNear.value ? <div class="diff-far" /> : null}
     </article>
   )
@@ -248,8 +255,15 @@ function LookedAt({ review, change, close }: { review: Review; change: Change; c
 
 type Texts = { before: string | undefined; after: string | undefined }
 
-/** The two contents, which are asked for when the diff comes into view. */
-function Blobs({ review, change }: { review: Review; change: Change }) {
+interface BlobsProps {
+  change: Change
+  isSideBySide: boolean
+  ignoresBlanks: boolean
+  onCount?: (count: { added: number; deleted: number }) => void
+}
+
+/** The diff of one file. The two contents are asked for when it comes into view. */
+export function Blobs({ change, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
   const page = usePage()
   const texts = useSignal<Texts | undefined>(undefined)
   const problem = useSignal<string | undefined>(undefined)
@@ -281,9 +295,9 @@ function Blobs({ review, change }: { review: Review; change: Change }) {
       path={change.path}
       before={before}
       after={after}
-      isSideBySide={review.isSideBySide.value}
-      ignoresBlanks={review.ignoresBlanks.value}
-      onCount={count => review.count(change, count)}
+      isSideBySide={isSideBySide}
+      ignoresBlanks={ignoresBlanks}
+      {...(onCount && { onCount })}
     />
   )
 }

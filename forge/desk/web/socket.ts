@@ -6,9 +6,9 @@
 import { signal } from '@preact/signals'
 import * as v from 'valibot'
 import { News, type Question, Reply } from '../messages.ts'
-import { protocolsWith } from '../secret.ts'
 import { type Answer, answers, type QuestionOf } from './answers.ts'
-import { fetchWith } from './secret.ts'
+import { type Beginning, open, takeBeginning } from './beginning.ts'
+import { fetchWith, readSecret } from './secret.ts'
 
 /** The server said no, in a sentence for the person. */
 export class Refused extends Error {}
@@ -48,6 +48,13 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'merging',
   'conflict',
   'forklift',
+  'graph',
+  'graph place',
+  'find commits',
+  'refs',
+  'outlooks',
+  'preview',
+  'stop step',
 ])
 
 interface Pending {
@@ -70,22 +77,36 @@ export class Connection {
   onUp: (isFirst: boolean) => void = () => {}
   onNews: (news: News) => void = () => {}
 
-  readonly #url: string
-  readonly #secret: () => string
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
+  /** What the page's first script has asked on this socket, until somebody here wants to know it. */
+  #asked: Question | undefined
   #lastId = 0
   #pause = FIRST_PAUSE
   #wasUp = false
 
-  /** `secret` gives what lets in: it is asked for again each time, since another tab may have been given a new one. */
-  constructor(url: string, secret: () => string) {
-    this.#url = url
-    this.#secret = secret
+  /** Goes on with what the page's first script has begun, or connects by itself where that has come to nothing. */
+  start(): void {
+    const beginning = takeBeginning()
+    const isGood = beginning && beginning.socket.readyState <= WebSocket.OPEN
+    if (isGood) this.#goOn(beginning)
+    else this.connect()
   }
 
   connect(): void {
-    const socket = new WebSocket(this.#url, protocolsWith(this.#secret()))
+    // Another tab may have been given a new secret since the last time.
+    this.#listenTo(open(readSecret()))
+  }
+
+  #goOn({ socket, question, takeOver }: Beginning): void {
+    this.#asked = question
+    const heard = takeOver()
+    this.#listenTo(socket)
+    if (socket.readyState === WebSocket.OPEN) this.#opened()
+    for (const data of heard) this.#heard(data)
+  }
+
+  #listenTo(socket: WebSocket): void {
     this.#socket = socket
     socket.addEventListener('open', () => this.#opened())
     socket.addEventListener('message', event => this.#heard(String(event.data)))
@@ -93,14 +114,16 @@ export class Connection {
   }
 
   ask<K extends Kind>(ask: K, fields: Omit<QuestionOf<K>, 'id' | 'ask'>): Promise<Answer<K>> {
-    const question = { ...fields, id: ++this.#lastId, ask } as unknown as Question
+    const isAsked = this.#asked?.ask === ask
+    const question = (isAsked ? this.#asked : { ...fields, id: ++this.#lastId, ask }) as unknown as Question
+    if (isAsked) this.#asked = undefined
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     if (!this.isUp.peek() && !REPEATABLE.has(ask)) {
       reject(new Refused('The desk does not answer at the moment. Try again when it is back.'))
       return promise as Promise<Answer<K>>
     }
     this.#pending.set(question.id, { question, schema: answers[ask], resolve, reject })
-    this.#send(question)
+    if (!isAsked) this.#send(question)
     return promise as Promise<Answer<K>>
   }
 
@@ -130,6 +153,7 @@ export class Connection {
 
   #closed(): void {
     this.isUp.value = false
+    this.#asked = undefined
     for (const [id, { question, reject }] of this.#pending) {
       if (REPEATABLE.has(question.ask)) continue
       this.#pending.delete(id)
@@ -143,7 +167,7 @@ export class Connection {
   /** A socket does not say why it could not be opened. */
   async #askWhy(): Promise<void> {
     try {
-      const { status } = await fetchWith(this.#secret(), '/key')
+      const { status } = await fetchWith(readSecret(), '/key')
       this.isLockedOut.value = status === 401 || status === 403
     } catch {
       this.isLockedOut.value = false

@@ -8,13 +8,13 @@ import { ComposerState, keep, kept } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { ForkliftState } from './forklift-state.ts'
+import { GraphState } from './graph-state.ts'
 import type { MenuContent, Offer } from './menu-content.ts'
 import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
-import { readSecret } from './secret.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
 
@@ -145,7 +145,7 @@ const DOCKED = 'the chat is docked'
 const KEEP_AFTER = 400
 
 export class Page {
-  readonly connection: Connection
+  readonly connection = new Connection()
   readonly files: OpenFiles
   readonly desk = signal<Desk | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
@@ -172,11 +172,11 @@ export class Page {
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
   readonly forklift: ForkliftState
+  readonly graph = new GraphState(this)
 
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(url: string, nonce: string) {
-    this.connection = new Connection(url, readSecret)
+  constructor(nonce: string) {
     this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
     this.forklift = new ForkliftState(this.connection)
     this.connection.onNews = news => this.#hear(news)
@@ -184,7 +184,7 @@ export class Page {
   }
 
   start(): void {
-    this.connection.connect()
+    this.connection.start()
     WIDE.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
     })
@@ -378,10 +378,13 @@ export class Page {
     }
     const first = desk.head ?? desk.branches[0]?.name
     if (first !== undefined) this.open({ kind: 'branch', branch: first })
+    // A first start shows the repository; where there is none yet, where its first commit is made.
+    if (!desk.isEmpty) this.active.value = -1
   }
 
   #hear(news: News): void {
     this.forklift.hear(news)
+    this.graph.hear(news)
     switch (news.say) {
       case 'desk':
         this.desk.value = news.desk

@@ -3,16 +3,17 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { At, BranchInfo } from '../messages.ts'
-import { draftsOf, save } from './actions.ts'
+import { draftsOf, save, undo } from './actions.ts'
 import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
 import { tallyOf } from './merging-state.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Page, type Tab, usePage } from './state.ts'
-import { plural } from './times.ts'
+import { ago, fullTime, plural } from './times.ts'
 import { isAtWork } from './turn-sign.tsx'
 import { AiDoing, AiFigures } from './turn-state.tsx'
+import { Button } from './words.tsx'
 
 /** How long after the last change of the drafts the server is asked what to call a save. */
 const ASK_AFTER = 250
@@ -29,6 +30,7 @@ export function StatusBar() {
         <span class="vh">{page.spoken.value}</span>
       </div>
       {tab?.at.kind === 'branch' && canSave(page, tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
+      {tab ? null : <UndoSegment />}
       <AiFigures tab={tab} />
       {file ? <FilePlace file={file} /> : null}
     </footer>
@@ -42,11 +44,39 @@ function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
 
 function RepositoryPlace() {
   const page = usePage()
-  const desk = page.desk.value
+  const { value: desk } = page.desk
+  const { value: refs } = page.graph.refs
+  const { value: total } = page.graph.total
+  const counts = [
+    plural(desk?.branches.length ?? 0, 'branch', 'branches'),
+    refs && refs.remotes.length > 0 ? plural(refs.remotes.length, 'remote') : '',
+    total === undefined ? '' : plural(total, 'commit'),
+  ]
   return (
-    <span class="seg">
-      <Icon name="graph" />
-      <bdi class="cut">{desk?.folder ?? ''}</bdi>
+    <>
+      <span class="seg" title={desk?.folder}>
+        <Icon name="graph" />
+        <bdi class="cut">{desk?.name ?? ''}</bdi>
+      </span>
+      <span class="seg">{counts.filter(Boolean).join(' · ')}</span>
+      {refs?.fetched === undefined ? null : (
+        <span class="seg opt-wide" title={fullTime(refs.fetched)}>
+          <Icon name="check" tone="is-ok" />
+          Fetched {ago(refs.fetched)}
+        </span>
+      )}
+    </>
+  )
+}
+
+/** What Undo would take back, where all of the repository is shown. */
+function UndoSegment() {
+  const page = usePage()
+  const words = page.desk.value?.canUndo
+  if (words === undefined) return null
+  return (
+    <span class="seg push opt-wide">
+      <Button look="quiet undo" icon="undo" words={`Undo: ${words}`} onClick={() => undo(page)} />
     </span>
   )
 }

@@ -29,3 +29,14 @@ export function fullTime(time: number): string {
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 }
+
+/** When something was, as a person says it: today 09:04, yesterday 17:30, else the day. */
+export function whenWords(time: number, now = Date.now() / 1000): string {
+  const date = new Date(time * 1000)
+  const clock = date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' })
+  const daysBack =
+    (new Date(now * 1000).setHours(0, 0, 0, 0) - new Date(time * 1000).setHours(0, 0, 0, 0)) / (DAY * 1000)
+  if (Math.round(daysBack) === 0) return `today ${clock}`
+  if (Math.round(daysBack) === 1) return `yesterday ${clock}`
+  return `${date.toLocaleDateString()} ${clock}`
+}

@@ -52,6 +52,14 @@ test('the beginning of a blob can be had without the rest', async () => {
   expect((await readStart(place.repository, oid, 10)).toString()).toBe('xxxxxxxxxx')
 })
 
+test('what stands at a path of a commit is known by that', async () => {
+  await using place = await makePlace()
+  const tip = await commit(place.path, 'main', { 'a folder/file': 'x' })
+  const names = [`${tip}:a folder/file`, `${tip}:a folder`, `${tip}:file`]
+  const infos = await Promise.all(names.map(name => place.objects.info(name)))
+  expect(infos.map(it => it?.type)).toEqual(['blob', 'tree', undefined])
+})
+
 test('a git that is killed is started again, and nothing that was asked is lost', async () => {
   await using place = await makePlace()
   const contents = Array.from({ length: 3000 }, (_, at) => Buffer.from(`${at}\n`.repeat(200)))
@@ -93,6 +101,8 @@ test('what could be another command, an option or a path is refused before git s
     'main',
     'abcd',
     `${ABSENT}\ninfo HEAD`,
+    `${ABSENT}:file\ninfo HEAD`,
+    `${ABSENT}:`,
     'refs/heads/a b',
     'refs/x..y',
   ]

@@ -3,9 +3,16 @@
  * how they end. That the container is closed is tried on a real engine, in test/e2e.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { areCommandsOn, commandTool, switchCommands, whyNoCommands } from '../../../forge/ai/commands.ts'
+import {
+  areCommandsOn,
+  commandTool,
+  removeLeftCommands,
+  switchCommands,
+  whyNoCommands,
+} from '../../../forge/ai/commands.ts'
 import type { ToolResult } from '../../../forge/ai/tool.ts'
 import { WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { commit } from '../../support/git.ts'
@@ -163,7 +170,9 @@ test('it runs only where the person has switched it on, and the image is there',
   }
   setVariable('FORKLIFT_TEST_FAULT', undefined)
   await switchCommands(state, false)
-  expect((await run('true')).text).toBe('run_command was not run. Commands are switched off for this repository.')
+  expect((await run('true')).text).toBe(
+    'run_command was not run. Commands are switched off for this repository: the user can switch them on.',
+  )
 })
 
 test('what makes no sense is not run', async () => {
@@ -202,4 +211,14 @@ test('the container has the lock, no network, no capabilities, and nothing of th
   expect(flags).toMatch(/--user [1-9]\d*:[1-9]\d* /)
   expect(flags).not.toMatch(/--cap-add|--privileged|ANTHROPIC|sk-ant|docker\.sock/)
   expect(call.filter(it => it.startsWith('type=bind'))).toHaveLength(1)
+})
+
+test('what a killed process has left is removed, also where the command had closed it', async () => {
+  const dead = Bun.spawn(['true'])
+  await dead.exited
+  const left = join(state, 'commands', `scratch-${hostname()}-${dead.pid}-abc`, 'shut')
+  await mkdir(join(left, 'in'), { recursive: true })
+  await chmod(left, 0)
+  await removeLeftCommands(state)
+  expect(await readdir(join(state, 'commands'))).toEqual([])
 })

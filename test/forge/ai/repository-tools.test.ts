@@ -126,6 +126,22 @@ test('descriptions have a bound, and so has their number', async () => {
   expect(broken.filter(it => it.words.includes('may bring 64 tools'))).toHaveLength(7)
 })
 
+test('tools that never say what they are do not hold up a turn for long, and only once', async () => {
+  const endless = Object.fromEntries(Array.from({ length: 6 }, (_, at) => [`tools/t${at}.ts`, 'for (;;);']))
+  const vfs = await workOn(endless)
+  await using impatient = new Sandbox({ schemaSeconds: 0.3 })
+  const tools = new RepositoryTools(impatient, new Approvals(config), 100)
+  const look = async () => (await tools.find(vfs, { taken: new Set(), signal: never })).broken.map(it => it.words)
+  const left = (words: string[]) => words.filter(it => it.includes('asked the next time')).length
+  expect([left(await look()), left(await look())]).toEqual([3, 0])
+  const patient = new RepositoryTools(impatient, new Approvals(config))
+  const words = (await patient.find(vfs, { taken: new Set(), signal: never })).broken.map(it => it.words)
+  expect(words.filter(it => it.includes('took longer than 0.3 seconds'))).toHaveLength(6)
+  const begun = performance.now()
+  await patient.find(vfs, { taken: new Set(), signal: never })
+  expect(performance.now() - begun).toBeLessThan(250)
+})
+
 // --- Approval
 
 test('a new tool is not run before it is approved, then it runs on its own', async () => {

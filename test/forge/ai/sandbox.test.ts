@@ -341,12 +341,13 @@ describe('what is too much ends it', () => {
   })
 
   test('calls, and bytes', async () => {
-    expect((await failureOf("for (;;) await vfs.fileExists('a.txt')")).message).toContain('20000 times')
+    const together = (count: number) =>
+      `await Promise.all(Array.from({ length: ${count} }, () => vfs.fileExists('a.txt')))`
+    expect((await failureOf(`for (;;) ${together(4000)}`)).message).toContain('20000 times')
+    expect((await failureOf(together(5000))).message).toContain('await some of them first')
     const writes = "const text = 'x'.repeat(8 << 20); for (let at = 0; ; at++) await vfs.writeFile('big', text)"
     expect((await failureOf(writes)).message).toContain('64 MB in all')
     expect((await failureOf("await vfs.writeFile('big', 'x'.repeat(17 << 20))")).message).toContain('at most 16 MB')
-    const many = "await Promise.all(Array.from({ length: 5000 }, () => vfs.fileExists('a.txt')))"
-    expect((await failureOf(many)).message).toContain('await some of them first')
     expect((await failureOf("await vfs.readFile('x'.repeat(5000))")).message).toContain('longer than any file system')
   })
 })
@@ -394,7 +395,12 @@ describe('its end', () => {
       await sandbox.execute({ file: 't.ts', source: ${JSON.stringify(source)} }, {}, stuck, new AbortController().signal)`
     await using folder = await makeFolder()
     await Bun.write(join(folder.path, 'parent.ts'), script)
-    const parent = Bun.spawn([process.execPath, join(folder.path, 'parent.ts')], { stdout: 'pipe', stderr: 'inherit' })
+    const parent = Bun.spawn([process.execPath, join(folder.path, 'parent.ts')], {
+      // What it leaves behind there goes with the folder.
+      env: { ...process.env, TMPDIR: folder.path },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
     const { value } = await parent.stdout.getReader().read()
     const pids = new TextDecoder().decode(value).trim().split(',').map(Number)
     expect(pids).toHaveLength(1)
@@ -417,7 +423,102 @@ describe('its end', () => {
 })
 
 /** A child that has been taken over says what it likes: what this side makes of it. */
-describe('frames of a child that has been taken over', () => {
+describe('a child that has been taken over', () => {
+  /** What it has to say anything with. */
+  const SPEECH = `
+    import { frameOf } from ${JSON.stringify(join(import.meta.dir, '../../../forge/ai/sandbox-messages.ts'))}
+    const say = (message, bytes) => process.stdout.write(frameOf(message, bytes))
+    const call = (method, path, more = {}) => say({ type: 'call', call: 1, method, path, executable: false, ...more })
+    say({ type: 'ready' })
+    const forever = () => setInterval(() => {}, 1000)
+  `
+  async function follow(speech: string, vfs?: Vfs): Promise<{ error: Error | undefined; text: string | undefined }> {
+    await using place = await makePlace()
+    const program = join(place.folder, 'child.ts')
+    await Bun.write(program, speech.includes('READY') ? speech : SPEECH + speech)
+    await using own = new Sandbox({ seconds: 1.5, program })
+    const files = vfs ?? (await makeWork(place))
+    const ended = own.execute({ file: 't.ts', source: '' }, {}, files, never)
+    return await ended.then(
+      ({ text }) => ({ error: undefined, text }),
+      error => ({ error, text: undefined }),
+    )
+  }
+  const broken = { error: expect.objectContaining({ by: 'sandbox' }), text: undefined }
+
+  test('can say that it is done, and that is all', async () => {
+    expect(
+      (await follow("say({ type: 'done', text: 'I say so', __proto__: { evil: 1 }, touched: ['x'] }); forever()")).text,
+    ).toBe('I say so')
+  })
+
+  test('is ended where it says what nobody understands', async () => {
+    const speeches = [
+      "say({ type: 'ready' })",
+      "say({ type: 'reply', call: 1, ok: true, value: null })",
+      "say({ type: 'done', text: 'x'.repeat(200000) })",
+      "say({ type: 'done', text: { toString: 1 } })",
+      "say({ type: 'failed', by: 'desk', words: 'x' })",
+      "call('constructor', 'x')",
+      "call('readFile', ['a.txt'])",
+      "call('readFile', 'a.txt', { call: -1 })",
+      "call('readFile', 'a.txt', { call: 1e9 })",
+      "call('writeFile', 'x'.repeat(5000))",
+      'say(null)',
+      'process.stdout.write(Buffer.from([1, 0, 0, 0, 0, 0, 0, 0, 0x7b]))',
+      'process.stdout.write(Buffer.from([0, 0, 0, 255, 0, 0, 0, 255]))',
+      "const deep = Buffer.from('['.repeat(1000000)); const head = Buffer.alloc(8); head.writeUInt32LE(deep.length); process.stdout.write(head); process.stdout.write(deep)",
+      'process.exit(0)',
+      "process.kill(process.pid, 'SIGSEGV')",
+    ]
+    for (const speech of speeches)
+      expect({ speech, ...(await follow(`${speech}; forever()`)) }).toEqual({ speech, ...broken })
+  })
+
+  test('that is never ready is no child', async () => {
+    expect(
+      await follow(
+        "/* READY */ process.stdout.write('hello, I am ready to serve'); setTimeout(() => process.exit(), 300)",
+      ),
+    ).toEqual(broken)
+  })
+
+  test('can not flood, neither by calls nor by not listening', async () => {
+    const calls =
+      'const more = () => { for (let at = 0; at < 500; at++) call("fileExists", "a.txt"); setTimeout(more) }; more()'
+    expect((await follow(calls)).error?.message).toMatch(/broke|took longer/)
+    const content = Buffer.alloc(8 << 20)
+    let asked = 0
+    const readFile = async () => {
+      asked++
+      return content
+    }
+    const vfs = { ...methodsOf({} as Vfs), readFile }
+    const deaf = 'process.stdin.pause(); for (let at = 0; at < 5000; at++) call("readFile", "a.txt"); forever()'
+    const before = process.memoryUsage().rss
+    expect((await follow(deaf, vfs)).error?.message).toContain('took longer than 1.5 seconds')
+    // What it does not read is not piled up for it.
+    expect([asked <= 3, process.memoryUsage().rss - before < 200 << 20]).toEqual([true, true])
+  })
+
+  test('can not write files, nor read this environment', async () => {
+    process.env.FORGE_TEST_SECRET = 'sk-ant-secret'
+    try {
+      const spying = `
+        import { writeFileSync, readdirSync } from 'node:fs'
+        let wrote = 'nothing'
+        try { writeFileSync(process.cwd() + '/x', 'x'); wrote = 'a file' } catch {}
+        const secret = Object.entries(process.env).filter(([, value]) => value.includes('secret')).length
+        say({ type: 'done', text: [wrote, secret, readdirSync('.').length, Object.keys(process.env).sort()].join() })
+        forever()`
+      expect((await follow(spying)).text).toMatch(/^nothing,0,[01],BUN_RUNTIME_TRANSPILER_CACHE_PATH,PWD/)
+    } finally {
+      delete process.env.FORGE_TEST_SECRET
+    }
+  })
+})
+
+describe('frames', () => {
   const header = (message: number, bytes: number) => {
     const made = Buffer.alloc(8)
     made.writeUInt32LE(message, 0)

@@ -16,7 +16,7 @@ const work = await openWork(repository, {
   },
 })
 console.log('opened')
-console.log(`begun ${await work.send('main', text)}`)
+console.log(`begun ${await work.chat.turns.send('main', text)}`)
 await ended.promise
 console.log('ended')
 // It lives on until it is killed.

@@ -90,6 +90,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
     expect(page.url()).toBe(`${new URL(forge.address).origin}/`)
     expect(await page.evaluate('document.cookie')).toBe('')
     expect(await page.evaluate('history.length')).toBe(2)
+    expect(await page.content()).not.toContain('forge-secret')
   })
 
   test('a second one comes in by typing the address', async () => {

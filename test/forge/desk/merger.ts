@@ -1,4 +1,4 @@
-/** Merges, settles, finishes and undoes in a repository's main, over and over, for a test that ends it at a bad moment. */
+/** Merges, settles, finishes and undoes in main, over and over, for a test that ends it at a bad moment. */
 import { openRepository } from '../../../core/git/repository.ts'
 import { openWork } from '../../../forge/desk/work.ts'
 import { edit, PERSON } from '../../support/desk.ts'

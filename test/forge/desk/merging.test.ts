@@ -1,6 +1,8 @@
 /** Merges, rebases and cherry-picks that wait for a person: every kind of conflict, to its end and back. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import * as v from 'valibot'
+import { ConflictFile, Merging, Preview } from '../../../forge/desk/repository-view.ts'
 import type { Work } from '../../../forge/desk/work.ts'
 import { type Desk, edit, PERSON, textOf } from '../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show } from '../../support/git.ts'
@@ -13,11 +15,13 @@ const merge = ({ source }: Pick<Pair, 'source'>) => ({ step: 'merge', source, on
 
 /** Begins the merge of topic into main, as it was previewed. */
 async function begin(desk: Pair): Promise<void> {
-  const preview = await desk.work.steps.preview(merge(desk))
+  const preview = v.parse(Preview, await desk.work.steps.preview(merge(desk)))
   expect(preview.is).toBe('conflicts')
   const done = await desk.work.steps.do(merge(desk), preview.before)
   expect(done.merging).toBe('main')
-  // What it was said to be in conflict is.
+  // What was said to be in conflict is, and the page can read all of it.
+  const { files } = v.parse(Merging, await desk.work.mergings.in('main'))
+  for (const { path } of files) v.parse(ConflictFile, await desk.work.mergings.conflict('main', path))
   const rows = await rowsIn(desk.work)
   expect(rows.map(([path, kind]) => ({ path, kind }))).toEqual(preview.conflictsIn)
 }
@@ -110,6 +114,22 @@ const CASES: Case[] = [
     both: { b: changed, c: changed, z: 'z' },
   },
   {
+    name: 'two other names for one file, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, c: `${lines({ 20: 'otherwise' }, 20)}` },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: changed, z: 'z' },
+    theirs: { c: lines({ 20: 'otherwise' }, 20).trimEnd(), z: 'z' },
+    both: {
+      b: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      c: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      z: 'z',
+    },
+  },
+  {
     name: 'a file here, a folder there',
     sides: { base: { a: 'one\n', z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: null, 'a/in': 'in\n' } },
     rows: [['a~HEAD', 'file/folder']],
@@ -171,8 +191,10 @@ const CASES: Case[] = [
   },
 ]
 
+const SIDES = ['ours', 'theirs', 'both'] as const
+
 for (const { name, sides, rows, ...ends } of CASES)
-  for (const side of ['ours', 'theirs', 'both'] as const)
+  for (const side of SIDES)
     test(`${name}: ${side} can be taken, finished, undone and aborted`, async () => {
       await using desk = await makePair(sides)
       const { work } = desk
@@ -182,6 +204,9 @@ for (const { name, sides, rows, ...ends } of CASES)
       await expect(work.mergings.finish('main')).rejects.toThrow('left in')
       const [path = ''] = rows[0] ?? []
       expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
+      // Whatever was taken or let go before, the last word counts.
+      for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
+      await work.discard('main', (await work.branches()).find(({ name: it }) => it === 'main')?.drafts ?? [])
       await work.mergings.takeSide('main', path, side)
       expect(await work.mergings.in('main')).not.toHaveProperty('notYet')
       expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
@@ -599,7 +624,29 @@ test('an AI settles conflicts as drafts, and is named; its conversation comes wi
   expect(await show(desk.path, 'main', '.forge/session.json')).toContain('Settled.')
 })
 
-test('what an AI did beside the conflicts is odd, and what a person changes after it is no longer its own', async () => {
+test('what was said while a rebase waited is in the branch when it is done', async () => {
+  const settled = { name: 'write_file', arguments: { path: 'a.txt', content: lines({ 1: 'both 1', 5: 'main 5' }) } }
+  const model = new ScriptedModel([{ calls: [settled] }, { text: 'Settled.' }])
+  await using desk = await makePair(
+    {
+      base: { 'a.txt': lines() },
+      ours: { 'a.txt': lines({ 1: 'main 1', 5: 'main 5' }) },
+      theirs: { 'a.txt': lines({ 1: 'topic 1' }) },
+    },
+    { bare: true, models: modelsOf(model) },
+  )
+  const { work } = desk
+  await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
+  await work.look()
+  await work.steps.do({ step: 'rebase', branch: 'topic', onto: { commit: desk.ours, words: 'main' } })
+  await work.askForConflicts('topic', ['a.txt'])
+  await until(async () => (await work.conversation({ kind: 'branch', branch: 'topic' })).turn?.state !== 'running')
+  await work.mergings.finish('topic')
+  expect(await show(desk.path, 'topic', 'b.txt')).toBe('b')
+  expect(await show(desk.path, 'topic', '.forge/session.json')).toContain('Settled.')
+})
+
+test('what an AI did beside the conflicts is odd, and what a person changes after it is not its own', async () => {
   const calls = [write('a.txt', FILES_OF_TWO['a.txt']), write('b.txt', 'something else\n')]
   const model = new ScriptedModel([{ calls }, { text: 'Settled.' }])
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
@@ -621,7 +668,7 @@ test('a turn goes on with what was settled, and what it did before it was stoppe
   await askForAll(work)
   expect(await textOf(work, 'main', 'a.txt')).toContain('settled 2')
   await expect(work.mergings.finish('main')).rejects.toThrow('did not end well')
-  await work.endTurn('main', true)
+  await work.chat.turns.end('main', true)
   expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
   expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 1 })
   await work.mergings.abort('main')

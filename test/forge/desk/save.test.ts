@@ -79,20 +79,31 @@ test('without a name in git’s configuration a save says what to set, and typin
   expect(await desk.git('log', '-1', '--format=%an %cn', 'main')).toBe('Bo Bo')
 })
 
-test('commits are signed where the user wants that, and not made where it fails', async () => {
+test('a commit bears the names of author and committer where git knows two', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
-  const key = join(desk.folder, 'key')
-  await Bun.$`ssh-keygen -q -t ed25519 -N "" -f ${key}`.quiet()
-  const settings = { 'gpg.format': 'ssh', 'user.signingKey': key, 'commit.gpgSign': 'true' }
-  for (const [name, value] of Object.entries(settings)) await desk.git('config', name, value)
+  await desk.git('config', 'author.name', 'Bo')
   await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
   await desk.work.save('main', 'all')
-  expect(await desk.git('cat-file', 'commit', 'main')).toContain('BEGIN SSH SIGNATURE')
-  await desk.git('config', 'user.signingKey', '/nowhere')
-  await (await edit(desk.work, 'main', 'a.txt')).type('and more\n')
-  await expect(desk.work.save('main', 'all')).rejects.toThrow('could not be signed')
-  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nmore\nand more\n')
+  expect(await desk.git('log', '-1', '--format=%an %cn', 'main')).toBe('Bo Ada')
 })
+
+test.each(['true', 'On', '2'])(
+  'commits are signed where commit.gpgSign is %s, and not made where it fails',
+  async sign => {
+    await using desk = await makeDesk({ files: FILES, bare: true })
+    const key = join(desk.folder, 'key')
+    await Bun.$`ssh-keygen -q -t ed25519 -N "" -f ${key}`.quiet()
+    const settings = { 'gpg.format': 'ssh', 'user.signingKey': key, 'commit.gpgSign': sign }
+    for (const [name, value] of Object.entries(settings)) await desk.git('config', name, value)
+    await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
+    await desk.work.save('main', 'all')
+    expect(await desk.git('cat-file', 'commit', 'main')).toContain('BEGIN SSH SIGNATURE')
+    await desk.git('config', 'user.signingKey', '/nowhere')
+    await (await edit(desk.work, 'main', 'a.txt')).type('and more\n')
+    await expect(desk.work.save('main', 'all')).rejects.toThrow('could not be signed')
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nmore\nand more\n')
+  },
+)
 
 test('typing does not wait for a save, and what is typed meanwhile is a draft on top of it', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })

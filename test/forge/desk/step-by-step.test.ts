@@ -100,6 +100,20 @@ test('a rebase keeps who wrote a commit, when, and every byte of its message', a
   expect(made.toString('latin1')).toContain('\nencoding ISO-8859-1\n')
 })
 
+test('a rebased branch keeps its own conversation, and a pick brings none', async () => {
+  const file = '.forge/session.json'
+  await using desk = await makePair({ ...CLEAN, ours: { ...CLEAN.ours, [file]: 'main\n' } })
+  const talk = await commit(desk.path, 'topic', { 'b.txt': 'b\n', [file]: 'topic\n' })
+  await commit(desk.path, 'topic', { 'c.txt': 'c\n' })
+  await desk.work.look()
+  await doAsPreviewed(desk, { step: 'cherry-pick', commits: [talk], onto: 'main' }, 'main')
+  expect(await show(desk.path, 'main', file)).toBe('main')
+  const onto = { commit: desk.ours, words: 'main' }
+  await doAsPreviewed(desk, { step: 'rebase', branch: 'topic', onto }, 'topic')
+  expect(await show(desk.path, 'topic', file)).toBe('topic')
+  expect(await show(desk.path, 'topic~', file)).toBe('topic')
+})
+
 test('one commit, or several, are picked onto a branch; a merge is not', async () => {
   await using desk = await makePair(CLEAN)
   const second = await commit(desk.path, 'topic', { 'b.txt': 'b\n' })

@@ -78,7 +78,7 @@ test(
     await using server = await ModelServer.start(answer)
     await using desk = await makeDesk({ files: Object.fromEntries(FILES.map(path => [path, 'begin\n'])), bare: true })
     await desk.work[Symbol.asyncDispose]()
-    const env = server.environment('openai')
+    const env = { ...server.environment('openai'), XDG_CONFIG_HOME: desk.folder }
     const random = randomFrom(Date.now())
     const ends = { before: 0, begun: 0, unfinished: 0, done: 0 }
     for (let round = 1; round <= ROUNDS; round++) {
@@ -122,7 +122,7 @@ test(
         expect(bodies.length).toBeLessThanOrEqual(answersIn(found) + 1)
         const keep = random.below(2) === 0
         const files = await inFiles(desk)
-        await desk.work.endTurn('main', keep)
+        await desk.work.chat.turns.end('main', keep)
         expect(await inFiles(desk)).toBe(keep ? files : before)
         expect(usersIn(await desk.work.conversation(onMain))).toEqual(keep ? [...earlier, text] : earlier)
         if (keep && written.length > 0) await desk.work.save('main', 'all')

@@ -1,10 +1,14 @@
 /** A desk with the models that its settings name: what goes over the wire, and what must not. */
 import { expect, test } from 'bun:test'
+import * as v from 'valibot'
 import { SetModels } from '../../../forge/desk/models.ts'
+import { answers } from '../../../forge/desk/web/answers.ts'
 import { beginsWith, ModelServer, type Provider, type Turn } from '../../doubles/model-server.ts'
 import { makeDesk, textOf } from '../../support/desk.ts'
-import { until } from '../../support/repository.ts'
-import { write } from '../../support/scripted-model.ts'
+import { commit } from '../../support/git.ts'
+import { makePlace, until } from '../../support/repository.ts'
+import { modelsOf, ScriptedModel, write } from '../../support/scripted-model.ts'
+import { openTestDesk } from '../../support/served.ts'
 
 const onMain = { kind: 'branch', branch: 'main' } as const
 
@@ -13,7 +17,7 @@ async function makeWire(provider: Provider, turns: Turn[]) {
   const models = new SetModels({ ...server.environment(provider), XDG_CONFIG_HOME: '/nowhere' })
   const desk = await makeDesk({ files: { 'a.txt': 'one\n', 'AGENTS.md': 'Be brief.\n' }, models })
   const run = async (text: string) => {
-    await desk.work.send('main', text)
+    await desk.work.chat.turns.send('main', text)
     await until(async () => (await desk.work.conversation(onMain)).turn?.state !== 'running')
     return await desk.work.conversation(onMain)
   }
@@ -52,12 +56,12 @@ for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
 test('a stream that is cut inside of a call runs nothing of it, and the key is nowhere', async () => {
   await using wire = await makeWire('openai', [])
   wire.server.play(() => ({ calls: [write('a.txt', 'two\n')], cut: { at: 330, how: 'reset' } }))
-  await wire.desk.work.send('main', 'Write it.')
+  await wire.desk.work.chat.turns.send('main', 'Write it.')
   await until(async () => wire.server.requests.length > 0)
-  wire.desk.work.stopTurn('main')
+  wire.desk.work.chat.turns.stop('main')
   await until(async () => (await wire.desk.work.conversation(onMain)).turn?.state !== 'running')
   expect(await textOf(wire.desk.work, 'main', 'a.txt')).toBe('one\n')
-  await wire.desk.work.endTurn('main', true)
+  await wire.desk.work.chat.turns.end('main', true)
   const everything = await wire.desk.git('log', '-p', '--all', '--format=%B')
   expect(everything + JSON.stringify(wire.desk.news)).not.toContain(wire.server.key)
 }, 30_000)
@@ -70,4 +74,37 @@ test('a key that the provider does not know is said with what to do, and nothing
     { kind: 'user', text: 'Write it.' },
     { kind: 'end', how: 'failed' },
   ])
+}, 30_000)
+
+test('a window asks for a turn, hears what becomes of it, and may be closed meanwhile', async () => {
+  await using place = await makePlace()
+  await commit(place.path, 'main', { 'a.txt': 'one\n', 'b.txt': 'b\n' })
+  const gate = Promise.withResolvers<void>()
+  const model = new ScriptedModel((_, count) => {
+    if (count === 1) return { text: 'I write it.', calls: [write('a.txt', 'two\n')] }
+    return count === 2 ? { text: 'Done.', until: gate.promise } : { text: 'Write a' }
+  })
+  await using desk = await openTestDesk(place.path, modelsOf(model))
+  const window = await desk.window()
+  await window.ask({ ask: 'set context', branch: 'main', path: 'b.txt', isWhole: true })
+  await window.ask({ ask: 'open', at: onMain, path: 'a.txt' })
+  const { turn } = v.parse(answers.send, await window.ask({ ask: 'send', branch: 'main', text: 'Write a.' }))
+  await window.heard('turn', ({ news }) => news.is === 'text' && news.delta === 'Done.' && news.turn === turn)
+  await window.heard(
+    'replaced',
+    ({ file }) => file.kind === 'text' && file.readOnly !== undefined && file.text === 'two\n',
+  )
+  await window[Symbol.asyncDispose]()
+  gate.resolve()
+  await using other = await desk.window()
+  const ask = async () => v.parse(answers.conversation, await other.ask({ ask: 'conversation', at: onMain }))
+  await until(async () => (await ask()).turn === undefined)
+  expect((await ask()).items.at(-1)).toMatchObject({ kind: 'end', commit: { subject: 'Write a' } })
+  const circles = async () => v.parse(answers.folder, await other.ask({ ask: 'folder', at: onMain, path: '' }))
+  await until(async () => (await circles()).some(({ context }) => context === 'whole'))
+  expect((await circles()).map(({ name, context }) => `${name} ${context}`)).toContain('b.txt whole')
+  expect(v.parse(answers['undo turn'], await other.ask({ ask: 'undo turn', branch: 'main', turn })).refs).toContain(
+    'refs/heads/main',
+  )
+  expect(await place.git('show', 'main:a.txt')).toBe('one')
 }, 30_000)

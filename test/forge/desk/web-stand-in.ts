@@ -29,6 +29,7 @@ import {
 } from '../../../forge/desk/messages.ts'
 import { PROTOCOL } from '../../../forge/desk/secret.ts'
 import { policyOf } from '../../../forge/desk/server.ts'
+import { GraphOf } from './graph-stand-in.ts'
 
 type Files = Map<string, { mode: string; text: string }>
 
@@ -113,6 +114,10 @@ export class StandIn {
   delay = 0
   /** What is refused, with which sentence. */
   refused = new Map<Question['ask'], string>()
+  /** Whether nobody has been here before: then the page decides what it shows. */
+  isFirstStart = false
+  /** Answers of a test's own, instead of those here. */
+  given = new Map<Question['ask'], (question: never) => unknown>()
   /** Whether edits are answered at all. */
   swallowsEdits = false
   violations: string[] = []
@@ -291,7 +296,8 @@ export class StandIn {
     const headers = { 'content-security-policy': policyOf(nonce), 'x-content-type-options': 'nosniff' }
     if (pathname === '/key') return new Response(null, { status: 204 })
     if (pathname === '/') {
-      const page = (await Bun.file(`${this.#built}/page.html`).text()).replace('STYLE_NONCE', nonce)
+      const text = await Bun.file(`${this.#built}/page.html`).text()
+      const page = text.replace('STYLE_NONCE', nonce).replace('PAGE_SECRET', '')
       return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
     }
     if (pathname.startsWith('/image/')) {
@@ -329,9 +335,19 @@ export class StandIn {
       const answer = part?.answer(question)
       if (answer) return answer.value
     }
+    const own = this.given.get(question.ask)
+    if (own) return own(question as never)
     switch (question.ask) {
+      case 'graph':
+        return this.#graph().window(question.from, question.count)
+      case 'graph place':
+        return { row: this.#graph().placeOf(this.#tipOf(question.name) ?? question.name) }
+      case 'find commits':
+        return { rows: this.#graph().find(question.words), isCut: false }
+      case 'refs':
+        return { remotes: [], tags: [] }
       case 'desk':
-        return { desk: this.#desk(), layout: this.layout }
+        return { desk: this.#desk(), layout: this.layout ?? this.#usualLayout() }
       case 'keep layout':
         this.layout = question.layout
         return undefined
@@ -614,6 +630,23 @@ export class StandIn {
     const all = here.filter(({ oid }) => !there.includes(oid))
     const rows = all.slice(from, from + count).map(rowOf)
     return { rows, total: all.length }
+  }
+
+  /** The branch that is checked out, as if it had been looked at last. */
+  #usualLayout(): Layout | undefined {
+    if (this.isFirstStart || !this.branches.has(this.head)) return undefined
+    return { tabs: [{ at: { kind: 'branch', branch: this.head }, files: [], folders: [] }], active: 0 }
+  }
+
+  /** All commits, the newest first. */
+  #graph(): GraphOf {
+    const all = new Map<string, CommitRow>()
+    for (const { commits } of this.branches.values()) for (const commit of commits) all.set(commit.oid, rowOf(commit))
+    return new GraphOf([...all.values()].toSorted((one, other) => other.committed - one.committed))
+  }
+
+  #tipOf(ref: string): string | undefined {
+    return this.branches.get(ref.replace('refs/heads/', ''))?.commits[0]?.oid
   }
 
   #commit(commit: string) {

@@ -44,7 +44,7 @@ const CHAT_STEPS: Record<string, (page: DeskPage, ai: ChatStandIn) => Promise<vo
     await page.locator('.foot summary').click()
   },
   'a tool that waits': async (page, ai) => {
-    await page.keyboard.press('Alt+Shift+K')
+    await page.keyboard.press('Alt+Shift+Y')
     ai.script = async turn => {
       const call = turn.call({ name: 'store_stats', title: 'postgres', state: 'waits' })
       await turn.waits({ ...TOOL_APPROVAL, call: call.id }, 'store_stats is to be looked at')

@@ -138,7 +138,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await field().fill('second')
     await page.keyboard.press('Enter')
     await page.getByText('Sent when this turn has ended well').waitFor()
+    await page.getByRole('tab', { name: /^worker.ts/ }).click()
     resolve()
+    await until(() => asked('send').length === 2)
+    await page.keyboard.press('Alt+j')
     await log().getByText('Do the second').waitFor()
     expect(asked('send').map(question => 'text' in question && question.text)).toEqual(['first', 'second'])
   })
@@ -154,6 +157,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().inputValue()).toBe('')
     await page.keyboard.press('Alt+1')
     await page.reload()
+    await page.getByRole('tab', { name: 'worker.ts' }).waitFor()
     await page.keyboard.press('Alt+m')
     await field().waitFor()
     await until(async () => (await field().inputValue()) === 'one\ntwo')
@@ -298,7 +302,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     }
     await open()
     await page.getByText('The desk ended in the middle of the turn').waitFor()
-    await page.keyboard.press('Alt+Shift+K')
+    await page.keyboard.press('Alt+Shift+Y')
     await until(() => asked('end turn').length === 1)
     expect(asked('end turn')).toMatchObject([{ keep: true }])
   })
@@ -397,6 +401,18 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     ai.say(BRANCH, { is: 'text', turn: 'turn-1', delta: '\n\nStill more.\n\nAnd more.' })
     await log().getByText('And more.').waitFor()
     expect(await log().evaluate(element => element.scrollTop)).toBe(top)
+  })
+
+  test('a message that was sent is seen, wherever one was reading', async () => {
+    ai.script = async turn => {
+      turn.text('Here it is.')
+      await turn.stopped
+    }
+    await open()
+    await log().evaluate(element => element.scrollTo(0, 0))
+    await ask(page, QUESTION)
+    await log().getByText('Here it is.').waitFor()
+    await until(async () => (await distanceToEnd(log())) < 2)
   })
 
   test('markdown is shown as such, code in the colours of the editor, and all of it can be copied', async () => {

@@ -6,8 +6,11 @@ import { openDesk, until } from './scene.ts'
 
 const SCRIPT = '<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>'
 const ENTRIES = 100_000
-/** The longest time in which the page may not answer, in milliseconds. */
-const LONGEST_TASK = 300
+/**
+ * The longest time in which the page may not answer, in milliseconds, on a machine that is busy with ten other things:
+ * what freezes a page does so for minutes. How long it is on a quiet one is printed.
+ */
+const LONGEST_TASK = 5_000
 
 describe.skipIf(!hasBrowser)('a hostile repository', () => {
   let built: string

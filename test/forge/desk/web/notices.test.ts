@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(desk.asked).toContainEqual(expect.objectContaining({ ask: 'settle by side', path: 'logo.png', side: 'tip' }))
     desk.clashes.set('main', [])
     desk.say({ say: 'clashes', branch: 'main', paths: [] })
-    await page.getByText('Nothing to choose').waitFor()
+    await page.getByRole('region', { name: 'Conflicts' }).waitFor({ state: 'detached' })
     expect(await page.getByRole('alert').count()).toBe(0)
   })
 

@@ -48,7 +48,7 @@ export async function startScene(built: string): Promise<StandIn> {
 export type DeskPage = Page & { troubles: string[] }
 
 /** Waits until something is so. */
-export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 8_000): Promise<void> {
+export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 25_000): Promise<void> {
   const end = Date.now() + patience
   while (!(await isSo())) {
     if (Date.now() > end) throw new Error(`It did not become so within ${patience} ms: ${isSo}`)

@@ -1,0 +1,317 @@
+/**
+ * The lanes of a graph: in which column each commit stands, and which lines run beside it.
+ *
+ * A line of development goes from a commit to its first parent. Where several commits have the same one, a trunk (the
+ * default branch, for example) goes on in its line, else the oldest of them does: what comes later changes nothing in
+ * that. Lines get their lanes from the oldest to the newest, each the leftmost that is free from its top to where it
+ * joins another one. So what is new finds its place around what was there: the lanes below stay.
+ *
+ * Everything is in arrays of numbers: a hundred thousand commits take some tens of milliseconds and a few megabytes.
+ */
+
+/** Commits by their rows, the newest first and none above its children. */
+export type Shape = {
+  count: number
+  /** Where the parents of a row begin in `parents`: one more than there are rows. */
+  from: Int32Array
+  /** The rows of parents; `count` for those that are not read yet. */
+  parents: Int32Array
+  /** The rows of the tips of trunks, the most important one first; `count` for those that are not read yet. */
+  trunks: readonly number[]
+  /** Whether the first of them has lane 0 for itself, from top to bottom. */
+  hasMain: boolean
+}
+
+/** A line from the middle of a row to the middle of the next one. `child`: the row of the commit that it begins at. */
+export type Line = { from: number; to: number; color: number; child: number }
+
+/** More lanes nobody can read: what finds no place shares the last one. */
+const MOST_LANES = 500
+/** The lines that run through some rows are kept, so that a window need not look for them from the top. */
+const BLOCK = 256
+/** Lane 0 has a colour for itself, and the others take turns. */
+const COLORS = 5
+
+/** How an edge is drawn: not at all, down to its parent, or only until it meets a line that leads there. */
+const [HIDDEN, WHOLE, MEETS] = [0, 1, 2]
+
+const NONE = -1
+
+const colorOf = (lane: number): number => (lane === 0 ? 0 : 1 + ((lane - 1) % COLORS))
+
+/** The lanes of a graph, once they are laid. */
+export class Lanes {
+  readonly #blocks: { from: Int32Array; edges: Int32Array }
+
+  constructor(
+    readonly shape: Shape,
+    /** The lane of each row. */
+    readonly lanes: Int32Array,
+    /** Of each edge, as `shape.parents` has them, the lane that it runs in, and how it is drawn. */
+    readonly via: Int32Array,
+    readonly looks: Uint8Array,
+    readonly width: number,
+  ) {
+    this.#blocks = this.#throughBlocks()
+  }
+
+  laneOf(row: number): number {
+    return this.lanes[row] ?? 0
+  }
+
+  colorOf(row: number): number {
+    return colorOf(this.laneOf(row))
+  }
+
+  /** The lines of the rows from one to another, without that. */
+  lines(from: number, to: number): Line[][] {
+    const last = Math.min(to, this.shape.count)
+    const rows: Line[][] = Array.from({ length: Math.max(0, last - from) }, () => [])
+    const { from: edgesOf } = this.shape
+    const block = Math.floor(from / BLOCK)
+    const { from: starts, edges } = this.#blocks
+    for (let at = starts[block] ?? 0; at < (starts[block + 1] ?? 0); at++)
+      this.#addEdge(rows, from, last, edges[at] as number, NONE)
+    for (let row = block * BLOCK; row < last; row++)
+      for (let edge = edgesOf[row] as number; edge < (edgesOf[row + 1] as number); edge++)
+        this.#addEdge(rows, from, last, edge, row)
+    return rows
+  }
+
+  #addEdge(rows: Line[][], from: number, to: number, edge: number, known: number): void {
+    const look = this.looks[edge]
+    if (look === HIDDEN) return
+    const child = known === NONE ? this.#childOf(edge) : known
+    const parent = this.shape.parents[edge] as number
+    const lane = this.via[edge] as number
+    const color = colorOf(lane)
+    const end = look === MEETS ? child + 1 : Math.min(parent, this.shape.count)
+    for (let row = Math.max(child, from); row < Math.min(end, to); row++) {
+      const isFirst = row === child
+      const isLast = row === parent - 1
+      const start = isFirst ? this.laneOf(child) : lane
+      rows[row - from]?.push({ from: start, to: isLast ? this.laneOf(parent) : lane, color, child })
+    }
+  }
+
+  /** The row whose edge it is: the last one whose edges begin at it or before. */
+  #childOf(edge: number): number {
+    const { from, count } = this.shape
+    let [low, high] = [0, count]
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((from[middle] as number) <= edge) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
+  /** The edges that begin above the first row of each block and end below it. */
+  #throughBlocks(): { from: Int32Array; edges: Int32Array } {
+    const { count, from: edgesOf, parents } = this.shape
+    const blocks = Math.ceil(count / BLOCK) + 1
+    const from = new Int32Array(blocks + 1)
+    const each = (visit: (block: number, edge: number) => void) => {
+      for (let row = 0; row < count; row++)
+        for (let edge = edgesOf[row] as number; edge < (edgesOf[row + 1] as number); edge++) {
+          if (this.looks[edge] !== WHOLE) continue
+          const end = Math.min(parents[edge] as number, count)
+          for (let block = Math.floor(row / BLOCK) + 1; block * BLOCK < end; block++) visit(block, edge)
+        }
+    }
+    each(block => {
+      from[block + 1] = (from[block + 1] as number) + 1
+    })
+    for (let block = 0; block < blocks; block++) from[block + 1] = (from[block + 1] as number) + (from[block] as number)
+    const edges = new Int32Array(from[blocks] as number)
+    const next = from.slice()
+    each((block, edge) => {
+      const place = next[block] as number
+      edges[place] = edge
+      next[block] = place + 1
+    })
+    return { from, edges }
+  }
+}
+
+/**
+ * Lays the lanes of a graph, or of its beginning: then the lines that go on below are taken for the oldest, and their
+ * lanes may be others when more is read. The same commits and tips give the same lanes.
+ */
+export function layLanes(shape: Shape): Lanes {
+  const { count, from, parents, trunks, hasMain } = shape
+  const lines = findLines(shape)
+  const { lineOf, tops, bottoms, joins, above } = lines
+  const via = new Int32Array(parents.length).fill(NONE)
+  const looks = new Uint8Array(parents.length)
+  // Which edge draws the way from a merge down to the top of the line that it merged.
+  for (let row = 0; row < count; row++) {
+    const first = from[row] as number
+    for (let edge = first; edge < (from[row + 1] as number); edge++) {
+      const parent = parents[edge] as number
+      if (hasSame(parents, first, edge)) continue
+      looks[edge] = WHOLE
+      if (edge === first || parent >= count) continue
+      const line = lineOf[parent] as number
+      const child = above[parent] as number
+      if (child === row) looks[edge] = HIDDEN
+      else if (child === NONE) {
+        // The topmost merge draws it; those below meet that line.
+        if ((tops[line] as number) < parent) looks[edge] = MEETS
+        else tops[line] = row
+        via[edge] = line
+      } else if (child < row) {
+        looks[edge] = MEETS
+        via[edge] = line
+      }
+    }
+  }
+  // Until here `via` names lines; from here on lanes.
+  const room = new Room(hasMain ? 1 : 0)
+  const lineLanes = new Int32Array(tops.length).fill(NONE)
+  const place = (line: number) => {
+    const join = joins[line] as number
+    lineLanes[line] = room.take(tops[line] as number, join === NONE ? (bottoms[line] as number) : join)
+  }
+  const isMainThere = hasMain && (trunks[0] as number) < count
+  if (isMainThere) lineLanes[0] = 0
+  for (let line = 0; line < tops.length; line++) if (lineLanes[line] === NONE && joins[line] === count) place(line)
+  const own: number[] = []
+  for (let row = count - 1; row >= 0; row--) {
+    const line = lineOf[row] as number
+    if (bottoms[line] === row && lineLanes[line] === NONE) place(line)
+    const first = from[row] as number
+    for (let edge = first + 1; edge < (from[row + 1] as number); edge++)
+      if (looks[edge] === WHOLE && via[edge] === NONE) {
+        const parent = parents[edge] as number
+        // A line from one row to the next one needs no lane for itself.
+        own.push(edge, parent === row + 1 ? NONE : room.take(row, parent))
+      }
+  }
+  const lanes = new Int32Array(count)
+  for (let row = 0; row < count; row++) lanes[row] = lineLanes[lineOf[row] as number] as number
+  for (let row = 0; row < count; row++) {
+    const first = from[row] as number
+    for (let edge = first; edge < (from[row + 1] as number); edge++) {
+      const line = via[edge] as number
+      via[edge] = edge === first || line === NONE ? (lanes[row] as number) : (lineLanes[line] as number)
+    }
+  }
+  for (let at = 0; at < own.length; at += 2) {
+    const [edge, lane] = [own[at] as number, own[at + 1] as number]
+    via[edge] = lane === NONE ? (lanes[parents[edge] as number] as number) : lane
+  }
+  // What shares the last lane begins there, and is not drawn through.
+  for (let edge = 0; edge < via.length; edge++)
+    if ((via[edge] as number) >= MOST_LANES - 1 && looks[edge] === WHOLE) looks[edge] = MEETS
+  return new Lanes(shape, lanes, via, looks, room.width)
+}
+
+function hasSame(numbers: Int32Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) if (numbers[at] === numbers[to]) return true
+  return false
+}
+
+type Lines = {
+  /** The line of each row. */
+  lineOf: Int32Array
+  /** The row above it in the same line; -1 at its top. */
+  above: Int32Array
+  /** Of each line: the first row that it needs, its oldest commit, and the row that it joins (-1: none). */
+  tops: number[]
+  bottoms: number[]
+  joins: number[]
+}
+
+/** Parts the rows into lines: the trunks from their tips down, and all others from the oldest commit up. */
+function findLines({ count, from, parents, trunks }: Shape): Lines {
+  const lineOf = new Int32Array(count).fill(NONE)
+  const above = new Int32Array(count).fill(NONE)
+  const [tops, bottoms, joins]: [number[], number[], number[]] = [[], [], []]
+  const firstParent = (row: number): number => {
+    const edge = from[row] as number
+    return edge === from[row + 1] ? NONE : (parents[edge] as number)
+  }
+  for (const top of trunks) {
+    if (top >= count || lineOf[top] !== NONE) continue
+    let bottom = top
+    let row = top
+    while (row !== NONE && row < count && lineOf[row] === NONE) {
+      lineOf[row] = tops.length
+      if (row !== top) above[row] = bottom
+      bottom = row
+      row = firstParent(row)
+    }
+    tops.push(top)
+    bottoms.push(bottom)
+    joins.push(row)
+  }
+  const trunkLines = tops.length
+  for (let row = count - 1; row >= 0; row--) {
+    if (lineOf[row] !== NONE) continue
+    const parent = firstParent(row)
+    const line = parent === NONE || parent >= count ? NONE : (lineOf[parent] as number)
+    if (line >= trunkLines && above[parent] === NONE) {
+      lineOf[row] = line
+      above[parent] = row
+      tops[line] = row
+    } else {
+      lineOf[row] = tops.length
+      tops.push(row)
+      bottoms.push(row)
+      joins.push(parent)
+    }
+  }
+  return { lineOf, above, tops, bottoms, joins }
+}
+
+/** Which rows of which lanes are taken. */
+class Room {
+  /** Of each lane, the first and the last rows that are taken, the lowest on the screen first. */
+  readonly #starts: number[][] = []
+  readonly #ends: number[][] = []
+
+  constructor(readonly first: number) {}
+
+  /** How many lanes there are; one more where the last one is shared. */
+  get width(): number {
+    return this.first + this.#starts.length
+  }
+
+  /** The leftmost lane that is free from one row to another, both with it, and takes it. */
+  take(top: number, bottom: number): number {
+    for (let lane = 0; ; lane++) {
+      if (this.first + lane === MOST_LANES - 1) return MOST_LANES - 1
+      if (lane === this.#starts.length) {
+        this.#starts.push([])
+        this.#ends.push([])
+      }
+      const starts = this.#starts[lane] as number[]
+      const ends = this.#ends[lane] as number[]
+      const last = starts.length - 1
+      // Most are above all that is there, or beside what is at its top.
+      if (last >= 0 && (starts[last] as number) <= bottom) {
+        if ((ends[last] as number) >= top) continue
+        const at = firstAtMost(starts, bottom)
+        if ((ends[at] as number) >= top) continue
+        starts.splice(at, 0, top)
+        ends.splice(at, 0, bottom)
+        return this.first + lane
+      }
+      starts.push(top)
+      ends.push(bottom)
+      return this.first + lane
+    }
+  }
+}
+
+/** Where the first number is that is at most this one, in numbers that get smaller. */
+function firstAtMost(numbers: readonly number[], most: number): number {
+  let [low, high] = [0, numbers.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((numbers[middle] as number) <= most) high = middle
+    else low = middle + 1
+  }
+  return low
+}

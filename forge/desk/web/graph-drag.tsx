@@ -1,0 +1,205 @@
+/** Dragging a commit or a label onto a branch, by the pointer. What it shows at the pointer, and where it may go. */
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { Source } from '../repository-view.ts'
+import { ChangeList } from './change-list.tsx'
+import { commitSource, openSteps, sourceOf } from './graph-steps.ts'
+import { Icon, type IconName } from './icons.tsx'
+import { readable } from './names.ts'
+import { type Page, usePage } from './state.ts'
+import { outlookLook } from './step-words.tsx'
+import { plural } from './times.ts'
+
+/** A press that moves less than this is a click. */
+const SLACK = 5
+/** Nearer than this to its edge, the list scrolls. */
+const EDGE = 36
+const MOST_FILES = 8
+
+/** Begins to follow the pointer, where it is on something that can be dragged. */
+export function pressOn(page: Page, event: PointerEvent): void {
+  const root = event.currentTarget
+  if (event.button !== 0 || event.pointerType === 'touch' || !(root instanceof HTMLElement)) return
+  const source = sourceAt(page, event.target)
+  if (source) follow(page, root, source, event)
+}
+
+function sourceAt({ graph }: Page, target: EventTarget | null): Source | undefined {
+  if (!(target instanceof Element)) return undefined
+  const ref = target.closest<HTMLElement>('[data-ref]')?.dataset.ref
+  if (ref !== undefined) {
+    for (const labels of graph.labels.peek().values()) {
+      const label = labels.find(it => it.ref === ref)
+      if (label) return sourceOf(label)
+    }
+  }
+  const index = target.closest<HTMLElement>('[data-row]')?.dataset.row
+  const row = index === undefined ? undefined : graph.rowAt(Number(index))
+  return row && commitSource(row.oid)
+}
+
+/** Follows the pointer until it is let go, or Escape is pressed. */
+function follow(page: Page, root: HTMLElement, source: Source, start: PointerEvent): void {
+  const { drag } = page.graph
+  const isOn = () => drag.dragged.peek() !== undefined
+  let frame = 0
+  const move = (event: PointerEvent) => {
+    const [x, y] = [event.clientX, event.clientY]
+    if (!isOn()) {
+      if (Math.hypot(x - start.clientX, y - start.clientY) < SLACK) return
+      drag.begin(source)
+      drag.dragged.value = { source, x, y }
+      drag.lookAt(targetsInView(root, y))
+    }
+    drag.dragged.value = { source, x, y }
+    drag.point(targetAt(x, y))
+    event.preventDefault()
+  }
+  const scroll = () => {
+    cancelAnimationFrame(frame)
+    frame = requestAnimationFrame(() => {
+      const { y } = drag.dragged.peek() ?? {}
+      if (y !== undefined) drag.lookAt(targetsInView(root, y))
+    })
+  }
+  const finish = () => {
+    clearInterval(clock)
+    cancelAnimationFrame(frame)
+    window.removeEventListener('pointermove', move)
+    window.removeEventListener('pointerup', drop)
+    window.removeEventListener('pointercancel', finish)
+    window.removeEventListener('keydown', stop, { capture: true })
+    root.removeEventListener('scroll', scroll, { capture: true })
+    drag.end()
+  }
+  const drop = () => {
+    const onto = isOn() ? drag.over.peek() : undefined
+    finish()
+    if (onto !== undefined) openSteps(page, source, onto)
+  }
+  const stop = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape') return
+    event.preventDefault()
+    event.stopPropagation()
+    finish()
+  }
+  const clock = setInterval(() => scrollAtEdge(root, drag.dragged.peek()?.y), 40)
+  window.addEventListener('pointermove', move)
+  window.addEventListener('pointerup', drop)
+  window.addEventListener('pointercancel', finish)
+  window.addEventListener('keydown', stop, { capture: true })
+  root.addEventListener('scroll', scroll, { capture: true })
+}
+
+function scrollAtEdge(root: HTMLElement, y: number | undefined): void {
+  const list = root.querySelector('.graph-list')
+  if (y === undefined || !list) return
+  const { top, bottom } = list.getBoundingClientRect()
+  if (y > top && y < top + EDGE) list.scrollTop -= 26
+  else if (y < bottom && y > bottom - EDGE) list.scrollTop += 26
+}
+
+/** The branches that can be seen, those near the pointer first. */
+function targetsInView(root: HTMLElement, y: number): string[] {
+  const found: { branch: string; away: number }[] = []
+  for (const element of root.querySelectorAll<HTMLElement>('[data-branch]')) {
+    const { top, bottom } = element.getBoundingClientRect()
+    const { branch } = element.dataset
+    if (branch !== undefined && bottom > 0 && top < window.innerHeight) found.push({ branch, away: Math.abs(top - y) })
+  }
+  found.sort((one, other) => one.away - other.away)
+  return [...new Set(found.map(({ branch }) => branch))]
+}
+
+/** The branch whose label, or else whose row, is under the pointer. */
+function targetAt(x: number, y: number): string | undefined {
+  const element = document.elementFromPoint(x, y)
+  const label = element?.closest<HTMLElement>('[data-branch]')
+  return label?.dataset.branch ?? element?.closest<HTMLElement>('[data-onto]')?.dataset.onto
+}
+
+/** What follows the pointer: the name of what is dragged, and what a drop would do. */
+export function DragLayer() {
+  const page = usePage()
+  const { drag } = page.graph
+  const { value: dragged } = drag.dragged
+  const ghost = useRef<HTMLDivElement>(null)
+  const card = useRef<HTMLDivElement>(null)
+  const { value: over } = drag.over
+  const { value: previewed } = drag.previewed
+  useLayoutEffect(() => {
+    if (!dragged) return
+    put(ghost.current, dragged.x + 8, dragged.y + 12)
+    put(card.current, dragged.x + 8, dragged.y + 40)
+  })
+  if (!dragged) return null
+  return (
+    <>
+      <div ref={ghost} class="drag-ghost">
+        <Icon name={iconOf(page, dragged.source)} size="xs" />
+        <bdi class="cut">{dragged.source.words}</bdi>
+      </div>
+      {over === undefined ? null : (
+        <div ref={card} class="drop-preview" role="status" aria-label="Preview of the drop">
+          <header>
+            {previewed ? (
+              <Icon name={outlookLook(previewed.preview).icon} tone={outlookLook(previewed.preview).tone} />
+            ) : null}
+            <span class="strong cut">
+              {dragged.source.words} → {readable(over)}
+            </span>
+            <span class="grow" />
+            {previewed ? (
+              <span class={`outlook ${outlookLook(previewed.preview).tone}`}>{readable(previewed.preview.words)}</span>
+            ) : null}
+          </header>
+          {previewed ? <PreviewFiles /> : null}
+          <footer>
+            <span>{previewed && previewed.preview.commits > 0 ? plural(previewed.preview.commits, 'commit') : ''}</span>
+            <span class="grow" />
+            <span>Drop to merge, land, rebase or pick</span>
+            <kbd>Esc</kbd>
+          </footer>
+        </div>
+      )}
+    </>
+  )
+}
+
+function iconOf(page: Page, { branch }: Source): IconName {
+  if (branch === undefined) return 'commit'
+  return page.branch(branch)?.session ? 'bot' : 'sprout'
+}
+
+function PreviewFiles() {
+  const { value: previewed } = usePage().graph.drag.previewed
+  if (!previewed) return null
+  const { preview, changes } = previewed
+  if (preview.conflictsIn.length > 0) {
+    return (
+      <div class="card-list">
+        {preview.conflictsIn.slice(0, MOST_FILES).map(({ path, kind }) => (
+          <div class="conflict-row" key={path}>
+            <Icon name="warning" size="xs" tone="is-warn" />
+            <bdi class="mono cut">{readable(path)}</bdi>
+            <span class="meta">{readable(kind)}</span>
+          </div>
+        ))}
+      </div>
+    )
+  }
+  if (!changes || changes.length === 0) return null
+  return (
+    <div class="card-list">
+      <ChangeList changes={changes} most={MOST_FILES} />
+    </div>
+  )
+}
+
+/** At a place, but inside the window. */
+function put(element: HTMLElement | null, x: number, y: number): void {
+  if (!element) return
+  const { offsetWidth, offsetHeight } = element
+  const left = Math.max(4, Math.min(x, window.innerWidth - offsetWidth - 4))
+  const top = y + offsetHeight + 4 > window.innerHeight ? Math.max(4, y - offsetHeight - 56) : y
+  element.style.transform = `translate(${left}px, ${top}px)`
+}

@@ -1,0 +1,246 @@
+/** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
+import type { Source, Step } from '../repository-view.ts'
+import { undo } from './actions.ts'
+import type { StepWay } from './dialog-content.ts'
+import type { Label } from './graph-labels.ts'
+import { readable, shortId, toName } from './names.ts'
+import type { Page } from './state.ts'
+
+export const branchSource = (name: string, tip: string): Source => ({
+  commit: tip,
+  branch: name,
+  words: readable(name),
+})
+export const commitSource = (commit: string): Source => ({ commit, words: shortId(commit) })
+
+/** A label as what is merged, landed, or moved to. */
+export function sourceOf(label: Label): Source {
+  if (label.kind === 'branch') return branchSource(label.name, label.tip)
+  return { commit: label.tip, words: readable(label.name) }
+}
+
+/** What a person has in mind with a source and a branch. */
+export type Way = 'merge' | 'land' | 'rebase' | 'cherry-pick' | 'move'
+
+const WAYS: Record<Way, { words: string; button: string; into: string }> = {
+  merge: { words: 'Merge', button: 'Merge', into: 'Merge into…' },
+  land: { words: 'Land', button: 'Land', into: 'Land on…' },
+  rebase: { words: 'Rebase', button: 'Rebase', into: 'Rebase onto…' },
+  'cherry-pick': { words: 'Cherry-pick', button: 'Cherry-pick', into: 'Cherry-pick onto…' },
+  move: { words: 'Move', button: 'Move', into: 'Move a branch here…' },
+}
+
+export const wordsInto = (way: Way): string => WAYS[way].into
+
+/** Opens the dialog of a source that was dropped on a branch, or that one was chosen for. */
+export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
+  const target = page.branch(onto)
+  const ways = (['merge', 'land', 'rebase', 'cherry-pick', 'move'] as const).flatMap((way): StepWay[] => {
+    const step = stepOf(way, source, onto, target?.tip)
+    return step
+      ? [{ key: way, words: WAYS[way].words, button: WAYS[way].button, explains: explain(way, source, onto), step }]
+      : []
+  })
+  const at = ways.findIndex(({ key }) => key === first)
+  page.dialog.value = {
+    kind: 'step',
+    title: `${source.words} → ${readable(onto)}`,
+    ways,
+    first: Math.max(0, at),
+    isDone: done => finish(page, done),
+  }
+}
+
+function stepOf(way: Way, source: Source, onto: string, tip: string | undefined): Step | undefined {
+  switch (way) {
+    case 'merge':
+    case 'land':
+      return { step: way, source, onto }
+    case 'rebase': {
+      if (source.branch === undefined || tip === undefined) return undefined
+      return { step: 'rebase', branch: source.branch, onto: branchSource(onto, tip) }
+    }
+    case 'cherry-pick':
+      return { step: 'cherry-pick', commits: [source.commit], onto }
+    case 'move':
+      return { step: 'move', branch: onto, to: source }
+  }
+}
+
+function explain(way: Way, { words, commit }: Source, onto: string): string {
+  const target = readable(onto)
+  switch (way) {
+    case 'merge':
+      return `${target} gets all commits of ${words}, by a merge commit where it has gone on itself.`
+    case 'land':
+      return `${target} gets all that ${words} has as one commit, without .forge/. The commits themselves are kept.`
+    case 'rebase':
+      return `${words} gets its own commits anew, on top of ${target}. ${target} stays where it is.`
+    case 'cherry-pick':
+      return `${target} gets what ${shortId(commit)} alone changed, as a commit of its own.`
+    case 'move':
+      return `${target} is then at ${words}. What it had beyond that is in no branch any more; Undo brings it back.`
+  }
+}
+
+/** Says what was done, with a way back, and shows where a person goes on. */
+function finish(
+  page: Page,
+  { words, merging, isUndoable }: { words: string; merging?: string; isUndoable: boolean },
+): void {
+  page.notify({
+    tone: 'plain',
+    title: words.charAt(0).toUpperCase() + words.slice(1),
+    ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
+  })
+  page.spoken.value = words
+  if (merging !== undefined) page.open({ kind: 'branch', branch: merging })
+  else page.graph.focusWanted.value++
+}
+
+/** Asks for the branch first: each with the word of how a merge into it would come out. */
+export function chooseTarget(page: Page, source: Source, way: Way): void {
+  page.dialog.value = {
+    kind: 'target',
+    title: targetTitle(source, way),
+    source,
+    run: onto => openSteps(page, source, onto, way),
+  }
+}
+
+function targetTitle({ words }: Source, way: Way): string {
+  switch (way) {
+    case 'merge':
+      return `Merge ${words} into…`
+    case 'land':
+      return `Land ${words} on…`
+    case 'rebase':
+      return `Rebase ${words} onto…`
+    case 'cherry-pick':
+      return `Cherry-pick ${words} onto…`
+    case 'move':
+      return `Move a branch to ${words}`
+  }
+}
+
+export function newBranchAt(page: Page, { commit, words }: Source): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New branch',
+    label: `Its name; it begins at ${words}`,
+    value: '',
+    button: 'Make',
+    run: async typed => {
+      const branch = toName(typed)
+      await page.connection.ask('new branch', { branch, from: commit })
+      page.open({ kind: 'branch', branch })
+    },
+  }
+}
+
+export function tagAt(page: Page, { commit, words }: Source): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Tag ${words}`,
+    label: 'The name of the tag',
+    value: '',
+    button: 'Tag',
+    hint: 'It stays on this machine until it is pushed.',
+    run: async typed => {
+      const { words: said } = await page.connection.ask('do', {
+        step: { step: 'tag', name: toName(typed), at: commit },
+      })
+      finish(page, { words: said, isUndoable: true })
+    },
+  }
+}
+
+export function deleteTag(page: Page, name: string): void {
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Delete the tag ${readable(name)}?`,
+    words: ['The commit stays where it is, and a remote keeps its own tag. Undo brings it back.'],
+    button: 'Delete',
+    isDangerous: true,
+    run: async () => {
+      const { words } = await page.connection.ask('do', { step: { step: 'delete tag', name } })
+      finish(page, { words, isUndoable: true })
+    },
+  }
+}
+
+/** Fetches at once: it moves no branch of this machine. */
+export async function fetchRemotes(page: Page, remote?: string): Promise<void> {
+  if (page.graph.progress.peek() !== undefined) return
+  page.graph.progress.value = 'Fetching…'
+  try {
+    const { words } = await page.connection.ask('do', { step: { step: 'fetch', ...(remote && { remote }) } })
+    page.spoken.value = words
+    page.notify({ tone: 'plain', title: words.charAt(0).toUpperCase() + words.slice(1) })
+  } catch (error) {
+    page.complain(error)
+  } finally {
+    page.graph.progress.value = undefined
+  }
+}
+
+export function pull(page: Page, branch: string): void {
+  const way = (how: 'fast-forward' | 'merge' | 'rebase', words: string, explains: string): StepWay => ({
+    key: how,
+    words,
+    button: 'Pull',
+    explains,
+    step: { step: 'pull', branch, how },
+  })
+  const name = readable(branch)
+  page.dialog.value = {
+    kind: 'step',
+    title: `Pull ${name}`,
+    ways: [
+      way('fast-forward', 'Fast-forward', `It is fetched, and ${name} follows if it has no commits of its own.`),
+      way('merge', 'Merge', `It is fetched and merged into ${name}.`),
+      way('rebase', 'Rebase', `It is fetched, and the own commits of ${name} are made anew on top of it.`),
+    ],
+    first: (page.branch(branch)?.upstream?.ahead ?? 0) > 0 ? 1 : 0,
+    isDone: done => finish(page, done),
+  }
+}
+
+export function push(page: Page, branch: string): void {
+  const remotes = page.graph.refs.peek()?.remotes.map(({ name }) => name) ?? []
+  const followed = page.branch(branch)?.upstream?.name ?? ''
+  const own =
+    remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
+  if (own === undefined) {
+    page.complain('There is no remote to push to: add one with git remote add.')
+    return
+  }
+  const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [
+    {
+      key: remote,
+      words: `To ${readable(remote)}`,
+      button: 'Push',
+      explains: `${readable(remote)} gets the commits of ${readable(branch)} that it has not.`,
+      step: { step: 'push', branch, remote, isForced: false },
+    },
+    {
+      key: `${remote} forced`,
+      words: `To ${readable(remote)}, with a lease`,
+      button: 'Push with a lease',
+      isDangerous: true,
+      explains: `The branch on ${readable(remote)} is replaced, if nobody has moved it since it was fetched last.`,
+      step: { step: 'push', branch, remote, isForced: true },
+    },
+  ])
+  page.dialog.value = {
+    kind: 'step',
+    title: `Push ${readable(branch)}`,
+    ways,
+    first: 0,
+    isDone: done => finish(page, { ...done, isUndoable: false }),
+  }
+}
+
+export function stopStep(page: Page): void {
+  page.connection.ask('stop step', {}).catch(error => page.complain(error))
+}

@@ -1,0 +1,110 @@
+/**
+ * A commit or branch on its way to a branch: how a merge into each branch in view would come out, and what exactly it
+ * would do to the one under the pointer. Asked only for what somebody looks at.
+ */
+import { signal } from '@preact/signals'
+import type { Change } from '../messages.ts'
+import type { Outlook, Preview, Source } from '../repository-view.ts'
+import type { Page } from './state.ts'
+
+/** So many targets at a time: the answer to the first ones is there before the last ones are asked for. */
+const BATCH = 24
+
+export interface Dragged {
+  source: Source
+  x: number
+  y: number
+}
+
+export interface Previewed {
+  onto: string
+  preview: Preview
+  changes: Change[] | undefined
+}
+
+export class StepDrag {
+  readonly dragged = signal<Dragged | undefined>(undefined)
+  /** The branch under the pointer. */
+  readonly over = signal<string | undefined>(undefined)
+  /** By branch, for the source that is dragged or a target is chosen for. */
+  readonly outlooks = signal<ReadonlyMap<string, Outlook>>(new Map())
+  readonly previewed = signal<Previewed | undefined>(undefined)
+  readonly #page: Page
+  #asked = new Set<string>()
+  #source: Source | undefined
+
+  constructor(page: Page) {
+    this.#page = page
+  }
+
+  /** Begins with a source: what was known of another one is forgotten. */
+  begin(source: Source): void {
+    this.#source = source
+    this.#asked = new Set()
+    this.outlooks.value = new Map()
+    this.previewed.value = undefined
+    this.over.value = undefined
+  }
+
+  end(): void {
+    this.#source = undefined
+    this.dragged.value = undefined
+    this.over.value = undefined
+    this.previewed.value = undefined
+    this.outlooks.value = new Map()
+  }
+
+  /** Asks for the words on these branches, those that are not known yet. */
+  async lookAt(branches: readonly string[]): Promise<void> {
+    const source = this.#source
+    if (!source) return
+    const targets = branches.filter(branch => !this.#asked.has(branch) && branch !== source.branch)
+    for (const branch of targets) this.#asked.add(branch)
+    for (let from = 0; from < targets.length; from += BATCH) {
+      const some = targets.slice(from, from + BATCH)
+      try {
+        const answers = await this.#page.connection.ask('outlooks', { source, targets: some })
+        if (this.#source !== source) return
+        const all = new Map(this.outlooks.peek())
+        for (const [at, outlook] of answers.entries()) all.set(some[at] ?? '', outlook)
+        this.outlooks.value = all
+      } catch (error) {
+        if (this.#source === source) this.#page.complain(error)
+        return
+      }
+    }
+  }
+
+  /** The pointer is over a branch, or over none. */
+  async point(branch: string | undefined): Promise<void> {
+    const source = this.#source
+    const onto = branch === source?.branch ? undefined : branch
+    if (onto === this.over.peek()) return
+    this.over.value = onto
+    this.previewed.value = undefined
+    if (onto === undefined || !source) return
+    try {
+      const preview = await this.#page.connection.ask('preview', { step: { step: 'merge', source, onto } })
+      const isStale = () => this.over.peek() !== onto || this.#source !== source
+      if (isStale()) return
+      this.previewed.value = { onto, preview, changes: undefined }
+      const changes = await changesOf(this.#page, preview)
+      if (!isStale()) this.previewed.value = { onto, preview, changes }
+    } catch (error) {
+      const words = error instanceof Error ? error.message : String(error)
+      if (this.over.peek() === onto)
+        this.previewed.value = { onto, preview: { ...NOTHING, is: 'impossible', words }, changes: [] }
+    }
+  }
+}
+
+const NOTHING = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
+
+/** The files that a step would change; none where it changes nothing, or nobody can say. */
+export async function changesOf(page: Page, { before, result }: Preview): Promise<Change[]> {
+  if (before === undefined || result === undefined) return []
+  return await page.connection.ask('changes', {
+    from: { kind: 'commit', commit: before },
+    to: { kind: 'commit', commit: result },
+  })
+}

@@ -1,0 +1,130 @@
+/** Chooses the branch that something is done to, by keyboard: each with the word that a drag would show on it. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useId } from 'preact/hooks'
+import type { DialogContent } from './dialog-content.ts'
+import { DialogFrame } from './dialog-frame.tsx'
+import { BranchIcon } from './icons.tsx'
+import { readable } from './names.ts'
+import { usePage } from './state.ts'
+import { outlookLook, outlookWord } from './step-words.tsx'
+import { VirtualList } from './virtual-list.tsx'
+import { Button, Name } from './words.tsx'
+
+interface Props {
+  content: Extract<DialogContent, { kind: 'target' }>
+  close: () => void
+}
+
+const ROW_HEIGHT = 28
+/** So many above and below the chosen one are asked for. */
+const NEAR = 12
+
+export function TargetDialog({ content, close }: Props) {
+  const page = usePage()
+  const { drag } = page.graph
+  const { source } = content
+  const words = useSignal('')
+  const at = useSignal(0)
+  const id = useId()
+  const wanted = words.value.toLowerCase()
+  const branches = page.graph.branches.value
+    .filter(({ name }) => name !== source.branch && readable(name).toLowerCase().includes(wanted))
+    .toSorted((one, other) => Number(other.name === page.desk.value?.head) - Number(one.name === page.desk.value?.head))
+  const active = Math.max(0, Math.min(at.value, branches.length - 1))
+  const near = branches.slice(Math.max(0, active - NEAR), active + NEAR).map(({ name }) => name)
+  const key = near.join('\0')
+  useEffect(() => {
+    drag.begin(source)
+    return () => drag.end()
+  }, [drag, source])
+  useEffect(() => {
+    drag.lookAt(near)
+  }, [key])
+  const choose = () => {
+    const branch = branches[active]
+    if (!branch) return
+    close()
+    content.run(branch.name)
+  }
+  return (
+    <DialogFrame title={content.title} close={close} look="narrow">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          choose()
+        }}
+      >
+        <div class="dialog-body">
+          <label for={id}>Branch</label>
+          <input
+            id={id}
+            class="field"
+            role="combobox"
+            aria-expanded="true"
+            aria-controls={`${id}-list`}
+            aria-activedescendant={branches.length > 0 ? `${id}-${active}` : undefined}
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+            onInput={event => {
+              words.value = event.currentTarget.value
+              at.value = 0
+            }}
+            onKeyDown={event => {
+              const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
+              if (by === undefined) return
+              event.preventDefault()
+              at.value = Math.max(0, Math.min(active + by, branches.length - 1))
+            }}
+          />
+        </div>
+        <VirtualList
+          class="targets"
+          role="listbox"
+          id={`${id}-list`}
+          aria-label="Branches"
+          count={branches.length}
+          rowHeight={ROW_HEIGHT}
+          active={active}
+          row={index => {
+            const branch = branches[index]
+            if (!branch) return null
+            const outlook = drag.outlooks.value.get(branch.name)
+            return (
+              // The keys are those of the field, which has the focus.
+              // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+              <div
+                key={branch.name}
+                role="option"
+                id={`${id}-${index}`}
+                tabIndex={-1}
+                aria-selected={index === active}
+                class="target"
+                onClick={() => {
+                  at.value = index
+                }}
+                onDblClick={choose}
+              >
+                <BranchIcon hasSession={branch.session} />
+                <Name of={branch.name} />
+                <span class="grow" />
+                {outlook ? (
+                  <span class={`outlook ${outlookLook(outlook).tone}`}>{outlookWord(outlook)}</span>
+                ) : (
+                  <span class="meta" />
+                )}
+              </div>
+            )
+          }}
+        />
+        <footer>
+          <span class="grow" />
+          <Button words="Cancel" keys="Esc" onClick={close} />
+          <button type="submit" class="button main" aria-disabled={branches.length === 0}>
+            Go on
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
