@@ -6,7 +6,7 @@ import type { Graph, Node } from '../../core/git/graph.ts'
 import { type History, openHistory } from '../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../core/git/objects.ts'
 import { listRefs, type Ref, type RefName, readHead } from '../../core/git/refs.ts'
-import type { Oid } from '../../core/git/repository.ts'
+import { asText, type Oid } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { type Abandoned, findAbandoned } from './abandoned.ts'
 import { HEADS } from './branches.ts'
@@ -103,11 +103,14 @@ export class GraphView implements AsyncDisposable {
   async place(filter: GraphFilter, name: string): Promise<number | undefined> {
     const { refs } = await this.#refs()
     const ref = refs.find(it => it.name === name)
-    const oid = ref ? (ref.peeled ?? ref.oid) : name
+    const oid = ref ? commitOf(ref) : name
     return await (await this.#view(filter)).history.placeOf(oid)
   }
 
-  /** The commits with words in message or author, or whose hash begins with them, in the order of the graph. */
+  /**
+   * The commits with words in message, author or the name of a ref that is there, or whose hash begins with them, in the
+   * order of the graph.
+   */
   async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<Found> {
     const view = await this.#view(filter)
     await view.history.complete
@@ -127,7 +130,8 @@ export class GraphView implements AsyncDisposable {
         search('author'),
         findByDigits(repository, wanted.toLowerCase()),
       ])
-      const places = [...new Set([...said, ...made, ...named])].flatMap(oid => {
+      const labelled = (await this.#refs()).refs.filter(({ name }) => isNamed(name, wanted)).map(commitOf)
+      const places = [...new Set([...said, ...made, ...named, ...labelled])].flatMap(oid => {
         const row = view.history.placeNow(oid)
         return row === undefined ? [] : [{ row, oid }]
       })
@@ -221,6 +225,13 @@ export type Found = { rows: { row: number; oid: Oid }[]; isCut: boolean }
 /** Of a commit that is not there, as at the end of what was fetched. */
 const NOT_READ = { parents: [], subject: '', author: { name: '', email: '' }, committed: 0 }
 
+const commitOf = ({ oid, peeled }: Ref): Oid => peeled ?? oid
+
+const isNamed = (ref: RefName, words: string): boolean =>
+  asText(ref.replace(/^refs\/(heads|remotes|tags)\//, ''))
+    .toLowerCase()
+    .includes(words.toLowerCase())
+
 async function listingOf(objects: Objects): Promise<Listing> {
   const { repository } = objects
   const [refs, head] = await Promise.all([listRefs(repository, SHOWN), readHead(repository)])
@@ -252,7 +263,6 @@ function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: r
   // They are by name already.
   const sorted = shown.toSorted((one, other) => rankOf(one) - rankOf(other))
   const isDetached = !wanted && head.ref === undefined && head.oid !== undefined
-  const commitOf = ({ oid, peeled }: Ref) => peeled ?? oid
   const reached = [...sorted.map(commitOf), ...(isDetached ? [head.oid as Oid] : [])]
   const oids = [...new Set([...reached, ...abandoned.map(({ oid }) => oid)])]
   const trunks = sorted.filter(ref => rankOf(ref) < 4).map(commitOf)

@@ -255,6 +255,7 @@ test('commits are found by message, author and hash, in the order of the graph',
   expect(await find('[lease]')).toEqual([0])
   expect(await find('mira*')).toEqual([0])
   expect(await find('--all')).toEqual([])
+  expect(await find('MAIN')).toEqual([0])
   expect(await find(first.slice(0, 7))).toEqual([2])
   const gone = AbortSignal.abort()
   expect(await view.find(ALL, 'lease', gone)).toEqual({ rows: [], isCut: true })
