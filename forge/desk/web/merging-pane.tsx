@@ -69,6 +69,13 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     // The server counts what it has.
     if (isKnown) file.settled().then(() => tab.merging.touch())
   }, [tab, file, isKnown, left])
+  useEffect(() => {
+    const { goingTo } = tab.merging
+    if (goingTo?.path !== file.path || left === 0) return undefined
+    tab.merging.goingTo = undefined
+    const frame = requestAnimationFrame(() => file.goToConflict(goingTo.by))
+    return () => cancelAnimationFrame(frame)
+  }, [tab, file, left])
 }
 
 const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text' || /(^|\n)$/.test(side.text)

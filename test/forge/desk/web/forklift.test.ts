@@ -148,7 +148,6 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
     await window.keyboard.press('F7')
     const conflict = window.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
     await conflict.getByText('hello from upstream').waitFor()
-    await window.keyboard.press('F7')
     await until(() => conflict.evaluate(element => element === document.activeElement))
     await window.keyboard.press('3')
     await window.getByLabel('Message of the commit').waitFor()
