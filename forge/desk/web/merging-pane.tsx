@@ -119,10 +119,10 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       <IconButton
         icon="arrow-up"
         words="Previous conflict"
-        keys="Shift+F7"
+        keys="Shift+F8"
         onClick={() => goToConflict(page, tab, -1)}
       />
-      <IconButton icon="arrow-down" words="Next conflict" keys="F7" onClick={() => goToConflict(page, tab, 1)} />
+      <IconButton icon="arrow-down" words="Next conflict" keys="F8" onClick={() => goToConflict(page, tab, 1)} />
       {known.state === 'open' ? (
         <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
       ) : null}

@@ -145,7 +145,7 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
     await panel.getByRole('button', { name: /Stuck, 1 file in conflict/ }).focus()
     await window.keyboard.press('Enter')
     await window.getByRole('article', { name: 'STUCK.md, from Forklift' }).getByText('greeting').waitFor()
-    await window.keyboard.press('F7')
+    await window.keyboard.press('F8')
     const conflict = window.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
     await conflict.getByText('hello from upstream').waitFor()
     await until(() => conflict.evaluate(element => element === document.activeElement))
