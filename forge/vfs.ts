@@ -126,14 +126,16 @@ const isFile = (entry: Entry): boolean => entry !== undefined && entry.mode !== 
 
 /** A commit, or nothing yet, and changes that are not committed: they are in this object alone. */
 export class WorkInProgressVfs implements Vfs {
-  readonly #changes: Map<Path, Change>
+  readonly #changes = new Map<Path, Change>()
+  /** How many of the changes put something below each folder: there may be very many of them. */
+  readonly #counts = new Map<Path, number>()
 
   constructor(
     readonly objects: Objects,
     readonly base: Oid | undefined,
     changes: ReadonlyMap<Path, Change> = new Map(),
   ) {
-    this.#changes = new Map(changes)
+    for (const [path, change] of changes) this.#change(path, change)
   }
 
   /** What differs from the base. */
@@ -156,13 +158,13 @@ export class WorkInProgressVfs implements Vfs {
     const above = await this.#fileAbove(path)
     if (above) throw new Failure(`${visiblePath(above)} is a file: nothing can be in it.`)
     const kept = there?.mode === '120000' ? '100644' : there?.mode
-    this.#changes.set(path, { mode: mode ?? kept ?? '100644', bytes: Buffer.from(bytes) })
+    this.#change(path, { mode: mode ?? kept ?? '100644', bytes: Buffer.from(bytes) })
   }
 
   async deleteFile(path: Path): Promise<void> {
     const files = isFile(await this.entryAt(path)) ? [path] : (await this.listFiles(path)).map(file => file.path)
     if (files.length === 0) throw nothingAt(path)
-    for (const file of files) this.#changes.set(file, undefined)
+    for (const file of files) this.#change(file, undefined)
   }
 
   async listFiles(folder: Path): Promise<FileEntry[]> {
@@ -244,19 +246,30 @@ export class WorkInProgressVfs implements Vfs {
     return { mode, oid: oidOf(this.objects.repository.format, { type: 'blob', bytes: change.bytes }) }
   }
 
+  #change(path: Path, change: Change): void {
+    const more = (change ? 1 : 0) - (this.#changes.get(path) ? 1 : 0)
+    this.#changes.set(path, change)
+    if (more !== 0)
+      for (const folder of foldersOf(path)) this.#counts.set(folder, (this.#counts.get(folder) ?? 0) + more)
+  }
+
   async #isFolder(path: Path): Promise<boolean> {
-    const isThere = [...this.#changes].some(([file, change]) => change && file.startsWith(`${path}/`))
-    if (isThere) return true
+    if (this.#counts.get(path)) return true
     const entry = this.base === undefined ? undefined : await entryAt(this.objects, this.base, path)
     return entry?.mode === '040000' && (await this.listFiles(path)).length > 0
   }
 
   async #fileAbove(path: Path): Promise<Path | undefined> {
-    const names = path.split('/')
-    const above = names.slice(1).map((_, depth) => names.slice(0, depth + 1).join('/'))
-    for (const folder of above) if (isFile(await this.entryAt(folder))) return folder
+    for (const folder of foldersOf(path)) if (isFile(await this.entryAt(folder))) return folder
     return undefined
   }
+}
+
+/** The folders that a path is in, from the top down, without the top itself. */
+function foldersOf(path: Path): Path[] {
+  const folders: Path[] = []
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.push(path.slice(0, at))
+  return folders
 }
 
 /** Removes the folders of processes that have been killed. Those of other machines stay. */

@@ -9,6 +9,7 @@ import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } f
 import { Misses } from './misses.ts'
 import { callOptions, withContentParts } from './prompt.ts'
 import type { Answer, Model, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
+import type { Price } from './settings.ts'
 import { Tokens } from './tokens.ts'
 
 /** How long a model is waited for, in seconds, and how often it is asked again. */
@@ -41,6 +42,8 @@ export type AskedModelOptions = {
   /** Gives the AI SDK's model, which sends its requests by the fetch that it is given. */
   open: (fetch: Fetch) => LanguageModelV4
   patience: Patience
+  /** What it costs, where the provider does not tell. */
+  price?: Price | undefined
   /** Whether it is at Anthropic itself: what only speaks as it does refuses what is new there. */
   isAtAnthropic: boolean
 }
@@ -52,14 +55,16 @@ export class AskedModel implements Model {
   readonly #asked: Asked
   private readonly open: AskedModelOptions['open']
   private readonly patience: Patience
+  private readonly price: Price | undefined
   private readonly provider: Pick<LanguageModelV4CallOptions, 'providerOptions'>
   private misses: Misses | undefined
 
-  constructor({ asked, window, open, patience, isAtAnthropic }: AskedModelOptions) {
+  constructor({ asked, window, open, patience, price, isAtAnthropic }: AskedModelOptions) {
     this.#asked = asked
     this.window = window
     this.open = open
     this.patience = patience
+    this.price = price
     this.misses = isAtAnthropic ? new Misses() : undefined
     this.provider = isAtAnthropic ? {} : { providerOptions: { anthropic: { toolStreaming: false } } }
   }
@@ -103,7 +108,8 @@ export class AskedModel implements Model {
       }
       if (line.trouble) throw line.trouble
       if (!assembly.isWhole) throw cutShort(asked, assembly.text)
-      const answer = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
+      const told = assembly.answer(() => estimated(asked.name, line.sent, assembly.text))
+      const answer = { ...told, usage: withCost(told.usage, this.price) }
       // Another conversation with the same beginning may differ, while the cache has both.
       const hasHeld = answer.usage.cacheRead >= answer.usage.input / 2
       return { answer: miss === undefined || hasHeld ? answer : { ...answer, miss } }
@@ -127,6 +133,15 @@ export class AskedModel implements Model {
 function estimated(name: string, sent: number, text: string): Usage {
   const tokens = new Tokens()
   return { input: tokens.estimate(name, sent), output: tokens.estimate(name, text), cacheRead: 0, cacheWrite: 0 }
+}
+
+/** What was used with what it costs, by the price where the provider does not say. */
+function withCost(usage: Usage, price: Price | undefined): Usage {
+  if (!price || usage.cost !== undefined) return usage
+  const { input, output, cacheRead, cacheWrite } = usage
+  const plain = (input - cacheRead - cacheWrite) * price.input + output * price.output
+  const cached = cacheRead * price.cacheRead + cacheWrite * price.cacheWrite
+  return { ...usage, cost: (plain + cached) / 1_000_000 }
 }
 
 const callIds = (request: Request): Set<string> =>

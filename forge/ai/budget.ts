@@ -3,7 +3,10 @@ import { many } from '../../core/text.ts'
 import type { Usage } from './request.ts'
 import { addUsage, NO_USAGE } from './session.ts'
 
-/** Requests to the model, seconds, and US dollars, which can only be held where the provider tells what it costs. */
+/**
+ * Requests to the model, seconds, and US dollars, which can only be held where what a request costs is known: the
+ * provider tells it, or its price is in the settings.
+ */
 export type Limits = { steps: number; seconds: number; cost: number }
 
 /** A turn has taken all that it may: the message says what, as a sentence. */
@@ -16,18 +19,13 @@ export class Budget implements Disposable {
   /** What the dearest request so far has cost: the next one may cost as much. */
   #dearest = 0
   readonly #control = new AbortController()
-  readonly #begun = performance.now()
-  readonly #clock: ReturnType<typeof setTimeout>
+  /** Milliseconds that it had taken when its clock was last started, and when that was; it may stand still. */
+  #before = 0
+  #started: number | undefined
+  #clock: ReturnType<typeof setTimeout> | undefined
 
   constructor(readonly limits: Limits) {
-    const { seconds } = limits
-    const words = `It has taken ${seconds < 120 ? many(seconds, 'second') : many(Math.round(seconds / 60), 'minute')}`
-    // A clock can't be set further than that.
-    const milliseconds = Math.min(seconds * 1000, 2 ** 31 - 1)
-    this.#clock = setTimeout(
-      () => this.#control.abort(new LimitReached(`${words}, which is the limit of a turn.`)),
-      milliseconds,
-    )
+    this.#start()
   }
 
   /** Is aborted when the time is over, with a {@link LimitReached}. */
@@ -41,7 +39,17 @@ export class Budget implements Disposable {
 
   /** In seconds. */
   get taken(): number {
-    return (performance.now() - this.#begun) / 1000
+    return (this.#before + (this.#started === undefined ? 0 : performance.now() - this.#started)) / 1000
+  }
+
+  /** Waits for a person, whose time is not the turn's: its clock stands still meanwhile. */
+  async standStill<Value>(wait: () => Promise<Value>): Promise<Value> {
+    this.#stop()
+    try {
+      return await wait()
+    } finally {
+      this.#start()
+    }
   }
 
   /** Sets aside what the next request takes. Throws a {@link LimitReached} where that is more than there is. */
@@ -62,6 +70,21 @@ export class Budget implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#stop()
+  }
+
+  #start(): void {
+    const { seconds } = this.limits
+    const words = `It has taken ${seconds < 120 ? many(seconds, 'second') : many(Math.round(seconds / 60), 'minute')}`
+    const end = () => this.#control.abort(new LimitReached(`${words}, which is the limit of a turn.`))
+    this.#started = performance.now()
+    // A clock can't be set further than that.
+    this.#clock = setTimeout(end, Math.min(seconds * 1000 - this.#before, 2 ** 31 - 1))
+  }
+
+  #stop(): void {
     clearTimeout(this.#clock)
+    this.#before = this.taken * 1000
+    this.#started = undefined
   }
 }

@@ -271,7 +271,7 @@ const searchReplace = define({
     if (edits.length * found.bytes.length > MOST_SEARCHED)
       throw new Failure(`${name} has ${sizeInWords(found.bytes.length)}: send fewer edits at a time.`)
     const edited = applyEdits(found.bytes, edits)
-    if ('refusals' in edited) return notEdited(path, found, edits, edited.refusals, room)
+    if ('refusals' in edited) return await notEdited(path, found, edits, edited.refusals, room)
     if (edited.bytes.length > Math.max(LARGEST, found.bytes.length))
       throw new Failure(`${name} would have ${sizeInWords(edited.bytes.length)}: that is too much. It was not edited.`)
     await room.vfs.writeFile(path, edited.bytes)
@@ -302,20 +302,20 @@ function overlooked(made: readonly Made[]): string {
   return words.slice(0, 5).join('')
 }
 
-function notEdited(
+async function notEdited(
   path: Path,
   { bytes, isUtf8 }: Extract<Found, { kind: 'text' }>,
   edits: readonly Edit[],
   refusals: readonly Refusal[],
   room: ToolRoom,
-): ToolResult {
+): Promise<ToolResult> {
   const name = visiblePath(path)
   const [first] = refusals
   const isMissed = refusals.some(({ why }) => why === 'none')
   const isAgain = isMissed && (room.misses.get(path) ?? 0) > 0
-  const changed = isMissed ? room.changed?.get(path) : undefined
+  const changed = isMissed ? await room.changed(path) : undefined
   const head = edits.length === 1 ? `${name} was not edited.` : `${name} was not edited, by none of the edits.`
-  const parts = [changed ? `${head} It changed since you read it: ${visible(changed)}.` : head]
+  const parts = [changed ? `${head} Somebody else has changed it since your last turn, ${visible(changed)}.` : head]
   const isWhole = isAgain && isUtf8 && bytes.length <= MOST_WHOLE
   for (const { edit, why, text } of refusals) {
     // What is near is in the whole file, too.

@@ -93,7 +93,7 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
   const sorted = [...lines].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   const text = sorted.map(line => `${line.text}\n`).join('')
   if (shown.size === count) return { text, shown }
-  const words = `${many(count, 'file')} are too many for this model's window: ${shown.size.toLocaleString('en')} \
+  const words = `${many(count, 'file')} are too many to be listed: ${shown.size.toLocaleString('en')} \
 near the active ones are listed, folders stand for the others.`
   return { text, shown, words }
 }

@@ -26,6 +26,7 @@ export async function openModel(name: string, settings: Settings, patience: Part
     asked,
     window: windowOf(id, endpoint, settings),
     open,
+    price: settings.price(name),
     patience: { ...usual, ...patience },
     isAtAnthropic: new URL(endpoint.address).hostname === 'api.anthropic.com',
   })

@@ -9,7 +9,9 @@
  *
  * Should a tool get out of WebAssembly, it is in a process of this user's all the same. So that one has no secrets in
  * its environment, no file open but its pipes, no leave to write files, and the system's bounds on memory and processor
- * time, which hold also where this process has been killed.
+ * time, which hold also where this process has been killed. On a Linux that lets users make namespaces, it is in an
+ * empty network of its own, too, and may do nothing as root. What it can do then is to read what this user can read, and
+ * to say it to nobody but the model by its result.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -100,6 +102,7 @@ export class Sandbox implements AsyncDisposable {
   readonly #program: string
   /** Empty: what a child would find where it stands. */
   #folder: Promise<string> | undefined
+  #wall: Promise<readonly string[]> | undefined
   #spare: Promise<Child> | undefined
   #idle: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
@@ -144,7 +147,8 @@ export class Sandbox implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     await this.#endSpare()
-    if (this.#folder) await rm(await this.#folder, { recursive: true, force: true })
+    const folder = await this.#folder?.catch(() => undefined)
+    if (folder !== undefined) await rm(folder, { recursive: true, force: true })
   }
 
   async #run(order: Order, seconds: number, signal: AbortSignal, answer: Answerer): Promise<string> {
@@ -178,8 +182,23 @@ export class Sandbox implements AsyncDisposable {
   }
 
   async #start(): Promise<Child> {
+    this.#wall ??= findWall()
+    const seconds = Math.max(this.#seconds, this.#schemaSeconds)
+    return await Child.start({
+      program: this.#program,
+      folder: await this.#makeFolder(),
+      seconds,
+      wall: await this.#wall,
+    })
+  }
+
+  /** Where it can't be made, it is tried again for the next child. */
+  async #makeFolder(): Promise<string> {
     this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
-    return await Child.start(this.#program, await this.#folder, Math.max(this.#seconds, this.#schemaSeconds))
+    return await this.#folder.catch(error => {
+      this.#folder = undefined
+      throw error
+    })
   }
 
   async #endSpare(): Promise<void> {
@@ -191,6 +210,21 @@ export class Sandbox implements AsyncDisposable {
     await child?.ended
   }
 }
+
+/**
+ * A command that runs another one in an empty network of its own, as a user of its own without any rights; none where
+ * the system knows no such thing or does not let this user. It takes 4 ms a child.
+ */
+async function findWall(): Promise<readonly string[]> {
+  const unshare = process.platform === 'linux' ? Bun.which('unshare') : null
+  if (!unshare) return []
+  const wall = [unshare, '--user', '--net', '--']
+  const trial = spawn(wall[0] ?? '', [...wall.slice(1), 'true'], { stdio: 'ignore' })
+  const [code] = await once(trial, 'exit').catch(() => [undefined])
+  return code === 0 ? wall : []
+}
+
+type ChildOptions = { program: string; folder: string; seconds: number; wall: readonly string[] }
 
 /** Answers a call of the vfs. */
 type Answerer = (call: Call, bytes: Buffer) => Promise<{ reply: Reply; bytes?: Uint8Array }>
@@ -229,12 +263,12 @@ class Child {
   }
 
   /** Starts one and waits until it is ready. */
-  static async start(program: string, folder: string, seconds: number): Promise<Child> {
+  static async start({ program, folder, seconds, wall }: ChildOptions): Promise<Child> {
     const processorTime = Math.ceil(seconds) + SPARE_SECONDS
     // Each bound that the system knows. Files of no size: nothing can be written.
     const limits = `ulimit -c 0; ulimit -f 0; ulimit -n 32; ulimit -t ${processorTime}; ulimit -d ${CHILD_MEMORY}`
     const bun = [process.execPath, '--no-env-file', '--config=/dev/null', '--no-install', program]
-    const process_ = spawn('/bin/sh', ['-c', `{ ${limits}; } 2>/dev/null; exec "$@"`, 'sh', ...bun], {
+    const process_ = spawn('/bin/sh', ['-c', `{ ${limits}; } 2>/dev/null; exec "$@"`, 'sh', ...wall, ...bun], {
       cwd: folder,
       env: { BUN_RUNTIME_TRANSPILER_CACHE_PATH: '0' },
       stdio: ['pipe', 'pipe', 'ignore'],

@@ -195,6 +195,11 @@ export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
 
 export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 
+/** The next request begins anew, with all files as they are then. */
+export function withoutOpening({ opening: _, ...session }: Session): Session {
+  return session
+}
+
 /** What a person says. Keys stand in one order in all entries, so that a file that is read and written is the same. */
 export function withUser(session: Session, said: { turn: string; at: number; text: string }, clean: Clean): Session {
   const { turn, at, text } = said

@@ -61,6 +61,26 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
+/** US dollars for a million tokens: sent, answered, and of those sent, read from and written to the cache. */
+export type Price = { input: number; output: number; cacheRead: number; cacheWrite: number }
+
+/** The last `=` of each: what is in front of it is the name of a model. */
+const PRICE = /^(?<name>[^=\s]+)=(?<amounts>\d{1,5}(?:\.\d{1,6})?(?:\/\d{1,5}(?:\.\d{1,6})?){1,3})$/
+const Prices = v.pipe(
+  v.string(),
+  v.transform(text => text.split(',').map(price => price.trim())),
+  v.transform(prices => prices.filter(Boolean).map(priceOf)),
+  v.array(v.tuple([v.pipe(v.string(), v.regex(NAME)), v.custom<Price>(price => price !== undefined)])),
+)
+
+function priceOf(text: string): [name: string, price: Price | undefined] {
+  const { name = '', amounts = '' } = PRICE.exec(text)?.groups ?? {}
+  const [input, output, cacheRead = input, cacheWrite = input] = amounts.split('/').map(Number)
+  if (input === undefined || output === undefined || cacheRead === undefined || cacheWrite === undefined)
+    return [name, undefined]
+  return [name, { input, output, cacheRead, cacheWrite }]
+}
+
 const SettingsSchema = v.strictObject({
   ANTHROPIC_API_KEY: v.optional(Key),
   ANTHROPIC_BASE_URL: v.optional(Address),
@@ -72,7 +92,9 @@ const SettingsSchema = v.strictObject({
   FORGE_MODELS: v.optional(Names, ''),
   FORGE_TURN_STEPS: v.optional(whole(1, 1000), '100'),
   FORGE_TURN_MINUTES: v.optional(whole(1, 1440), '30'),
+  /** Holds where prices are known: OpenRouter tells them, those of the others stand in FORGE_PRICES. */
   FORGE_TURN_COST: v.optional(Dollars, '5'),
+  FORGE_PRICES: v.optional(Prices, ''),
   FORGE_WINDOW: v.optional(whole(4096, 100_000_000)),
 })
 type Parsed = v.InferOutput<typeof SettingsSchema>
@@ -108,6 +130,11 @@ export class Settings {
   get limits(): Limits {
     const { FORGE_TURN_STEPS: steps, FORGE_TURN_MINUTES: minutes, FORGE_TURN_COST: cost } = this.#parsed
     return { steps, seconds: minutes * 60, cost }
+  }
+
+  /** What a model costs, where the person has set that. */
+  price(name: string): Price | undefined {
+    return new Map(this.#parsed.FORGE_PRICES).get(name)
   }
 
   /** The window of models that nothing is known of, in tokens, where it is set. */
@@ -197,9 +224,14 @@ export async function readSettings(env: Environment): Promise<Settings> {
   throw new Failure(complaints.join(' '))
 }
 
+const PRICES =
+  'must be prices such as anthropic/NAME=4/20/0.2/5, with commas between them: US dollars for a million tokens sent, answered, read from the cache and written to it'
+
 /** Names the setting, never its value: it may be a key. */
 function complaint(issue: v.BaseIssue<unknown>, inEnvironment: object, file: string): string {
   const name = visible(String(issue.path?.[0]?.key ?? ''))
+  if (name === 'FORGE_PRICES')
+    return `${name} ${name in inEnvironment ? 'in the environment' : `in ${file}`} ${PRICES}.`
   if (issue.type === 'strict_object') return `${name} in ${file} is no setting that the forge knows: remove it.`
   return `${name} ${name in inEnvironment ? 'in the environment' : `in ${file}`} ${issue.message}.`
 }

@@ -23,12 +23,18 @@ const BATCH = 128
 /** Kept on disk: about 30 MB. */
 const MOST_KEPT = 200_000
 const MOST_OUTLINES = 16
+/**
+ * Of a window, what the list may take; and in tokens at most, since each opening pays for all of it: a quarter of a
+ * window of a million would cost a dollar or more each time, and most of it is about files that nobody asks about.
+ */
+const SHARE = 0.25
+const MOST_TOKENS = 32_000
 
 /** To be closed: `using summaries = openSummaries(…)`. */
 export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
   new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
 
-/** What a list of summaries is made for: `window` is the model's, in tokens, of which it takes a quarter at most. */
+/** What a list of summaries is made for: `window` is the model's, in tokens. */
 export type Wanted = { tree: Oid; active: readonly Path[]; window: number }
 
 export class Summaries implements Disposable {
@@ -45,7 +51,7 @@ export class Summaries implements Disposable {
 
   /** The list for a tree: always the same for the same tree, active files and window. */
   async of({ tree, active, window }: Wanted): Promise<Outline> {
-    const bytes = bytesIn(window / 4)
+    const bytes = bytesIn(Math.min(window * SHARE, MOST_TOKENS))
     const key = digest([SUMMARY_VERSION, tree, bytes, ...active])
     const known = this.#outlines.get(key)
     const outline = known ?? this.#read(key, tree, active, bytes)

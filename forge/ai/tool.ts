@@ -14,8 +14,10 @@ export type ToolRoom = {
   active: ReadonlySet<Path>
   /** How often an edit of a file has found no place in this turn: counted by whoever runs the tools. */
   misses: ReadonlyMap<Path, number>
-  /** Files that somebody else has changed since the model last read them, and how: in the commit abc12345 by Ann. */
-  changed?: ReadonlyMap<Path, string>
+  /** How somebody else has changed a file since the last turn: in the commit abc12345 by Ann. Undefined: nobody has. */
+  changed: (path: Path) => Promise<string | undefined>
+  /** Waits for a person, which takes nothing of the turn's time. */
+  forPerson: <Value>(wait: () => Promise<Value>) => Promise<Value>
   signal: AbortSignal
 }
 

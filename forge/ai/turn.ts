@@ -3,6 +3,7 @@
  * stops it, a limit is reached or something fails. Turn.run is all of it; what a step does follows below.
  */
 import { Failure } from '../../core/failure.ts'
+import { describe, touching } from '../../core/git/history.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { many, visible } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
@@ -46,15 +47,21 @@ export type TurnMeans = {
   onEvent: (event: TurnEvent) => void
   /**
    * Keeps what there is so far: the session and the files. It is waited for, before each request (`asks`), after
-   * each answer, and between tools. Where it throws, the turn fails.
+   * each answer, and between tools. Where it throws, the turn fails. While an answer comes (`hears`), it gets what has
+   * come of it, once a second at most: one of these that throws is left to the next one.
    */
-  checkpoint: (session: Session, does: 'asks' | 'works') => Promise<void>
+  checkpoint: (session: Session, does: 'asks' | 'works' | 'hears') => Promise<void>
   /** Takes secrets out of a text. */
   clean: Clean
 }
 
 /** Answers in a row in which no call succeeded: a model that has made so many does not find out any more. */
 const MOST_IN_VAIN = 8
+/** What has come of an answer is kept so often, in milliseconds, and takes no more than this share of the time. */
+const KEPT_EVERY = 1000
+const KEPT_SHARE = 0.05
+/** A longer word at a cut may be the beginning of a secret, which nobody would find any more. */
+const LONGEST_CUT = 7
 
 /** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
 export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
@@ -78,7 +85,7 @@ class Turn {
     readonly budget: Budget,
   ) {
     this.#signal = AbortSignal.any([means.signal, budget.signal])
-    this.#room = new Room(means.vfs, this.#signal)
+    this.#room = new Room(means.vfs, this.#signal, wait => budget.standStill(wait))
   }
 
   async run(): Promise<Session> {
@@ -114,6 +121,10 @@ class Turn {
     this.session = withUser(begun, { turn, at: Date.now(), text }, clean)
     const prepared = await prepareSession(begun, await this.#state(), Date.now())
     this.session = withUser(prepared, { turn, at: Date.now(), text }, clean)
+    const news = prepared.messages.slice(begun.messages.length)
+    this.#room.changedByOthers(
+      news.flatMap(entry => (entry.kind === 'file' && entry.why === 'changed' ? [entry.path] : [])),
+    )
   }
 
   /** Asks the model, and keeps its answer. */
@@ -134,10 +145,12 @@ class Turn {
     const { model, onEvent } = this.means
     // What came of an answer that broke off is kept as far as a person has seen it.
     let text = ''
+    const keeper = new Keeper(() => this.means.checkpoint(this.#with(partOf(text)), 'hears'))
     const onProgress = (progress: Progress) => {
       if (progress.type === 'text') text += progress.delta
       if (progress.type === 'again') text = ''
       onEvent({ type: 'progress', progress })
+      if (text.trim() !== '') keeper.keep()
     }
     this.#signal.throwIfAborted()
     this.#say('Thinks')
@@ -147,15 +160,21 @@ class Turn {
       if (answer.miss) onEvent({ type: 'note', words: answer.miss })
       return answer
     } catch (error) {
-      if (text.trim() !== '') this.#take({ blocks: [{ type: 'text', text }], end: 'done', usage: NO_USAGE })
+      if (text.trim() !== '') this.#take(partOf(text))
       throw error
+    } finally {
+      await keeper.end()
     }
   }
 
   #take(answer: Answer): void {
-    const { turn, model, clean, onEvent } = this.means
-    this.session = withAnswer(this.session, { turn, model: model.name, answer }, clean)
-    onEvent({ type: 'answered' })
+    this.session = this.#with(answer)
+    this.means.onEvent({ type: 'answered' })
+  }
+
+  #with(answer: Answer): Session {
+    const { turn, model, clean } = this.means
+    return withAnswer(this.session, { turn, model: model.name, answer }, clean)
   }
 
   /** Runs what the model calls, one after the other, and tells the model of the files that have become others. */
@@ -265,16 +284,57 @@ class Turn {
   }
 }
 
+/** What of an answer is text, where there is no more of it. */
+function partOf(text: string): Answer {
+  const word = Math.max(...[' ', '\n', '\t'].map(blank => text.lastIndexOf(blank))) + 1
+  const said = text.length - word > LONGEST_CUT ? `${text.slice(0, word)}…` : text
+  return { blocks: [{ type: 'text', text: said }], end: 'done', usage: NO_USAGE }
+}
+
+/** Writes something down now and then, never twice at a time. What goes wrong is left to the next time. */
+class Keeper {
+  #next = performance.now() + KEPT_EVERY
+  #clock: ReturnType<typeof setTimeout> | undefined
+  #writing: Promise<void> | undefined
+
+  constructor(readonly write: () => Promise<void>) {}
+
+  /** There is more to be written. */
+  keep(): void {
+    if (this.#clock || this.#writing) return
+    this.#clock = setTimeout(() => {
+      this.#clock = undefined
+      this.#writing = this.#write()
+    }, this.#next - performance.now())
+  }
+
+  /** Settled when nothing is being written any more. */
+  async end(): Promise<void> {
+    clearTimeout(this.#clock)
+    await this.#writing
+  }
+
+  async #write(): Promise<void> {
+    const begun = performance.now()
+    await this.write().catch(() => undefined)
+    const now = performance.now()
+    this.#next = now + Math.max(KEPT_EVERY, (now - begun) / KEPT_SHARE)
+    this.#writing = undefined
+  }
+}
+
 /** What the tools have, and what those of one answer have done. */
 class Room implements ToolRoom {
   #active = new Set<Path>()
   #before = new Set<Path>()
   #touched = new Set<Path>()
   readonly #misses = new Map<Path, number>()
+  #changed = new Set<Path>()
 
   constructor(
     readonly vfs: WorkInProgressVfs,
     readonly signal: AbortSignal,
+    readonly forPerson: ToolRoom['forPerson'],
   ) {}
 
   readonly activate = (path: Path): void => void this.#active.add(path)
@@ -287,6 +347,22 @@ class Room implements ToolRoom {
   /** How often edits of a file have found no place in this turn. */
   get misses(): ReadonlyMap<Path, number> {
     return this.#misses
+  }
+
+  /** These files are others than they were at the end of the last turn. */
+  changedByOthers(paths: readonly Path[]): void {
+    this.#changed = new Set(paths)
+  }
+
+  readonly changed = async (path: Path): Promise<string | undefined> => {
+    const { base, objects } = this.vfs
+    if (base === undefined || !this.#changed.has(path)) return undefined
+    const { touches } = await touching(objects.repository, base, path, { count: 1 })
+    const [last] = await describe(
+      objects,
+      touches.map(({ oid }) => oid),
+    )
+    return last && `in the commit ${last.oid.slice(0, 8)} by ${last.author.name}`
   }
 
   /** Another answer has come, at a time when the model has these files. */

@@ -96,6 +96,8 @@ export type How = { kind: string; words: string; of?: Oid }
 async function moveRefsOf(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
   const { operations, checkouts } = branches.room
   const head = headRef(to)
+  // A checkout that is still to follow a save is looked for by the name that the branch has had then.
+  await checkouts.settled()
   const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => branches.room.objects.info(ref)))
   const [tip, drafts] = infos.map(info => info?.oid)
   if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(name)}.`)
@@ -114,7 +116,14 @@ async function moveRefsOf(branches: OpenBranches, name: string, to: string, oper
   const rest = on.length > 0 ? moves.map(move => (move.ref === head ? { ...move, from: tip } : move)) : moves
   await operations.record({ ...operation, moves: rest, refs })
   await checkouts.renamed(name, to)
-  await renameConfiguration(branches, name, to)
+  // The branch has its other name by now: that goes on, whatever becomes of its configuration.
+  await renameConfiguration(branches, name, to).catch(error => tellUnconfigured(branches, name, to, error))
+}
+
+function tellUnconfigured(branches: OpenBranches, name: string, to: string, error: unknown): void {
+  const why = visible(error instanceof Error ? error.message : String(error))
+  const kept = `what git’s configuration says of it (the branch that it follows) is still that of ${visiblePath(name)}`
+  branches.room.say({ say: 'notice', words: `${visiblePath(to)} has its new name, but ${kept}: ${why}.`, isBad: true })
 }
 
 /** Takes along what the configuration says of a branch; where that is nothing, the file is not written. */

@@ -79,6 +79,7 @@ async function split(branches: OpenBranches, { name, to, tip, base }: Split, how
   const { checkouts } = branches.room
   const work = await branches.work(name)
   await work.locked(async () => {
+    work.verifyFree()
     await work.collect()
     await work.lookAgain()
     await work.writeDrafts()
@@ -153,6 +154,7 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
   const { objects } = branches.room
   const work = await branches.work(name)
   await work.locked(async () => {
+    work.verifyFree()
     await work.collect()
     await work.lookAgain()
     await work.writeDrafts()
@@ -204,6 +206,7 @@ async function together(
   await verifyNotCheckedOut(branches, to)
   const [work, other] = await Promise.all([branches.work(name), branches.work(to)])
   await lockedAll([work, other], async () => {
+    for (const it of [work, other]) it.verifyFree()
     for (const it of [work, other]) {
       await it.collect()
       await it.lookAgain()

@@ -34,6 +34,7 @@ type Pending = v.InferOutput<typeof Pending>
 /** The checkouts of one repository. */
 export class Checkouts {
   #last: Promise<void> = Promise.resolve()
+  #kept: Promise<void> = Promise.resolve()
 
   private constructor(
     readonly objects: Objects,
@@ -155,13 +156,17 @@ export class Checkouts {
     if (checkouts.length > 0) await this.#keep()
   }
 
-  /** What can't be kept is only needed where this process is killed: a full disk is no reason to save nothing. */
+  /**
+   * Writes down what is pending, one after the other: several branches may be saved at a time. What can't be kept is
+   * only needed where this process is killed: a full disk is no reason to save nothing.
+   */
   async #keep(): Promise<void> {
-    const text = JSON.stringify(Object.fromEntries(this.pending))
     const young = `${this.file}.${process.pid}`
-    await writeFile(young, text)
+    this.#kept = this.#kept
+      .then(() => writeFile(young, JSON.stringify(Object.fromEntries(this.pending))))
       .then(() => rename(young, this.file))
       .catch(() => undefined)
+    await this.#kept
   }
 
   /** When all checkouts have followed that were to. */

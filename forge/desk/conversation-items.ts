@@ -10,6 +10,8 @@ export type Shown = {
   session: Session
   /** Why the conversation of the branch could not be read, as a sentence. */
   unreadable?: string | undefined
+  /** What to know of a conversation that is somebody else's, in sentences. */
+  stranger?: string | undefined
   /** The turn that runs. */
   live?: LiveTurn | undefined
   commits: ReadonlyMap<string, TurnCommit>
@@ -19,11 +21,12 @@ export type Shown = {
   tools: readonly Tool[]
 }
 
-export function itemsOf({ session, unreadable, live, ...means }: Shown): Item[] {
+export function itemsOf({ session, unreadable, stranger, live, ...means }: Shown): Item[] {
   const results = new Map(session.messages.flatMap(entry => (entry.kind === 'result' ? [[keyOf(entry), entry]] : [])))
   const items = session.messages.flatMap(entry => itemsFor(entry, { results, live, ...means }))
   const note: Item[] = unreadable === undefined ? [] : [{ kind: 'note', words: unreadable, isBad: true }]
-  return [...note, ...items, ...(live?.partial ?? []), ...(live?.notes ?? [])]
+  const warning: Item[] = stranger === undefined ? [] : [{ kind: 'note', words: stranger, isBad: true }]
+  return [...note, ...items, ...(live?.partial ?? []), ...(live?.notes ?? []), ...warning]
 }
 
 type Means = Pick<Shown, 'live' | 'commits' | 'tip' | 'tools'> & {

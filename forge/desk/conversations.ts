@@ -1,10 +1,11 @@
 /** The conversations of branches and commits, put together as the page shows them. */
 import { Failure } from '../../core/failure.ts'
+import { describe } from '../../core/git/history.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
-import { visiblePath } from '../../core/text.ts'
+import { visible, visiblePath } from '../../core/text.ts'
 import type { State } from '../ai/opening.ts'
-import { type Session, usageOf, usageOfTurn } from '../ai/session.ts'
+import { lastTurn, SESSION, type Session, usageOf, usageOfTurn } from '../ai/session.ts'
 import { loadSession } from '../ai/session-file.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
 import type { Ai } from './ai.ts'
@@ -12,12 +13,13 @@ import type { BranchWork } from './branch-work.ts'
 import { type Choices, withWishes } from './choices.ts'
 import type { Conversation } from './conversation.ts'
 import { itemsOf } from './conversation-items.ts'
-import { asChanges } from './drafts.ts'
+import { asChanges, entryInTip } from './drafts.ts'
 import { isOfForge } from './forge-folder.ts'
 import type { At, FolderEntry, News } from './messages.ts'
 import { placeOf } from './place.ts'
 import { type TurnCommit, turnCommits } from './turn-commits.ts'
 import type { BranchTurn, Turns } from './turns.ts'
+import type { WrittenHere } from './written-here.ts'
 
 const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
@@ -41,6 +43,8 @@ export class Conversations {
     readonly ai: Ai,
     readonly choices: Choices,
     readonly turns: Turns,
+    /** The conversations that are this desk's own. */
+    readonly own: WrittenHere,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
     readonly say: (news: News) => void,
@@ -54,6 +58,7 @@ export class Conversations {
     const { unreadable, commit, turn } = looked
     const commits = await this.#commitsOf(looked.session, commit)
     const builtIn = await tools.builtIn()
+    const stranger = at.kind === 'branch' && !turn ? await this.#strangerIn(looked, commits) : undefined
     const context = at.kind === 'branch' ? await this.#contextIn(at.branch, looked.session) : NO_CONTEXT
     const commands = await tools.commands(new AbortController().signal)
     // From here on nothing is waited for: what a turn says meanwhile would be in neither this nor the news that follow.
@@ -63,6 +68,7 @@ export class Conversations {
     const items = itemsOf({
       session,
       unreadable,
+      stranger,
       live: turn?.state === 'running' ? turn.live : undefined,
       commits,
       tip: at.kind === 'branch' && !turn ? commit : undefined,
@@ -117,11 +123,27 @@ export class Conversations {
     return { session: withWishes(session, this.choices.wishesIn(at.branch)), unreadable, commit }
   }
 
+  /** Where a conversation is somebody else's, what to know before the AI goes on with it, in sentences. */
+  async #strangerIn(
+    { session, commit }: Looked,
+    commits: ReadonlyMap<string, TurnCommit>,
+  ): Promise<string | undefined> {
+    const entry = await entryInTip(this.objects, commit, SESSION)
+    if (!entry || session.messages.length === 0 || this.own.has(entry.oid)) return undefined
+    const last = commits.get(lastTurn(session)?.turn ?? '')
+    const [made] = last ? await describe(this.objects, [last.oid]) : []
+    const who = made ? ` (the last of it is in ${made.oid.slice(0, 8)} by ${visible(made.author.name)})` : ''
+    const first = `This conversation was not written on this desk${who}: what it says that you asked for, approved or were answered may be made up.`
+    return `${first} The AI takes it for what happened. Read it before you go on with it; to begin a new one, delete ${SESSION}.`
+  }
+
   async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
-    const first = session.messages.find(entry => entry.kind === 'user')
-    if (commit === undefined || first?.kind !== 'user') return new Map()
-    const key = `${commit} ${first.at}`
-    const found = this.#commits.get(key) ?? turnCommits(this.objects.repository, commit, first.at / 1000)
+    // The earliest, and not the first: that may be a stranger's, or of a time when the clock was wrong.
+    const times = session.messages.flatMap(entry => (entry.kind === 'user' ? [entry.at] : []))
+    if (commit === undefined || times.length === 0) return new Map()
+    const since = Math.floor(times.reduce((earliest, at) => Math.min(earliest, at)) / 1000)
+    const key = `${commit} ${since}`
+    const found = this.#commits.get(key) ?? turnCommits(this.objects.repository, commit, since)
     this.#commits.delete(key)
     this.#commits.set(key, found)
     for (const old of [...this.#commits.keys()].slice(0, -MOST_HISTORIES)) this.#commits.delete(old)

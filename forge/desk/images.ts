@@ -7,20 +7,22 @@ import { SECRET_HEADER } from './secret.ts'
 /** A larger one would hold up everything else. */
 const LARGEST = 32 << 20
 
-const begins = (bytes: Uint8Array, start: string, at = 0): boolean =>
-  Buffer.from(bytes.subarray(at, at + start.length)).toString('latin1') === start
+/** How images begin that a browser shows. An SVG is none: it can hold scripts and links to elsewhere, and is text. */
+const KINDS: readonly [type: string, start: RegExp][] = [
+  ['image/png', /^\x89PNG\r\n/],
+  ['image/jpeg', /^\xff\xd8\xff/],
+  ['image/gif', /^GIF8[79]a/],
+  ['image/webp', /^RIFF....WEBP/s],
+  ['image/avif', /^....ftypavi[fs]/s],
+  ['image/bmp', /^BM....\0\0\0\0/s],
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how icons begin
+  ['image/x-icon', /^\0\0\x01\0/],
+]
 
-/**
- * The media type of an image; undefined for everything else. An SVG is no image here: it can hold scripts and links to
- * elsewhere, and is shown as the text that it is.
- */
+/** The media type of an image that a browser shows, by its first bytes; undefined for everything else. */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
-  if (begins(bytes, '\x89PNG\r\n\x1a\n')) return 'image/png'
-  if (begins(bytes, '\xff\xd8\xff')) return 'image/jpeg'
-  if (begins(bytes, 'GIF87a') || begins(bytes, 'GIF89a')) return 'image/gif'
-  if (begins(bytes, 'RIFF') && begins(bytes, 'WEBP', 8)) return 'image/webp'
-  if (begins(bytes, '\0\0\x01\0')) return 'image/x-icon'
-  return undefined
+  const start = Buffer.from(bytes.subarray(0, 16)).toString('latin1')
+  return KINDS.find(([, pattern]) => pattern.test(start))?.[0]
 }
 
 /** The image that a blob is, for the page; undefined where there is none of that id, or where it is no image. */

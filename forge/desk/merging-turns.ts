@@ -10,6 +10,7 @@ import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMergi
 import type { MergingFile } from './repository-view.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { sessionChanges } from './turn-ends.ts'
+import type { WrittenHere } from './written-here.ts'
 
 /** What the AI is asked: nothing of a file's content, which it has, and which is material. */
 export function requestOf(state: MergingState, open: readonly { row: ConflictRow; file: MergingFile }[]): string {
@@ -45,7 +46,12 @@ export async function isInMerging(objects: Objects, { base }: Checkpoint): Promi
  * Takes what a turn did, and its conversation, among the drafts of the merge that waits: its commit comes when that is
  * finished.
  */
-export async function settleByTurn(work: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
+export async function settleByTurn(
+  work: BranchWork,
+  turn: Checkpoint,
+  { end }: Checkpoints,
+  own: WrittenHere,
+): Promise<void> {
   await work.inOneGo(
     async () => {
       const { objects, operations } = work.room
@@ -56,7 +62,7 @@ export async function settleByTurn(work: BranchWork, turn: Checkpoint, { end }: 
       // What the operation is to bring back has to be in the repository.
       await work.writeDrafts()
       const files = new Map(turn.files)
-      for (const [path, change] of await sessionChanges(work, turn)) {
+      for (const [path, change] of await sessionChanges(work, turn, own)) {
         if (!change || 'oid' in change) files.set(path, change)
         else files.set(path, draftOf(work, change))
       }

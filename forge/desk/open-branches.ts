@@ -160,8 +160,11 @@ export const branchNameOf = (ref: RefName): string | undefined => {
 /** The same, for a person; any other ref by its name. */
 export const nameOfRef = (ref: RefName): string => visiblePath(branchNameOf(ref) ?? ref)
 
-/** Does something while no other work on any of these branches' refs comes between. */
+/**
+ * Does something while no other work on any of these branches' refs comes between. They are locked in the order of their
+ * names: two that want the same ones would else wait for each other for ever.
+ */
 export const lockedAll = <Result>(works: readonly BranchWork[], task: () => Promise<Result>): Promise<Result> => {
-  const [first, ...rest] = works
-  return first ? first.locked(() => lockedAll(rest, task)) : task()
+  const inOrder = [...works].sort((one, other) => (one.name < other.name ? -1 : 1))
+  return inOrder.reduceRight<() => Promise<Result>>((inside, work) => () => work.locked(inside), task)()
 }

@@ -123,8 +123,10 @@ export class OpenFiles {
     const entry = await entryIn(this.objects, drafts, path)
     const isSame = entry?.oid === open.shown?.oid && entry?.mode === open.shown?.mode
     if (isSame && onlyChanges) return
-    open.shown = entry
     const decoded = await this.#textIn(drafts, path, entry)
+    // What is typed at this moment in a file that goes, or is no text any more, becomes a draft: nothing takes it away.
+    if (open.document && !decoded && this.#typed.has(path)) return
+    open.shown = entry
     if (!isSame && open.document && decoded) {
       // What was typed in the meantime is on top of it, and among the files that were typed in.
       const edit = open.document.become(decoded.text, decoded)

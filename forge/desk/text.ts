@@ -4,6 +4,7 @@
  */
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
 import { many, visiblePath } from '../../core/text.ts'
+import { imageTypeOf } from './images.ts'
 import type { File } from './messages.ts'
 
 /** How lines end: all with \n, all with \r\n, or some this way and some that. */
@@ -75,24 +76,6 @@ export function encode(text: string, { lineEnd, bom }: Form): Buffer {
 /** What a new file is: nothing yet, with the line ends that git itself writes. */
 export const NEW_FORM: Form = { lineEnd: 'LF', bom: false }
 
-/** How images begin that a browser shows. SVG is text, and is shown as that. */
-const IMAGES: [type: string, start: RegExp][] = [
-  ['image/png', /^\x89PNG\r\n/],
-  ['image/jpeg', /^\xff\xd8\xff/],
-  ['image/gif', /^GIF8[79]a/],
-  ['image/webp', /^RIFF....WEBP/s],
-  ['image/avif', /^....ftypavi[fs]/s],
-  ['image/bmp', /^BM....\0\0\0\0/s],
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is how icons begin
-  ['image/x-icon', /^\0\0\x01\0/],
-]
-
-/** The type of an image that a browser shows, by its first bytes. */
-export function imageType(bytes: Buffer): string | undefined {
-  const start = bytes.toString('latin1', 0, 16)
-  return IMAGES.find(([, pattern]) => pattern.test(start))?.[0]
-}
-
 /** What stands at a path: its mode and id, its size, and its bytes where they are not too many to be read. */
 export type Content = { mode: string; oid: Oid; size: number; bytes: Buffer | undefined }
 
@@ -107,7 +90,7 @@ export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: 
   const { bytes } = content
   if (mode === '120000') return other(`A symbolic link to ${visiblePath(bytes?.toString('latin1') ?? '')}.`)
   if (!bytes) return other(`${sizeInWords(size)}: too large to be shown.`)
-  const type = imageType(bytes)
+  const type = imageTypeOf(bytes)
   if (type) return { kind: 'image', mode, size, type, oid: content.oid }
   if (isPointer(bytes)) return other('A pointer of Git LFS: the file itself is kept elsewhere.')
   if (/^(\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)))

@@ -3,7 +3,7 @@ import { Failure } from '../../core/failure.ts'
 import { parseCommit } from '../../core/git/commits.ts'
 import { subjectOf } from '../../core/git/history.ts'
 import { mergeTrees } from '../../core/git/merges.ts'
-import type { Objects } from '../../core/git/objects.ts'
+import { type Objects, oidOf } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { type Change, emptyTree, writeTree } from '../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
@@ -17,6 +17,7 @@ import { asChanges, type DraftFile, type Drafts, entryInTip, filesBetween, isEmp
 import { attributesChange, isOfForge, withOwnFolder } from './forge-folder.ts'
 import { messageFor, type Step } from './save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
+import type { WrittenHere } from './written-here.ts'
 
 /** The turn that a commit is, and the one that it takes back. */
 export const TURN = 'Forge-Turn'
@@ -31,12 +32,13 @@ export async function commitTurn(
   work: BranchWork,
   turn: Checkpoint,
   { end }: Checkpoints,
+  own: WrittenHere,
 ): Promise<{ commit: Oid } | { clashing: Path[] }> {
   return await work.inOneGo(
     async signature => {
       const code = await changesOnto(work, turn)
       if ('clashing' in code) return code
-      const changes = new Map([...code.changes, ...(await sessionChanges(work, turn))])
+      const changes = new Map([...code.changes, ...(await sessionChanges(work, turn, own))])
       const message = `${await messageOf(work, turn)}\n\n${trailersOf(turn)}\n`
       const words = `${visible(turn.model)} in ${visiblePath(work.name)}: ${message.split('\n', 1)[0]}`
       const wanted = { kind: 'turn', words, message, changes, after: work.drafts, mayMeetDrafts: true, also: [end] }
@@ -67,10 +69,12 @@ async function changesOnto(
 export async function sessionChanges(
   { room: { objects }, tip }: BranchWork,
   turn: Checkpoint,
+  own: WrittenHere,
 ): Promise<Map<Path, Change>> {
-  const session = await sessionOnto(objects, tip, turn)
+  const bytes = writeSession(await sessionOnto(objects, tip, turn))
+  await own.add(oidOf(objects.repository.format, { type: 'blob', bytes }))
   const changes = await attributesChange(objects, tip)
-  return changes.set(SESSION, { mode: '100644', bytes: writeSession(session) })
+  return changes.set(SESSION, { mode: '100644', bytes })
 }
 
 /** Where the branch has another conversation than the turn began with, the turn goes to its end. */
@@ -107,11 +111,16 @@ async function stepsIn(objects: Objects, base: Oid | undefined, files: ReadonlyM
 // ---------------------------------------------------------------------------------------------
 
 /** Keeps what a turn did: its conversation is committed, its files are drafts from then on. */
-export async function keepTurn(work: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
+export async function keepTurn(
+  work: BranchWork,
+  turn: Checkpoint,
+  { end }: Checkpoints,
+  own: WrittenHere,
+): Promise<void> {
   await work.inOneGo(
     async signature => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
-      const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn))])
+      const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
       const message = `${await messageOf(work, { ...turn, files: new Map() })}\n\n${trailersOf(turn)}\n`
       const words = `keep what ${visible(turn.model)} did in ${visiblePath(work.name)}`
       await commitTo(work, { kind: 'keep turn', words, message, changes, after, alsoBack: [end] }, signature)

@@ -178,7 +178,8 @@ class AskingTool implements Tool {
   async run(sent: unknown, room: ToolRoom): Promise<ToolResult> {
     const question = await this.tool.question(room.vfs)
     // What is not approved does not run: the tool says so itself.
-    if (question && (await this.questions.ask(question, room.signal))) await this.tool.approve(room.vfs, question)
+    const ask = (it: Question) => room.forPerson(() => this.questions.ask(it, room.signal))
+    if (question && (await ask(question))) await this.tool.approve(room.vfs, question)
     return await this.tool.run(sent, room)
   }
 }

@@ -6,11 +6,12 @@
 import { randomUUID } from 'node:crypto'
 import { Failure } from '../../core/failure.ts'
 import { oidOf } from '../../core/git/objects.ts'
+import { RefMoved } from '../../core/git/refs.ts'
 import type { Format, Oid, Path } from '../../core/git/repository.ts'
 import type { Change } from '../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../core/text.ts'
 import type { Model } from '../ai/request.ts'
-import { type EntryOf, SESSION, type Session, usageOfTurn, withEnd, withUser } from '../ai/session.ts'
+import { type EntryOf, SESSION, type Session, usageOfTurn, withEnd, withoutOpening, withUser } from '../ai/session.ts'
 import { loadSession, setAside } from '../ai/session-file.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
 import type { Ai } from './ai.ts'
@@ -18,7 +19,7 @@ import type { BranchWork, Held, Room } from './branch-work.ts'
 import { tipsBelow } from './branches.ts'
 import { type Choices, type Wishes, withWishes } from './choices.ts'
 import type { TurnNews } from './conversation.ts'
-import { asChanges, type DraftFile, noDrafts, verifyNoClash } from './drafts.ts'
+import { asChanges, type DraftFile, entryInTip, noDrafts, verifyNoClash } from './drafts.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
 import { isInMerging, settleByTurn } from './merging-turns.ts'
@@ -27,6 +28,7 @@ import { readSignature } from './save.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { Questions } from './turn-tools.ts'
+import type { WrittenHere } from './written-here.ts'
 
 /** A turn that is under way, or waits to be kept or discarded. */
 export type BranchTurn = {
@@ -49,8 +51,8 @@ const NO_WISHES: Wishes = { whole: {} }
 
 export class Turns implements AsyncDisposable {
   readonly #turns = new Map<string, BranchTurn>()
-  /** Branches in which one is just beginning. */
-  readonly #beginning = new Set<string>()
+  /** The work on branches in which one is just beginning. */
+  readonly #beginning = new Set<BranchWork>()
   /** Git knows how conversations are merged. */
   #driver: Promise<void> | undefined
 
@@ -59,6 +61,8 @@ export class Turns implements AsyncDisposable {
     readonly ai: Ai,
     /** What the person has chosen between turns. */
     readonly choices: Choices,
+    /** The conversations that are this desk's own. */
+    readonly own: WrittenHere,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
   ) {}
@@ -72,10 +76,14 @@ export class Turns implements AsyncDisposable {
     for (const [branch, turn] of this.#turns)
       if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
     for (const [branch, commit] of refs) {
-      if (this.#turns.has(branch) || this.#beginning.has(branch)) continue
+      if (this.#turns.has(branch) || this.#isBeginningIn(branch)) continue
       // One that can't be read is no reason not to find the others.
       await this.#findAgain(branch, commit).catch(error => this.#complain(error))
     }
+  }
+
+  #isBeginningIn(branch: string): boolean {
+    return [...this.#beginning].some(({ name }) => name === branch)
   }
 
   // --- What is known of them
@@ -103,26 +111,27 @@ export class Turns implements AsyncDisposable {
   /** Begins a turn, which goes on by itself. Gives its id, once what the person wants is written down. */
   async send(branch: string, text: string): Promise<string> {
     const work = await this.open(branch)
-    this.#verifyNone(branch)
-    this.#beginning.add(branch)
+    this.#verifyNone(work)
+    this.#beginning.add(work)
     try {
       const { turn, run } = await work.locked(() => this.#begin(work, text))
-      this.#turns.set(branch, turn)
+      // The branch may have got another name by now, but gets none as long as the turn has its files.
+      this.#turns.set(work.name, turn)
       this.#say(turn, { is: 'begun', turn: turn.now.turn })
       turn.done = run().catch(error => this.#complain(error))
       this.choices.tellPublic().catch(error => this.#complain(error))
       return turn.now.turn
     } finally {
-      this.#beginning.delete(branch)
+      this.#beginning.delete(work)
     }
   }
 
-  #verifyNone(branch: string): void {
-    const name = visiblePath(branch)
-    const turn = this.#turns.get(branch)
+  #verifyNone(work: BranchWork): void {
+    const name = visiblePath(work.name)
+    const turn = this.#turns.get(work.name)
     if (turn?.state === 'unfinished')
       throw new Failure(`The last turn in ${name} did not end well: keep or discard what it did first.`)
-    if (turn || this.#beginning.has(branch))
+    if (turn || this.#beginning.has(work))
       throw new Failure(`The AI is at work in ${name}: wait until it is done, or stop it.`)
   }
 
@@ -152,7 +161,8 @@ export class Turns implements AsyncDisposable {
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
-    const session = withWishes(loaded, wishes)
+    // What requests of somebody else began with is in nobody's cache for this person, and may name any content.
+    const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
     const model = await this.#openModel(session)
     // What could not be committed is not begun.
     await readSignature(objects.repository)
@@ -183,6 +193,12 @@ export class Turns implements AsyncDisposable {
     }
     await turn.checkpoints.write(checkpoint)
     return { turn, run: () => this.#run(turn, { session, text, model, vfs }) }
+  }
+
+  /** Whether the conversation in a commit is this desk's own. */
+  async #isOwn(commit: Oid | undefined): Promise<boolean> {
+    const entry = await entryInTip(this.room.objects, commit, SESSION)
+    return entry !== undefined && this.own.has(entry.oid)
   }
 
   async #openModel(session: Session): Promise<Model> {
@@ -233,7 +249,11 @@ export class Turns implements AsyncDisposable {
       limits,
       signal: control.signal,
       onEvent: event => live.hear(event),
-      checkpoint: (so, does) => this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
+      checkpoint: (so, does) =>
+        // What is just coming is seen as it comes: it is written only, for whoever comes after a kill -9.
+        does === 'hears'
+          ? turn.checkpoints.write({ ...turn.now, session: so })
+          : this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
       clean,
     })
   }
@@ -260,10 +280,10 @@ export class Turns implements AsyncDisposable {
   async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
       if (await isInMerging(this.room.objects, now)) {
-        await settleByTurn(work, now, checkpoints)
+        await settleByTurn(work, now, checkpoints, this.own)
         return undefined
       }
-      const committed = await commitTurn(work, now, checkpoints)
+      const committed = await commitTurn(work, now, checkpoints, this.own)
       if ('commit' in committed) return undefined
       const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
       return `${moved} can't be merged with it: nothing was overwritten. Keep what was done, and choose file by file.`
@@ -286,8 +306,11 @@ export class Turns implements AsyncDisposable {
   /** Nothing of it is left to be done: the branch is the person's again. */
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
-    await work.locked(() => work.hold(undefined))
-    this.#turns.delete(work.name)
+    try {
+      await work.locked(() => work.hold(undefined))
+    } finally {
+      this.#turns.delete(work.name)
+    }
     this.#say(turn, { is: 'changed', turn: turn.now.turn })
     await this.choices.fulfilled(work.name, turn.wishes)
   }
@@ -324,9 +347,15 @@ export class Turns implements AsyncDisposable {
     const { work, checkpoints, now } = turn
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
-    if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints)
-    else if (keep) await keepTurn(work, now, checkpoints)
-    else await discardTurn(work, now, checkpoints)
+    try {
+      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, this.own)
+      else if (keep) await keepTurn(work, now, checkpoints, this.own)
+      else await discardTurn(work, now, checkpoints)
+    } catch (error) {
+      // Somebody else has ended it meanwhile: it waits no more, or not as it was.
+      if (error instanceof RefMoved) await this.look()
+      throw error
+    }
     await this.#over(turn)
   }
 
@@ -394,7 +423,7 @@ const whyUnfinished = (branch: string): string =>
 
 const whyBroken = (does: Checkpoint['does']): string =>
   does === 'asks'
-    ? 'The desk ended while the model was answering. That answer is lost, and may have been paid for; it is not asked for again unless you do.'
+    ? 'The desk ended while the model was answering. What is not here of that answer is lost, and may have been paid for; it is not asked for again unless you do.'
     : 'The desk ended in the middle of this turn.'
 
 /** Throws a {@link Failure} where something is typed that is in no commit: the AI would not see it. */

@@ -57,10 +57,8 @@ async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Pr
 async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<void> {
   const { refs } = operation
   const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
-  const isFirst = ['save', 'new file', 'turn', 'keep turn'].includes(original.kind)
-  // A branch goes back to having no commit where its first one is undone; any other can't go while it is checked out.
   for (const { ref, before } of refs)
-    if (ref.startsWith(HEADS) && !before && !isFirst) await verifyNotCheckedOut(branches, branchOf(ref))
+    if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOf(ref))
   const works = await Promise.all(names.map(name => branches.work(name)))
   await lockedAll(works, async () => {
     for (let tries = 1; ; tries++) {
@@ -74,6 +72,9 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
   for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOf(ref))
 }
 
+/** Where the first commit of a branch is undone it has none again; any other branch that goes is no more. */
+const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
+
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
 async function tryToMoveBack(
   branches: OpenBranches,
@@ -86,7 +87,9 @@ async function tryToMoveBack(
   const back = renamed && { from: renamed.to, to: renamed.from }
   const prepared = new Map<BranchWork, Prepared>()
   for (const work of works) {
-    const head = refs.find(({ ref }) => ref === headRef(work.name))
+    const moved = refs.find(({ ref }) => ref === headRef(work.name))
+    // What is typed in a branch that goes stays on the commit that it was typed on.
+    const head = moved && !moved.before && !isFirst(original) ? undefined : moved
     const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
     const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
     const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined

@@ -16,7 +16,9 @@ export type Part = 'branches' | 'drafts' | 'checkouts' | 'remotes'
 /** Milliseconds between two looks. */
 const EVERY = 1000
 
-type Seen = Map<string, string>
+/** The time of a file or folder, and, of a folder in which folders are looked at, those. */
+type Look = { time: string; below: readonly string[] }
+type Seen = ReadonlyMap<string, Look>
 
 /** Looks at a repository's refs from now on, until it is closed. */
 export class Watch implements AsyncDisposable {
@@ -78,26 +80,15 @@ export class Watch implements AsyncDisposable {
 
   async #timesOf(part: Part): Promise<Seen> {
     const { commonDir } = this.repository
-    const times: Seen = new Map()
     if (part === 'checkouts') {
-      await note(times, join(commonDir, 'HEAD'))
       const linked = join(commonDir, 'worktrees')
-      for (const name of await readdir(linked).catch(() => [])) await note(times, join(linked, name, 'HEAD'))
-      return times
+      const names = await readdir(linked).catch(() => [])
+      return await lookAt([join(commonDir, 'HEAD'), ...names.map(name => join(linked, name, 'HEAD'))])
     }
-    await note(times, join(commonDir, 'packed-refs'))
-    if (part === 'remotes') await note(times, join(commonDir, 'FETCH_HEAD'))
-    for (const root of ROOTS[part]) await this.#noteFolders(times, join(commonDir, root), this.#seen.get(part))
-    return times
-  }
-
-  /** A folder that is as it was has the same folders in it: it need not be listed again. */
-  async #noteFolders(times: Seen, folder: string, before: Seen | undefined): Promise<void> {
-    const time = await note(times, folder)
-    if (time === '') return
-    const isKnown = before?.get(folder) === time
-    const below = isKnown ? foldersIn(before, folder) : await listFolders(folder)
-    for (const path of below) await this.#noteFolders(times, path, before)
+    const files = [join(commonDir, 'packed-refs'), ...(part === 'remotes' ? [join(commonDir, 'FETCH_HEAD')] : [])]
+    const before = this.#seen.get(part)
+    const looks = await Promise.all(ROOTS[part].map(root => lookBelow(join(commonDir, root), before)))
+    return new Map([...(await lookAt(files)), ...looks.flatMap(seen => [...seen])])
   }
 }
 
@@ -111,15 +102,36 @@ const ROOTS = {
   remotes: ['refs/remotes', 'refs/tags'],
 }
 
-async function note(times: Seen, path: string): Promise<string> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined)
-  const time = found ? `${found.mtimeNs} ${found.ino} ${found.size}` : ''
-  times.set(path, time)
-  return time
+async function lookAt(paths: readonly string[]): Promise<Seen> {
+  const times = await Promise.all(paths.map(timeOf))
+  return new Map(paths.map((path, at) => [path, { time: times[at] ?? '', below: [] }]))
 }
 
-const foldersIn = (seen: Seen, folder: string): string[] =>
-  [...seen.keys()].filter(path => path.startsWith(`${folder}/`) && !path.slice(folder.length + 1).includes('/'))
+/** A folder and all below it. One that is as it was has the same folders in it: it need not be listed again. */
+async function lookBelow(root: string, before: Seen | undefined): Promise<Seen> {
+  const seen = new Map<string, Look>()
+  let folders: readonly string[] = [root]
+  while (folders.length > 0) {
+    const looks = await Promise.all(folders.map(folder => lookInto(folder, before?.get(folder))))
+    for (const [at, folder] of folders.entries()) seen.set(folder, looks[at] ?? NOTHING)
+    folders = looks.flatMap(({ below }) => below)
+  }
+  return seen
+}
+
+async function lookInto(folder: string, before: Look | undefined): Promise<Look> {
+  const time = await timeOf(folder)
+  if (time === '' || time === before?.time) return { time, below: time === '' ? [] : (before?.below ?? []) }
+  return { time, below: await listFolders(folder) }
+}
+
+const NOTHING: Look = { time: '', below: [] }
+
+/** Empty where there is nothing. */
+async function timeOf(path: string): Promise<string> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined)
+  return found ? `${found.mtimeNs} ${found.ino} ${found.size}` : ''
+}
 
 async function listFolders(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
@@ -127,4 +139,4 @@ async function listFolders(folder: string): Promise<string[]> {
 }
 
 const isSame = (one: Seen, other: Seen | undefined): boolean =>
-  one.size === other?.size && [...one].every(([path, time]) => other.get(path) === time)
+  one.size === other?.size && [...one].every(([path, { time }]) => other.get(path)?.time === time)

@@ -414,15 +414,23 @@ export class Work implements AsyncDisposable {
   /** Writes what is typed, and waits for the checkouts that follow. Throws where it can't be written. */
   async flush(): Promise<void> {
     const works = await this.#branches.all()
-    await Promise.all(works.map(work => work.write()))
+    // One that can't be written keeps none of the others from it.
+    const written = await Promise.allSettled(works.map(work => work.write()))
+    const failed = written.find(it => it.status === 'rejected')
+    if (failed) throw failed.reason
     await this.#room.checkouts.settled()
     await this.#room.maintenance.settled()
+  }
+
+  async #endChat(): Promise<void> {
+    await this.#chat?.[Symbol.asyncDispose]().catch(error => this.#complain(error))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]()
     try {
-      await this.#chat?.[Symbol.asyncDispose]()
+      // Whatever becomes of the chat: what is typed is written.
+      await this.#endChat()
       await this.flush()
     } finally {
       const works = await this.#branches.all()

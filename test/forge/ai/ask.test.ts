@@ -272,3 +272,16 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(trouble.message).toContain(`127.0.0.1:${server.port} can't be reached`)
   })
 })
+
+test('what a request costs is told by the price that is set, where the provider does not', async () => {
+  await using server = await ModelServer.start([
+    { ...HELLO, counted: { input: 1000, read: 600, write: { '5m': 300, '1h': 0 } } },
+  ])
+  const environment = server.environment('anthropic')
+  const prices = `${environment.FORGE_MODEL}=4/20/0.2/5`
+  const settings = await settingsOf({ ...environment, FORGE_PRICES: prices })
+  const { answer } = await ask(await openModel(environment.FORGE_MODEL ?? '', settings))
+  const { output = 0, cost } = answer?.usage ?? {}
+  expect(answer?.usage).toMatchObject({ input: 1000, cacheRead: 600, cacheWrite: 300 })
+  expect(cost).toBeCloseTo((100 * 4 + output * 20 + 600 * 0.2 + 300 * 5) / 1e6, 9)
+})

@@ -4,6 +4,7 @@ import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
 import type { ToolResult, ToolRoom } from '../../../forge/ai/tool.ts'
 import { CommitVfs, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
+import { roomOf } from './room.ts'
 
 const POINTER = 'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 5\n'
 const FILES: Record<string, string | Buffer> = {
@@ -51,7 +52,8 @@ async function makeScene(files = FILES): Promise<Scene> {
     deactivate: path => active.delete(path),
     active,
     misses,
-    changed: new Map([['src/deep/y.ts', 'in abc12345 by Ann']]),
+    changed: async path => (path === 'src/deep/y.ts' ? 'in the commit abc12345 by Ann' : undefined),
+    forPerson: wait => wait(),
     signal: new AbortController().signal,
   }
   const call = async (name: string, sent: unknown) => {
@@ -204,7 +206,7 @@ test('after the second miss in a file, the model gets the whole of it', async ()
 test('a miss in a file that somebody else changed says so', async () => {
   await using scene = await makeScene()
   const result = await scene.call('search_replace', { path: 'src/deep/y.ts', edits: edits('const z', 'x') })
-  expect(result.text).toContain('It changed since you read it: in abc12345 by Ann.')
+  expect(result.text).toContain('Somebody else has changed it since your last turn, in the commit abc12345 by Ann.')
 })
 
 test('a file that is not there is named where it is', async () => {
@@ -379,6 +381,6 @@ test('each tool says what it takes, and is titled whatever was sent', () => {
 test('a tool that is stopped throws the reason', async () => {
   await using scene = await makeScene()
   const [tool] = builtInTools()
-  const room = { ...scene, activate: () => {}, deactivate: () => {}, signal: AbortSignal.abort(new Error('Stop')) }
+  const room = roomOf(scene.vfs, AbortSignal.abort(new Error('Stop')))
   await expect(tool?.run({ path: 'a.ts', edits: edits('a', 'b') }, room)).rejects.toThrow('Stop')
 })

@@ -8,5 +8,7 @@ export const roomOf = (vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom =>
   deactivate: () => undefined,
   active: new Set(),
   misses: new Map(),
+  changed: async () => undefined,
+  forPerson: wait => wait(),
   signal,
 })

@@ -501,6 +501,16 @@ describe('a child that has been taken over', () => {
     expect([asked <= 3, process.memoryUsage().rss - before < 200 << 20]).toEqual([true, true])
   })
 
+  test('reaches nothing over the network, where the system can take it away', async () => {
+    using server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('reached') })
+    const calling = `
+      const came = await fetch(${JSON.stringify(server.url)}).then(answer => answer.text(), () => 'nothing')
+      say({ type: 'done', text: came })
+      forever()`
+    const canBeTaken = Bun.spawnSync(['sh', '-c', 'unshare --user --net true']).exitCode === 0
+    expect((await follow(calling)).text).toBe(canBeTaken ? 'nothing' : 'reached')
+  })
+
   test('can not write files, nor read this environment', async () => {
     process.env.FORGE_TEST_SECRET = 'sk-ant-secret'
     try {

@@ -85,6 +85,13 @@ describe('without a key, one line says what to set:', () => {
     expect(settings.endpoint('openai')).toEqual({ provider: 'openai', address: 'http://localhost:11434/v1' })
   })
 
+  test('what a model costs, where nobody else tells', async () => {
+    const settings = await read('FORGE_PRICES=anthropic/a=4/20/0.2/5, openai/b:c=1.5/3')
+    expect(settings.price('anthropic/a')).toEqual({ input: 4, output: 20, cacheRead: 0.2, cacheWrite: 5 })
+    expect(settings.price('openai/b:c')).toEqual({ input: 1.5, output: 3, cacheRead: 1.5, cacheWrite: 1.5 })
+    expect(settings.price('openai/c')).toBeUndefined()
+  })
+
   test('a branch that has chosen what is no model', async () => {
     expect((await read('')).missing('gpt\n5')).toContain('gpt\\x0a5')
   })
@@ -100,6 +107,8 @@ describe('a wrong setting is told by its name and never by its value:', () => {
     ['FORGE_TURN_MINUTES=soon', /FORGE_TURN_MINUTES in .* must be/],
     ['FORGE_TURN_COST=-1', /FORGE_TURN_COST in .* must be/],
     ['FORGE_TURN_COST=0', /FORGE_TURN_COST in .* must be/],
+    ['FORGE_PRICES=anthropic/a=4', /FORGE_PRICES in .* must be/],
+    ['FORGE_PRICES=hidden-password=4/5', /FORGE_PRICES in .* must be/],
     ['FORGE_WINDOW=12', /FORGE_WINDOW in .* must be/],
     ['FORGE_MODLE=hidden-password', /FORGE_MODLE.*no setting/],
     ['hidden-password', /Line 1 .*NAME=value/],

@@ -158,7 +158,7 @@ describe('more files than fit', () => {
       const { text, shown, words } = await summaries.of(wanted)
       expect(Buffer.byteLength(text)).toBeLessThanOrEqual(7200)
       expect(words).toBe(
-        `1,000 files are too many for this model's window: ${shown.size} near the active ones are listed, folders stand for the others.`,
+        `1,000 files are too many to be listed: ${shown.size} near the active ones are listed, folders stand for the others.`,
       )
       expect([...shown].filter(path => path.startsWith('p3/q2/r1/'))).toHaveLength(5)
       expect([...shown].filter(path => !path.startsWith('p3/'))).toEqual([])
@@ -265,3 +265,17 @@ test('a cache that breaks while it is used costs nothing but time', async () => 
     expect(text).toBe(first.text)
   })
 })
+
+test('however large a window is, the list takes no more than its bound, since each opening pays for it', async () => {
+  await using place = await makePlace()
+  const { objects, folder, path } = place
+  using summaries = openSummaries(objects, { folder })
+  const files = Object.fromEntries(
+    [...Array(3000).keys()].map(at => [`p${at % 30}/${'name'.repeat(10)}${at}.txt`, `${at} is a line of words\n`]),
+  )
+  await commit(path, 'main', files)
+  const tree = await git(path, 'rev-parse', 'main^{tree}')
+  const { text, words } = await summaries.of({ tree, active: [], window: 10_000_000 })
+  expect(Buffer.byteLength(text)).toBeLessThanOrEqual(32_000 * 3.6)
+  expect(words).toContain('too many to be listed')
+}, 30_000)

@@ -1,5 +1,7 @@
 /** Branches: listed, made, renamed, deleted and brought back, each with its drafts. */
 import { expect, test } from 'bun:test'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Work } from '../../../forge/desk/work.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
@@ -255,4 +257,22 @@ test('in a branch that was deleted, by whomever, typing goes on, and no commit i
     expect(await desk.git('rev-parse', name)).toBe(tip)
     expect(await textOf(work, name, 'a.txt')).toBe('a\ntyped\n')
   }
+})
+
+test('a branch whose configuration can’t be written has its new name all the same, and that is said', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.git('branch', 'old')
+  await desk.git('config', 'branch.old.remote', '.')
+  await (await edit(desk.work, 'old', 'a.txt')).type('typed\n')
+  await writeFile(join(desk.path, '.git/config.lock'), '')
+  await desk.work.renameBranch('old', 'new')
+  await rm(join(desk.path, '.git/config.lock'))
+  expect(desk.news).toContainEqual({
+    say: 'notice',
+    words: expect.stringMatching(/^new has its new name, but .* still that of old: .*config/),
+    isBad: true,
+  })
+  expect(await textOf(desk.work, 'old', 'a.txt')).toBe('a\ntyped\n')
+  await desk.work.save('old', 'all')
+  expect(await desk.git('show', 'new:a.txt')).toBe('a\ntyped')
 })

@@ -3,7 +3,10 @@ import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Checkouts } from '../../../forge/desk/checkouts.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
+import { commit, gitWith } from '../../support/git.ts'
+import { makePlace } from '../../support/repository.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
@@ -344,4 +347,38 @@ test('where the first save of a repository was in the way of a file, it goes to 
   await desk.work.flush()
   expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('first')
   expect(await desk.git('status', '--porcelain')).toBe('?? a.txt')
+})
+
+test('a branch that gets another name while its checkout still follows a save is followed all the same', async () => {
+  await using desk = await makeDesk({ files: { ...FILES, '.gitattributes': 'a.txt filter=slow\n' } })
+  await desk.git('config', 'filter.slow.smudge', 'sleep 0.3; cat')
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  for (const text of ['one\n', 'two\n']) {
+    await editor.type(text)
+    await desk.work.save('main', 'all')
+  }
+  await desk.work.renameBranch('main', 'trunk')
+  await desk.work.flush()
+  expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\none\ntwo\n')
+  expect(await desk.git('status', '--porcelain', '-b')).toBe('## trunk')
+})
+
+test('of checkouts that are to follow at the same time, what is written down is what is so', async () => {
+  await using place = await makePlace()
+  const from = await commit(place.path, 'main', FILES)
+  const to = await commit(place.path, 'later', { 'a.txt': 'later\n' })
+  const names = Array.from({ length: 12 }, (_, number) => `branch-${number}`)
+  for (const name of names)
+    await gitWith(place.path, ['worktree', 'add', '-q', '-b', name, join(place.folder, name), 'main'])
+  const state = join(place.folder, 'state')
+  await mkdir(state)
+  const checkouts = await Checkouts.open(place.objects, state, () => undefined)
+  await checkouts.settled()
+  const kept = async () => Object.values(JSON.parse(await readFile(join(state, 'checkouts.json'), 'utf8')))
+  for (let times = 0; times < 10; times++) {
+    const announced = await Promise.all(names.map(name => checkouts.announce(name, from, to)))
+    expect(await kept()).toHaveLength(names.length)
+    await Promise.all(announced.map(withdraw => withdraw()))
+    expect(await kept()).toEqual([])
+  }
 })

@@ -1,10 +1,10 @@
 /** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
 import { expect, test } from 'bun:test'
-import { writeFile } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Side } from '../../../forge/desk/messages.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
-import { commit } from '../../support/git.ts'
+import { commit, gitWith } from '../../support/git.ts'
 import { until } from '../../support/repository.ts'
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\n'
@@ -306,4 +306,40 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
     await expect(work.draftsElsewhere('main', before, name)).rejects.toThrow('There is a branch')
   await expect(work.draftsElsewhere('main', before, 'other')).rejects.toThrow('There are no drafts in main any more.')
   await expect(work.draftsElsewhere('mine', '1'.repeat(40), 'other')).rejects.toThrow('There is no commit')
+})
+
+test('where a branch comes back to what was typed on, there is nothing left to choose', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
+  const before = await desk.git('rev-parse', 'main')
+  await (await edit(desk.work, 'main', 'a.ts')).type('mine\n', 0, 2)
+  await commit(desk.path, 'main', { 'a.ts': 'theirs\n' })
+  await desk.work.look()
+  expect(await desk.work.clashes('main')).toHaveLength(1)
+  await desk.git('update-ref', 'refs/heads/main', before)
+  await desk.work.look()
+  expect(await desk.work.clashes('main')).toEqual([])
+  expect(await textOf(desk.work, 'main', 'a.ts')).toBe('mine\n')
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', 'main:a.ts')).toBe('mine')
+})
+
+test('thousands of folders of branches are looked at about as fast as the system tells their times', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
+  const tip = await desk.git('rev-parse', 'main')
+  const names = Array.from({ length: 4000 }, (_, number) => `refs/heads/person-${number}`)
+  const moves = names.map(name => `create ${name}/work ${tip}\n`).join('')
+  await gitWith(desk.path, ['update-ref', '--stdin'], moves)
+  // What was different is asked for once more.
+  for (let times = 0; times < 3; times++) await desk.work.look()
+  const timeOf = async (task: () => Promise<unknown>) => {
+    const begun = performance.now()
+    await task()
+    return performance.now() - begun
+  }
+  const looks: number[] = []
+  for (let times = 0; times < 5; times++) {
+    const system = await timeOf(() => Promise.all(names.map(name => stat(join(desk.path, name), { bigint: true }))))
+    looks.push((await timeOf(() => desk.work.look())) / system)
+  }
+  expect(Math.min(...looks)).toBeLessThan(8)
 })

@@ -308,6 +308,51 @@ test('of a branch that is deleted meanwhile nothing is lost', async () => {
   expect(await textOf(desk.work, 'other', 'a.txt')).toBe('two\n')
 })
 
+test('a turn that is sent under the old name of a branch is that of its new one', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ text: 'Now I think', until: gate.promise }])
+  const { work, git } = chat.desk
+  await git('branch', 'old')
+  await textOf(work, 'old', 'a.txt')
+  await work.renameBranch('old', 'new')
+  await work.chat.turns.send('old', 'Please.')
+  expect((await work.branches()).map(({ name, turn }) => [name, turn])).toEqual([
+    ['main', undefined],
+    ['new', 'running'],
+  ])
+  expect(await refusal(work.chat.turns.send('new', 'And this.'))).toContain('The AI is at work in new')
+  gate.resolve()
+  await untilEnded(chat.desk, 'new')
+  expect(await git('log', '--format=%s', '-1', 'new')).toBe('chat: Please.')
+})
+
+test('a branch in which an AI is at work is not taken away by the undo of what made it', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ text: 'Now I think', until: gate.promise }])
+  const { work, git } = chat.desk
+  const base = await git('rev-parse', 'main')
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  await work.draftsElsewhere('main', base, 'mine')
+  const [made] = await work.operations(0, 1)
+  await work.discard('mine', ['a.txt'])
+  await work.chat.turns.send('mine', 'Please.')
+  expect(await refusal(work.undo(made?.id))).toContain('The AI is at work in mine')
+  expect(await git('rev-parse', 'mine')).toBe(base)
+  gate.resolve()
+  await untilEnded(chat.desk, 'mine')
+})
+
+test('where somebody else has ended a turn, the branch is the person’s again', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+  const { desk } = chat
+  await run(desk)
+  await desk.work.chat.turns.in('main')?.done
+  await desk.git('update-ref', '-d', 'refs/forge/turns/main')
+  expect(await refusal(desk.work.chat.turns.end('main', true))).toContain('refs/forge/turns/main')
+  expect(await turnIn(desk.work)).toBeUndefined()
+  await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
+})
+
 /** A commit by another program that adds or changes a file, without a checkout. */
 async function commitElsewhere({ git, path }: Desk, file: string, content: string, branch = 'main') {
   const blob = (await Bun.$`printf %s ${content} | git -C ${path} hash-object -w --stdin`.text()).trim()

@@ -1,0 +1,35 @@
+/** A desk with a scripted model, and a turn in it from its message to its end. */
+import * as v from 'valibot'
+import { Conversation } from '../../forge/desk/conversation.ts'
+import { News } from '../../forge/desk/messages.ts'
+import type { Models } from '../../forge/desk/models.ts'
+import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
+import { until } from './repository.ts'
+import { modelsOf, type Script, ScriptedModel } from './scripted-model.ts'
+
+export const onBranch = (branch = 'main') => ({ kind: 'branch', branch }) as const
+
+export async function makeChat(script: Script, options: DeskOptions = {}, more: Partial<Models> = {}) {
+  const model = new ScriptedModel(script)
+  const desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model, more), ...options })
+  return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
+}
+
+/** Waits until no turn runs in a branch: it has ended, or waits for a person. All that is told is what the page reads. */
+export async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
+  await until(async () => (await work.conversation(onBranch(branch))).turn?.state !== 'running')
+  for (const said of news) v.parse(News, JSON.parse(JSON.stringify(said)))
+  return v.parse(Conversation, JSON.parse(JSON.stringify(await work.conversation(onBranch(branch)))))
+}
+
+export async function run(desk: Desk, text = 'Please.', branch = 'main'): Promise<Conversation> {
+  await desk.work.chat.turns.send(branch, text)
+  return await untilEnded(desk, branch)
+}
+
+/** Why something was not done. (Bun's own `rejects` waits in a loop of its own, and now and then for ever.) */
+export const refusal = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'it was done',
+    error => String(error.message),
+  )
