@@ -46,6 +46,8 @@ type Remotes = { origin: string; upstream: string }
 export class Forklift {
   #child: ChildProcess | undefined
   #said: Said | undefined
+  /** How many commits runs were about that are told again and again. */
+  readonly #counts = new Map<string, number>()
 
   constructor(
     readonly objects: Objects,
@@ -100,6 +102,14 @@ export class Forklift {
     return { name: visible(ownerAndName(upstream)), branch: theirs.branch, ahead: ahead ?? 0 }
   }
 
+  /** What two commits tell never changes. */
+  async #countOnce(old: Oid, tip: Oid): Promise<number | undefined> {
+    const key = `${old}..${tip}`
+    const count = this.#counts.get(key) ?? (await this.#countBetween(old, tip))
+    if (count !== undefined) this.#counts.set(key, count)
+    return count
+  }
+
   async #countBetween(old: Oid, tip: Oid): Promise<number | undefined> {
     const { format } = this.objects.repository
     if (!isOid(format, old) || !isOid(format, tip)) return undefined
@@ -116,7 +126,7 @@ export class Forklift {
   async #tell(run: Run, branches: ReadonlySet<string>): Promise<ForkliftRun> {
     const { byHand, startCommit, upstreamCommit, startedAt } = run.metadata
     const end = endOfRun(run)
-    const commits = end === 'merged' ? await this.#countBetween(startCommit, upstreamCommit) : undefined
+    const commits = end === 'merged' ? await this.#countOnce(startCommit, upstreamCommit) : undefined
     const isByHand = byHand !== undefined
     const pullRequest = pullRequestOf(run)
     const known = isByHand ? asBytes(byHand) : branchNameFor(run)

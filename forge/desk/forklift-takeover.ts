@@ -5,6 +5,7 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
+import { TooLarge } from '../../core/git/bounds.ts'
 import { isAncestor } from '../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../core/git/diffs.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -62,9 +63,9 @@ export async function takeOver(objects: Objects, run: Run, stop: Stop): Promise<
   try {
     return (await committed(objects, run, tree)) ?? (await leftBehind(objects, run, stop, rows, tree))
   } catch (error) {
-    if (!(error instanceof Failure)) throw error
+    if (!(error instanceof Failure || error instanceof TooLarge)) throw error
     const why = error.message.replace(/ Nothing was pushed\.$/, '')
-    return { result: tree, left: `Nothing of the agent's work was taken over. ${why}` }
+    return { result: tree, left: `Nothing of the agent's work was taken over: ${why}` }
   }
 }
 

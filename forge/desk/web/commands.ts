@@ -20,6 +20,7 @@ import {
 } from './actions.ts'
 import { chatCommands } from './chat-commands.ts'
 import { focusOn } from './focus.ts'
+import { publish, runForklift, stopForklift } from './forklift-actions.ts'
 import { repositoryCommands } from './graph-commands.ts'
 import type { IconName } from './icons.tsx'
 import { abort, askAi, finish, goToConflict, isMerging } from './merging-actions.ts'
@@ -43,6 +44,7 @@ export function commandsOf(page: Page): Command[] {
     ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),
+    ...forkliftCommands(page),
   ]
 }
 
@@ -87,7 +89,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...(pane.kind === 'review' ? reviewCommands(tab) : []),
     ...(pane.kind === 'find' ? textSearchCommands(tab) : []),
     { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showHere(tab, { kind: 'chat' }) },
-    { words: 'Go to the explorer', keys: 'Alt+X', icon: 'file', run: () => focusOn('[role="tree"]') },
+    sideCommand(page, tab),
     { words: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
     { words: 'Next file tab', keys: 'Alt+PageDown', icon: 'chevron-right', run: () => step(page, tab, 1) },
     { words: 'Previous file tab', keys: 'Alt+PageUp', icon: 'chevron-right', run: () => step(page, tab, -1) },
@@ -124,6 +126,14 @@ function tabCommands(page: Page, tab: Tab): Command[] {
       : []),
     { words: 'Close this branch tab', keys: 'Alt+Shift+W', icon: 'x', run: () => page.close(tab) },
   ]
+}
+
+/** The way to what stands at the side. */
+function sideCommand(page: Page, tab: Tab): Command {
+  const isAtConflicts = isMerging(page, tab) && !tab.merging.showsExplorer.value
+  return isAtConflicts
+    ? { words: 'Go to the conflicted files', keys: 'Alt+X', icon: 'clash', run: () => focusOn('.side .filerow') }
+    : { words: 'Go to the explorer', keys: 'Alt+X', icon: 'file', run: () => focusOn('[role="tree"]') }
 }
 
 function copyWords({ at }: Tab): string {
@@ -218,6 +228,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
   }
   return [
     ...(isMerging(page, tab) ? mergingCommands(page, tab) : []),
+    ...(isOfForklift(page, branch) && !isMerging(page, tab) ? [publishCommand(page, tab)] : []),
     ...((page.clashes.value.get(branch)?.length ?? 0) > 0
       ? [
           {
@@ -268,25 +279,44 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
   ]
 }
 
+/** Whether a branch goes on with a run of Forklift. */
+function isOfForklift(page: Page, branch: string): boolean {
+  return page.forklift.info.value?.runs.some(run => run.branch === branch) ?? false
+}
+
+function publishCommand(page: Page, tab: Tab): Command {
+  return { words: 'Publish by Forklift', keys: 'Alt+Shift+U', icon: 'merge', run: () => publish(page, tab) }
+}
+
+/** Nothing where this is no fork, or nobody has looked yet. */
+function forkliftCommands(page: Page): Command[] {
+  const info = page.forklift.info.value
+  if (!info || info.missing !== undefined) return []
+  return [
+    info.isRunning
+      ? { words: 'Stop Forklift', keys: 'Alt+Shift+L', icon: 'stop', run: () => stopForklift(page) }
+      : { words: 'Run Forklift', keys: 'Alt+Shift+L', icon: 'play', run: () => runForklift(page) },
+  ]
+}
+
 function mergingCommands(page: Page, tab: Tab): Command[] {
   const merging = tab.merging.merging.value
   const left = (merging?.files ?? []).some(({ state }) => state === 'open')
   return [
     ...(left
       ? ([
-          { words: 'Next conflict', keys: 'F7', icon: 'arrow-down', run: () => goToConflict(page, tab, 1) },
-          { words: 'Previous conflict', keys: 'Shift+F7', icon: 'arrow-up', run: () => goToConflict(page, tab, -1) },
+          { words: 'Next conflict', keys: 'F8', icon: 'arrow-down', run: () => goToConflict(page, tab, 1) },
+          { words: 'Previous conflict', keys: 'Shift+F8', icon: 'arrow-up', run: () => goToConflict(page, tab, -1) },
           {
             words: 'Ask the AI for all conflicts',
-            keys: 'Alt+Shift+Y',
+            keys: 'Alt+Shift+V',
             icon: 'bot',
             run: () => askAi(page, tab, 'all'),
           },
         ] satisfies Command[])
       : []),
     { words: 'Finish what is merging', keys: 'Alt+Shift+F', icon: 'check', run: () => finish(page, tab) },
-    { words: 'Abort what is merging…', keys: 'Alt+Shift+Q', icon: 'x', run: () => abort(page, tab) },
-    { words: 'Go to the conflicted files', keys: 'Alt+G', icon: 'list', run: () => focusOn('.side .filerow') },
+    { words: 'Abort what is merging…', keys: 'Alt+Shift+Z', icon: 'x', run: () => abort(page, tab) },
   ]
 }
 

@@ -17,6 +17,8 @@ export class ForkliftState {
   #isAsked = false
   #asking = 0
   #timer: ReturnType<typeof setTimeout> | undefined
+  /** The branches that there were when somebody last told. */
+  #names = ''
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -48,10 +50,16 @@ export class ForkliftState {
     }
   }
 
+  #look(names: string): void {
+    if (names === this.#names) return
+    this.#names = names
+    this.touch()
+  }
+
   hear(news: News): void {
     if (news.say === 'repository') this.touch()
     // A branch that is made, renamed or deleted may be one that a run is open as.
-    if (news.say === 'desk') this.touch()
+    if (news.say === 'desk') this.#look(news.desk.branches.map(({ name }) => name).join('\0'))
     if (news.say !== 'forklift') return
     const { line, end } = news
     const info = this.info.peek()

@@ -105,8 +105,14 @@ export function goToConflict(page: Page, tab: Tab, by: 1 | -1): void {
   const open = (tab.merging.merging.peek()?.files ?? []).filter(({ state }) => state === 'open')
   const at = open.findIndex(other => other.path === path)
   const next = open.at((at < 0 && by === 1 ? 0 : at + by) % Math.max(1, open.length))
-  if (next) tab.edit(next.path)
-  else page.spoken.value = 'No conflict is left'
+  if (!next) {
+    page.spoken.value = 'No conflict is left'
+    return
+  }
+  tab.merging.goingTo = { path: next.path, by }
+  tab.show({ kind: 'file', path: next.path })
+  // A conflict of a text takes the focus itself, as soon as it is there.
+  if (next.kind !== 'text') page.wantFocus()
 }
 
 /** What the way to a file in conflict is called. */

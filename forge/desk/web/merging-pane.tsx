@@ -64,9 +64,17 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     )
   }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, shown])
   const { length: left } = file.conflicts.value.open
+  const isKnown = known !== undefined
   useEffect(() => {
     // The server counts what it has.
-    file.settled().then(() => tab.merging.touch())
+    if (isKnown) file.settled().then(() => tab.merging.touch())
+  }, [tab, file, isKnown, left])
+  useEffect(() => {
+    const { goingTo } = tab.merging
+    if (goingTo?.path !== file.path || left === 0) return undefined
+    tab.merging.goingTo = undefined
+    const frame = requestAnimationFrame(() => file.goToConflict(goingTo.by))
+    return () => cancelAnimationFrame(frame)
   }, [tab, file, left])
 }
 
@@ -111,10 +119,10 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       <IconButton
         icon="arrow-up"
         words="Previous conflict"
-        keys="Shift+F7"
+        keys="Shift+F8"
         onClick={() => goToConflict(page, tab, -1)}
       />
-      <IconButton icon="arrow-down" words="Next conflict" keys="F7" onClick={() => goToConflict(page, tab, 1)} />
+      <IconButton icon="arrow-down" words="Next conflict" keys="F8" onClick={() => goToConflict(page, tab, 1)} />
       {known.state === 'open' ? (
         <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
       ) : null}

@@ -20,6 +20,9 @@ export class MergingState {
   /** Whether Finish or Abort is under way. */
   readonly isEnding = signal(false)
 
+  /** A file that is opened to go to a conflict in it, and in which direction. */
+  goingTo: { path: string; by: 1 | -1 } | undefined
+
   readonly #connection: Connection
   readonly #branch: string | undefined
   #isAsked = false

@@ -83,18 +83,15 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
 
   test('is settled by the keyboard alone, from the list of files to Finish', async () => {
     await open()
-    await page.keyboard.press('F7')
+    await page.keyboard.press('F8')
     await page.getByText('2 of 2 left').waitFor()
-    await page.keyboard.press('F7')
     await until(() => conflict(1).evaluate(element => element === document.activeElement))
     await page.keyboard.press('3')
     await until(() => conflict(2).evaluate(element => element === document.activeElement))
     await page.keyboard.press('1')
     await until(() => desk.textOf(BRANCH, CLAIM)?.includes('<<<<<<<') === false)
     await files().getByRole('region', { name: 'Settled' }).getByText('claim.ts').waitFor()
-    await page.keyboard.press('F7')
-    await conflict(1, 1).waitFor()
-    await page.keyboard.press('F7')
+    await page.keyboard.press('F8')
     await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
     await page.keyboard.press('2')
     await textIs(POSTGRES, 'export class PostgresStore {\n  claim = 2\n}\n')
@@ -187,6 +184,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(() => desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths[0] === POSTGRES))
     await page.getByRole('button', { name: 'Ask the AI for all' }).click()
     await until(() => desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths === 'all'))
+  })
+
+  test('has no two commands on one key, and a way to its files by key', async () => {
+    await open()
+    await row('claim.ts').waitFor()
+    await page.keyboard.press('Alt+x')
+    await until(() => row('claim.ts').evaluate(element => element === document.activeElement))
+    await page.keyboard.press('Enter')
+    await conflict(1).waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('>')
+    const options = page.getByRole('dialog').getByRole('option')
+    await options.filter({ hasText: 'Next conflict' }).waitFor()
+    const keys = await options.locator('kbd').allTextContents()
+    expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([])
   })
 
   test('says why the AI was not asked', async () => {
