@@ -41,7 +41,8 @@ const UsageInFile = v.object({
   output: Count,
   cacheRead: Count,
   cacheWrite: Count,
-  cost: v.exactOptional(Finite),
+  /** So many of the dearest are a number still. */
+  cost: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(1e9))),
 })
 
 /** So many files a person or a model can make active; those of instructions come beside. */

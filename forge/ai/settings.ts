@@ -230,7 +230,8 @@ const PRICES =
 /** Names the setting, never its value: it may be a key. */
 function complaint(issue: v.BaseIssue<unknown>, inEnvironment: object, file: string): string {
   const name = visible(String(issue.path?.[0]?.key ?? ''))
-  if (name === 'FORGE_PRICES') return `${name} ${name in inEnvironment ? 'in the environment' : `in ${file}`} ${PRICES}.`
+  if (name === 'FORGE_PRICES')
+    return `${name} ${name in inEnvironment ? 'in the environment' : `in ${file}`} ${PRICES}.`
   if (issue.type === 'strict_object') return `${name} in ${file} is no setting that the forge knows: remove it.`
   return `${name} ${name in inEnvironment ? 'in the environment' : `in ${file}`} ${issue.message}.`
 }
