@@ -236,8 +236,8 @@ function cleanBlock(block: Answer['blocks'][number], clean: Clean): Block[] {
   return [
     {
       type: 'call',
-      id: id.toWellFormed(),
-      name: name.toWellFormed(),
+      id: cleanText(id, clean),
+      name: cleanText(name, clean),
       arguments: cleanValue(block.arguments, clean) ?? {},
       ...kept,
     },
@@ -248,7 +248,7 @@ function cleanBlock(block: Answer['blocks'][number], clean: Clean): Block[] {
 export function withResult(session: Session, result: Omit<EntryOf<'result'>, 'kind'>, clean: Clean): Session {
   const { turn, id, name, isError, seconds } = result
   const [text, words] = [cleanText(result.text, clean), cleanText(result.words, clean)]
-  const names = { id: id.toWellFormed(), name: name.toWellFormed() }
+  const names = { id: cleanText(id, clean), name: cleanText(name, clean) }
   return withEntries(session, { kind: 'result', turn, ...names, text, isError, words, seconds })
 }
 
