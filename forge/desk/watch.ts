@@ -10,8 +10,8 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Repository } from '../../core/git/repository.ts'
 
-/** What may be different: the branches, the drafts, or which branch is checked out where. */
-export type Part = 'branches' | 'drafts' | 'checkouts'
+/** What may be different: the branches, the drafts, the turns of AIs, or which branch is checked out where. */
+export type Part = 'branches' | 'drafts' | 'turns' | 'checkouts'
 
 /** Milliseconds between two looks. */
 const EVERY = 1000
@@ -85,7 +85,7 @@ export class Watch implements AsyncDisposable {
       for (const name of await readdir(linked).catch(() => [])) await note(times, join(linked, name, 'HEAD'))
       return times
     }
-    const root = join(commonDir, part === 'branches' ? 'refs/heads' : 'refs/forge/drafts')
+    const root = join(commonDir, FOLDERS[part])
     await note(times, join(commonDir, 'packed-refs'))
     await this.#noteFolders(times, root, this.#seen.get(part))
     return times
@@ -101,7 +101,9 @@ export class Watch implements AsyncDisposable {
   }
 }
 
-const PARTS = ['branches', 'drafts', 'checkouts'] as const
+const PARTS = ['branches', 'drafts', 'turns', 'checkouts'] as const
+
+const FOLDERS = { branches: 'refs/heads', drafts: 'refs/forge/drafts', turns: 'refs/forge/turns' }
 
 async function note(times: Seen, path: string): Promise<string> {
   const found = await stat(path, { bigint: true }).catch(() => undefined)
