@@ -282,7 +282,8 @@ export async function removeLeftBehind(parent: string): Promise<void> {
   }
 }
 
-function isRunning(pid: number): boolean {
+/** Whether there is a process of this id on this machine. */
+export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0)
   } catch (error) {

@@ -264,8 +264,10 @@ class Transcript {
   }
 
   #newId(id: string, at: number, index: number): string {
-    const fresh = this.#ids.has(id) ? `${id}-${at}-${index}` : id
-    this.#ids.add(fresh)
+    // Some providers take few signs, and what is left may be the same.
+    const plain = (it: string) => it.replace(/[^a-zA-Z0-9_-]/g, '_')
+    const fresh = id === '' || this.#ids.has(plain(id)) ? `${id}-${at}-${index}` : id
+    this.#ids.add(plain(fresh))
     return fresh
   }
 

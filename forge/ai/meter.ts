@@ -19,6 +19,12 @@ export async function circlesOf(session: Session, state: State, paths: readonly 
   return new Map(paths.map(path => [path, circleOf(path)]))
 }
 
+/** Makes what the next request will begin with, so that nobody waits for it then: the summaries of all files. */
+export async function warm(session: Session, state: State, now: number): Promise<void> {
+  const { opening } = await prepareSession(session, state, now)
+  await outlineOf({ ...session, ...(opening && { opening }) }, state)
+}
+
 /** In tokens. `words` is a sentence about the summaries where they are not complete. */
 export type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
 

@@ -4,12 +4,18 @@
  */
 import * as v from 'valibot'
 import type { Path } from '../../core/git/repository.ts'
+import { many } from '../../core/text.ts'
 import type { Vfs } from '../vfs.ts'
+import type { Answer } from './request.ts'
 import { type Entry, newSession, type Opening, SESSION, Session } from './session.ts'
 
 /** No conversation is larger: of one that is, nothing is parsed. */
 const LARGEST = 32 << 20
 const MOST_ENTRIES = 100_000
+/** From here on nothing is added to one, so that what a turn has come to can always be written and read again. */
+const FULL = { bytes: 22 << 20, entries: 50_000 }
+/** What a model may answer at once: bytes as they stand in the file, and calls. */
+const MOST_ANSWERED = { bytes: 8 << 20, calls: 256 }
 const DEEPEST = 64
 
 /** A session that can be gone on with; `unreadable` says in a sentence why it is a new one though there was one. */
@@ -44,6 +50,30 @@ export function readSession(bytes: Buffer | undefined): LoadedSession {
   if (parsed.success) return { session: parsed.output }
   const [issue] = parsed.issues
   return unreadable(`what stands at ${v.getDotPath(issue) ?? 'its top'} is not what a session has there`)
+}
+
+/** How large a session is, which only grows: each entry is looked at once. */
+export class Fullness {
+  #bytes = 0
+  #entries = 0
+
+  /** Why nothing may be added to a session, as a sentence; undefined where something may. */
+  of({ messages }: Session): string | undefined {
+    for (const entry of messages.slice(this.#entries)) this.#bytes += Buffer.byteLength(JSON.stringify(entry))
+    this.#entries = messages.length
+    if (this.#bytes < FULL.bytes && this.#entries < FULL.entries) return undefined
+    return `The conversation is as large as one can be: begin a new one by deleting ${SESSION}.`
+  }
+}
+
+/** Why an answer can't be part of a session, as a sentence. */
+export function whyTooMuch({ blocks }: Pick<Answer, 'blocks'>): string | undefined {
+  const calls = blocks.filter(({ type }) => type === 'call').length
+  const again = 'none of it was done. Send the message again, or choose another model.'
+  if (calls > MOST_ANSWERED.calls) return `The model called ${many(calls, 'tool')} at once: ${again}`
+  if (Buffer.byteLength(JSON.stringify(blocks)) > MOST_ANSWERED.bytes)
+    return `The model answered more than ${MOST_ANSWERED.bytes >> 20} MB at once: ${again}`
+  return undefined
 }
 
 const unreadable = (why: string): LoadedSession => ({

@@ -41,7 +41,8 @@ const UsageInFile = v.object({
   output: Count,
   cacheRead: Count,
   cacheWrite: Count,
-  cost: v.exactOptional(Finite),
+  /** So many of the dearest are a number still. */
+  cost: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(1e9))),
 })
 
 /** So many files a person or a model can make active; those of instructions come beside. */
@@ -235,8 +236,8 @@ function cleanBlock(block: Answer['blocks'][number], clean: Clean): Block[] {
   return [
     {
       type: 'call',
-      id: id.toWellFormed(),
-      name: name.toWellFormed(),
+      id: cleanText(id, clean),
+      name: cleanText(name, clean),
       arguments: cleanValue(block.arguments, clean) ?? {},
       ...kept,
     },
@@ -247,7 +248,7 @@ function cleanBlock(block: Answer['blocks'][number], clean: Clean): Block[] {
 export function withResult(session: Session, result: Omit<EntryOf<'result'>, 'kind'>, clean: Clean): Session {
   const { turn, id, name, isError, seconds } = result
   const [text, words] = [cleanText(result.text, clean), cleanText(result.words, clean)]
-  const names = { id: id.toWellFormed(), name: name.toWellFormed() }
+  const names = { id: cleanText(id, clean), name: cleanText(name, clean) }
   return withEntries(session, { kind: 'result', turn, ...names, text, isError, words, seconds })
 }
 

@@ -14,6 +14,7 @@ import { needsShortening } from './meter.ts'
 import { prepareSession, type Sources, type State, withToolsDone } from './opening.ts'
 import type { Answer, CallBlock, Model, Progress, Request, TextBlock, Usage } from './request.ts'
 import { type Clean, NO_USAGE, type Session, withAnswer, withEnd, withResult, withUser } from './session.ts'
+import { Fullness, whyTooMuch } from './session-file.ts'
 import { shorten } from './shorten.ts'
 import type { Tool, ToolResult, ToolRoom } from './tool.ts'
 
@@ -78,6 +79,7 @@ class Turn {
   #tree: Oid | undefined
   #inVain = 0
   #hasTriedToShorten = false
+  readonly #fullness = new Fullness()
 
   constructor(
     private session: Session,
@@ -130,15 +132,24 @@ class Turn {
   /** Asks the model, and keeps its answer. */
   async #ask(): Promise<Answer> {
     const { checkpoint } = this.means
+    this.#verifyRoom()
     await this.#shortenIfNeeded()
     this.budget.reserve()
     await checkpoint(this.session, 'asks')
     const answer = await this.#answerTo(await requestFor(this.session, await this.#state()))
+    const why = whyTooMuch(answer)
+    if (why) throw new Failure(why)
     this.#take(answer)
     await checkpoint(this.session, 'works')
     if (answer.end === 'refused') throw new Failure('The model refused to answer this.')
     if (answer.end === 'length') throw new LimitReached('Its answer was longer than an answer can be, and was cut.')
     return answer
+  }
+
+  /** What a conversation can't have in it any more is not asked for. */
+  #verifyRoom(): void {
+    const why = this.#fullness.of(this.session)
+    if (why) throw new LimitReached(why)
   }
 
   async #answerTo(request: Request): Promise<Answer> {
@@ -184,6 +195,7 @@ class Turn {
     for (const call of calls) {
       // What the last one leaves is kept with the next request.
       if (call !== calls[0]) await this.means.checkpoint(this.session, 'works')
+      this.#verifyRoom()
       if (await this.#call(call)) worked++
     }
     this.session = await withToolsDone(this.session, await this.#state(), this.#room.done())

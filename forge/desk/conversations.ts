@@ -5,7 +5,7 @@ import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { visible, visiblePath } from '../../core/text.ts'
 import type { State } from '../ai/opening.ts'
-import { lastTurn, SESSION, type Session, usageOf, usageOfTurn } from '../ai/session.ts'
+import { lastTurn, SESSION, type Session, usageOf, usageOfTurn, withoutOpening } from '../ai/session.ts'
 import { loadSession } from '../ai/session-file.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
 import type { Ai } from './ai.ts'
@@ -29,7 +29,14 @@ const PATIENCE = 150
 const MOST_HISTORIES = 16
 
 /** What is seen at a place: a branch has a turn where one is under way. */
-type Looked = { session: Session; unreadable?: string | undefined; commit: Oid | undefined; turn?: BranchTurn }
+type Looked = {
+  session: Session
+  unreadable?: string | undefined
+  commit: Oid | undefined
+  turn?: BranchTurn
+  /** This desk has written it. */
+  isOwn?: boolean
+}
 
 export class Conversations {
   /** The commits of turns in the histories that were looked at last. */
@@ -119,17 +126,18 @@ export class Conversations {
     const { tip: commit, merging, drafts } = await this.open(at.branch)
     // In a merge that waits, turns are not committed yet.
     const turns = merging === undefined ? undefined : asChanges(drafts.files)
-    const { session, unreadable } = await loadSession(new WorkInProgressVfs(this.objects, commit, turns))
-    return { session: withWishes(session, this.choices.wishesIn(at.branch)), unreadable, commit }
+    const vfs = new WorkInProgressVfs(this.objects, commit, turns)
+    const { session, unreadable } = await loadSession(vfs)
+    const entry = await vfs.entryAt(SESSION)
+    const isOwn = entry !== undefined && this.own.has(entry.oid)
+    // As the next turn will take it.
+    const taken = isOwn ? session : withoutOpening(session)
+    return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
   }
 
   /** Where a conversation is somebody else's, what to know before the AI goes on with it, in sentences. */
-  async #strangerIn(
-    { session, commit }: Looked,
-    commits: ReadonlyMap<string, TurnCommit>,
-  ): Promise<string | undefined> {
-    const entry = await entryInTip(this.objects, commit, SESSION)
-    if (!entry || session.messages.length === 0 || this.own.has(entry.oid)) return undefined
+  async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
+    if (isOwn || session.messages.length === 0) return undefined
     const last = commits.get(lastTurn(session)?.turn ?? '')
     const [made] = last ? await describe(this.objects, [last.oid]) : []
     const who = made ? ` (the last of it is in ${made.oid.slice(0, 8)} by ${visible(made.author.name)})` : ''
@@ -181,8 +189,10 @@ export class Conversations {
   async #contextOf(session: Session, branch: string): Promise<Conversation['context']> {
     const state = await this.#stateOf(session, branch)
     if (!state) return NO_CONTEXT
-    const { meterOf } = await import('../ai/meter.ts')
+    const { meterOf, warm } = await import('../ai/meter.ts')
     const { used, of, files } = await meterOf(session, state)
+    // Whoever looks at a chat may write in it next. A turn that fails in the same way says so.
+    void warm(session, state, Date.now()).catch(() => undefined)
     return { used, of, files }
   }
 

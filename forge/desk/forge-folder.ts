@@ -33,13 +33,24 @@ export async function attributesChange(objects: Objects, treeish: Oid | undefine
   return new Map([[ATTRIBUTES, { mode: '100644', bytes }]])
 }
 
+/**
+ * Ours as it is, but below the folder only: attributes elsewhere, which may be a stranger's, could name the driver, too,
+ * and have changes of the other side lost silently. There it is what git does without any driver.
+ */
+const KEEP = [
+  `case %P in ${FORGE}/*) exit 0;; esac`,
+  'git merge-file -L ours -L base -L theirs --marker-size=%L %A %O %B',
+].join('; ')
+/** As it was before it looked where it is. */
+const ANYWHERE = 'true'
+
 /** Tells git what the rule means: to leave our side as it is. Who has told it something else has the last word. */
 export async function setUpMergeDriver(repository: Repository): Promise<void> {
   const key = `merge.${DRIVER}.driver`
-  const { code } = await run(repository, ['config', '--get', key], { ok: [0, 1] })
-  if (code === 0) return
+  const { code, stdout } = await run(repository, ['config', '--get', key], { ok: [0, 1] })
+  if (code === 0 && stdout.toString().trim() !== ANYWHERE) return
   await run(repository, ['config', '--local', `merge.${DRIVER}.name`, 'keep what the branch itself has'])
-  await run(repository, ['config', '--local', key, 'true'])
+  await run(repository, ['config', '--local', key, KEEP])
 }
 
 /** A merge, but with the folder as `ours` has it, and without the conflicts that were in there. */

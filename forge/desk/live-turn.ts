@@ -56,14 +56,14 @@ export class LiveTurn {
         break
       case 'runs':
         this.#running = event.call.id
-        this.#call({ ...about(event.call), title: this.clean(event.title), state: 'runs' })
+        this.#call({ ...this.#about(event.call), title: this.clean(event.title), state: 'runs' })
         break
       case 'ran': {
         this.#running = undefined
         const { text, isError, words } = event.result
         const state = isError ? 'failed' : 'done'
         const said = { words: this.clean(words), result: this.clean(text), seconds: event.seconds }
-        this.#call({ ...about(event.call), title: this.clean(event.title), state, ...said })
+        this.#call({ ...this.#about(event.call), title: this.clean(event.title), state, ...said })
         break
       }
       case 'doing':
@@ -98,7 +98,8 @@ export class LiveTurn {
         break
       }
       case 'call': {
-        const call: Call = { id: progress.id, name: progress.name, title: progress.name, state: 'coming' }
+        const name = this.clean(progress.name)
+        const call: Call = { id: progress.id, name, title: name, state: 'coming' }
         this.#partial.push({ kind: 'call', turn, call })
         this.say({ is: 'call', turn, call })
         break
@@ -113,10 +114,12 @@ export class LiveTurn {
     }
   }
 
+  #about({ id, name }: CallBlock): Pick<Call, 'id' | 'name'> {
+    return { id, name: this.clean(name) }
+  }
+
   #call(call: Call): void {
     this.#calls.set(call.id, call)
     this.say({ is: 'call', turn: this.turn, call })
   }
 }
-
-const about = ({ id, name }: CallBlock) => ({ id, name })

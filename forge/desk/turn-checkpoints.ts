@@ -3,6 +3,7 @@
  * that the turn began with, whose tree has the files and the conversation as they are. After a kill -9 it is there to
  * be kept or discarded. The commit that ends the turn takes the ref away in the same transaction.
  */
+import { hostname } from 'node:os'
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../core/git/commits.ts'
@@ -10,13 +11,19 @@ import { type NewObject, type Objects, oidOf, writeObjects } from '../../core/gi
 import { type Move, RefMoved, type RefName } from '../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../core/git/repository.ts'
 import { makeTree } from '../../core/git/trees.ts'
-import { visiblePath } from '../../core/text.ts'
+import { visible, visiblePath } from '../../core/text.ts'
 import { SESSION, type Session } from '../ai/session.ts'
 import { readSession, writeSession } from '../ai/session-file.ts'
+import { isRunning } from '../vfs.ts'
 import { asChanges, DESK, type DraftFile, filesBetween } from './drafts.ts'
 import { isInTheWay, moveRefsPatiently } from './operations.ts'
 
 export const TURNS = 'refs/forge/turns/'
+/**
+ * In a checkpoint's tree: content that requests have in them and no file any more, so that no garbage collection takes
+ * it while the turn runs. It belongs to no file of the branch.
+ */
+const SENT: Path = '.forge/sent/'
 export const turnRef = (branch: string): RefName => `${TURNS}${branch}`
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
@@ -33,6 +40,8 @@ const Body = v.object({
   does: v.picklist(['asks', 'works', 'ended']),
   /** Why it ended, where it did and was not committed. */
   words: v.optional(v.string()),
+  /** The process that makes the turn, and its machine. */
+  by: v.optional(v.object({ host: v.string(), pid: Count })),
 })
 
 export type Checkpoint = Omit<v.InferOutput<typeof Body>, 'base'> & {
@@ -41,6 +50,15 @@ export type Checkpoint = Omit<v.InferOutput<typeof Body>, 'base'> & {
   session: Session
   /** What differs from the base, but for the session. */
   files: ReadonlyMap<Path, DraftFile>
+}
+
+const OWN = { host: hostname(), pid: process.pid }
+
+/** Where a turn that was not begun by this process may still be going on, in words; undefined where it can not. */
+export function whereItRuns({ by }: Checkpoint): string | undefined {
+  if (!by) return undefined
+  if (by.host !== OWN.host) return `on ${visible(by.host)}`
+  return by.pid !== OWN.pid && isRunning(by.pid) ? `on this machine (process ${by.pid})` : undefined
 }
 
 /** The checkpoints of one branch's turn. */
@@ -61,15 +79,24 @@ export class Checkpoints {
     const { objects } = this
     const { session, files, base, ...body } = checkpoint
     const changes = asChanges(files).set(SESSION, { mode: '100644', bytes: writeSession(session) })
+    for (const oid of await this.#sentBy(session)) changes.set(SENT + oid, { mode: '100644', oid })
     const tree = await makeTree(objects, base, changes)
     const who = lineOf(DESK)
-    const message = `A turn of an AI\n\n${JSON.stringify({ ...body, base: base ?? null })}\n`
+    const message = `A turn of an AI\n\n${JSON.stringify({ ...body, base: base ?? null, by: OWN })}\n`
     const parents = base === undefined ? [] : [base]
     const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
     const oid = oidOf(objects.repository.format, commit)
     await writeObjects(objects.repository, [...tree.made, commit])
     await this.#move(oid)
     this.#written = oid
+  }
+
+  async #sentBy(session: Session): Promise<Oid[]> {
+    const { contentOf } = await import('../ai/opening.ts')
+    const oids = contentOf(session)
+    const found = await Promise.all(oids.map(oid => this.objects.info(oid)))
+    // What is gone already would make git refuse the tree.
+    return oids.filter((_, at) => found[at]?.type === 'blob')
   }
 
   async #move(to: Oid): Promise<void> {
@@ -113,6 +140,7 @@ export async function readCheckpoint(objects: Objects, commit: Oid): Promise<Che
   const files = await filesBetween(objects, base ?? undefined, commit)
   const kept = files.get(SESSION)
   files.delete(SESSION)
+  for (const path of files.keys()) if (path.startsWith(SENT)) files.delete(path)
   const bytes = kept ? (await objects.read(kept.oid))?.bytes : undefined
   const { session } = readSession(bytes)
   return { ...rest, base: base ?? undefined, session, files }

@@ -25,7 +25,7 @@ import { LiveTurn } from './live-turn.ts'
 import { isInMerging, settleByTurn } from './merging-turns.ts'
 import type { BranchInfo } from './messages.ts'
 import { readSignature } from './save.ts'
-import { type Checkpoint, Checkpoints, readCheckpoint, TURNS } from './turn-checkpoints.ts'
+import { type Checkpoint, Checkpoints, readCheckpoint, TURNS, turnRef, whereItRuns } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { Questions } from './turn-tools.ts'
 import type { WrittenHere } from './written-here.ts'
@@ -294,13 +294,16 @@ export class Turns implements AsyncDisposable {
 
   /** It waits to be kept or discarded. */
   async #wait(turn: BranchTurn, words: string): Promise<void> {
-    turn.state = 'unfinished'
-    turn.words = words
     turn.now = { ...turn.now, does: 'ended', words }
     const { work } = turn
-    await work.locked(() => work.hold(heldBy(turn, whyUnfinished(work.name))))
-    this.#say(turn, { is: 'changed', turn: turn.now.turn })
-    await turn.checkpoints.write(turn.now)
+    try {
+      await turn.checkpoints.write(turn.now)
+    } finally {
+      turn.state = 'unfinished'
+      turn.words = words
+      await work.locked(() => work.hold(heldBy(turn, whyUnfinished(work.name))))
+      this.#say(turn, { is: 'changed', turn: turn.now.turn })
+    }
   }
 
   /** Nothing of it is left to be done: the branch is the person's again. */
@@ -366,7 +369,10 @@ export class Turns implements AsyncDisposable {
     const found = await readCheckpoint(this.room.objects, commit)
     if (!found) throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
     const work = await this.open(branch)
-    const words = found.words ?? whyBroken(found.does)
+    // It may have ended, or another one have begun, while it was read.
+    const now = (await this.room.objects.info(turnRef(branch)))?.oid
+    if (now !== commit || this.#turns.has(branch) || this.#beginning.has(branch)) return
+    const words = found.words ?? whyBroken(found)
     const turn: BranchTurn = {
       work,
       checkpoints: new Checkpoints(this.room.objects, branch, commit),
@@ -421,10 +427,14 @@ const whyAtWork = (branch: string): string =>
 const whyUnfinished = (branch: string): string =>
   `The AI’s turn in ${visiblePath(branch)} did not end well: keep or discard what it did, then go on.`
 
-const whyBroken = (does: Checkpoint['does']): string =>
-  does === 'asks'
+function whyBroken(checkpoint: Checkpoint): string {
+  const where = whereItRuns(checkpoint)
+  if (where !== undefined)
+    return `Another desk ${where} began this turn, and may still be at work on it: look there first. To keep or discard it here ends it there.`
+  return checkpoint.does === 'asks'
     ? 'The desk ended while the model was answering. What is not here of that answer is lost, and may have been paid for; it is not asked for again unless you do.'
     : 'The desk ended in the middle of this turn.'
+}
 
 /** Throws a {@link Failure} where something is typed that is in no commit: the AI would not see it. */
 function verifySaved({ name, draftPaths, drafts, merging }: BranchWork): void {

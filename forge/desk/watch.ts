@@ -10,8 +10,11 @@ import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Repository } from '../../core/git/repository.ts'
 
-/** What may be different: the branches, the drafts, which branch is checked out where, or remote branches and tags. */
-export type Part = 'branches' | 'drafts' | 'checkouts' | 'remotes'
+/**
+ * What may be different: the branches, the drafts, the turns of AIs, which branch is checked out where, or remote
+ * branches and tags.
+ */
+export type Part = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
 /** Milliseconds between two looks. */
 const EVERY = 1000
@@ -92,13 +95,14 @@ export class Watch implements AsyncDisposable {
   }
 }
 
-const PARTS = ['branches', 'drafts', 'checkouts', 'remotes'] as const
+const PARTS = ['branches', 'drafts', 'turns', 'checkouts', 'remotes'] as const
 
 /** Where the refs of a part are. */
 const ROOTS = {
   branches: ['refs/heads'],
   // A merge that waits in a branch is part of what is typed there.
   drafts: ['refs/forge/drafts', 'refs/forge/merging'],
+  turns: ['refs/forge/turns'],
   remotes: ['refs/remotes', 'refs/tags'],
 }
 

@@ -133,6 +133,8 @@ export class Work implements AsyncDisposable {
     if (parts.has('remotes')) this.#room.say({ say: 'repository' })
     if (parts.has('branches')) for (const name of await this.#branchesMoved()) touched.add(name)
     if (parts.has('drafts')) for (const name of await this.#draftsMoved()) touched.add(name)
+    // Another desk may have begun or ended one.
+    if (parts.has('turns')) await this.chat.turns.look()
     if (parts.has('checkouts'))
       for (const name of await this.#checkoutsMoved()) this.#room.say({ say: 'branch', branch: name })
     for (const name of touched) await this.#branches.refresh(name).catch(error => this.#complain(error))

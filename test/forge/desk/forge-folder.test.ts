@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { mergeTrees } from '../../../core/git/merges.ts'
 import { entryAt } from '../../../core/git/trees.ts'
-import { withOwnFolder } from '../../../forge/desk/forge-folder.ts'
+import { setUpMergeDriver, withOwnFolder } from '../../../forge/desk/forge-folder.ts'
 import { commit } from '../../support/git.ts'
 import { makePlace } from '../../support/repository.ts'
 
@@ -28,3 +28,22 @@ for (const { name, base, ours, theirs } of CASES)
     expect(await entryAt(objects, merge.tree, '.forge')).toEqual(await entryAt(objects, one, '.forge'))
     expect(await git('ls-tree', '--name-only', merge.tree)).toContain('c.txt')
   })
+
+test('the merge driver for the folder keeps nothing back elsewhere, whatever attributes name it', async () => {
+  await using place = await makePlace()
+  const { path, repository, objects, git } = place
+  const lines = (top: string, end: string) => `${[top, ...'23456789', end].join('\n')}\n`
+  const [strange, own] = ['odd $(touch x) \'name".txt', '.forge/session.json']
+  await setUpMergeDriver(repository)
+  await git('config', 'merge.forge-own.driver', 'true')
+  await setUpMergeDriver(repository)
+  const attributes = { '.gitattributes': '* merge=forge-own\n' }
+  const start = await commit(path, 'main', { ...attributes, [strange]: lines('1', '0'), [own]: 'base', 'b.txt': 'b\n' })
+  await git('branch', 'other', start)
+  const one = await commit(path, 'main', { [strange]: lines('ours', '0'), [own]: 'ours', 'b.txt': 'ours\n' })
+  const two = await commit(path, 'other', { [strange]: lines('1', 'theirs'), [own]: 'theirs', 'b.txt': 'theirs\n' })
+  const merge = await mergeTrees(repository, one, two, { objects })
+  expect(await git('show', `${merge.tree}:${strange}`)).toBe(lines('ours', 'theirs').trim())
+  expect(await git('show', `${merge.tree}:${own}`)).toBe('ours')
+  expect(merge.conflicts.map(({ paths }) => paths)).toEqual([['b.txt']])
+})

@@ -3,7 +3,8 @@ import { expect, test } from 'bun:test'
 import { SESSION } from '../../../forge/ai/session.ts'
 import { writeSession } from '../../../forge/ai/session-file.ts'
 import { readCheckpoint } from '../../../forge/desk/turn-checkpoints.ts'
-import { makeChat, onBranch, run, untilEnded } from '../../support/chat.ts'
+import { makeChat, onBranch, refusal, run, untilEnded } from '../../support/chat.ts'
+import { type Desk, textOf } from '../../support/desk.ts'
 import { commit } from '../../support/git.ts'
 import { until } from '../../support/repository.ts'
 import { write } from '../../support/scripted-model.ts'
@@ -86,4 +87,77 @@ test('a stranger’s conversation is said to be one until a turn here goes on wi
   expect(JSON.stringify(model.requests)).not.toContain('private.txt')
   await desk.restart()
   expect((await desk.work.conversation(onBranch())).items.map(({ kind }) => kind)).not.toContain('note')
+})
+
+test('a garbage collection in the middle of a turn takes nothing that its requests have in them', async () => {
+  const gate = Promise.withResolvers<void>()
+  const add = { name: 'update_context', arguments: { add: ['b.txt'] } }
+  await using chat = await makeChat([
+    { calls: [write('b.txt', 'first\n'), add] },
+    { calls: [write('b.txt', 'second\n')] },
+    { calls: [write('b.txt', 'third\n')], until: gate.promise },
+    { text: 'Done.' },
+    { text: 'Write b' },
+  ])
+  const { desk, model } = chat
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(() => model.requests.length === 3)
+  await desk.git('gc', '-q', '--prune=now')
+  gate.resolve()
+  const said = await untilEnded(desk)
+  expect(said.turn).toBeUndefined()
+  const sent = model.requests.map(({ messages }) => JSON.stringify(messages))
+  expect(sent[1]).toContain('```\\nfirst')
+  expect(sent[3]).toStartWith(sent[2]?.slice(0, -1) ?? '')
+  expect(await desk.git('show', 'main:b.txt')).toBe('third')
+  expect(await desk.git('ls-tree', '-r', '--name-only', 'main')).toBe(
+    '.forge/.gitattributes\n.forge/session.json\na.txt\nb.txt',
+  )
+  await desk.git('fsck', '--connectivity-only')
+})
+
+/** Takes the turn of main over from a process of another machine's, as its checkpoint would say. */
+async function asIfElsewhere({ git }: Desk): Promise<void> {
+  const said = await git('cat-file', '-p', 'refs/forge/turns/main')
+  const body = said.slice(said.indexOf('\n\n') + 2).replace(/"by":\{.*?\}/, '"by":{"host":"elsewhere","pid":1}')
+  const made = await git('commit-tree', 'refs/forge/turns/main^{tree}', '-p', 'main', '-m', body)
+  await git('update-ref', 'refs/forge/turns/main', made)
+}
+
+test('a turn that another desk makes is not said to have ended, and can be ended from here', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
+  const { desk, model } = chat
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(() => model.requests.length === 2)
+  await asIfElsewhere(desk)
+  const { work: other } = await desk.another()
+  expect((await other.conversation(onBranch())).turn).toMatchObject({
+    state: 'unfinished',
+    words: expect.stringContaining('Another desk on elsewhere began this turn, and may still be at work on it'),
+  })
+  expect(await refusal(other.chat.turns.send('main', 'And this.'))).toContain('keep or discard')
+  await other.chat.turns.end('main', true)
+  gate.resolve()
+  const said = await untilEnded(desk)
+  expect(said.turn?.words).toContain('Another desk has ended this turn in main')
+  // What was kept there is there, once, and this desk lets go of it.
+  await until(async () => (await desk.work.conversation(onBranch())).turn === undefined)
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('chat: Please.\nBegin')
+  expect(await textOf(other, 'main', 'a.txt')).toBe('two\n')
+})
+
+test('what a turn begins with is made when its chat is opened, also where the conversation began with older files', async () => {
+  await using chat = await makeChat([{ text: 'Yes.' }])
+  const { desk } = chat
+  await run(desk)
+  // A fork goes on with all files as they are.
+  await desk.git('branch', 'other')
+  const made = await commit(desk.path, 'other', { 'b.txt': 'B is new.\n' })
+  await until(async () => {
+    await desk.work.conversation(onBranch('other'))
+    const summaries = await desk.work.chat.ai.summaries()
+    const key = `${await desk.git('rev-parse', `${made}:b.txt`)} 100644 txt`
+    return summaries.cache.texts([key])[0] !== undefined
+  })
 })
