@@ -92,7 +92,8 @@ function titleOf({ name, title }: Call): string {
 function CallWords({ call }: { call: Call }) {
   const words = visible((call.words ?? '').slice(0, LONGEST_LINE))
   // A tool of the repository has nothing to say but its name, which stands there already.
-  if (words === '' || words === call.name) return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
+  if (words === '' || words === call.name)
+    return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
   return words.split(/((?<!\S)[+−-]\d+(?!\S))/).map((piece, index) => {
     if (index % 2 === 0) return piece
     if (/^.0$/.test(piece)) return null
