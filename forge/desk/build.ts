@@ -20,8 +20,6 @@ export interface Manifest {
   files: BuiltFile[]
 }
 
-export const NONCE_PLACE = 'STYLE_NONCE'
-
 const HERE = join(import.meta.dir, 'web')
 
 export async function buildPage(folder: string): Promise<Manifest> {
