@@ -195,10 +195,10 @@ export class Forklift {
 
   /** Hands what a person merged on a branch to Forklift, which judges and publishes it. */
   async publish(branch: string): Promise<void> {
-    const work = (await this.work.branches()).find(({ name }) => name === branch)
-    if (!work) throw new Failure(`There is no branch ${visiblePath(branch)}.`)
-    if (work.merging) throw new Failure(`A merge waits in ${visiblePath(branch)}: finish it first, then publish it.`)
-    if (work.drafts.length > 0)
+    const found = (await this.work.branches()).find(({ name }) => name === branch)
+    if (!found) throw new Failure(`There is no branch ${visiblePath(branch)}.`)
+    if (found.merging) throw new Failure(`A merge waits in ${visiblePath(branch)}: finish it first, then publish it.`)
+    if (found.drafts.length > 0)
       throw new Failure(`Not all of ${visiblePath(branch)} is saved: save or discard the drafts, then publish it.`)
     this.#start(['--publish', asText(branch)], branch)
   }

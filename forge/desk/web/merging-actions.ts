@@ -1,6 +1,6 @@
 /** What a person can do with a merge that waits: settle a file, ask the AI, finish, abort. */
 import { attempt, branchOf, settle } from './actions.ts'
-import { baseName, named, readable } from './names.ts'
+import { named, readable } from './names.ts'
 import type { Page, Tab } from './state.ts'
 import { plural } from './times.ts'
 
@@ -113,9 +113,4 @@ export function goToConflict(page: Page, tab: Tab, by: 1 | -1): void {
   tab.show({ kind: 'file', path: next.path })
   // A conflict of a text takes the focus itself, as soon as it is there.
   if (next.kind !== 'text') page.wantFocus()
-}
-
-/** What the way to a file in conflict is called. */
-export function wordsOfFile(path: string, left: number): string {
-  return left > 0 ? `${readable(baseName(path))}, ${plural(left, 'conflict')} left` : readable(baseName(path))
 }

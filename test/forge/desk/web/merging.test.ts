@@ -63,6 +63,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('2 of 2 left').waitFor()
   })
 
+  test('has the base beside both sides where there is room, below them where not, and all stacked where it is narrow', async () => {
+    await open()
+    await row('claim.ts').click()
+    const side = (name: RegExp) => conflict(1).getByRole('region', { name })
+    await page.setViewportSize({ width: 1920, height: 1080 })
+    await side(/^Base/).waitFor()
+    await page.setViewportSize({ width: 1000, height: 800 })
+    await side(/^Base/).waitFor({ state: 'hidden' })
+    await conflict(1).locator('summary').getByText('Base').waitFor()
+    const tops = async () => [await side(/^Ours/).boundingBox(), await side(/^Theirs/).boundingBox()].map(box => box?.y)
+    const [ours, theirs] = await tops()
+    expect(ours).toBe(theirs)
+    await page.setViewportSize({ width: 640, height: 800 })
+    await until(async () => {
+      const [above = 0, below = 0] = await tops()
+      return above < below
+    })
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
   test('takes what is chosen by the buttons, and gives it back by Change', async () => {
     await open()
     await row('claim.ts').click()
