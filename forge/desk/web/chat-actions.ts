@@ -171,7 +171,9 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
       page.notify({
         branch,
         tone: 'plain',
-        title: words.startsWith('undo: ') ? reversalOf(words).title : sentence(words),
+        title: words.startsWith('undo: ')
+          ? reversalOf(words).title
+          : sentence(words.replace(/^take back /, 'taken back: ')),
       })
       await tab.conversation.refresh()
     },
