@@ -249,10 +249,19 @@ export class Checkouts {
       return ''
     } catch (error) {
       if (await isFull(gitDir).catch(() => false)) return 'The disk is full.'
-      if (error instanceof GitError) return visible(error.message)
+      if (error instanceof GitError) return inWords(error.message)
       throw error
     }
   }
+}
+
+/** What git says is in the way, as a sentence; what it says seldom is left as it is. */
+function inWords(message: string): string {
+  const words = visible(message)
+  const [, changed] = /Entry '(.+)' not uptodate/.exec(words) ?? []
+  if (changed !== undefined) return `${changed} has changes there that are not committed.`
+  const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
+  return unknown === undefined ? words : `${unknown} lies there and is not git's.`
 }
 
 async function mainFolder(repository: Repository): Promise<string | undefined> {

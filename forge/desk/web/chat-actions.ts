@@ -3,6 +3,7 @@ import { effect } from '@preact/signals'
 import type { Approval } from '../conversation.ts'
 import { attempt, branchOf, draftsOf, sentence, settle } from './actions.ts'
 import { baseName, readable } from './names.ts'
+import { reversalOf } from './reversal.ts'
 import type { Page, Tab } from './state.ts'
 import { plural } from './times.ts'
 
@@ -167,7 +168,13 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
     page,
     async () => {
       const { words } = await page.connection.ask('undo turn', { branch, turn })
-      page.notify({ branch, tone: 'plain', title: sentence(words) })
+      page.notify({
+        branch,
+        tone: 'plain',
+        title: words.startsWith('undo: ')
+          ? reversalOf(words).title
+          : sentence(words.replace(/^take back /, 'taken back: ')),
+      })
       await tab.conversation.refresh()
     },
     { branch },

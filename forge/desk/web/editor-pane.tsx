@@ -32,7 +32,7 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
       {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} />}
       <ReadOnlyReason tab={tab} file={file} />
       <Problem file={file} />
-      {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet file={file} />}
+      {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet tab={tab} file={file} />}
     </>
   )
 }
@@ -80,9 +80,12 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
   )
 }
 
-function NotYet({ file }: { file: OpenFile }) {
+function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const canType = file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
   const box = useRef<HTMLDivElement>(null)
   useEffect(() => {
+    if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
       const isHere = event.target === document.body || event.target === box.current
       const isText = !event.ctrlKey && !event.altKey && !event.metaKey && !event.isComposing
@@ -90,7 +93,7 @@ function NotYet({ file }: { file: OpenFile }) {
     }
     window.addEventListener('keydown', listen)
     return () => window.removeEventListener('keydown', listen)
-  }, [file])
+  }, [file, canType])
   return (
     <div class="editor" aria-busy="true" tabIndex={-1} ref={box}>
       {file.problem.value === undefined ? <Waiting words={`Opening ${readable(baseName(file.path))}`} /> : null}

@@ -195,7 +195,7 @@ export class OpenFile {
 
   /** A key of somebody who types on while the file is just coming. Answers whether it is kept for it. */
   typeEarly(key: string): boolean {
-    if (this.state || this.at.kind === 'commit') return false
+    if (this.state) return false
     if (key === 'Backspace' && this.#early !== '') this.#early = this.#early.slice(0, -1)
     else if (key === 'Enter') this.#early += '\n'
     else if (key.length === 1) this.#early += key

@@ -287,7 +287,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await undo.first().getAttribute('aria-disabled')).toBe('true')
     await log().getByText('It was taken back.').first().waitFor()
     await undo.last().click()
-    await page.getByText('Undo: turn in lease-renewal').waitFor()
+    await page.getByText('Undone: turn in lease-renewal').waitFor()
     expect(asked('undo turn')).toMatchObject([{ turn: 'past-3' }])
   })
 
