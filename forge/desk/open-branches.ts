@@ -8,6 +8,7 @@ import { BranchWork, type Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import { MERGING } from './merging-commits.ts'
+import type { Operation } from './messages.ts'
 import { PUT_ASIDE } from './operations.ts'
 import { beginOfTurn } from './turn-checkpoints.ts'
 
@@ -118,17 +119,14 @@ export class OpenBranches {
   async nameNow(name: string): Promise<string> {
     const { objects, operations } = this.room
     if (!isRefName(headRef(name)) || (await objects.info(headRef(name)))) return name
-    const renames: { from: RefName; to: RefName }[] = []
-    for await (const { refs } of operations.newestFirst()) {
-      const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
-      const gone = heads.find(({ after }) => after === undefined)
-      const made = heads.find(({ before }) => before === undefined)
-      if (heads.length === 2 && gone && made && made.after === gone.before)
-        renames.unshift({ from: gone.ref, to: made.ref })
-      if (heads.some(({ ref, after }) => ref === headRef(name) && after === undefined)) break
+    const renames: Renaming[] = []
+    for await (const operation of operations.newestFirst()) {
+      const renamed = renamedBy(operation)
+      if (renamed) renames.unshift(renamed)
+      if (operation.refs.some(({ ref, after }) => ref === headRef(name) && after === undefined)) break
     }
-    const last = renames.reduce((ref, { from, to }) => (ref === from ? to : ref), headRef(name))
-    return (await objects.info(last)) ? branchOf(last) : name
+    const last = renames.reduce((branch, { from, to }) => (branch === from ? to : branch), name)
+    return (await objects.info(headRef(last))) ? last : name
   }
 
   /**
@@ -149,6 +147,18 @@ export class OpenBranches {
   async refresh(name: string): Promise<void> {
     await (await this.#works.get(name))?.refresh()
   }
+}
+
+/** The names of a branch before and after it got another one. */
+export type Renaming = { from: string; to: string }
+
+/** Which branch got another name by an operation, done or taken back; undefined where none did. */
+export function renamedBy({ refs }: Pick<Operation, 'refs'>): Renaming | undefined {
+  const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
+  const gone = heads.find(({ after }) => after === undefined)
+  const made = heads.find(({ before }) => before === undefined)
+  if (heads.length !== 2 || !gone || !made || gone.before !== made.after) return undefined
+  return { from: branchOf(gone.ref), to: branchOf(made.ref) }
 }
 
 /** The branch that a ref is about: its own, or that of its drafts or of a merge that waits in it. */

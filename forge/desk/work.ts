@@ -27,7 +27,7 @@ import { MERGING } from './merging-commits.ts'
 import { Mergings } from './mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { type Models, NO_MODELS } from './models.ts'
-import { OpenBranches } from './open-branches.ts'
+import { OpenBranches, renamedBy } from './open-branches.ts'
 import { Operations, type Recorded } from './operations.ts'
 import { Steps } from './steps/steps.ts'
 import { TURNS } from './turn-checkpoints.ts'
@@ -409,6 +409,8 @@ export class Work implements AsyncDisposable {
 
   async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
     const reversed = await reverse(this.#branches, operation)
+    const renamed = renamedBy(operation)
+    if (renamed) await this.chat.choices.renamed(renamed.to, renamed.from)
     // A turn that was kept or discarded waits again, or does not any more.
     if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
     return reversed

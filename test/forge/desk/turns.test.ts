@@ -473,6 +473,20 @@ test('what is chosen for the context and the model is there after a restart, and
   expect(await desk.git('show', 'main:.forge/session.json')).toContain('"a.txt"')
 })
 
+test('what is chosen in a branch stays its own where it gets another name, and where that is undone', async () => {
+  await using chat = await makeChat([])
+  const { work, git } = chat.desk
+  await git('branch', 'old')
+  await work.chat.setContext('old', 'a.txt', true)
+  await work.renameBranch('old', 'new')
+  expect(work.chat.choices.wishesIn('new').whole).toEqual({ 'a.txt': true })
+  await work.undo()
+  expect(work.chat.choices.wishesIn('old').whole).toEqual({ 'a.txt': true })
+  await work.redo()
+  expect(work.chat.choices.wishesIn('new').whole).toEqual({ 'a.txt': true })
+  expect(work.chat.choices.wishesIn('old').whole).toEqual({})
+})
+
 test('before a first commit, a turn makes it', async () => {
   const model = new ScriptedModel([{ calls: [write('a.txt', 'one\n')] }, { text: 'Done.' }])
   await using desk = await makeDesk({ models: modelsOf(model) })
