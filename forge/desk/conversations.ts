@@ -133,10 +133,7 @@ export class Conversations {
   }
 
   /** Where a conversation is somebody else's, what to know before the AI goes on with it, in sentences. */
-  async #strangerIn(
-    { session, isOwn }: Looked,
-    commits: ReadonlyMap<string, TurnCommit>,
-  ): Promise<string | undefined> {
+  async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
     if (isOwn || session.messages.length === 0) return undefined
     const last = commits.get(lastTurn(session)?.turn ?? '')
     const [made] = last ? await describe(this.objects, [last.oid]) : []
