@@ -314,10 +314,11 @@ class Keeper {
   /** There is more to be written. */
   keep(): void {
     if (this.#clock || this.#writing) return
-    this.#clock = setTimeout(() => {
+    const write = () => {
       this.#clock = undefined
       this.#writing = this.#write()
-    }, this.#next - performance.now())
+    }
+    this.#clock = setTimeout(write, Math.max(this.#next - performance.now(), 0))
   }
 
   /** Settled when nothing is being written any more. */

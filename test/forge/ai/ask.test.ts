@@ -274,7 +274,9 @@ describe.each(PROVIDERS)('%s', provider => {
 })
 
 test('what a request costs is told by the price that is set, where the provider does not', async () => {
-  await using server = await ModelServer.start([{ ...HELLO, counted: { input: 1000, read: 600, write: { '5m': 300, '1h': 0 } } }])
+  await using server = await ModelServer.start([
+    { ...HELLO, counted: { input: 1000, read: 600, write: { '5m': 300, '1h': 0 } } },
+  ])
   const environment = server.environment('anthropic')
   const prices = `${environment.FORGE_MODEL}=4/20/0.2/5`
   const settings = await settingsOf({ ...environment, FORGE_PRICES: prices })
