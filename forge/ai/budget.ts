@@ -79,7 +79,7 @@ export class Budget implements Disposable {
     const end = () => this.#control.abort(new LimitReached(`${words}, which is the limit of a turn.`))
     this.#started = performance.now()
     // A clock can't be set further than that.
-    this.#clock = setTimeout(end, Math.min(seconds * 1000 - this.#before, 2 ** 31 - 1))
+    this.#clock = setTimeout(end, Math.min(Math.max(seconds * 1000 - this.#before, 0), 2 ** 31 - 1))
   }
 
   #stop(): void {

@@ -66,12 +66,21 @@ export class Fullness {
   }
 }
 
+/** In bytes, as JSON; what is inside of each other deeper than that can be written is larger than anything. */
+function sizeOf(value: unknown): number {
+  try {
+    return Buffer.byteLength(JSON.stringify(value))
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
 /** Why an answer can't be part of a session, as a sentence. */
 export function whyTooMuch({ blocks }: Pick<Answer, 'blocks'>): string | undefined {
   const calls = blocks.filter(({ type }) => type === 'call').length
   const again = 'none of it was done. Send the message again, or choose another model.'
   if (calls > MOST_ANSWERED.calls) return `The model called ${many(calls, 'tool')} at once: ${again}`
-  if (Buffer.byteLength(JSON.stringify(blocks)) > MOST_ANSWERED.bytes)
+  if (sizeOf(blocks) > MOST_ANSWERED.bytes)
     return `The model answered more than ${MOST_ANSWERED.bytes >> 20} MB at once: ${again}`
   return undefined
 }

@@ -63,6 +63,8 @@ const KEPT_EVERY = 1000
 const KEPT_SHARE = 0.05
 /** A longer word at a cut may be the beginning of a secret, which nobody would find any more. */
 const LONGEST_CUT = 7
+/** Characters of an answer that broke off: nobody reads more, and a conversation has to have room for it. */
+const MOST_OF_PART = 1 << 20
 
 /** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
 export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
@@ -298,8 +300,9 @@ class Turn {
 
 /** What of an answer is text, where there is no more of it. */
 function partOf(text: string): Answer {
-  const word = Math.max(...[' ', '\n', '\t'].map(blank => text.lastIndexOf(blank))) + 1
-  const said = text.length - word > LONGEST_CUT ? `${text.slice(0, word)}…` : text
+  const part = text.slice(0, MOST_OF_PART)
+  const word = Math.max(...[' ', '\n', '\t'].map(blank => part.lastIndexOf(blank))) + 1
+  const said = part.length - word > LONGEST_CUT ? `${part.slice(0, word)}…` : part
   return { blocks: [{ type: 'text', text: said }], end: 'done', usage: NO_USAGE }
 }
 
@@ -314,10 +317,11 @@ class Keeper {
   /** There is more to be written. */
   keep(): void {
     if (this.#clock || this.#writing) return
-    this.#clock = setTimeout(() => {
+    const write = () => {
       this.#clock = undefined
       this.#writing = this.#write()
-    }, this.#next - performance.now())
+    }
+    this.#clock = setTimeout(write, Math.max(this.#next - performance.now(), 0))
   }
 
   /** Settled when nothing is being written any more. */

@@ -17,6 +17,7 @@ import { readSession, writeSession } from '../ai/session-file.ts'
 import { isRunning } from '../vfs.ts'
 import { asChanges, DESK, type DraftFile, filesBetween } from './drafts.ts'
 import { isInTheWay, moveRefsPatiently } from './operations.ts'
+import { whyNotWritten } from './save.ts'
 
 export const TURNS = 'refs/forge/turns/'
 /**
@@ -74,8 +75,23 @@ export class Checkpoints {
     this.#written = written
   }
 
-  /** Writes a newer one in place of the last. Throws a {@link Failure} where somebody else has done something there. */
+  /**
+   * Writes a newer one in place of the last. Throws a {@link Failure} where somebody else has done something there, or
+   * where the disk refuses.
+   */
   async write(checkpoint: Checkpoint): Promise<void> {
+    try {
+      await this.#write(checkpoint)
+    } catch (error) {
+      if (error instanceof Failure) throw error
+      const why = await whyNotWritten(this.objects.repository, error)
+      const kept =
+        'What was done so far is there until the desk ends: make it possible to write, then keep or discard it.'
+      throw new Failure(`What the AI does in ${visiblePath(this.branch)} can't be written down (${why}). ${kept}`)
+    }
+  }
+
+  async #write(checkpoint: Checkpoint): Promise<void> {
     const { objects } = this
     const { session, files, base, ...body } = checkpoint
     const changes = asChanges(files).set(SESSION, { mode: '100644', bytes: writeSession(session) })

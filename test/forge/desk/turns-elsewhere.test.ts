@@ -1,5 +1,8 @@
 /** Turns of an AI, what others do to the same repository before and meanwhile, and what a kill -9 leaves. */
 import { expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { SESSION } from '../../../forge/ai/session.ts'
 import { writeSession } from '../../../forge/ai/session-file.ts'
 import { readCheckpoint } from '../../../forge/desk/turn-checkpoints.ts'
@@ -161,3 +164,27 @@ test('what a turn begins with is made when its chat is opened, also where the co
     return summaries.cache.texts([key])[0] !== undefined
   })
 })
+
+/** No new object can be written, as on a disk that is full, until the places in the way are removed. */
+async function blockObjects(path: string): Promise<() => Promise<void>> {
+  const names = [...Array(256).keys()].map(byte => join(path, '.git/objects', byte.toString(16).padStart(2, '0')))
+  const free = names.filter(name => !existsSync(name))
+  await Promise.all(free.map(name => writeFile(name, '')))
+  return async () => void (await Promise.all(free.map(name => rm(name))))
+}
+
+test('a turn that can’t be written down ends, says why, and is kept as soon as that is possible', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')], until: gate.promise }, { text: 'Done.' }])
+  const { desk, model } = chat
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(() => model.requests.length === 1)
+  const unblock = await blockObjects(desk.path)
+  gate.resolve()
+  const said = await untilEnded(desk)
+  expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringMatching(/can't be written down \(.+\)/) })
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('Begin')
+  await unblock()
+  await desk.work.chat.turns.end('main', true)
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('chat: Please.\nBegin')
+}, 60_000)

@@ -141,4 +141,8 @@ test('an answer of megabytes, or of thousands of calls, is not acted on', async 
   chat.model.play([{ text: 'x'.repeat(9 << 20) }])
   expect(endIn(await run(chat.desk))).toMatchObject({ how: 'failed', words: expect.stringContaining('8 MB') })
   expect(await textOf(chat.desk.work, 'main', 'b.txt')).toBeUndefined()
+  await chat.desk.work.chat.turns.end('main', false)
+  chat.model.play([{ text: 'and so on '.repeat(4 << 20), error: new Error('It broke off') }])
+  const cut = (await run(chat.desk)).items.find(item => item.kind === 'text')
+  expect(cut?.kind === 'text' && cut.text.length).toBeLessThan(2 << 20)
 }, 30_000)
