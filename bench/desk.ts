@@ -229,7 +229,11 @@ async function saving(page: Page, bench: Bench, count: number): Promise<Row> {
       await appendFile(join(bench.checkout, pathOf(number)), `round ${round}\n`)
     }
     await page.evaluate(AWAIT_KEY)
-    const shown = untilShown(page, 'const pressed = window.pressed', `pressed.at > 0 && (begun = pressed.at) && ${SAVED_SINCE}`)
+    const shown = untilShown(
+      page,
+      'const pressed = window.pressed',
+      `pressed.at > 0 && (begun = pressed.at) && ${SAVED_SINCE}`,
+    )
     await page.keyboard.press(count > 1 ? 'Control+Shift+S' : 'Control+s')
     desk.push(await shown)
     const paths = numbers.map(pathOf)
