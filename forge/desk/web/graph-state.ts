@@ -10,6 +10,8 @@ import type { Page } from './state.ts'
 import { StepDrag } from './step-drag.ts'
 
 /** Rows are asked for by so many at a time, and so many times of that are kept. */
+/** The rows that are asked for before it is known how many there are. */
+const FIRST = 60
 const CHUNK = 100
 const MOST_CHUNKS = 60
 /** Questions for rows that are under way at a time: who scrolls fast waits for the last one, not for all. */
@@ -69,7 +71,7 @@ export class GraphState {
   readonly #chunks = new Map<number, Chunk>()
   readonly #asked = new Set<number>()
   #round = 0
-  #view: [number, number] = [0, 60]
+  #view: [number, number] = [0, FIRST]
   #top = 0
   #lookTimer: ReturnType<typeof setTimeout> | undefined
   #isBegun = false
@@ -134,7 +136,8 @@ export class GraphState {
 
   /** The rows that are in view, without the last one: those that are missing are asked for. `top`: the first one. */
   view(from: number, to: number, top: number): void {
-    this.#view = [from, to]
+    // A list that has no rows yet is asked for its first ones all the same.
+    this.#view = [from, Math.max(to, from + FIRST)]
     this.#top = top
     this.#fill()
   }

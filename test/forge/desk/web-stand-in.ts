@@ -346,6 +346,8 @@ export class StandIn {
         return { rows: this.#graph().find(question.words), isCut: false }
       case 'refs':
         return { remotes: [], tags: [] }
+      case 'forklift':
+        return { missing: 'It has no remote upstream.', runs: [], isRunning: false }
       case 'desk':
         return { desk: this.#desk(), layout: this.layout ?? this.#usualLayout() }
       case 'keep layout':
