@@ -99,11 +99,13 @@ function whatCame(before: ReadonlyMap<RefName, Oid>, after: ReadonlyMap<RefName,
   const isTag = (name: RefName) => name.startsWith('refs/tags/')
   const made = names.filter(name => !before.has(name))
   const moved = names.filter(name => before.has(name) && before.get(name) !== after.get(name))
+  const gone = [...before.keys()].filter(name => !after.has(name))
   const [tags, branches] = [made.filter(isTag).length, made.filter(name => !isTag(name)).length]
   const parts = [
     ...(moved.length > 0 ? [`${branchesIn(moved.length)} moved`] : []),
     ...(branches > 0 ? [`${branchesIn(branches)} new`] : []),
     ...(tags > 0 ? [`${many(tags, 'tag')} new`] : []),
+    ...(gone.length > 0 ? [`${gone.length.toLocaleString('en')} gone there`] : []),
   ]
   return parts.length === 0 ? 'nothing new' : parts.join(', ')
 }

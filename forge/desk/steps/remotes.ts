@@ -59,7 +59,7 @@ const SHORTEST_SECRET = 4
 
 /** The parts of an address that may be secret: a password, a name that is a key, what stands behind a question mark. */
 function secretsOf(url: string): string[] {
-  const [, user = '', password = ''] = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/@:]*):?([^@]*)@/i.exec(url) ?? []
+  const [, user = '', password = ''] = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/@:]*)(?::([^/]*))?@/i.exec(url) ?? []
   const isKey = /^https?:/i.test(url)
   const [, query = ''] = url.split(/[?#](.*)/s)
   const parts = [password, query, ...(isKey ? [user] : [])]

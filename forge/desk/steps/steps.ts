@@ -88,23 +88,16 @@ export class Steps {
     const upstream = await followed(objects.repository, branch)
     const target = targetIn(work)
     const source = await sourceOf(objects, upstream)
-    const unknown = {
-      is: 'clean',
-      conflicts: 0,
-      before: target.tip,
-      commits: 0,
-      conflictsIn: [],
-      warnings: [],
-    } as const
+    const rest = { conflicts: 0, before: target.tip, commits: 0, conflictsIn: [], warnings: [] }
     const name = visiblePath(upstream.words)
-    if (!source) return { ...unknown, words: `${name} was not fetched yet` }
+    if (!source) return { ...rest, is: 'clean', words: `${name} was not fetched yet` }
     const plan = await planPull(objects, source, target, how)
-    if (plan.is === 'nothing') return { ...unknown, words: `nothing new in ${name} as fetched last` }
+    if (plan.is === 'nothing') return { ...rest, is: 'clean', words: `nothing new in ${name} as fetched last` }
     const preview = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
     // Its commit says what came, which is known only then.
-    const { message: _, ...rest } = preview
+    const { message: _, ...shown } = preview
     const asOf = `This is ${name} as it was fetched last: what is newer comes along.`
-    return { ...rest, warnings: [...(upstream.remote === '.' ? [] : [asOf]), ...rest.warnings] }
+    return { ...shown, warnings: [...(upstream.remote === '.' ? [] : [asOf]), ...shown.warnings] }
   }
 
   async #previewOf(step: BranchStep['step'], plan: Plan, work: BranchWork): Promise<Preview> {
