@@ -10,6 +10,7 @@ FORK ?= .
 REPO ?=
 IMAGE := forklift/kitchen-sink:latest
 BUN_VERSION := 1.4.5
+BENCH ?= run git desk ai desk-turn
 BIN := $(HOME)/.local/bin
 # Seconds that a server may say nothing before it is asked again, and then given up: about a minute in all.
 PATIENCE ?= 20
@@ -44,8 +45,9 @@ test: tools jq browser ## run the tests that need neither docker nor network (AR
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)
 	@cd -- '$(HERE)' && test/e2e/run.sh $(ARGS)
 
-bench: tools ## measure what Forklift and core/git cost beside the bare git commands (about 8 minutes)
-	@cd -- '$(HERE)' && bun bench/run.ts && bun bench/git.ts
+# Each is a file in bench/, and can be run alone: make bench BENCH=desk.
+bench: tools desk-runtime browser ## measure it all beside the bare git commands; or a part: BENCH="run git" takes about 8 minutes
+	@cd -- '$(HERE)' && for bench in $(BENCH); do echo "== bench/$$bench.ts" && bun "bench/$$bench.ts"; done
 
 pictures: tools desk-runtime browser ## take README's pictures of the desk anew
 	@'$(HERE)/docs/pictures.ts'

@@ -85,7 +85,9 @@ async function findRepository({ folder }: Options, signal: AbortSignal): Promise
 }
 
 function inTheWay(path: string, error: unknown): never {
-  const { code } = error as NodeJS.ErrnoException
+  const { code, message } = error as NodeJS.ErrnoException
+  if (message.startsWith('There is no git repository'))
+    throw new Failure(`${message.replace(/\.$/, '')}: forge FOLDER opens one elsewhere, git init makes one here.`)
   if (code === 'EACCES' || code === 'EPERM' || code === 'ENOTDIR')
     throw new Failure(`${visible(path)} can't be looked into (${code}): check that it is a folder, and its owner.`)
   throw error

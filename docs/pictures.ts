@@ -4,14 +4,64 @@ import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
+import { ModelServer, type Turn } from '../test/doubles/model-server.ts'
 import { openBrowser } from '../test/support/browser.ts'
 
 const PROJECT = dirname(import.meta.dir)
 
+/** What the model says and does: no real one is asked for a picture. */
+const CALLS: Turn[] = [
+  {
+    text: 'I look at how the search steps.',
+    calls: [{ name: 'get_lines', arguments: { path: 'src/next.ts', from: 1, to: 18 } }],
+  },
+  {
+    calls: [
+      {
+        name: 'search_replace',
+        arguments: {
+          path: 'src/next.ts',
+          edits: [
+            {
+              search: 'const MINUTE = 60_000\n',
+              replace:
+                'const MINUTE = 60_000\n/** Two tides: where none is found in so long, the sea never turns. */\nconst LONGEST = 25 * 60 * MINUTE\n',
+            },
+            {
+              search: 'export function nextHighWater(harbour: Harbour, after: Date): Date {',
+              replace: 'export function nextHighWater(harbour: Harbour, after: Date): Date | undefined {',
+            },
+            {
+              search: 'for (let at = after.getTime() + MINUTE; ; at += MINUTE) {',
+              replace:
+                'const end = after.getTime() + LONGEST\n  for (let at = after.getTime() + MINUTE; at < end; at += MINUTE) {',
+            },
+          ],
+        },
+      },
+      {
+        name: 'write_file',
+        arguments: {
+          path: 'test/next.test.ts',
+          content:
+            "import { expect, test } from 'bun:test'\nimport { nextHighWater } from '../src/next.ts'\n\ntest('a flat sea has no high water', () => {\n  expect(nextHighWater({ name: 'Still', constituents: [] }, new Date(0))).toBeUndefined()\n})\n",
+        },
+      },
+    ],
+  },
+  {
+    text: 'The search ends after **25 hours**, which is two tides: `nextHighWater` gives `undefined` where the sea never turns. A test holds it for a harbour without constituents.',
+  },
+  { text: 'Stop looking where the sea never turns\n\nTwo tides without a high water are enough to know.' },
+]
+const QUESTION = 'A harbour without a tide makes the search go on for ever. Bound it, and test that.'
+
 /** A desk of nobody's on a fresh example; it ends with what is done with its address. */
 async function withDesk(take: (address: string) => Promise<void>): Promise<void> {
   const home = await mkdtemp(join(tmpdir(), 'desk-pictures-'))
-  const env = { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', TZ: 'UTC' }
+  const model = await ModelServer.start(CALLS)
+  const settings = model.environment('openrouter')
+  const env = { PATH: process.env.PATH, HOME: home, LANG: 'C.UTF-8', TZ: 'UTC', ...settings }
   const example = Bun.spawn([join(PROJECT, 'forge/desk/example.ts')], { env, stdio: ['ignore', 'pipe', 'ignore'] })
   const repository = (await example.stdout.text()).trim()
   const desk = Bun.spawn([join(PROJECT, 'forge.ts'), '--no-open', repository], { env, stdout: 'pipe' })
@@ -26,6 +76,7 @@ async function withDesk(take: (address: string) => Promise<void>): Promise<void>
   } finally {
     desk.kill('SIGTERM')
     await desk.exited
+    await model[Symbol.asyncDispose]()
     await rm(home, { recursive: true, force: true })
   }
 }
@@ -51,7 +102,7 @@ async function openBranch(page: Page, name: string): Promise<void> {
   await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
 }
 
-/** A branch with a draft, in the light; and what that branch changed, in the dark. */
+/** A branch with a draft, in the light; what that branch changed, in the dark; and a turn of an AI, in the light. */
 async function takePictures(address: string, folder: string): Promise<void> {
   {
     await using browser = await openBrowser({ colorScheme: 'light' })
@@ -68,13 +119,25 @@ async function takePictures(address: string, folder: string): Promise<void> {
     await page.locator('.cm-line span').first().waitFor()
     await page.screenshot({ path: join(folder, 'desk-branch-light.png') })
   }
-  await using browser = await openBrowser({ colorScheme: 'dark' })
+  {
+    await using browser = await openBrowser({ colorScheme: 'dark' })
+    const page = await openDesk(browser.context, address)
+    await openBranch(page, 'faster')
+    await page.keyboard.press('Alt+R')
+    await page.getByText(/^[1-9]\d* files?$/).waitFor()
+    await page.waitForLoadState('networkidle')
+    await page.screenshot({ path: join(folder, 'desk-review-dark.png') })
+  }
+  await using browser = await openBrowser({ colorScheme: 'light' })
   const page = await openDesk(browser.context, address)
-  await openBranch(page, 'faster')
-  await page.keyboard.press('Alt+R')
-  await page.getByText(/^[1-9]\d* files?$/).waitFor()
+  await openBranch(page, 'next-high-water')
+  await page.keyboard.press('Alt+J')
+  await page.getByRole('textbox', { name: 'Message', exact: true }).fill(QUESTION)
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByRole('article').getByText('Stop looking where the sea never turns').waitFor()
   await page.waitForLoadState('networkidle')
-  await page.screenshot({ path: join(folder, 'desk-review-dark.png') })
+  await Bun.sleep(500)
+  await page.screenshot({ path: join(folder, 'desk-chat-light.png') })
 }
 
 async function openDesk(context: BrowserContext, address: string): Promise<Page> {

@@ -272,6 +272,9 @@ function foldersOf(path: Path): Path[] {
   return folders
 }
 
+/** Where files are materialized that belong to a folder of state: there they are looked for after a kill -9. */
+export const materializedIn = (state: string): string => join(state, 'materialized')
+
 /** Removes the folders of processes that have been killed. Those of other machines stay. */
 export async function removeLeftBehind(parent: string): Promise<void> {
   await mkdir(parent, { recursive: true })

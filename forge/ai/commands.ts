@@ -13,7 +13,7 @@ import { asBytes, asText, type Path } from '../../core/git/repository.ts'
 import { shellIn } from '../../core/shell.ts'
 import { firstLine, many, short, visible, visiblePath } from '../../core/text.ts'
 import { readUntrusted } from '../../core/untrusted.ts'
-import { removeLeftBehind, type WorkInProgressVfs } from '../vfs.ts'
+import { materializedIn, removeLeftBehind, type WorkInProgressVfs } from '../vfs.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { takeOver, trialOf, verifyMayBeWritten } from './trial.ts'
 
@@ -55,14 +55,11 @@ export async function switchCommands(state: string, isOn: boolean): Promise<void
   await rename(draft, switchIn(state))
 }
 
-/** Where the files are for as long as a command runs. */
-const filesFolder = (state: string): string => join(state, 'commands')
-
-/** Removes what commands of a process that was killed have left in a repository's state folder. */
+/** Removes what commands of a process that was killed have left in a repository's state folder, also what they closed. */
 export async function removeLeftCommands(state: string): Promise<void> {
-  await mkdir(filesFolder(state), { recursive: true })
-  await openAll(filesFolder(state))
-  await removeLeftBehind(filesFolder(state))
+  await mkdir(materializedIn(state), { recursive: true })
+  await openAll(materializedIn(state))
+  await removeLeftBehind(materializedIn(state))
 }
 
 /** Why no command can run here, as a sentence; undefined where they can. */
@@ -144,7 +141,7 @@ const wrongWords = (issue: v.BaseIssue<unknown>): string => {
 }
 
 async function runCommand(state: string, wish: Wish, vfs: WorkInProgressVfs, signal: AbortSignal): Promise<ToolResult> {
-  await using made = await vfs.materialize(filesFolder(state))
+  await using made = await vfs.materialize(materializedIn(state))
   const { folder } = made
   // What the command has closed could not be read, nor removed.
   const end = await runInContainer(folder, wish, signal).finally(() => openAll(folder))

@@ -70,7 +70,7 @@ export class Line {
 
   /** Such as the page of a proxy that wants a login. */
   private noStream(response: Response): never {
-    void response.body?.cancel()
+    response.body?.cancel().catch(() => undefined)
     throw this.cut(new ModelError('broken', `${this.host} answered what is no answer of a model: check its address.`))
   }
 

@@ -99,7 +99,7 @@ function sentenceOf(
   switch (trouble) {
     case 'key':
       return status === 401
-        ? `${host} does not take the key in ${setting}_API_KEY: set one that is valid, and start the forge again.`
+        ? `${host} does not take the key in ${setting}_API_KEY: set a valid one in forge.env, then send the message again.`
         : `The key in ${setting}_API_KEY may not use ${name}: allow it at ${host}, or choose another model.`
     case 'credit':
       return `There is no credit left for ${name}: add some at ${BILLING[host] ?? host}, then send the message again.`

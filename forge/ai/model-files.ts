@@ -21,13 +21,18 @@ export async function pathFrom(vfs: Vfs, text: string): Promise<Path> {
   return path
 }
 
-/** Throws a {@link Failure} where a path is none that a model may change: `.forge`, however a file system spells it. */
-export function verifyMayChange(path: Path): void {
+/** Whether a path is `.forge` or below it, however a file system spells that. */
+export function isOfTheForge(path: Path): boolean {
   const [top = ''] = path.split('/')
   // As with .git: a Mac ignores some characters, Windows dots and blanks at the end and what follows a colon.
   const onMac = top.replace(/\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g, '')
   const names = [onMac, ...top.split('\\')].map(name => name.replace(/:.*$/s, '').replace(/[. ]+$/, ''))
-  if (!names.some(name => /^(\.forge|forge~\d+)$/i.test(name))) return
+  return names.some(name => /^(\.forge|forge~\d+)$/i.test(name))
+}
+
+/** Throws a {@link Failure} where a path is none that a model may change. */
+export function verifyMayChange(path: Path): void {
+  if (!isOfTheForge(path)) return
   throw new Failure(`${visiblePath(path)} is the forge's own: the conversation and approvals there can't be changed.`)
 }
 

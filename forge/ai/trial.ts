@@ -2,6 +2,7 @@
 import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
 import { WorkInProgressVfs } from '../vfs.ts'
+import { isOfTheForge } from './model-files.ts'
 
 export const trialOf = (vfs: WorkInProgressVfs): WorkInProgressVfs =>
   new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes)
@@ -23,9 +24,7 @@ export async function takeOver(vfs: WorkInProgressVfs, trial: WorkInProgressVfs)
  * git refuses, the Vfs refuses.)
  */
 export function verifyMayBeWritten(path: Path): void {
-  const [first = ''] = path.split(/[\\/]/)
-  if (first === '') throw new Failure('What is written and deleted needs a name: this one is empty.')
-  const top = first.replace(/[^\x20-\x7e]|:.*$/g, '')
-  if (/^(\.forge[. ]*|forge~\d)$/i.test(top))
-    throw new Failure('.forge is not written here: it has the conversation and the approvals.')
+  if (path === '' || path.startsWith('/'))
+    throw new Failure('What is written and deleted needs a name: this one is empty.')
+  if (isOfTheForge(path)) throw new Failure('.forge is not written here: it has the conversation and the approvals.')
 }

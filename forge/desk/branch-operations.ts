@@ -77,6 +77,8 @@ export async function renameBranch(branches: OpenBranches, name: string, to: str
 export async function moveBranch(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
   const work = await branches.work(name)
   await work.write()
+  // Here, since it may take long, and what is typed meanwhile is to be written.
+  await branches.room.checkouts.settled()
   await work.locked(async () => {
     work.verifyFree()
     work.verifyNotMerging()

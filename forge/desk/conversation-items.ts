@@ -15,8 +15,10 @@ export type Shown = {
   /** The turn that runs. */
   live?: LiveTurn | undefined
   commits: ReadonlyMap<string, TurnCommit>
-  /** The branch's last commit, where turns can be taken back: in a branch without a turn, and not in a commit of it. */
+  /** The commit that is shown, which is the branch's last one. */
   tip: Oid | undefined
+  /** Why no turn at all can be taken back here and now. */
+  noUndo: string | undefined
   /** Tools whose calls have titles. */
   tools: readonly Tool[]
 }
@@ -29,7 +31,7 @@ export function itemsOf({ session, unreadable, stranger, live, ...means }: Shown
   return [...note, ...items, ...(live?.partial ?? []), ...(live?.notes ?? []), ...warning]
 }
 
-type Means = Pick<Shown, 'live' | 'commits' | 'tip' | 'tools'> & {
+type Means = Pick<Shown, 'live' | 'commits' | 'tip' | 'noUndo' | 'tools'> & {
   results: ReadonlyMap<string, EntryOf<'result'>>
 }
 
@@ -78,8 +80,8 @@ function titleOf(tools: readonly Tool[], name: string, sent: unknown): string {
 /** The page counts in seconds. */
 const inSeconds = (at: number): number => Math.floor(at / 1000)
 
-function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, { commits, tip }: Means): Item {
-  const commit = commits.get(turn)
+function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, means: Means): Item {
+  const commit = means.commits.get(turn)
   const end = {
     kind: 'end',
     turn,
@@ -91,8 +93,15 @@ function endOf({ turn, at, how, words, model, usage, seconds }: EntryOf<'end'>, 
     ...(words !== undefined && { words }),
   } as const
   if (!commit) return end
-  const { oid, subject, files, isUndone } = commit
+  const { oid, subject, files } = commit
+  const why = whyNot(commit, means)
+  return { ...end, commit: { oid, subject, files, canUndo: why === undefined, ...(why !== undefined && { why }) } }
+}
+
+/** Why a turn can't be taken back now; undefined where it can. */
+function whyNot({ isUndone, files, oid }: TurnCommit, { tip, noUndo }: Means): string | undefined {
+  if (isUndone) return 'It was taken back.'
+  if (noUndo !== undefined) return noUndo
   // What is said stays said: where nothing else was done, only the last turn can be taken back.
-  const canUndo = tip !== undefined && !isUndone && (files.length > 0 || oid === tip)
-  return { ...end, commit: { oid, subject, files, canUndo } }
+  return files.length > 0 || oid === tip ? undefined : 'It changed no file, and more came after it.'
 }

@@ -58,9 +58,17 @@ export const Item = v.variant('kind', [
       v.object({
         oid: Oid,
         subject: v.string(),
-        files: v.array(v.object({ path: Path, added: v.optional(Count), deleted: v.optional(Count) })),
-        /** Whether `undo turn` would take it back now. */
+        files: v.array(
+          v.object({
+            path: Path,
+            status: v.picklist(['added', 'changed', 'deleted']),
+            added: v.optional(Count),
+            deleted: v.optional(Count),
+          }),
+        ),
+        /** Whether `undo turn` would take it back now; why not, where it would not. */
         canUndo: v.boolean(),
+        why: v.optional(v.string()),
       }),
     ),
   }),

@@ -13,7 +13,7 @@ import type { BranchWork } from './branch-work.ts'
 import { type Choices, withWishes } from './choices.ts'
 import type { Conversation } from './conversation.ts'
 import { itemsOf } from './conversation-items.ts'
-import { asChanges, entryInTip } from './drafts.ts'
+import { asChanges } from './drafts.ts'
 import { isOfForge } from './forge-folder.ts'
 import type { At, FolderEntry, News } from './messages.ts'
 import { placeOf } from './place.ts'
@@ -78,7 +78,8 @@ export class Conversations {
       stranger,
       live: turn?.state === 'running' ? turn.live : undefined,
       commits,
-      tip: at.kind === 'branch' && !turn ? commit : undefined,
+      tip: commit,
+      noUndo: whyNoUndo(at, turn),
       tools: builtIn,
     })
     return {
@@ -207,6 +208,13 @@ export class Conversations {
     const { tree } = await placeOf(objects, await work.vfs())
     return { objects, summaries, model: { name: model, window }, tools, tree, branch }
   }
+}
+
+/** Why no turn can be taken back at a place; undefined where they can. */
+function whyNoUndo(at: At, turn: BranchTurn | undefined): string | undefined {
+  if (at.kind === 'commit') return 'A commit stays as it is: undo the turn in its branch.'
+  if (!turn) return undefined
+  return turn.state === 'running' ? 'A turn is running.' : 'Keep or discard the last turn first.'
 }
 
 function about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {

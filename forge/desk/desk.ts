@@ -34,6 +34,7 @@ import { listedAt, type Place, placeOf } from './place.ts'
 import type { Line, Listener } from './server.ts'
 import { nameOf, readLayout, writeLayout } from './state.ts'
 import { hooksOf } from './steps/warnings.ts'
+import { type Guess, guess } from './text.ts'
 import { inWords, Window } from './window.ts'
 import type { Work, WorkOptions } from './work.ts'
 
@@ -277,7 +278,7 @@ export class Desk implements AsyncDisposable {
       case 'changes':
         return await this.#changes(question.from, question.to)
       case 'blob':
-        return { text: await this.#text(question.oid) }
+        return await this.#text(question.oid)
       case 'history':
         return await this.#history(question)
       case 'commit':
@@ -421,13 +422,17 @@ export class Desk implements AsyncDisposable {
     return tree?.oid ?? emptyTree(this.repository.format)
   }
 
-  async #text(oid: Oid): Promise<string | undefined> {
+  /** A text to be compared, for the eye alone; what is no UTF-8 in the encoding that it is in perhaps. */
+  async #text(oid: Oid): Promise<{ text: string | undefined; encoding?: Guess }> {
     const blob = await this.objects.read(oid, { limit: LONGEST_TEXT })
-    if (!blob?.bytes || blob.type !== 'blob' || blob.bytes.includes(0)) return undefined
+    if (!blob?.bytes || blob.type !== 'blob' || blob.bytes.includes(0)) return { text: undefined }
     try {
-      return new TextDecoder('utf-8', { fatal: true }).decode(blob.bytes)
+      return { text: new TextDecoder('utf-8', { fatal: true }).decode(blob.bytes) }
     } catch {
-      return undefined
+      const guessed = guess(blob.bytes)
+      if (!guessed) return { text: undefined }
+      // With its line ends, which may be what has changed.
+      return { text: new TextDecoder('windows-1252').decode(blob.bytes), encoding: guessed.encoding }
     }
   }
 

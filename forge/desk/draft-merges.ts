@@ -7,7 +7,15 @@ import { type Objects, oidOf, writeObjects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { GitError } from '../../core/git/run.ts'
 import { makeTree } from '../../core/git/trees.ts'
-import { asChanges, type Clashing, type Drafts, entryInTip, filesBetween, isSameDrafts } from './drafts.ts'
+import {
+  asChanges,
+  type Clashing,
+  type DraftFile,
+  type Drafts,
+  entryInTip,
+  filesBetween,
+  isSameDrafts,
+} from './drafts.ts'
 
 /** The tree that some drafts make of their tip, written into the repository. */
 async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
@@ -23,8 +31,7 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
-  if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() }))
-    return await withoutSettled(objects, { ...theirs, clashes })
+  if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() })) return { ...theirs, clashes }
   const [base, one, other] = [
     await writeDraftTree(objects, start),
     await writeDraftTree(objects, ours),
@@ -39,7 +46,7 @@ export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts,
     const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))
     if (mine) await addClash(objects, clashes, path, { mode: mine.mode, base: from?.oid, draft: mine.oid })
   }
-  return await withoutSettled(objects, { tip: theirs.tip, files, clashes })
+  return { tip: theirs.tip, files, clashes: await stillClashing(objects, theirs.tip, files, clashes) }
 }
 
 async function mergeClashes(
@@ -85,19 +92,18 @@ async function addClash(objects: Objects, clashes: Map<Path, Clashing>, path: Pa
 const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
   blob === undefined ? undefined : (await objects.read(blob))?.bytes
 
-/**
- * Where the file has become what the draft is, there is nothing left to choose; where it is again what the draft was
- * made from, the draft is an ordinary one.
- */
-async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
-  const files = new Map(drafts.files)
-  const clashes = new Map<Path, Clashing>()
-  for (const [path, clash] of drafts.clashes) {
-    const entry = files.has(path) ? files.get(path) : await entryInTip(objects, drafts.tip, path)
-    const { mode, base, draft, bytes } = clash
-    if (entry?.oid === draft) continue
-    if (base !== undefined && entry?.oid === base) files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
-    else clashes.set(path, clash)
+/** Where the file has become what the draft is, there is nothing left to choose. */
+async function stillClashing(
+  objects: Objects,
+  tip: Oid | undefined,
+  files: ReadonlyMap<Path, DraftFile>,
+  clashes: ReadonlyMap<Path, Clashing>,
+): Promise<Map<Path, Clashing>> {
+  const left = new Map<Path, Clashing>()
+  for (const [path, clash] of clashes) {
+    const before = await entryInTip(objects, tip, path)
+    const entry = files.has(path) ? files.get(path) : before
+    if (entry?.oid !== clash.draft) left.set(path, clash)
   }
-  return { ...drafts, files, clashes }
+  return left
 }

@@ -222,7 +222,7 @@ export const Question = v.variant('ask', [
    * of a commit, or what is not saved in a branch
    */
   ask('changes', { from: v.optional(At), to: At }),
-  /** { text: string | undefined }: undefined where it is no text */
+  /** { text: string | undefined, encoding?: string }: undefined where it is no text; the encoding where it is guessed */
   ask('blob', { oid: Oid }),
   /** { rows: CommitRow[], total: number | undefined }; `beyond`: only commits that this other branch has not */
   ask('history', {

@@ -77,10 +77,6 @@ export class Pages {
     return this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
   }
 
-  has(name: string): boolean {
-    return this.#assets.has(name)
-  }
-
   /** One of the page's files, as the browser wishes it. */
   async answer(name: string, headers: Headers): Promise<Response | undefined> {
     const asset = this.#assets.get(name)

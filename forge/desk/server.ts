@@ -76,7 +76,8 @@ const ALWAYS = {
 /**
  * Scripts and styles come from here alone; the editor's styles are made by its script, which shows the nonce. Images of
  * the repository are asked for by the page's script, which shows its secret: so no address leads to them. No text
- * becomes HTML but what DOMPurify has cleaned.
+ * becomes HTML or a script at all, not even a model's markdown, which the page makes elements of one by one: so there is
+ * no policy by which it could.
  */
 export const policyOf = (nonce: string): string =>
   [
@@ -91,7 +92,7 @@ export const policyOf = (nonce: string): string =>
     "base-uri 'none'",
     "form-action 'none'",
     "require-trusted-types-for 'script'",
-    'trusted-types dompurify',
+    "trusted-types 'none'",
   ].join('; ')
 
 /**
@@ -105,6 +106,9 @@ export function serve(served: Served, { port, last }: { port?: number | undefine
   let windows = 0
   const settings = {
     development: false,
+    // Where it is not in development, Bun shares a port with whoever of this user wants it, too: half of the requests
+    // would go to another desk.
+    reusePort: false,
     idleTimeout: SILENT_REQUEST,
     maxRequestBodySize: 1024,
     fetch: async (request: Request, server: Bun127) => {

@@ -9,7 +9,7 @@ export type TurnCommit = {
   oid: Oid
   subject: string
   /** What it changed, but for the conversation. Without lines where a file is no text. */
-  files: { path: Path; added?: number; deleted?: number }[]
+  files: { path: Path; status: 'added' | 'changed' | 'deleted'; added?: number; deleted?: number }[]
   /** A later commit took it back. */
   isUndone: boolean
 }
@@ -23,11 +23,13 @@ const trailer = (key: string): string => `%(trailers:key=${key},valueonly,separa
 const FORMAT = ['%H', '%s', trailer(TURN), trailer(UNDOES)].join('%x00')
 /** Lines added and deleted, and the file. */
 const STAT = /^\n?(\d+|-)\t(\d+|-)\t(.*)$/s
+/** What became of a file, whose name is the next word; the lines of all files come after all of these. */
+const RAW = /^\n?:\d+ \d+ \S+ \S+ ([A-Z])/
 
 /** The commits of turns in the history of a commit, by the turn's id; those made since some time (in seconds). */
 export async function turnCommits(repository: Repository, tip: Oid, since: number): Promise<Map<string, TurnCommit>> {
   const words = [TURN, UNDOES].map(key => `--grep=^${key}: `)
-  const diff = ['--no-renames', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
+  const diff = ['--no-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
   const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MOST}`]
   const { stdout } = await run(repository, [...args, `--format=${FORMAT}`, tip, '--'])
   const found = readLog(fields(stdout))
@@ -43,13 +45,25 @@ function readLog(words: readonly string[]) {
   for (let at = 0; at < words.length; ) {
     const [oid = '', subject = '', turn = '', undoes = ''] = words.slice(at, at + 4)
     const files: TurnCommit['files'] = []
-    for (at += 4; at < words.length; at++) {
+    const statuses = new Map<Path, string>()
+    for (at += 4; at < words.length; at += 2) {
+      const [, letter] = RAW.exec(words[at] ?? '') ?? []
+      if (letter === undefined) break
+      statuses.set(words[at + 1] ?? '', letter)
+    }
+    for (; at < words.length; at++) {
       const [, added, deleted, path] = STAT.exec(words[at] ?? '') ?? []
       if (path === undefined) break
       if (isOfForge(path)) continue
-      files.push(added === '-' ? { path } : { path, added: Number(added), deleted: Number(deleted) })
+      const file = { path, status: statusOf(statuses.get(path)) }
+      files.push(added === '-' ? file : { ...file, added: Number(added), deleted: Number(deleted) })
     }
     commits.push({ oid, subject: asText(subject), turn, undoes, files })
   }
   return commits
+}
+
+function statusOf(letter: string | undefined): TurnCommit['files'][number]['status'] {
+  if (letter === 'A') return 'added'
+  return letter === 'D' ? 'deleted' : 'changed'
 }

@@ -40,7 +40,7 @@ export async function commitTurn(
       if ('clashing' in code) return code
       const changes = new Map([...code.changes, ...(await sessionChanges(work, turn, own))])
       const message = `${await messageOf(work, turn)}\n\n${trailersOf(turn)}\n`
-      const words = `${visible(turn.model)} in ${visiblePath(work.name)}: ${message.split('\n', 1)[0]}`
+      const words = `turn of ${nameOf(turn.model)} in ${visiblePath(work.name)}: ${message.split('\n', 1)[0]}`
       const wanted = { kind: 'turn', words, message, changes, after: work.drafts, mayMeetDrafts: true, also: [end] }
       const commit = await commitTo(work, wanted, signature)
       // The conversation has grown at least.
@@ -90,6 +90,9 @@ async function sessionOnto(objects: Objects, tip: Oid | undefined, turn: Checkpo
 
 const trailersOf = ({ model, turn }: Checkpoint): string => `Forge-Model: ${visible(model)}\n${TURN}: ${turn}`
 
+/** The last part of a model's name, which is what people call it. */
+const nameOf = (model: string): string => visible(model.slice(model.lastIndexOf('/') + 1))
+
 /** What the model has called it; else what it changed, or what it was about. */
 async function messageOf({ room: { objects } }: BranchWork, { session, turn, files, base }: Checkpoint) {
   const end = session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn)
@@ -122,7 +125,7 @@ export async function keepTurn(
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
       const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
       const message = `${await messageOf(work, { ...turn, files: new Map() })}\n\n${trailersOf(turn)}\n`
-      const words = `keep what ${visible(turn.model)} did in ${visiblePath(work.name)}`
+      const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
       await commitTo(work, { kind: 'keep turn', words, message, changes, after, alsoBack: [end] }, signature)
     },
     { isTurn: true },
@@ -150,7 +153,7 @@ async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: 
 
 /** Lets go of what a turn did. The operation can be undone: then it waits to be kept or discarded again. */
 export async function discardTurn({ room, name }: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
-  const words = `discard what ${visible(turn.model)} did in ${visiblePath(name)}`
+  const words = `discard what ${nameOf(turn.model)} did in ${visiblePath(name)}`
   await room.operations.record({ kind: 'discard turn', words, moves: [end] })
 }
 

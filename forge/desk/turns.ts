@@ -371,7 +371,7 @@ export class Turns implements AsyncDisposable {
     const work = await this.open(branch)
     // It may have ended, or another one have begun, while it was read.
     const now = (await this.room.objects.info(turnRef(branch)))?.oid
-    if (now !== commit || this.#turns.has(branch) || this.#beginning.has(branch)) return
+    if (now !== commit || this.#turns.has(branch) || this.#beginning.has(work)) return
     const words = found.words ?? whyBroken(found)
     const turn: BranchTurn = {
       work,

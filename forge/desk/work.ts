@@ -3,14 +3,14 @@
  * be undone. The server asks it and passes on what it says.
  */
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import type { RefName } from '../../core/git/refs.ts'
 import { isOid, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
 import { entryAt } from '../../core/git/trees.ts'
 import { visiblePath } from '../../core/text.ts'
-import { CommitVfs, removeLeftBehind, type Vfs } from '../vfs.ts'
+import { allOf } from '../../core/together.ts'
+import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { clashesOf, settle, takeSide } from './branch-clashes.ts'
 import * as commits from './branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branch-operations.ts'
@@ -50,7 +50,8 @@ const NEVER_CHANGES = 'A commit never changes: make a branch from it to edit its
 /** Opens the work on a repository; drafts of an earlier time are there again. To be closed. */
 export async function openWork(repository: Repository, options: WorkOptions): Promise<Work> {
   await mkdir(options.state, { recursive: true })
-  await removeLeftBehind(join(options.state, 'materialized'))
+  // What can't be removed yet, since a command has closed it, is no reason not to open the desk.
+  await removeLeftBehind(materializedIn(options.state)).catch(() => undefined)
   const objects = openObjects(repository)
   try {
     const checkouts = await Checkouts.open(objects, options.state, options.onNews)
@@ -417,9 +418,7 @@ export class Work implements AsyncDisposable {
   async flush(): Promise<void> {
     const works = await this.#branches.all()
     // One that can't be written keeps none of the others from it.
-    const written = await Promise.allSettled(works.map(work => work.write()))
-    const failed = written.find(it => it.status === 'rejected')
-    if (failed) throw failed.reason
+    await allOf(works.map(work => work.write()))
     await this.#room.checkouts.settled()
     await this.#room.maintenance.settled()
   }

@@ -29,7 +29,7 @@ export const answers = {
   'name now': v.object({ branch: v.string() }),
   'restore branch': Nothing,
   changes: v.array(Change),
-  blob: v.object({ text: v.optional(v.nullable(v.string())) }),
+  blob: v.object({ text: v.optional(v.nullable(v.string())), encoding: v.optional(v.string()) }),
   history: v.object({ rows: v.array(CommitRow), total: v.optional(v.nullable(v.number())) }),
   commit: v.object({ row: CommitRow, message: v.string(), changes: v.array(Change) }),
   'find text': v.object({ search: v.number() }),

@@ -71,7 +71,7 @@ export function ChangesWithDiffs({ changes, most = MOST }: Props) {
 function ChangeCells({ change }: { change: Change }) {
   return (
     <>
-      <ChangeLetter change={change} />
+      <ChangeLetter status={change.status} />
       <Path of={change.path} />
       <LineCounts count={change} />
       <Bars change={change} />

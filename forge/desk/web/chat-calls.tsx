@@ -91,7 +91,9 @@ function titleOf({ name, title }: Call): string {
 /** What came of it; lines that came and went have their colours. */
 function CallWords({ call }: { call: Call }) {
   const words = visible((call.words ?? '').slice(0, LONGEST_LINE))
-  if (words === '') return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
+  // A tool of the repository has nothing to say but its name, which stands there already.
+  if (words === '' || words === call.name)
+    return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
   return words.split(/((?<!\S)[+−-]\d+(?!\S))/).map((piece, index) => {
     if (index % 2 === 0) return piece
     if (/^.0$/.test(piece)) return null

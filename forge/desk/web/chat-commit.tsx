@@ -5,6 +5,7 @@ import type { End } from './conversation-state.ts'
 import { usageWords } from './figures.ts'
 import { Icon } from './icons.tsx'
 import { readable, shortId, withoutTricks } from './names.ts'
+import { ChangeLetter } from './review-side.tsx'
 import { type Tab, usePage } from './state.ts'
 import { plural } from './times.ts'
 import { useShown } from './use-shown.ts'
@@ -28,7 +29,8 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
   const hidden = commit.files.length - files.length
   const isBranch = tab.at.kind === 'branch'
   const isBusy = tab.conversation.isBusy.value
-  const why = whyNot(isBusy, tab.conversation.isUnfinished.value)
+  // The server does not know yet that a turn is asked for.
+  const why = isBusy ? 'A turn is running.' : commit.why
   const canUndo = commit.canUndo && !isBusy
   return (
     <article class="card" aria-label={`Commit ${shortId(commit.oid)}`}>
@@ -93,19 +95,13 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
   )
 }
 
-/** Why a turn can't be undone, where it can not. */
-function whyNot(isBusy: boolean, isUnfinished: boolean): string {
-  if (isBusy) return 'A turn is running.'
-  return isUnfinished ? 'Keep or discard the last turn first.' : 'It is undone.'
-}
-
 function FileRow({ file, open }: { file: File; open: () => void }) {
   const { added = 0, deleted = 0 } = file
   const scale = WIDEST / Math.max(FULL, added + deleted)
   const [more, less] = [added * scale, deleted * scale]
   return (
     <button type="button" class="filerow" title={readable(file.path)} onClick={open}>
-      <Icon name="file" />
+      <ChangeLetter status={file.status} />
       <Path of={file.path} />
       <span class="num add-n">{added > 0 ? `+${added}` : ''}</span>
       <span class="num del-n">{deleted > 0 ? `−${deleted}` : ''}</span>

@@ -8,10 +8,21 @@ import { readable, withoutTricks } from './names.ts'
 import { type Tab, usePage } from './state.ts'
 import { Empty, IconButton } from './words.tsx'
 
-const WAYS: { icon: IconName; setting: string; words: string }[] = [
-  { icon: 'key', setting: 'ANTHROPIC_API_KEY=', words: 'Anthropic, directly' },
-  { icon: 'key', setting: 'OPENROUTER_API_KEY=', words: 'Any provider, and what a turn cost' },
-  { icon: 'cpu', setting: 'OPENAI_BASE_URL=http://localhost:11434/v1', words: 'A model on this machine; no key' },
+/** Each needs both of its lines: where to ask, and whom. */
+const WAYS: { icon: IconName; setting: string; model: string; words: string }[] = [
+  { icon: 'key', setting: 'ANTHROPIC_API_KEY=', model: 'anthropic/NAME', words: 'Anthropic, directly' },
+  {
+    icon: 'key',
+    setting: 'OPENROUTER_API_KEY=',
+    model: 'openrouter/VENDOR/NAME',
+    words: 'Any provider, and what a turn cost',
+  },
+  {
+    icon: 'cpu',
+    setting: 'OPENAI_BASE_URL=http://localhost:11434/v1',
+    model: 'openai/NAME',
+    words: 'A model on this machine; no key',
+  },
 ]
 
 export function Chat({ tab }: { tab: Tab }) {
@@ -58,8 +69,8 @@ function NoModel({ branch, words }: { branch: string; words: string }) {
     <>
       <Empty title="The chat needs a model">
         <p class="lede">
-          Put one of these into <code class="ic">~/.config/forge/forge.env</code>, or into the environment. Everything
-          but the chat works without.
+          Put the two lines of one of these into <code class="ic">~/.config/forge/forge.env</code> (chmod 600), or into
+          the environment of the desk. Everything but the chat works without.
         </p>
         <div class="ways">
           {WAYS.map(way => (
@@ -73,13 +84,14 @@ function NoModel({ branch, words }: { branch: string; words: string }) {
   )
 }
 
-function Way({ icon, setting, words }: { icon: IconName; setting: string; words: string }) {
+function Way({ icon, setting, model, words }: (typeof WAYS)[number]) {
   const page = usePage()
   return (
-    <button type="button" class="way" onClick={() => copy(page, setting)}>
+    <button type="button" class="way" onClick={() => copy(page, `${setting}\nFORGE_MODEL=${model}\n`)}>
       <Icon name={icon} size="m" />
       <span>
         <span class="strong var">{setting.endsWith('=') ? `${setting}…` : setting}</span>
+        <span class="strong var">FORGE_MODEL={model}</span>
         <span class="meta">{words}</span>
       </span>
       <span class="meta row">
@@ -105,10 +117,9 @@ function NoComposer({ branch, words }: { branch: string; words: string }) {
           }}
         />
         <div class="compose-bar">
-          <span class="meta cut" id="no-model">
+          <span class="meta grow" id="no-model">
             {withoutTricks(words)}
           </span>
-          <span class="grow" />
           <button type="submit" class="button main send" aria-disabled="true">
             Send
           </button>

@@ -323,8 +323,8 @@ function mergingCommands(page: Page, tab: Tab): Command[] {
 function changingCommands(page: Page, tab: Tab, path: string): Command[] {
   const name = named(baseName(path))
   return [
-    { words: `Rename ${name}…`, keys: 'F2', icon: 'pencil', run: () => renameFile(page, tab, path) },
-    { words: `Delete ${name}…`, keys: 'Alt+Delete', icon: 'trash', run: () => deleteFile(page, tab, path) },
+    { words: `Rename file ${name}…`, keys: 'F2', icon: 'pencil', run: () => renameFile(page, tab, path) },
+    { words: `Delete file ${name}…`, keys: 'Alt+Delete', icon: 'trash', run: () => deleteFile(page, tab, path) },
   ]
 }
 

@@ -21,7 +21,8 @@ export function contextWords(context: Row['context']): string | undefined {
 export function ContextCircle({ tab, row }: { tab: Tab; row: Row }) {
   const page = usePage()
   const { context, path } = row
-  if (!context || row.kind !== 'file') return null
+  // Its place stays where nothing is known, so that the marks before it stand in one column.
+  if (!context || row.kind !== 'file') return <span class="ctx-place" />
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
     // biome-ignore lint/a11y/noStaticElementInteractions: see above

@@ -81,8 +81,18 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
 }
 
 function NotYet({ file }: { file: OpenFile }) {
+  const box = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      const isHere = event.target === document.body || event.target === box.current
+      const isText = !event.ctrlKey && !event.altKey && !event.metaKey && !event.isComposing
+      if (isHere && isText && file.typeEarly(event.key)) event.preventDefault()
+    }
+    window.addEventListener('keydown', listen)
+    return () => window.removeEventListener('keydown', listen)
+  }, [file])
   return (
-    <div class="editor" aria-busy="true" tabIndex={-1}>
+    <div class="editor" aria-busy="true" tabIndex={-1} ref={box}>
       {file.problem.value === undefined ? <Waiting words={`Opening ${readable(baseName(file.path))}`} /> : null}
     </div>
   )

@@ -24,6 +24,8 @@ export function cacheShare({ input, cacheRead }: TurnUsage): string | undefined 
 
 export function usageWords(usage: TurnUsage): string {
   const { input, output, cacheRead, cacheWrite, cost } = usage
+  // Nothing was answered, or not to its end, which is where it is told.
+  if (input + output === 0) return ''
   const parts = [`in ${tokens(input)}  out ${tokens(output)}`]
   if (cacheRead + cacheWrite > 0) parts.push(`cache ${tokens(cacheRead)} read, ${tokens(cacheWrite)} written`)
   const price = money(cost)

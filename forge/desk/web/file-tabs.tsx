@@ -29,8 +29,6 @@ function EndBar({ tab }: { tab: Tab }) {
   const page = usePage()
   const { at } = tab
   const drafts = at.kind === 'branch' ? draftsOf(page, at.branch).length : 0
-  // What has a tab is not offered a second time.
-  const isOpen = (pane: Pane) => tab.panes.value.some(other => wordsOf(tab, other) === wordsOf(tab, pane))
   const { pane } = tab
   return (
     <div class="end-bar">
@@ -44,24 +42,21 @@ function EndBar({ tab }: { tab: Tab }) {
       {at.kind === 'commit' ? (
         <Button look="small" icon="branch" words="Branch from here" onClick={() => newBranch(page, at.commit)} />
       ) : null}
-      {isOpen({ kind: 'history', path: undefined }) ? null : (
-        <Button
-          look="quiet small"
-          icon="clock"
-          title="History  Alt+H"
-          words={<span class="word">History</span>}
-          onClick={() => page.showHere(tab, { kind: 'history', path: undefined })}
-        />
-      )}
-      {isOpen({ kind: 'review' }) ? null : (
-        <Button
-          look="quiet small"
-          icon="diff"
-          title="Review  Alt+R"
-          words={drafts > 0 ? `Review ${drafts}` : 'Review'}
-          onClick={() => page.showHere(tab, { kind: 'review' })}
-        />
-      )}
+      {/* They stay where they are, whether their tab is open or not. */}
+      <Button
+        look="quiet small"
+        icon="clock"
+        title="History  Alt+H"
+        words={<span class="word">History</span>}
+        onClick={() => page.showHere(tab, { kind: 'history', path: undefined })}
+      />
+      <Button
+        look="quiet small"
+        icon="diff"
+        title="Review  Alt+R"
+        words={drafts > 0 ? `Review ${drafts}` : 'Review'}
+        onClick={() => page.showHere(tab, { kind: 'review' })}
+      />
     </div>
   )
 }

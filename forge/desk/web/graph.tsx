@@ -27,7 +27,15 @@ export function Repository() {
     return () => graph.drag.end()
   }, [graph])
   const { value: desk } = page.desk
-  if (!desk) return null
+  // Why there is nothing yet may have to be said.
+  if (!desk)
+    return (
+      <main class="repo">
+        <section class="middle" aria-label="Repository">
+          <Notices tab={undefined} />
+        </section>
+      </main>
+    )
   return (
     <main class="repo" onPointerDown={event => pressOn(page, event)}>
       <GraphSide />

@@ -201,7 +201,7 @@ function Files({ commit }: { commit: Answer<'commit'> | undefined }) {
       <h3>{plural(changes.length, 'file')}</h3>
       {changes.slice(0, MOST_FILES).map(change => (
         <div class="filerow" key={change.path}>
-          <ChangeLetter change={change} />
+          <ChangeLetter status={change.status} />
           <Path of={change.path} />
           <LineCounts count={change} />
         </div>

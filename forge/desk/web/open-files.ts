@@ -62,6 +62,8 @@ export class OpenFile {
   /** Where the window was scrolled to, in pixels. */
   top: number
   state: EditorState | undefined
+  /** What was typed while it was being opened. */
+  #early = ''
 
   readonly #connection: Connection
   readonly #choices: EditorChoices
@@ -128,6 +130,7 @@ export class OpenFile {
     else if (this.state) this.#compare(file, isAfterBreak)
     else this.#start(file)
     this.file.value = file
+    this.#takeEarly()
     if (file.kind === 'text') this.#say()
     else this.isDraft.value = false
     this.#push()
@@ -188,6 +191,24 @@ export class OpenFile {
         view.scrollDOM.scrollTop = top
       },
     })
+  }
+
+  /** A key of somebody who types on while the file is just coming. Answers whether it is kept for it. */
+  typeEarly(key: string): boolean {
+    if (this.state || this.at.kind === 'commit') return false
+    if (key === 'Backspace' && this.#early !== '') this.#early = this.#early.slice(0, -1)
+    else if (key === 'Enter') this.#early += '\n'
+    else if (key.length === 1) this.#early += key
+    else return false
+    return true
+  }
+
+  /** What was typed early comes in where the cursor is; nothing does where nobody could type. */
+  #takeEarly(): void {
+    const text = this.#early
+    this.#early = ''
+    if (text === '' || !this.state || this.state.readOnly || this.#isLocked) return
+    this.dispatch({ ...this.state.replaceSelection(text), userEvent: 'input.type', scrollIntoView: true })
   }
 
   hide(): void {

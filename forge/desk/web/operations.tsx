@@ -4,6 +4,7 @@ import { useEffect } from 'preact/hooks'
 import type { Operation } from '../messages.ts'
 import { redo, undo } from './actions.ts'
 import { DialogFrame } from './dialog-frame.tsx'
+import { Icon, type IconProps } from './icons.tsx'
 import { readable, shortId } from './names.ts'
 import { reversalOf } from './reversal.ts'
 import { usePage } from './state.ts'
@@ -72,6 +73,28 @@ export function Operations({ close }: { close: () => void }) {
   )
 }
 
+/** A sign for each kind; what an AI did, or what was done with that, is violet. */
+const LOOKS: Record<string, IconProps> = {
+  save: { name: 'check' },
+  'new file': { name: 'new-file' },
+  rename: { name: 'pencil' },
+  delete: { name: 'trash' },
+  discard: { name: 'trash' },
+  'new branch': { name: 'branch' },
+  'rename branch': { name: 'pencil' },
+  'delete branch': { name: 'trash' },
+  'restore branch': { name: 'branch' },
+  turn: { name: 'bot', tone: 'by-ai' },
+  'keep turn': { name: 'check', tone: 'by-ai' },
+  'discard turn': { name: 'trash', tone: 'by-ai' },
+  'undo turn': { name: 'undo', tone: 'by-ai' },
+}
+
+function lookOf({ kind, of: reversed, words }: Operation): IconProps {
+  if (reversed !== undefined) return { name: reversalOf(words).isUndo ? 'undo' : 'redo' }
+  return LOOKS[kind] ?? { name: 'commit' }
+}
+
 function OperationRow({ operation, close }: { operation: Operation; close: () => void }) {
   const page = usePage()
   const { words, time, refs, of: reversed } = operation
@@ -80,6 +103,7 @@ function OperationRow({ operation, close }: { operation: Operation; close: () =>
     <li>
       <details class="operation">
         <summary>
+          <Icon {...lookOf(operation)} />
           <bdi class="cut grow" title={words}>
             {reversal?.title ?? words}
           </bdi>

@@ -1,6 +1,7 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { Boundary } from './boundary.tsx'
 import { watchQueued } from './chat-actions.ts'
 import { commandsOf } from './commands.ts'
 import { nameWhatIsCut } from './cut.ts'
@@ -26,13 +27,21 @@ function Desk({ page }: { page: Page }) {
   return (
     <PageProvider value={page}>
       <div class="desk">
-        <Tabs />
-        <Middle page={page} />
-        <StatusBar />
+        <Boundary part="The row of tabs">
+          <Tabs />
+        </Boundary>
+        <Boundary part="What stands here" about={page.tab.value}>
+          <Middle page={page} />
+        </Boundary>
+        <Boundary part="The status bar">
+          <StatusBar />
+        </Boundary>
       </div>
-      <Palette />
-      <Dialogs />
-      <Menu />
+      <Boundary part="What was to open" about={page.dialog.value ?? page.palette.value ?? page.menu.value}>
+        <Palette />
+        <Dialogs />
+        <Menu />
+      </Boundary>
     </PageProvider>
   )
 }

@@ -52,12 +52,12 @@ export function ReviewSide({ tab }: { tab: Tab }) {
 }
 
 /** A letter for what happened to a file, and the word for those who can't see it. */
-export function ChangeLetter({ change }: { change: Change }) {
-  const { letter, look } = LETTERS[change.status]
+export function ChangeLetter({ status }: { status: Change['status'] }) {
+  const { letter, look } = LETTERS[status]
   return (
     <span class={`letter ${look}`}>
       <span aria-hidden="true">{letter}</span>
-      <span class="vh">{change.status}</span>
+      <span class="vh">{status}</span>
     </span>
   )
 }
@@ -74,7 +74,7 @@ function ChangeRow({ review, change }: { review: Review; change: Change }) {
         review.current.value = change.path
       }}
     >
-      <ChangeLetter change={change} />
+      <ChangeLetter status={change.status} />
       <Path of={change.path} />
       <LineCounts count={review.countOf(change)} />
       {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}

@@ -10,6 +10,7 @@ import { type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
 import { Button, Empty, IconButton, Path, Waiting } from './words.tsx'
 
+const SESSION = '.forge/session.json'
 /** So many files have their diff in the page at first; more come when they are asked for. */
 const BATCH = 100
 
@@ -162,7 +163,8 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   const element = useRef<HTMLElement>(null)
   const isNear = useSignal(false)
   const isLookedAt = review.isLookedAt(change)
-  const isOpen = useSignal(!isLookedAt)
+  // The record of a conversation is read in the chat: here it is there to be opened, and not in the way of the code.
+  const isOpen = useSignal(!isLookedAt && change.path !== SESSION)
   const isCurrent = review.current.value === change.path
 
   useEffect(() => {
@@ -253,7 +255,8 @@ function LookedAt({ review, change, close }: { review: Review; change: Change; c
   )
 }
 
-type Texts = { before: string | undefined; after: string | undefined }
+type Side = { text?: string | null | undefined; encoding?: string | undefined }
+type Texts = { before: Side; after: Side }
 
 interface BlobsProps {
   change: Change
@@ -268,11 +271,8 @@ export function Blobs({ change, isSideBySide, ignoresBlanks, onCount }: BlobsPro
   const texts = useSignal<Texts | undefined>(undefined)
   const problem = useSignal<string | undefined>(undefined)
   useEffect(() => {
-    const text = async (oid: string | undefined) => {
-      if (oid === undefined) return ''
-      const { text } = await page.connection.ask('blob', { oid })
-      return text ?? undefined
-    }
+    const text = async (oid: string | undefined): Promise<Side> =>
+      oid === undefined ? { text: '' } : await page.connection.ask('blob', { oid })
     Promise.all([text(change.before?.oid), text(change.after?.oid)]).then(
       ([before, after]) => {
         texts.value = { before, after }
@@ -287,18 +287,33 @@ export function Blobs({ change, isSideBySide, ignoresBlanks, onCount }: BlobsPro
   if (!texts.value) return <div class="diff-far" aria-busy="true" />
   const { before, after } = texts.value
   if (change.status === 'mode') return <ModeChange change={change} />
-  if (before === undefined || after === undefined) {
+  if (typeof before.text !== 'string' || typeof after.text !== 'string') {
     return <p class="diff-none meta">This is no text: {sidesOf(change)}.</p>
   }
   return (
-    <DiffView
-      path={change.path}
-      before={before}
-      after={after}
-      isSideBySide={isSideBySide}
-      ignoresBlanks={ignoresBlanks}
-      {...(onCount && { onCount })}
-    />
+    <>
+      <Guessed before={before} after={after} />
+      <DiffView
+        path={change.path}
+        before={before.text}
+        after={after.text}
+        isSideBySide={isSideBySide}
+        ignoresBlanks={ignoresBlanks}
+        {...(onCount && { onCount })}
+      />
+    </>
+  )
+}
+
+/** What looks the same may have other bytes, where one of the two is no UTF-8. */
+function Guessed({ before, after }: Texts) {
+  if (before.encoding === undefined && after.encoding === undefined) return null
+  const isBoth = before.encoding === after.encoding
+  const which = isBoth || !before.text || !after.text ? 'This' : before.encoding ? 'What it was' : 'What it is'
+  return (
+    <p class="diff-none meta">
+      {which} is no UTF-8: it is shown as {after.encoding ?? before.encoding}, which it is perhaps.
+    </p>
   )
 }
 

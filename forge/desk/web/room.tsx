@@ -1,5 +1,7 @@
 /** A branch or a commit: what stands at its side, and what is shown of it. */
+
 import { newFile } from './actions.ts'
+import { Boundary } from './boundary.tsx'
 import { Chat, DockedChat } from './chat.tsx'
 import { Clashes } from './clashes.tsx'
 import { EditorPane } from './editor-pane.tsx'
@@ -27,16 +29,24 @@ export function Room({ tab }: { tab: Tab }) {
   const isDocked = page.isDocked.value && page.isWide.value && !hasChat
   return (
     <main class={`room ${isDocked ? 'three' : ''}`}>
-      <Side tab={tab} />
+      <Boundary part="The side column" about={pane.kind}>
+        <Side tab={tab} />
+      </Boundary>
       <section class="middle" aria-label="Work">
         <FileTabs tab={tab} />
         <Notices tab={tab} />
         <PublishStrip tab={tab} />
         {tab.at.kind === 'commit' ? <TimeTravel commit={tab.at.commit} /> : null}
         {hasChat || isDocked ? null : <TurnNotice tab={tab} />}
-        <Content tab={tab} />
+        <Boundary part="What stands here" about={tab.active.value}>
+          <Content tab={tab} />
+        </Boundary>
       </section>
-      {isDocked ? <DockedChat tab={tab} /> : null}
+      {isDocked ? (
+        <Boundary part="The chat" about={tab}>
+          <DockedChat tab={tab} />
+        </Boundary>
+      ) : null}
     </main>
   )
 }

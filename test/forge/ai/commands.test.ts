@@ -68,7 +68,7 @@ test('a command sees the files as they are now, and its output and its end are t
   expect([good.isError, good.text.includes('wrong'), good.touched]).toEqual([false, true, []])
   const bad = await run('exit 3')
   expect([bad.isError, bad.text]).toEqual([true, expect.stringMatching(/^It ended with 3 .*\nIt printed nothing\.$/)])
-  expect(await readdir(join(state, 'commands'))).toEqual([])
+  expect(await readdir(join(state, 'materialized'))).toEqual([])
 })
 
 test('nothing comes back unless it is asked for', async () => {
@@ -122,7 +122,7 @@ test('a folder that the command has closed is opened again and removed', async (
     keep_changes: ['shut'],
   })
   expect(touched).toEqual(['shut/in'])
-  expect(await readdir(join(state, 'commands'))).toEqual([])
+  expect(await readdir(join(state, 'materialized'))).toEqual([])
 })
 
 test('too much of it is refused whole', async () => {
@@ -154,7 +154,7 @@ test('a signal stops it, and leaves nothing running or lying about', async () =>
   await until(async () => (await containers()).length === 1)
   stop.abort(new Error('stopped by the user'))
   await expect(ended).rejects.toThrow('stopped by the user')
-  expect([await containers(), await readdir(join(state, 'commands'))]).toEqual([[], []])
+  expect([await containers(), await readdir(join(state, 'materialized'))]).toEqual([[], []])
 })
 
 test('it runs only where the person has switched it on, and the image is there', async () => {
@@ -216,9 +216,9 @@ test('the container has the lock, no network, no capabilities, and nothing of th
 test('what a killed process has left is removed, also where the command had closed it', async () => {
   const dead = Bun.spawn(['true'])
   await dead.exited
-  const left = join(state, 'commands', `scratch-${hostname()}-${dead.pid}-abc`, 'shut')
+  const left = join(state, 'materialized', `scratch-${hostname()}-${dead.pid}-abc`, 'shut')
   await mkdir(join(left, 'in'), { recursive: true })
   await chmod(left, 0)
   await removeLeftCommands(state)
-  expect(await readdir(join(state, 'commands'))).toEqual([])
+  expect(await readdir(join(state, 'materialized'))).toEqual([])
 })

@@ -300,8 +300,9 @@ export function pastTurn(number: number, question: string, answer: string, more:
       commit: {
         oid,
         subject: question.slice(0, 60),
-        files: [{ path: 'src/worker.ts', added: 6, deleted: 1 }],
+        files: [{ path: 'src/worker.ts', status: 'changed', added: 6, deleted: 1 }],
         canUndo: false,
+        why: 'It was taken back.',
       },
     },
   ]

@@ -144,7 +144,9 @@ describe('what makes it impossible is a sentence:', () => {
     await mkdir(path('nothing'))
     const end = await runToTheEnd(path('nothing'), [])
     expect([end.code, end.out]).toEqual([1, ''])
-    expect(end.err).toMatch(/^There is no git repository in .*nothing.*\n$/)
+    expect(end.err).toMatch(
+      /^There is no git repository in .*nothing.*: forge FOLDER opens one elsewhere, git init makes one here\.\n$/,
+    )
   })
 
   test('no folder, and a file', async () => {
@@ -176,6 +178,13 @@ describe('what makes it impossible is a sentence:', () => {
   test('a port that is taken', async () => {
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
     const end = await runToTheEnd(await checkout(), ['--port', `${taken.port}`], { state: 'taken' })
+    expect([end.code, end.out]).toEqual([1, ''])
+    expect(end.err).toBe(`Port ${taken.port} is taken: choose another one, or none for a free one.\n`)
+  })
+
+  test('a port that another desk has', async () => {
+    using taken = Bun.serve({ hostname: '127.0.0.1', port: 0, development: false, fetch: () => new Response('other') })
+    const end = await runToTheEnd(await checkout(), ['--port', `${taken.port}`], { state: 'taken by a desk' })
     expect([end.code, end.out]).toEqual([1, ''])
     expect(end.err).toBe(`Port ${taken.port} is taken: choose another one, or none for a free one.\n`)
   })

@@ -1,7 +1,10 @@
 /** Nothing typed is lost: kill -9, a full disk, one that can't be written, a clock that is set back. */
 import { expect, test } from 'bun:test'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openObjects } from '../../../core/git/objects.ts'
+import { openRepository } from '../../../core/git/repository.ts'
+import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { edit, makeDesk, PERSON, textOf } from '../../support/desk.ts'
 import { PLAIN, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
@@ -182,4 +185,19 @@ test('a branch that another git holds is named, and the text stays', async () =>
   await rm(join(desk.path, 'refs/heads/main.lock'))
   await desk.work.save('main', 'all')
   expect(await desk.git('show', 'main:a.txt')).toBe('a\none')
+})
+
+test('files that a killed desk had put into a folder for a command are gone after the next start', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const dead = Bun.spawn(['true'])
+  await dead.exited
+  await using objects = openObjects(await openRepository(desk.path))
+  const state = join(desk.folder, 'state')
+  const vfs = new WorkInProgressVfs(objects, await desk.git('rev-parse', 'main'))
+  await using made = await vfs.materialize(materializedIn(state))
+  // As if the process that made it were another one.
+  const left = made.folder.replace(`-${process.pid}-`, `-${dead.pid}-`)
+  await rename(made.folder, left)
+  await desk.restart()
+  expect(await readdir(materializedIn(state))).toEqual([])
 })

@@ -308,21 +308,6 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
   await expect(work.draftsElsewhere('mine', '1'.repeat(40), 'other')).rejects.toThrow('There is no commit')
 })
 
-test('where a branch comes back to what was typed on, there is nothing left to choose', async () => {
-  await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
-  const before = await desk.git('rev-parse', 'main')
-  await (await edit(desk.work, 'main', 'a.ts')).type('mine\n', 0, 2)
-  await commit(desk.path, 'main', { 'a.ts': 'theirs\n' })
-  await desk.work.look()
-  expect(await desk.work.clashes('main')).toHaveLength(1)
-  await desk.git('update-ref', 'refs/heads/main', before)
-  await desk.work.look()
-  expect(await desk.work.clashes('main')).toEqual([])
-  expect(await textOf(desk.work, 'main', 'a.ts')).toBe('mine\n')
-  await desk.work.save('main', 'all')
-  expect(await desk.git('show', 'main:a.ts')).toBe('mine')
-})
-
 test('thousands of folders of branches are looked at about as fast as the system tells their times', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
   const tip = await desk.git('rev-parse', 'main')

@@ -53,6 +53,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
   const open = async (address: string): Promise<Page> => {
     const opened = await browser.context.newPage()
     await opened.goto(address)
+    await opened.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: 'main' }).click()
     await opened.getByRole('treeitem', { name: 'a.txt' }).waitFor()
     return opened
   }

@@ -290,6 +290,14 @@ describe('changes', () => {
       await it.window.ask({ ask: 'blob', oid: await it.place.git('rev-parse', `main:${name}`) })
     expect([await text('text'), await text('bin'), await text('large')]).toEqual([{ text: 'ä\r\n' }, {}, {}])
   })
+
+  test('a text in Latin-1 is one to be compared, and said to be that perhaps', async () => {
+    await using it = await makeDesk({ a: '' })
+    const hash = ['git', 'hash-object', '-w', '--stdin']
+    const stdin = Buffer.from('caf\xe9\r\n', 'latin1')
+    const oid = (await Bun.spawn(hash, { cwd: it.place.path, stdin, stdout: 'pipe' }).stdout.text()).trim()
+    expect(await it.window.ask({ ask: 'blob', oid })).toEqual({ text: 'café\r\n', encoding: 'Latin-1' })
+  })
 })
 
 describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {

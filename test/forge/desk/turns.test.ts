@@ -64,8 +64,8 @@ test('a turn is one commit with code, conversation and message', async () => {
   const { commit } = endIn(said) ?? {}
   expect(commit).toMatchObject({ subject: 'Count further', canUndo: true })
   expect(commit?.files).toEqual([
-    { path: 'a.txt', added: 1, deleted: 1 },
-    { path: 'b.txt', added: 1, deleted: 0 },
+    { path: 'a.txt', status: 'changed', added: 1, deleted: 1 },
+    { path: 'b.txt', status: 'added', added: 1, deleted: 0 },
   ])
 })
 
@@ -391,7 +391,9 @@ test('a turn with later work on top is taken back by a commit, where that is pos
   expect(await desk.git('log', '--format=%s', '-1', 'main')).toBe('Undo: Do what was asked')
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
   expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nmore\ntyped\n')
-  expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({ commit: { canUndo: false } })
+  expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({
+    commit: { canUndo: false, why: 'It was taken back.' },
+  })
   expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain('taken back already')
 })
 

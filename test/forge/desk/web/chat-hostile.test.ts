@@ -62,7 +62,12 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
         how: 'failed',
         words: HOSTILE_ANSWER,
         model: HOSTILE_ANSWER,
-        commit: { oid: 'a'.repeat(40), subject: HOSTILE_ANSWER, files: [{ path: '<img src=x>' }], canUndo: false },
+        commit: {
+          oid: 'a'.repeat(40),
+          subject: HOSTILE_ANSWER,
+          files: [{ path: '<img src=x>', status: 'added' }],
+          canUndo: false,
+        },
       })
     }
     await page.getByRole('textbox', { name: 'Message', exact: true }).fill(HOSTILE_ANSWER)

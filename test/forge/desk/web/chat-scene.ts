@@ -82,9 +82,9 @@ export function withTurns(desk: StandIn): ChatStandIn {
         oid: commit,
         subject: 'Bound renewals and give up a lost lease',
         files: [
-          { path: 'src/queue/lease.ts', added: 21, deleted: 9 },
-          { path: 'test/lease-lost.test.ts', added: 46 },
-          { path: 'src/queue/types.ts', added: 6, deleted: 1 },
+          { path: 'src/queue/lease.ts', status: 'changed', added: 21, deleted: 9 },
+          { path: 'test/lease-lost.test.ts', status: 'added', added: 46 },
+          { path: 'src/queue/types.ts', status: 'changed', added: 6, deleted: 1 },
         ],
         canUndo: true,
       },

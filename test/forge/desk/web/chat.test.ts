@@ -49,7 +49,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
         result: 'Replaced lines 3 to 9.',
       })
       await turn.type('It **asks** before each claim.\n\nDone.')
-      turn.done('Stop claiming in doubt', [{ path: 'src/worker.ts', added: 6, deleted: 1 }])
+      turn.done('Stop claiming in doubt', [{ path: 'src/worker.ts', status: 'changed', added: 6, deleted: 1 }])
     }
     await open()
     await ask(page, QUESTION)
@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     ai.script = async (turn, text) => {
       if (text === 'first') await promise
-      turn.done(`Do the ${text}`, [{ path: 'src/worker.ts', added: 1 }])
+      turn.done(`Do the ${text}`, [{ path: 'src/worker.ts', status: 'changed', added: 1 }])
     }
     await open()
     await ask(page, 'first')
@@ -165,7 +165,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('unsaved drafts are saved, discarded, or nothing is sent', async () => {
-    ai.script = async turn => turn.done('Do it', [{ path: 'src/worker.ts', added: 1 }])
+    ai.script = async turn => turn.done('Do it', [{ path: 'src/worker.ts', status: 'changed', added: 1 }])
     await open()
     const edit = async () => {
       await page.getByRole('tab', { name: /^worker.ts/ }).click()
@@ -285,7 +285,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await open()
     const undo = log().getByRole('button', { name: 'Undo this turn' })
     expect(await undo.first().getAttribute('aria-disabled')).toBe('true')
-    await log().getByText('It is undone.').first().waitFor()
+    await log().getByText('It was taken back.').first().waitFor()
     await undo.last().click()
     await page.getByText('Undo: turn in lease-renewal').waitFor()
     expect(asked('undo turn')).toMatchObject([{ turn: 'past-3' }])

@@ -177,13 +177,37 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     await page.getByText('2 commits', { exact: true }).waitFor()
   })
 
-  test('History and Review stand in one place: a button, or a tab once they are open', async () => {
+  test('History and Review stay where they are, also once their tabs are open', async () => {
     for (const name of ['History', 'Review']) {
       const button = page.locator('.end-bar').getByRole('button', { name })
+      const before = await button.boundingBox()
       await button.click()
       await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name }).waitFor()
-      expect(await button.count()).toBe(0)
+      expect(await button.boundingBox()).toEqual(before)
     }
+  })
+
+  test('what could not be drawn says so, the rest goes on, and another tab shows what it has', async () => {
+    await open('README.md')
+    await page.evaluate("Date.prototype.toLocaleString = () => { throw new Error('no clock here') }")
+    await page.keyboard.press('Alt+h')
+    const alert = page.getByRole('alert').filter({ hasText: 'could not be drawn' })
+    await alert.getByText('What you typed and saved is kept.').waitFor()
+    await alert.getByText('no clock here').waitFor()
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+    await page.getByRole('tab', { name: 'README.md' }).click()
+    await editor().waitFor()
+    expect(await alert.count()).toBe(0)
+    page.troubles.length = 0
+  })
+
+  test('marks of drafts stand in one column, whether the AI’s knowledge of a file is known or not', async () => {
+    await open('README.md')
+    await page.keyboard.type('x')
+    const row = page.getByRole('treeitem', { name: 'README.md' })
+    await row.locator('.mark').waitFor()
+    const [mark, whole] = [await row.locator('.mark').boundingBox(), await row.boundingBox()]
+    expect((whole?.x ?? 0) + (whole?.width ?? 0) - ((mark?.x ?? 0) + (mark?.width ?? 0))).toBeGreaterThan(18)
   })
 
   test('History is there on a narrow screen, and folds stay on one line', async () => {

@@ -37,6 +37,20 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await isOnServer(`one two${REST}`)
   })
 
+  test('in a file that is just being opened comes into it, and no key of it is lost', async () => {
+    desk.delay = 500
+    await page.keyboard.press('Alt+x')
+    await page.getByRole('treeitem', { name: 'FORK.md' }).click()
+    await page.locator('.editor[aria-busy="true"]').click()
+    await page.keyboard.type('abx')
+    await page.keyboard.press('Backspace')
+    await page.keyboard.type('c ')
+    await page.getByRole('textbox', { name: 'Editor' }).waitFor()
+    await page.keyboard.type('d ')
+    desk.delay = 0
+    await until(() => desk.textOf('main', 'FORK.md') === 'abc d # Fork\n')
+  })
+
   test('is sent after the connection broke in the middle', async () => {
     desk.delay = 20
     for (const word of ['one ', 'two ', 'three ', 'four ']) {
