@@ -73,8 +73,12 @@ export class Transfers {
     const where = { ...repository, signal: own ? AbortSignal.any([own, signal]) : signal }
     const env = await unattendedSsh(repository)
     const onWords = (text: string) => words.take(text)
-    const answer = await run(where, [...SAFE, ...args], { ok, env, bounds: TRANSFERS, onWords })
-    return { ...answer, remote: words.remote }
+    try {
+      const answer = await run(where, [...SAFE, ...args], { ok, env, bounds: TRANSFERS, onWords })
+      return { ...answer, remote: words.remote }
+    } finally {
+      words.end()
+    }
   }
 }
 
@@ -82,7 +86,9 @@ export class Transfers {
 class Words {
   readonly remote: string[] = []
   #rest = ''
+  #newest = ''
   #last = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(
     readonly remotes: Remotes,
@@ -96,10 +102,24 @@ class Words {
     for (const line of lines) {
       const said = line.trim()
       if (saysServer(said) && this.remote.length < MOST_LINES) this.remote.push(shown(this.remotes, said))
-      if (said === '' || Date.now() - this.#last < PAUSE) continue
-      this.#last = Date.now()
-      this.say(shown(this.remotes, said, LONGEST))
+      if (said !== '') this.#newest = said
     }
+    // The last one of many is what stays to be read.
+    if (this.#newest === '' || this.#timer !== undefined) return
+    this.#timer = setTimeout(() => this.#tell(), Math.max(0, this.#last + PAUSE - Date.now()))
+  }
+
+  /** Nothing more comes. */
+  end(): void {
+    if (this.#timer !== undefined) this.#tell()
+  }
+
+  #tell(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#last = Date.now()
+    this.say(shown(this.remotes, this.#newest, LONGEST))
+    this.#newest = ''
   }
 }
 
@@ -130,6 +150,9 @@ const UNKNOWN =
 const MISSING = /not found|does not appear to be a git repository|does not exist|returned error: 404/i
 const FORBIDDEN = /transport '[^']*' not allowed/i
 
+/** Lines that tell nobody why: a server's, a count, and that which git says after whatever ssh has said. */
+const NOT_WHY = /^remote: |: +\d+% \(|^fatal: could not read from remote repository/i
+
 /** Why a git that speaks to a remote failed, in a sentence. What is no failure of git's comes back as it is. */
 export function whyFailed(error: unknown, remotes: Remotes, remote: string): unknown {
   if (!(error instanceof GitError)) return error
@@ -137,7 +160,8 @@ export function whyFailed(error: unknown, remotes: Remotes, remote: string): unk
   const { stderr, ending } = error
   if (ending.bound) return new Failure(`${name} took longer than an hour, or said too much: it was ended.`)
   const lines = stderr.split(/[\r\n]/).map(line => line.trim())
-  const fatal = lines.find(line => /^(fatal|error|ssh): /.test(line)) ?? lines.find(line => line !== '') ?? ''
+  const told = lines.filter(line => line !== '' && !NOT_WHY.test(line))
+  const fatal = told.find(line => /^(fatal|error|ssh): /.test(line)) ?? told[0] ?? ''
   const quoted = shown(remotes, fatal.replace(/^(fatal|error): /, '')) || `git ended with ${error.code ?? 'a signal'}`
   const server = lines.filter(saysServer).slice(0, MOST_LINES)
   const said = server.length > 0 ? `; ${shown(remotes, server.join(' '))}` : ''

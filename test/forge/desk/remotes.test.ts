@@ -1,6 +1,7 @@
 /** Fetch, pull and push of the desk against real remotes: files, and git over HTTP. */
 import { expect, test } from 'bun:test'
-import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { serveGit } from '../../doubles/git-http.ts'
 import { type Desk, edit, makeDesk } from '../../support/desk.ts'
@@ -38,6 +39,14 @@ async function makeFar(files: Files = { 'a.txt': 'one\n' }): Promise<Far> {
 const wordsOf = ({ news }: Desk): string[] =>
   news.flatMap(it => (it.say === 'progress' && it.words !== undefined ? [it.words] : []))
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
 /** What a step fails with. */
 const failure = async (asked: Promise<unknown>): Promise<string> =>
   await asked.then(
@@ -58,7 +67,7 @@ test('a fetch over HTTP says how far it is, and what came of it', async () => {
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
   expect(await desk.tip()).toBe(before)
   expect(wordsOf(desk)[0]).toBe('Fetching…')
-  expect(wordsOf(desk).join('\n')).toMatch(/remote: (Enumerating|Counting) objects/)
+  expect(wordsOf(desk).join('\n')).toMatch(/^(remote: )?(\w+ objects: +\d+|Total \d+)/m)
   expect(desk.news.filter(({ say }) => say === 'progress').at(-1)).toEqual({ say: 'progress' })
   expect((await desk.work.steps.do({ step: 'fetch', remote: 'origin' })).words).toBe(
     'Fetched from origin: nothing new.',
@@ -232,6 +241,43 @@ test('a fetch, pull or push that hangs is stopped, and nothing has moved', async
   }
   expect(await desk.git('for-each-ref')).toBe(refs)
   expect(await desk.tip()).toBe(own)
+})
+
+test('a fetch that is stopped in the middle of what comes leaves nothing behind', async () => {
+  await using desk = await makeFar()
+  const bytes = randomBytes(2_000_000).toString('base64')
+  await commit(desk.origin, 'main', { 'large.txt': bytes }, { message: 'Large' })
+  const slow = join(desk.folder, 'slow')
+  const [pid, stalled] = [join(desk.folder, 'pid'), join(desk.folder, 'stalled')]
+  const script = `#!/bin/sh\necho $$ >'${pid}'\ngit-upload-pack "$@" | { dd bs=1000 count=300 2>/dev/null; : >'${stalled}'; exec sleep 600; }\n`
+  await writeFile(slow, script)
+  await chmod(slow, 0o755)
+  await desk.git('config', 'remote.origin.uploadpack', slow)
+  const refs = await desk.git('for-each-ref')
+  const asked = desk.work.steps.do({ step: 'fetch' })
+  await until(async () => (await readdir(desk.folder)).includes('stalled'))
+  desk.work.steps.stop()
+  expect((await asked).words).toBe('The fetch was stopped: nothing new.')
+  expect(await desk.git('for-each-ref')).toBe(refs)
+  // What served it here has ended with it.
+  const served = Number(await readFile(pid, 'utf8'))
+  await until(async () => !isAlive(served))
+  await desk.git('config', '--unset', 'remote.origin.uploadpack')
+  expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: 1 branch moved.')
+  await desk.git('fsck', '--strict')
+})
+
+test('ssh is told to ask nothing, also where the user has an ssh command of their own', async () => {
+  await using desk = await makeFar()
+  const [ssh, told] = [join(desk.folder, 'ssh'), join(desk.folder, 'told')]
+  await writeFile(ssh, `#!/bin/sh\necho "$@" >>'${told}'\necho 'Permission denied (publickey).' >&2\nexit 255\n`)
+  await chmod(ssh, 0o755)
+  await desk.git('config', 'core.sshCommand', `${ssh} -4`)
+  await desk.git('config', 'remote.origin.url', 'git@far.example:origin.git')
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain(
+    "origin doesn't let git in (Permission denied (publickey).)",
+  )
+  expect(await readFile(told, 'utf8')).toStartWith('-4 -o BatchMode=yes ')
 })
 
 test('no hook of the repository runs, and the preview says which', async () => {
