@@ -72,6 +72,8 @@ export async function fetchOne(
     if (error instanceof GitError && isAboutRef(error.stderr)) throw whyNotKept(error, remotes, remote)
     throw whyFailed(error, remotes, remote.name)
   }
+  // What came may be much, and git was told to leave it as it is.
+  transfers.room.maintenance.afterCommit()
 }
 
 const isAboutRef = (stderr: string): boolean => /cannot lock ref|exists; cannot create|\[rejected\]/.test(stderr)

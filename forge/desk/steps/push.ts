@@ -128,9 +128,14 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
       throw new Failure(`The push was stopped: nothing moved here, and a fetch tells what ${words} has got.`)
     throw whyFailed(error, remotes, remote.name)
   }
-  if (setsUpstream) await follow(repository, target.branch, remote, ref)
-  const heard = said.length > 0 ? ` ${said.join(' ')}` : ''
-  return `Pushed ${visiblePath(target.branch)} to ${words}: ${many(plan.commits, 'commit')}.${heard}`
+  const name = visiblePath(target.branch)
+  const done = [`Pushed ${name} to ${words}: ${many(plan.commits, 'commit')}.`, ...said]
+  // It is pushed, whatever becomes of the configuration.
+  if (setsUpstream)
+    await follow(repository, target.branch, remote, ref).catch(() =>
+      done.push(`But ${name} does not follow it: git could not write its configuration.`),
+    )
+  return done.join(' ')
 }
 
 /** Why a remote did not take a branch, from the end of the line that git prints of it. */

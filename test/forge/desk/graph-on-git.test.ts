@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { urlOf } from '../../../forge/desk/address.ts'
+import { serveGit } from '../../doubles/git-http.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../support/browser.ts'
 import { bare, commit, git } from '../../support/git.ts'
 import { makePlace, type Place, until } from '../../support/repository.ts'
@@ -133,6 +134,18 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await rm(origin, { recursive: true })
     await button('Fetch').click()
     await page.getByText('There is no repository where origin points to').first().waitFor()
+  })
+
+  test('a fetch that hangs is stopped by its button', async () => {
+    await using server = serveGit(place.folder, { delay: 60_000 })
+    await place.git('remote', 'add', 'origin', `${server.url}/origin.git`)
+    await page.getByRole('option', { name: /Main moves/ }).click()
+    const bar = page.getByRole('toolbar', { name: 'Repository' })
+    await bar.getByRole('button', { name: 'Fetch' }).click()
+    await bar.getByText('Fetching…').waitFor()
+    await bar.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('The fetch was stopped: nothing new.').first().waitFor()
+    await bar.getByRole('button', { name: 'Fetch' }).waitFor()
   })
 
   test('what moves in a terminal is there without a reload', async () => {

@@ -84,6 +84,19 @@ test('where one of two remotes fails, the other is fetched all the same', async 
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
 })
 
+test('a branch whose name is in the way keeps no other from being fetched', async () => {
+  await using desk = await makeFar()
+  await desk.far('branch', 'topic', 'main')
+  await desk.work.steps.do({ step: 'fetch' })
+  await desk.far('branch', '-D', 'topic')
+  await desk.far('branch', 'topic/one', 'main')
+  const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('run git remote prune origin')
+  expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
+  await desk.git('remote', 'prune', 'origin')
+  expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: 1 branch new.')
+})
+
 test('what is not there is said in a sentence', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('There is no remote to fetch from')
