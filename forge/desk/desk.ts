@@ -341,6 +341,8 @@ export class Desk implements AsyncDisposable {
         return await work.steps.preview(question.step)
       case 'do':
         return await work.steps.do(question.step, question.before)
+      case 'stop step':
+        return work.steps.stop()
       case 'merging':
         return (await work.mergings.in(question.branch)) ?? null
       case 'conflict':

@@ -431,6 +431,7 @@ export class Work implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#watch[Symbol.asyncDispose]()
+    await this.steps.end()
     try {
       // Whatever becomes of the chat: what is typed is written.
       await this.#endChat()

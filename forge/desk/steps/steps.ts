@@ -10,14 +10,19 @@ import { groupsOf, kindOf } from '../conflicts.ts'
 import { DESK } from '../drafts.ts'
 import type { Done, Outlook, Preview, Source, Step } from '../repository-view.ts'
 import { planCherryPick } from './cherry-pick.ts'
+import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
 import { planMerge } from './merge.ts'
 import { planMove } from './move.ts'
 import { Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
 import type { Plan, Target } from './plan.ts'
+import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
+import { type PushStep, planPush, previewPush, push } from './push.ts'
 import { planRebase } from './rebase.ts'
+import { readRemotes, remoteNamed } from './remotes.ts'
 import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
+import { Stopped, Transfers } from './transfer.ts'
 import { warningsFor } from './warnings.ts'
 
 /** Steps that are done to a branch, by this repository alone. */
@@ -26,6 +31,7 @@ type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 
 export class Steps {
   readonly #outlooks: Outlooks
+  readonly #transfers: Transfers
 
   constructor(
     readonly room: Room,
@@ -33,6 +39,7 @@ export class Steps {
     readonly open: (branch: string) => Promise<BranchWork>,
   ) {
     this.#outlooks = new Outlooks(room.objects)
+    this.#transfers = new Transfers(room)
   }
 
   /** How merging a commit into each of some branches would come out. */
@@ -55,18 +62,45 @@ export class Steps {
   async preview(step: Step): Promise<Preview> {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))
-      const own = branchStep(step)
-      const work = await this.open(targetOf(own))
+      if (step.step === 'fetch') return await this.#previewFetch(step.remote)
+      const work = await this.open(targetOf(step))
+      if (step.step === 'push')
+        return await previewPush(this.room, await planPush(this.room, step, targetIn(work)), work.draftPaths.length)
       work.verifyFree()
       work.verifyNotMerging()
-      return await this.#previewOf(own, await this.#plan(own, work), work)
+      if (step.step === 'pull') return await this.#previewPull(step, work)
+      return await this.#previewOf(step.step, await this.#plan(step, work), work)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return { is: 'impossible', conflicts: 0, words: error.message, commits: 0, conflictsIn: [], warnings: [] }
     }
   }
 
-  async #previewOf(step: BranchStep, plan: Plan, work: BranchWork): Promise<Preview> {
+  async #previewFetch(name: string | undefined): Promise<Preview> {
+    const remotes = remotesToFetch(await readRemotes(this.room.objects.repository), name)
+    const words = `fetches from ${remotes.map(remote => visiblePath(remote.name)).join(' and ')}`
+    return { is: 'clean', conflicts: 0, words, commits: 0, conflictsIn: [], warnings: [] }
+  }
+
+  /** What would come of a pull if the remote had what was fetched last. */
+  async #previewPull({ branch, how }: PullStep, work: BranchWork): Promise<Preview> {
+    const { objects } = this.room
+    const upstream = await followed(objects.repository, branch)
+    const target = targetIn(work)
+    const source = await sourceOf(objects, upstream)
+    const rest = { conflicts: 0, before: target.tip, commits: 0, conflictsIn: [], warnings: [] }
+    const name = visiblePath(upstream.words)
+    if (!source) return { ...rest, is: 'clean', words: `${name} was not fetched yet` }
+    const plan = await planPull(objects, source, target, how)
+    if (plan.is === 'nothing') return { ...rest, is: 'clean', words: `nothing new in ${name} as fetched last` }
+    const preview = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
+    // Its commit says what came, which is known only then.
+    const { message: _, ...shown } = preview
+    const asOf = `This is ${name} as it was fetched last: what is newer comes along.`
+    return { ...shown, warnings: [...(upstream.remote === '.' ? [] : [asOf]), ...shown.warnings] }
+  }
+
+  async #previewOf(step: BranchStep['step'], plan: Plan, work: BranchWork): Promise<Preview> {
     const { objects } = this.room
     const { stop, message, before } = plan
     const groups = stop ? groupsOf(stop.merge) : []
@@ -77,7 +111,7 @@ export class Steps {
         kind: stop && ends ? await kindOf(objects, stop.merge, group, ends) : 'other',
       })),
     )
-    const warnings = await warningsFor(this.room, step.step, plan)
+    const warnings = await warningsFor(this.room, step, plan)
     if (stop && work.draftPaths.length > 0)
       warnings.push(
         `What was typed in ${visiblePath(plan.branch)} has to be saved or discarded before: there are conflicts.`,
@@ -101,20 +135,65 @@ export class Steps {
   /** Does a step. `before` is the target's commit as it was previewed: where it has moved since, nothing is done. */
   async do(wanted: Step, before?: Oid): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
-    const step = branchStep(wanted)
-    const branch = targetOf(step)
-    const work = await this.open(branch)
+    if (wanted.step === 'fetch') return { words: await fetchFrom(this.#transfers, wanted.remote) }
+    const work = await this.open(targetOf(wanted))
+    if (wanted.step === 'push') return await this.#push(wanted, work, before)
+    if (wanted.step === 'pull') return await this.#pull(wanted, work, before)
     return await work.inOneGo(async signature => {
-      if (before !== undefined && work.head !== before)
-        throw new Failure(
-          `${visiblePath(branch)} was moved since this was previewed: nothing was done. Look at it again.`,
-        )
-      const plan = await this.#plan(step, work)
-      if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(step)}.`)
-      const commit = await carryOut(work, plan, signature)
-      const words = plan.stop ? `${plan.words}: ${visiblePath(branch)} waits for you.` : wordsOf(plan)
-      return plan.stop ? { words, merging: branch } : { words, commit }
+      verifyAt(work, before)
+      const plan = await this.#plan(wanted, work)
+      if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
+      return doneOf(work, plan, await carryOut(work, plan, signature))
     })
+  }
+
+  /** Ends a fetch, pull or push that is under way: what has not come by then does not come. */
+  stop(): void {
+    this.#transfers.stop()
+  }
+
+  /** Ends what is under way, and waits for that. */
+  async end(): Promise<void> {
+    await this.#transfers.end()
+  }
+
+  async #push(step: PushStep, work: BranchWork, before: Oid | undefined): Promise<Done> {
+    verifyAt(work, before)
+    const target = targetIn(work)
+    const words = await push(this.#transfers, await planPush(this.room, step, target))
+    this.room.say({ say: 'branch', branch: target.branch })
+    return { words, commit: target.tip }
+  }
+
+  async #pull({ branch, how }: PullStep, work: BranchWork, before: Oid | undefined): Promise<Done> {
+    const { objects } = this.room
+    work.verifyFree()
+    work.verifyNotMerging()
+    verifyAt(work, before)
+    const upstream = await followed(objects.repository, branch)
+    if (upstream.remote !== '.') await this.#fetchFor(upstream.remote)
+    return await work.inOneGo(async signature => {
+      verifyAt(work, before)
+      const source = await sourceOf(objects, upstream)
+      if (!source) throw new Failure(`There is no ${visiblePath(upstream.words)} any more: nothing was pulled.`)
+      const plan = await planPull(objects, source, targetIn(work), how)
+      const words = `${visiblePath(branch)} has all of ${visiblePath(upstream.words)} already.`
+      if (plan.is === 'nothing') return { words, commit: plan.before }
+      return doneOf(work, plan, await carryOut(work, plan, signature))
+    })
+  }
+
+  async #fetchFor(name: string): Promise<void> {
+    const remotes = await readRemotes(this.room.objects.repository)
+    const remote = remoteNamed(remotes, name)
+    try {
+      await this.#transfers.begin('Fetching', async signal => {
+        await fetchOne(this.#transfers, remotes, remote, { signal, isFirst: true })
+      })
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error
+      throw new Failure('The pull was stopped: the branch stays where it is.')
+    }
   }
 
   async #plan(step: BranchStep, work: BranchWork): Promise<Plan> {
@@ -167,15 +246,19 @@ export class Steps {
 
 const isTagStep = (step: Step): step is TagStep => step.step === 'tag' || step.step === 'delete tag'
 
-/** Throws a {@link Failure} for steps that are not done here: those that need a remote. */
-function branchStep(step: Step): BranchStep {
-  if (['merge', 'land', 'rebase', 'cherry-pick', 'move'].includes(step.step)) return step as BranchStep
-  throw new Failure(`The desk can't do this here: ${step.step}.`)
+/** The branch that a step is done to. */
+const targetOf = (step: BranchStep | PullStep | PushStep): string => ('branch' in step ? step.branch : step.onto)
+
+/** Throws where a branch is not where it was when a step was previewed. */
+function verifyAt({ name, head }: BranchWork, before: Oid | undefined): void {
+  if (before === undefined || head === before) return
+  throw new Failure(`${visiblePath(name)} was moved since this was previewed: nothing was done. Look at it again.`)
 }
 
-/** The branch that a step is done to. */
-const targetOf = (step: BranchStep): string =>
-  step.step === 'rebase' || step.step === 'move' ? step.branch : step.onto
+function doneOf({ name }: BranchWork, plan: Plan, commit: Oid): Done {
+  if (plan.stop) return { words: `${plan.words}: ${visiblePath(name)} waits for you.`, merging: name }
+  return { words: wordsOf(plan), commit }
+}
 
 function targetIn({ name, head, isGone }: BranchWork): Target {
   if (isGone) throw new Failure(`The branch ${visiblePath(name)} was deleted: bring it back first.`)

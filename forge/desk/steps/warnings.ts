@@ -14,6 +14,7 @@ const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
   land: ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-merge'],
   rebase: ['pre-rebase', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-checkout', 'post-rewrite'],
   'cherry-pick': ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit'],
+  push: ['pre-push', 'reference-transaction'],
 }
 
 /** The hooks that git would run in a repository: programs with a hook's name. */
@@ -54,7 +55,8 @@ export async function warningsFor({ objects, checkouts }: Room, step: Step['step
   ]
 }
 
-async function hooksFor(repository: Repository, step: Step['step']): Promise<string[]> {
+/** The hooks of a repository that git would run when this is done, and the desk does not. */
+export async function hooksFor(repository: Repository, step: Step['step']): Promise<string[]> {
   const wanted = HOOKS[step] ?? []
   return wanted.length === 0 ? [] : (await hooksOf(repository)).filter(name => wanted.includes(name))
 }

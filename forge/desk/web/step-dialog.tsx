@@ -47,9 +47,11 @@ export function StepDialog({ content, close }: Props) {
       const isEdited = words !== undefined && words !== '' && words !== preview?.message?.trim()
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
       const fields = { step: asked as Step, ...(preview?.before !== undefined && { before: preview.before }) }
-      const { words: said, merging } = await page.connection.ask('do', fields)
+      const { words: said, commit, merging } = await page.connection.ask('do', fields)
       close()
-      content.isDone({ words: said, isUndoable: step.step !== 'push', ...(merging !== undefined && { merging }) })
+      // A pull may have found nothing new: then there is nothing of it to undo.
+      const isUndoable = step.step !== 'push' && (merging !== undefined || commit !== preview.before)
+      content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
       problem.value = (error as Error).message
       // What was previewed may be another by now.

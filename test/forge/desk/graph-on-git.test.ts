@@ -1,9 +1,12 @@
 /** The repository view on a real desk of a real repository: what is dropped is what git has then, and comes back. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { urlOf } from '../../../forge/desk/address.ts'
+import { serveGit } from '../../doubles/git-http.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../support/browser.ts'
-import { commit } from '../../support/git.ts'
+import { bare, commit, git } from '../../support/git.ts'
 import { makePlace, type Place, until } from '../../support/repository.ts'
 import { openTestDesk, type TestDesk } from '../../support/served.ts'
 import { builtPage } from './web-stand-in.ts'
@@ -105,6 +108,44 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByRole('listbox', { name: 'Commits' }).focus()
     await page.keyboard.press('a')
     await page.getByRole('option', { name: /Topic 2.*abandoned/ }).waitFor()
+  })
+
+  test('a fetch shows what came, a pull merges it, and a push sends it back', async () => {
+    const origin = await bare(join(place.folder, 'origin.git'))
+    await place.git('remote', 'add', 'origin', origin)
+    await place.git('push', '-q', '-u', 'origin', 'main')
+    await commit(origin, 'main', { 'far.txt': 'far\n' }, { message: 'Made far away' })
+    await commit(place.path, 'main', { 'near.txt': 'near\n' }, { message: 'Made here' })
+    await page.getByRole('option', { name: /Made here/ }).click()
+    const button = (name: string) => page.getByRole('toolbar', { name: 'Repository' }).getByRole('button', { name })
+    await button('Fetch').click()
+    await page.getByText('Fetched from origin: 1 branch moved.').first().waitFor()
+    await page.getByRole('option', { name: /Made far away/ }).waitFor()
+    await page.getByRole('option', { name: /Made here/ }).click()
+    await button('Pull').click()
+    await dialog().getByText('merges cleanly').waitFor()
+    await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
+    await page.getByRole('option', { name: /Merge remote-tracking branch 'origin\/main'/ }).waitFor()
+    await button('Push').click()
+    await dialog().getByText('2 commits to origin/main').waitFor()
+    await dialog().getByRole('button', { name: 'Push', exact: true }).click()
+    await page.getByText('Pushed main to origin/main: 2 commits.').first().waitFor()
+    expect(await git(origin, 'rev-parse', 'main')).toBe(await tip('main'))
+    await rm(origin, { recursive: true })
+    await button('Fetch').click()
+    await page.getByText('There is no repository where origin points to').first().waitFor()
+  })
+
+  test('a fetch that hangs is stopped by its button', async () => {
+    await using server = serveGit(place.folder, { delay: 60_000 })
+    await place.git('remote', 'add', 'origin', `${server.url}/origin.git`)
+    await page.getByRole('option', { name: /Main moves/ }).click()
+    const bar = page.getByRole('toolbar', { name: 'Repository' })
+    await bar.getByRole('button', { name: 'Fetch' }).click()
+    await bar.getByText('Fetching…').waitFor()
+    await bar.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('The fetch was stopped: nothing new.').first().waitFor()
+    await bar.getByRole('button', { name: 'Fetch' }).waitFor()
   })
 
   test('what moves in a terminal is there without a reload', async () => {

@@ -1,0 +1,82 @@
+/** A pull: what a branch follows is fetched, and the branch goes on to it, by a fast-forward, a merge or a rebase. */
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid, Repository } from '../../../core/git/repository.ts'
+import { holds } from '../../../core/git/run.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import { headRef } from '../branches.ts'
+import type { Source, Step } from '../repository-view.ts'
+import { commonTo, countBetween, planMerge } from './merge.ts'
+import { type Plan, type Target, treeOf } from './plan.ts'
+import { planRebase } from './rebase.ts'
+import { type Upstream, upstreamOf } from './remotes.ts'
+
+export type PullStep = Extract<Step, { step: 'pull' }>
+
+/** What a branch follows, with the ref that it is kept at. Throws a {@link Failure} where it follows nothing. */
+export async function followed(
+  repository: Repository,
+  branch: string,
+): Promise<Upstream & { tracking: string; words: string }> {
+  const upstream = await upstreamOf(repository, branch)
+  const name = visiblePath(branch)
+  if (!upstream)
+    throw new Failure(`${name} follows no branch of a remote: push it, or set one with git branch --set-upstream-to.`)
+  const { remote, ref, tracking } = upstream
+  if (tracking === undefined)
+    throw new Failure(
+      `${visiblePath(remote)} is not set to keep its ${visiblePath(ref)} here (remote.${visiblePath(remote)}.fetch): nothing was pulled.`,
+    )
+  return { ...upstream, tracking, words: tracking.replace(/^refs\/(remotes|heads)\//, '') }
+}
+
+/** What is followed as it was fetched last; undefined where it never was. */
+export async function sourceOf(
+  objects: Objects,
+  { tracking, words, remote, ref }: { tracking: string; words: string; remote: string; ref: string },
+): Promise<Source | undefined> {
+  const commit = await objects.info(`${tracking}^{commit}`)
+  const branch = remote === '.' ? ref.replace(/^refs\/heads\//, '') : undefined
+  return commit && { commit: commit.oid, words, ...(branch !== undefined && headRef(branch) === ref && { branch }) }
+}
+
+/** Plans what comes after the fetch. Throws a {@link Failure} where it can't be done in this way. */
+export async function planPull(objects: Objects, source: Source, target: Target, how: PullStep['how']): Promise<Plan> {
+  const { repository } = objects
+  const { branch, tip } = target
+  if (await isIn(repository, source.commit, tip))
+    return {
+      ...{
+        branch,
+        before: tip,
+        is: 'nothing',
+        words: 'nothing to do',
+        kind: 'pull',
+        does: `pull ${visiblePath(branch)}`,
+      },
+      ...{ onto: tip, chain: [], tree: await treeOf(objects, tip), commits: 0, also: [], warnings: [] },
+    }
+  if (await isIn(repository, tip, source.commit)) return await planForward(objects, source, target)
+  if (how === 'merge') return await planMerge(objects, source, target, {})
+  if (how === 'rebase') return await planRebase(objects, target, source)
+  await commonTo(repository, source, target)
+  const own = await countBetween(repository, source.commit, tip)
+  throw new Failure(
+    `${visiblePath(branch)} has ${many(own, 'commit')} of its own beside ${visiblePath(source.words)}: merge or rebase instead.`,
+  )
+}
+
+/** As git does it: also the conversation in .forge/ is what the branch has where it went on. */
+async function planForward(objects: Objects, source: Source, { branch, tip }: Target): Promise<Plan> {
+  const tree = await treeOf(objects, source.commit)
+  return {
+    ...{ branch, before: tip, is: 'clean', words: 'fast-forward', kind: 'pull' },
+    does: `pull ${visiblePath(source.words)} into ${visiblePath(branch)}`,
+    ...{ onto: tip, chain: [{ is: 'there', commit: source.commit, tree }], tree },
+    ...{ commits: await countBetween(objects.repository, tip, source.commit), also: [], warnings: [] },
+  }
+}
+
+/** Whether a commit is another one, or in its history. */
+const isIn = async (repository: Repository, one: Oid, other: Oid): Promise<boolean> =>
+  await holds(repository, ['merge-base', '--is-ancestor', one, other])

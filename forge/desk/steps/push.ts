@@ -1,0 +1,158 @@
+/** A push of one branch to one branch of a remote, as it was previewed: never of anything else, and never by itself. */
+import { Failure } from '../../../core/failure.ts'
+import { isRefName } from '../../../core/git/objects.ts'
+import type { RefName } from '../../../core/git/refs.ts'
+import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { GitError, read, run } from '../../../core/git/run.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import type { Room } from '../branch-work.ts'
+import { headRef } from '../branches.ts'
+import { FORGE } from '../forge-folder.ts'
+import type { Preview, Step } from '../repository-view.ts'
+import type { Target } from './plan.ts'
+import { type Remote, type Remotes, readRemotes, remoteNamed, trackingRef, upstreamOf, verifyUtf8 } from './remotes.ts'
+import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
+import { hooksFor } from './warnings.ts'
+
+export type PushStep = Extract<Step, { step: 'push' }>
+
+/** What a push would do, as far as this repository knows: nobody is asked before. */
+export type PushPlan = {
+  remotes: Remotes
+  remote: Remote
+  target: Target
+  /** The ref on the remote, and how a person calls it. */
+  ref: RefName
+  words: string
+  /** What it was when it was fetched last; undefined where it was not there. */
+  fetched: Oid | undefined
+  isForced: boolean
+  is: 'clean' | 'nothing'
+  says: string
+  /** How many commits go out, and how many the remote's branch has no more. */
+  commits: number
+  replaced: number
+  setsUpstream: boolean
+}
+
+/** Plans a push. Throws a {@link Failure} where the remote would reject it, as far as that is known. */
+export async function planPush(
+  room: Room,
+  { remote: name, to, isForced }: PushStep,
+  target: Target,
+): Promise<PushPlan> {
+  const { objects } = room
+  const { repository } = objects
+  const { branch, tip } = target
+  const [remotes, upstream] = await Promise.all([readRemotes(repository), upstreamOf(repository, branch)])
+  const remote = remoteNamed(remotes, name)
+  const ref = to === undefined && upstream?.remote === name ? upstream.ref : headRef(to ?? branch)
+  if (!isRefName(ref)) throw new Failure(`${visiblePath(to ?? branch)} can't be the name of a branch on a remote.`)
+  verifyUtf8(ref)
+  const words = `${visiblePath(name)}/${visiblePath(ref.replace(/^refs\/heads\//, ''))}`
+  const kept = trackingRef(remote, ref)
+  const fetched = kept === undefined || !isRefName(kept) ? undefined : (await objects.info(`${kept}^{commit}`))?.oid
+  const [commits, replaced] = await Promise.all([
+    outgoing(repository, tip, remote, fetched, ['--count']).then(Number),
+    fetched === undefined ? 0 : read(repository, ['rev-list', '--count', fetched, `^${tip}`, '--']).then(Number),
+  ])
+  if (replaced > 0 && !isForced)
+    throw new Failure(
+      `${words} has ${many(replaced, 'commit')} that ${visiblePath(branch)} has not, so this would be rejected: pull, or push with a lease.`,
+    )
+  const says = fetched === undefined ? `makes ${words}` : `${many(commits, 'commit')} to ${words}`
+  return {
+    ...{ remotes, remote, target, ref, words, fetched, isForced, commits, replaced },
+    ...(fetched === tip ? { is: 'nothing', says: 'nothing to push' } : { is: 'clean', says }),
+    setsUpstream: upstream === undefined,
+  }
+}
+
+/** What rev-list tells of the commits that go out. */
+async function outgoing(
+  repository: Repository,
+  tip: Oid,
+  { name }: Remote,
+  fetched: Oid | undefined,
+  how: readonly string[],
+  paths: readonly string[] = [],
+): Promise<string> {
+  const known = fetched === undefined ? [`--remotes=${asText(name)}`] : [fetched, `--remotes=${asText(name)}`]
+  return await read(repository, ['rev-list', ...how, tip, '--not', ...known, '--', ...paths])
+}
+
+/** A push before it is done. */
+export async function previewPush(room: Room, plan: PushPlan, drafts: number): Promise<Preview> {
+  const { repository } = room.objects
+  const { target, remote, fetched, words, replaced, setsUpstream, is, says, commits } = plan
+  const [own, hooks] = await Promise.all([
+    outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE]),
+    hooksFor(repository, 'push'),
+  ])
+  const name = visiblePath(target.branch)
+  const lost = `${many(replaced, 'commit')} of ${words} ${replaced === 1 ? 'is' : 'are'} in it no more: others may have built on that.`
+  const warnings = [
+    ...(replaced > 0 ? [lost] : []),
+    ...(own === ''
+      ? []
+      : [`${FORGE}/ goes out too: the conversation with the AI is then public to all who can read ${words}.`]),
+    ...(drafts > 0 ? [`What was typed in ${many(drafts, 'file')} of ${name} is not saved, and stays here.`] : []),
+    ...(setsUpstream ? [`${name} follows ${words} from then on.`] : []),
+    ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
+  ]
+  const shared = { conflicts: 0, before: target.tip, commits, conflictsIn: [] }
+  return { ...shared, is, words: says, warnings: is === 'nothing' ? [] : warnings }
+}
+
+/** Pushes, and says what came of it. Throws a {@link Failure} in one sentence. */
+export async function push(transfers: Transfers, plan: PushPlan): Promise<string> {
+  const { remotes, remote, target, ref, words, fetched, isForced, setsUpstream } = plan
+  const { repository } = transfers.room.objects
+  if (plan.is === 'nothing') throw new Failure(`There is nothing to push: ${words} is there already.`)
+  // What was previewed goes out, whatever is saved meanwhile.
+  const refspec = `${target.tip}:${asText(ref)}`
+  const lease = isForced ? [`--force-with-lease=${asText(ref)}:${fetched ?? ''}`] : []
+  const flags = ['--porcelain', '--progress', '--no-verify', '--no-follow-tags', '--no-recurse-submodules']
+  const args = ['push', ...flags, ...lease, '--', asText(remote.name), refspec]
+  let said: string[] = []
+  try {
+    await transfers.begin('Pushing', async signal => {
+      const { code, stdout, stderr, remote: lines } = await transfers.run(args, { remotes, signal, ok: [0, 1] })
+      said = lines
+      const rejected = /^!\t[^\t]*\t(.*)$/m.exec(stdout.toString())?.[1]
+      if (rejected !== undefined) throw new Failure(whyRejected(plan, rejected, lines))
+      if (code !== 0) throw new GitError('push', code, stderr, stdout.toString())
+    })
+  } catch (error) {
+    if (error instanceof Stopped)
+      throw new Failure(`The push was stopped: nothing moved here, and a fetch tells what ${words} has got.`)
+    throw whyFailed(error, remotes, remote.name)
+  }
+  const name = visiblePath(target.branch)
+  const done = [`Pushed ${name} to ${words}: ${many(plan.commits, 'commit')}.`, ...said]
+  // It is pushed, whatever becomes of the configuration.
+  if (setsUpstream)
+    await follow(repository, target.branch, remote, ref).catch(() =>
+      done.push(`But ${name} does not follow it: git could not write its configuration.`),
+    )
+  return done.join(' ')
+}
+
+/** Why a remote did not take a branch, from the end of the line that git prints of it. */
+function whyRejected({ remotes, remote, words, target }: PushPlan, summary: string, lines: readonly string[]): string {
+  const [, reason = summary] = /\((.*)\)\s*$/.exec(summary) ?? []
+  const why = shown(remotes, reason)
+  if (/stale info/.test(reason))
+    return `${words} was moved since it was fetched last, so nothing was pushed: fetch, look at what came, and push again.`
+  if (/fetch first|non-fast-forward/.test(reason))
+    return `${words} has commits that ${visiblePath(target.branch)} has not, so it was rejected: pull, and push again.`
+  const said = lines.length > 0 ? `; ${lines.join(' ')}` : ''
+  return `${visiblePath(remote.name)} rejected ${words} (${why}${said}): nothing was pushed.`
+}
+
+/** What `git push --set-upstream` writes. */
+async function follow(repository: Repository, branch: string, { name }: Remote, ref: RefName): Promise<void> {
+  const key = `branch.${asText(branch)}`
+  await run(repository, ['config', '--local', `${key}.remote`, asText(name)])
+  await run(repository, ['config', '--local', `${key}.merge`, asText(ref)])
+}

@@ -1,0 +1,135 @@
+/** The remotes of a repository as steps need them: their names, where what they fetch is kept, and their secrets. */
+import { Failure } from '../../../core/failure.ts'
+import { isRefName } from '../../../core/git/objects.ts'
+import type { RefName } from '../../../core/git/refs.ts'
+import { asText, fields, type Repository } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { headRef } from '../branches.ts'
+
+/** `name` is a byte string, as the page has it. */
+export type Remote = {
+  name: string
+  /** How fetched refs are called here, as refspecs. */
+  fetch: readonly string[]
+  /** The user wants it fetched only by its name. */
+  isSkipped: boolean
+}
+
+export type Remotes = {
+  all: readonly Remote[]
+  /** What must not be shown to anybody: names, passwords and keys in addresses. */
+  secrets: readonly string[]
+}
+
+const KEYS = '^(remote\\..*\\.(url|pushurl|fetch|skipfetchall|skipdefaultupdate)|url\\..*\\.(insteadof|pushinsteadof))$'
+
+/** All remotes that have an address, by name. */
+export async function readRemotes(repository: Repository): Promise<Remotes> {
+  const { stdout } = await run(repository, ['config', '-z', '--get-regexp', KEYS], { ok: [0, 1] })
+  const found = new Map<string, { fetch: string[]; isSkipped: boolean; hasUrl: boolean }>()
+  const secrets = new Set<string>()
+  for (const field of fields(stdout)) {
+    const [key = '', value] = field.split(/\n(.*)/s)
+    const name = key.slice(key.indexOf('.') + 1, key.lastIndexOf('.'))
+    const variable = key.slice(key.lastIndexOf('.') + 1)
+    if (key.startsWith('url.')) {
+      for (const secret of secretsOf(asText(name))) secrets.add(secret)
+      continue
+    }
+    const remote = found.get(name) ?? { fetch: [], isSkipped: false, hasUrl: false }
+    found.set(name, remote)
+    if (variable === 'fetch') remote.fetch.push(value ?? '')
+    else if (variable.startsWith('skip')) remote.isSkipped = value === undefined || /^(true|yes|on|1)$/i.test(value)
+    else {
+      remote.hasUrl = true
+      for (const secret of secretsOf(asText(value ?? ''))) secrets.add(secret)
+    }
+  }
+  const all = [...found].filter(([, { hasUrl }]) => hasUrl)
+  return {
+    all: all.map(([name, { fetch, isSkipped }]) => ({ name, fetch, isSkipped })),
+    // The longest first: one may be a part of another.
+    secrets: [...secrets].sort((one, other) => other.length - one.length),
+  }
+}
+
+/** Shorter ones are in every other word. */
+const SHORTEST_SECRET = 4
+
+/** The parts of an address that may be secret: a password, a name that is a key, what stands behind a question mark. */
+function secretsOf(url: string): string[] {
+  const [, user = '', password = ''] = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/@:]*)(?::([^/]*))?@/i.exec(url) ?? []
+  const isKey = /^https?:/i.test(url)
+  const [, query = ''] = url.split(/[?#](.*)/s)
+  const parts = [password, query, ...(isKey ? [user] : [])]
+  return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= SHORTEST_SECRET)
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The remote of a name. Throws a {@link Failure} where none is called so. */
+export function remoteNamed({ all }: Remotes, name: string): Remote {
+  const remote = all.find(it => it.name === name)
+  if (!remote) throw new Failure(`There is no remote ${visiblePath(name)}: add it with git remote add.`)
+  verifyUtf8(name)
+  return remote
+}
+
+/** Throws a {@link Failure} for a name that can't be given to git as an argument. */
+export function verifyUtf8(name: string): void {
+  if (Buffer.from(asText(name)).equals(Buffer.from(name, 'latin1'))) return
+  throw new Failure(`The name ${visiblePath(name)} is no UTF-8: do this with git in a terminal.`)
+}
+
+/** Where a ref of a remote is kept here once it is fetched; undefined where it is not kept. */
+export function trackingRef({ fetch }: Remote, ref: RefName): RefName | undefined {
+  for (const refspec of fetch) {
+    const [from = '', to = ''] = refspec.replace(/^\+/, '').split(':')
+    if (to === '' || from.startsWith('^')) continue
+    if (from === ref) return to
+    const [before, after] = from.split('*')
+    if (before === undefined || after === undefined) continue
+    const isMatch = ref.length >= before.length + after.length && ref.startsWith(before) && ref.endsWith(after)
+    if (isMatch) return to.replace('*', () => ref.slice(before.length, ref.length - after.length))
+  }
+  return undefined
+}
+
+/** Refs that are nobody's to write but the desk's and the user's. */
+const OWN = ['refs/heads/', 'refs/forge/']
+
+/** Throws a {@link Failure} where a fetch would write into local branches: an undo would not bring them back. */
+export function verifyKeepsBranches({ name, fetch }: Remote): void {
+  const odd = fetch.find(refspec => {
+    const [from = '', to = ''] = refspec.replace(/^\+/, '').split(':')
+    if (to === '' || from.startsWith('^')) return false
+    if (!to.startsWith('refs/')) return true
+    const [prefix = ''] = to.split('*')
+    return OWN.some(own => prefix.startsWith(own) || (to.includes('*') && own.startsWith(prefix)))
+  })
+  if (odd === undefined) return
+  throw new Failure(
+    `${visiblePath(name)} is a mirror, whose fetch would replace branches of this repository (${visiblePath(odd)}): nothing was fetched; do it with git in a terminal.`,
+  )
+}
+
+/** What a branch follows, as it is configured. */
+export type Upstream = { remote: string; ref: RefName; tracking: RefName | undefined }
+
+/** What a branch follows; undefined where it follows nothing. The remote is `.` for another local branch. */
+export async function upstreamOf(repository: Repository, branch: string): Promise<Upstream | undefined> {
+  if (!isRefName(headRef(branch))) return undefined
+  verifyUtf8(branch)
+  const format = '--format=%(refname)%00%(upstream:remotename)%00%(upstream:remoteref)%00%(upstream)'
+  const { stdout } = await run(repository, ['for-each-ref', format, asText(headRef(branch))])
+  const lines = stdout.toString('latin1').split('\n')
+  const [, remote = '', ref = '', tracking] = lines.find(it => it.startsWith(`${headRef(branch)}\0`))?.split('\0') ?? []
+  return remote && ref ? { remote, ref, tracking: tracking || undefined } : undefined
+}
