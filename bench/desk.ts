@@ -160,7 +160,7 @@ type Bench = { folder: string; desk: string; checkout: string; home: string; env
 const bareCost = async ({ checkout, env }: Bench, words: string[]): Promise<number> =>
   (await time(words, { cwd: checkout, env })).wall
 
-/** From the command in the terminal until the explorer shows files; the browser runs already. */
+/** From the command in the terminal until the graph shows commits; the browser runs already. */
 async function start(bench: Bench): Promise<Row[]> {
   await using browser = await openBrowser()
   const [desk, bareStatus, bytes]: [number[], number[], number[]] = [[], [], []]
@@ -175,7 +175,7 @@ async function start(bench: Bench): Promise<Row[]> {
     await network.send('Network.clearBrowserCache')
     await using running = await startDesk(bench.desk, bench.home)
     await page.goto(running.address)
-    await page.getByRole('treeitem').first().waitFor()
+    await page.locator('.graph-row .subject').first().waitFor()
     desk.push(performance.now() - running.begun)
     bytes.push(received / 1024)
     await page.close()
@@ -300,7 +300,7 @@ async function measure(bench: Bench): Promise<Row[]> {
   await using browser = await openBrowser()
   const page = await browser.context.newPage()
   await page.goto(running.address)
-  await page.getByRole('treeitem').first().waitFor()
+  await page.locator('.graph-row .subject').first().waitFor()
   await openBranch(page, 'main')
   rows.push(await openingFiles(page), await switching(page, bench))
   await openBranch(page, 'main')
