@@ -355,6 +355,9 @@ export class Desk implements AsyncDisposable {
         return await work.mergings.finish(question.branch, question.message)
       case 'abort merging':
         return await work.mergings.abort(question.branch)
+      default:
+        // The types hold that every question has its answer.
+        return question satisfies never
     }
   }
 
