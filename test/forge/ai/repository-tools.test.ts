@@ -281,7 +281,8 @@ test('without the key nothing is approved any more; one that is not alone is not
 
 test('two that need the key at the same time make one', async () => {
   const subject = (name: string): Subject => ({ kind: 'command', scope: 's', name, content: Buffer.from('x') })
-  const works = await Promise.all(Array.from({ length: 6 }, () => workOn({})))
+  const base = await commit(place.path, 'main', {})
+  const works = Array.from({ length: 6 }, () => new WorkInProgressVfs(place.objects, base))
   await Promise.all(works.map((vfs, at) => new Approvals(config).approve(vfs, subject(`c${at}`))))
   const keys = await Promise.all(works.map(async vfs => (await entriesOf(vfs))[0]?.key))
   expect(new Set(keys).size).toBe(1)
