@@ -1,8 +1,8 @@
 /** A desk with a scripted model, and a turn in it from its message to its end. */
 import * as v from 'valibot'
+import type { Models } from '../../forge/desk/chat/models.ts'
 import { Conversation } from '../../forge/desk/conversation.ts'
 import { News } from '../../forge/desk/messages.ts'
-import type { Models } from '../../forge/desk/models.ts'
 import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
 import { until } from './repository.ts'
 import { modelsOf, type Script, ScriptedModel } from './scripted-model.ts'

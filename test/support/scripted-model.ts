@@ -1,7 +1,7 @@
 /** A model that answers by a script, in this process: what a test of a turn asks instead of one that costs money. */
 import type { Answer, CallBlock, Model, Progress, Request } from '../../forge/ai/request.ts'
 import { NO_USAGE } from '../../forge/ai/session.ts'
-import type { Models } from '../../forge/desk/models.ts'
+import type { Models } from '../../forge/desk/chat/models.ts'
 
 /** One answer: text, calls of tools, or how it goes wrong. */
 export type Step = {

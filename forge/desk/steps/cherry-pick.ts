@@ -3,7 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import { groupsOf } from '../conflicts.ts'
+import { groupsOf } from '../merging/conflicts.ts'
 import { planPicks, readCommit } from './picks.ts'
 import { filesInConflict, type Plan, type Target } from './plan.ts'
 

@@ -8,9 +8,9 @@ import { asText, type Oid, type Repository } from '../../../core/git/repository.
 import { read, run } from '../../../core/git/run.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
-import { headRef } from '../branches.ts'
-import { groupsOf, isClean, withPlainNames } from '../conflicts.ts'
-import { FORGE, withOwnFolder } from '../forge-folder.ts'
+import { headRef } from '../branches/branches.ts'
+import { FORGE, withOwnFolder } from '../chat/forge-folder.ts'
+import { groupsOf, isClean, withPlainNames } from '../merging/conflicts.ts'
 import type { Source } from '../repository-view.ts'
 import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
 

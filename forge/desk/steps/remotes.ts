@@ -5,7 +5,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
-import { headRef } from '../branches.ts'
+import { headRef } from '../branches/branches.ts'
 
 /** `name` is a byte string, as the page has it. */
 export type Remote = {

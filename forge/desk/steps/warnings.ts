@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { Room } from '../branch-work.ts'
+import type { Room } from '../branches/branch-work.ts'
 import type { Step } from '../repository-view.ts'
 import type { Plan } from './plan.ts'
 

@@ -1,6 +1,6 @@
 /** The connection as the page's first script begins it, and how the rest of the page takes it over. */
 import type { Question } from '../messages.ts'
-import { protocolsWith } from '../secret.ts'
+import { protocolsWith } from '../server/secret.ts'
 
 export interface Beginning {
   socket: WebSocket

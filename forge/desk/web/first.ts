@@ -2,7 +2,7 @@
  * The page's first script: small, so that it runs while the rest is still on its way. It keeps the secret that the
  * server gave, and asks the desk what the page begins with. The rest takes over from there: see socket.ts.
  */
-import { SECRET_NAME } from '../secret.ts'
+import { SECRET_NAME } from '../server/secret.ts'
 import { begin } from './beginning.ts'
 import { readSecret } from './secret.ts'
 

@@ -1,7 +1,7 @@
 /**
  * What lets this page in, besides the cookie: a secret that the first script has kept (see first.ts). Only pages of the desk's own port can read it.
  */
-import { SECRET_HEADER, SECRET_NAME } from '../secret.ts'
+import { SECRET_HEADER, SECRET_NAME } from '../server/secret.ts'
 
 /** Empty where nobody has left one. */
 export const readSecret = (): string => localStorage.getItem(SECRET_NAME) ?? ''

@@ -27,9 +27,9 @@ import {
   type Operation,
   Question,
 } from '../../../forge/desk/messages.ts'
-import { PROTOCOL } from '../../../forge/desk/secret.ts'
-import { policyOf } from '../../../forge/desk/server.ts'
-import { GraphOf } from './graph-stand-in.ts'
+import { PROTOCOL } from '../../../forge/desk/server/secret.ts'
+import { policyOf } from '../../../forge/desk/server/server.ts'
+import { GraphOf } from './graph/graph-stand-in.ts'
 
 type Files = Map<string, { mode: string; text: string }>
 

@@ -5,7 +5,7 @@ import type { Question } from '../../../../forge/desk/messages.ts'
 import type { Outlook, Preview, Step } from '../../../../forge/desk/repository-view.ts'
 import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { randomFrom } from '../../../support/random.ts'
-import { GraphOf } from '../graph-stand-in.ts'
+import { GraphOf } from '../graph/graph-stand-in.ts'
 import { builtPage, oidOf, Refusal, StandIn } from '../web-stand-in.ts'
 import { type DeskPage, openDesk, until } from './scene.ts'
 

@@ -1,0 +1,74 @@
+/** Files of a branch that were changed in two ways that can't be merged, until a person has chosen. */
+import { Failure } from '../../../core/failure.ts'
+import { oidOf } from '../../../core/git/objects.ts'
+import type { Entry, Path } from '../../../core/git/repository.ts'
+import { visiblePath } from '../../../core/text.ts'
+import type { Clash, Side } from '../messages.ts'
+import { readContent, sideOf } from '../reading/file-content.ts'
+import { decode, encode, NEW_FORM } from '../reading/text.ts'
+import type { BranchWork } from './branch-work.ts'
+import { type Clashing, type DraftFile, entryInTip, entryOf } from './drafts.ts'
+
+export async function clashesOf(work: BranchWork): Promise<Clash[]> {
+  return await work.locked(async () => {
+    await work.collect()
+    return await Promise.all([...work.drafts.clashes].map(([path, clash]) => sidesOf(work, path, clash)))
+  })
+}
+
+async function sidesOf(work: BranchWork, path: Path, { mode, base, draft, bytes }: Clashing): Promise<Clash> {
+  const { objects } = work.room
+  const side = async (entry: Entry, what: string): Promise<Side> =>
+    entry ? await sideOf(objects, path, entry) : { what }
+  const typed = bytes && decode(bytes)?.text
+  return {
+    path,
+    base: await side(base === undefined ? undefined : { mode, oid: base }, 'There was no such file.'),
+    draft: typed ?? (await side({ mode, oid: draft }, '')),
+    tip: await side(await entryBeside(work, path), 'The file was deleted.'),
+  }
+}
+
+/** The other end of a clash: what the file is in the branch, or in the drafts of another desk. */
+async function entryBeside({ drafts: { tip, files }, room }: BranchWork, path: Path): Promise<Entry> {
+  if (files.has(path)) return entryOf(files.get(path))
+  return await entryInTip(room.objects, tip, path)
+}
+
+/** Takes a text for a file that clashed: it is an ordinary draft from then on. */
+export async function settle(work: BranchWork, path: Path, text: string): Promise<void> {
+  if (!text.isWellFormed() || text.includes('\0')) throw new Failure('That is no text that can be written to a file.')
+  await settleAs(work, path, async ({ mode, draft, bytes: typed }) => {
+    const { objects } = work.room
+    const old = typed ?? (await readContent(objects, { mode, oid: draft }))?.bytes
+    const bytes = encode(text, (old && decode(old)) ?? NEW_FORM)
+    return { mode, oid: oidOf(objects.repository.format, { type: 'blob', bytes }), bytes }
+  })
+}
+
+/** Takes one side of a file that clashed, byte by byte: the draft is an ordinary one then, or there is none. */
+export async function takeSide(work: BranchWork, path: Path, side: 'draft' | 'tip'): Promise<void> {
+  await settleAs(work, path, async ({ mode, draft, bytes }) => {
+    const { files } = work.drafts
+    if (side === 'tip') return files.has(path) ? files.get(path) : await entryInTip(work.room.objects, work.tip, path)
+    return { mode, oid: draft, ...(bytes && { bytes }) }
+  })
+}
+
+async function settleAs(work: BranchWork, path: Path, choose: (clash: Clashing) => Promise<DraftFile>): Promise<void> {
+  await work.locked(async () => {
+    work.verifyFree()
+    await work.collect()
+    const clash = work.drafts.clashes.get(path)
+    if (!clash) throw new Failure(`There is nothing left to choose in ${visiblePath(path)}.`)
+    const file = await choose(clash)
+    const before = await entryInTip(work.room.objects, work.tip, path)
+    const files = new Map(work.drafts.files)
+    if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
+    else files.set(path, file)
+    const clashes = new Map(work.drafts.clashes)
+    clashes.delete(path)
+    await work.become({ ...work.drafts, files, clashes })
+    work.writeNow()
+  })
+}

@@ -1,0 +1,215 @@
+/** Commits that the desk makes on a branch: saves, new files, other names, deletions; and drafts that are let go. */
+import { Failure } from '../../../core/failure.ts'
+import { writeObjects } from '../../../core/git/objects.ts'
+import type { Move } from '../../../core/git/refs.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { type Change, makeTree } from '../../../core/git/trees.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import { WorkInProgressVfs } from '../../vfs.ts'
+import type { BranchWork } from './branch-work.ts'
+import { headRef } from './branches.ts'
+import { mergeDrafts } from './draft-merges.ts'
+import {
+  asChanges,
+  type Drafts,
+  draftsBelow,
+  entryIn,
+  entryInTip,
+  isEmpty,
+  isSameDrafts,
+  makeDrafts,
+  noDrafts,
+  type Renamed,
+  renamedFiles,
+  verifyNoClash,
+  withoutFiles,
+} from './drafts.ts'
+import { refsOf } from './operations.ts'
+import { makeCommit, messageFor, type Signature, type Step } from './save.ts'
+
+/** What is saved: some files, or all. */
+export type Selection = readonly Path[] | 'all'
+
+/** Commits some drafts, or all, to the branch. Gives undefined where there was nothing to commit. */
+export async function save(work: BranchWork, selection: Selection, message?: string): Promise<Oid | undefined> {
+  return await work.inOneGo(async signature => {
+    const paths = selected(work.drafts, selection)
+    const changes = asChanges(new Map(paths.map(path => [path, work.drafts.files.get(path)])))
+    const after = withoutFiles(work.drafts, paths)
+    const steps = await stepsOf(work, paths)
+    const words = `save ${namesOf(paths)} to ${visiblePath(work.name)}`
+    const commit = { kind: 'save', words, message: message?.trim() || messageFor(steps), changes, after }
+    return paths.length === 0 ? undefined : await commitTo(work, commit, signature)
+  })
+}
+
+/** What a save would be called. */
+export async function messageForSave(work: BranchWork, selection: Selection): Promise<string> {
+  return await work.locked(async () => {
+    await work.collect()
+    return messageFor(await stepsOf(work, selected(work.drafts, selection)))
+  })
+}
+
+/** Commits a new file with nothing in it. */
+export async function newFile(work: BranchWork, path: Path): Promise<Oid> {
+  return await work.inOneGo(async signature => {
+    await filesOf(work).verifyFree(path)
+    const changes = new Map<Path, Change>([[path, { mode: '100644', bytes: new Uint8Array() }]])
+    const message = messageFor([{ path, does: 'add' }])
+    const words = `add ${visiblePath(path)} to ${visiblePath(work.name)}`
+    return await commitAlways(work, { kind: 'new file', words, message, changes, after: work.drafts }, signature)
+  })
+}
+
+/** Commits another name for a file or folder. What is typed in it goes along, and stays a draft. */
+export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oid> {
+  return await work.inOneGo(async signature => {
+    const entry = await existing(work, from)
+    if (entry.mode === '160000') throw new Failure(`${visiblePath(from)} is a submodule: move it by git mv.`)
+    if (`${to}/`.startsWith(`${from}/`)) throw new Failure(`${visiblePath(from)} can't be moved into itself.`)
+    await filesOf(work).verifyFree(to)
+    verifyNoClash(work.drafts, draftsBelow(work.drafts, from))
+    const renamed = { from, to }
+    const saved = await entryInTip(work.room.objects, work.tip, from)
+    const changes = new Map<Path, Change>()
+    if (saved) changes.set(from, undefined).set(to, saved)
+    const message = `rename: ${visiblePath(from)} → ${visiblePath(to)}`
+    const words = `rename ${visiblePath(from)} to ${visiblePath(to)} in ${visiblePath(work.name)}`
+    const after = { ...work.drafts, files: renamedFiles(work.drafts, renamed) }
+    return await commitAlways(work, { kind: 'rename', words, message, changes, after, renamed }, signature)
+  })
+}
+
+/** Commits that a file or folder is gone. What was typed in it comes back when that is undone. */
+export async function deleteFile(work: BranchWork, path: Path): Promise<Oid> {
+  return await work.inOneGo(async signature => {
+    const entry = await existing(work, path)
+    if (entry.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: delete it by git rm.`)
+    // What the operation is to bring back has to be in the repository.
+    await work.writeDrafts()
+    const after = withoutFiles(work.drafts, draftsBelow(work.drafts, path))
+    const message = messageFor([{ path, does: 'delete' }])
+    const words = `delete ${visiblePath(path)} from ${visiblePath(work.name)}`
+    const changes = new Map<Path, Change>([[path, undefined]])
+    return await commitAlways(work, { kind: 'delete', words, message, changes, after }, signature)
+  })
+}
+
+/** Lets drafts go: the files are as they were saved. The operation can be undone. */
+export async function discard(work: BranchWork, paths: readonly Path[]): Promise<void> {
+  const { objects, operations } = work.room
+  await work.locked(async () => {
+    work.verifyFree()
+    await work.collect()
+    await work.again(async () => {
+      await work.writeDrafts()
+      const after = withoutFiles(work.drafts, paths)
+      if (isSameDrafts(after, work.drafts)) return
+      const made = await makeDrafts(objects, after)
+      const words = `discard what was typed in ${namesOf(paths)} in ${visiblePath(work.name)}`
+      await operations.record({ kind: 'discard', words, moves: [work.draftsMove(made)], made: made?.made ?? [] })
+      await work.wroteAndBecome(made?.oid, after)
+    })
+  })
+}
+
+/** The drafts that are meant. Throws where one of them can't be saved yet. */
+function selected(drafts: Drafts, selection: Selection): Path[] {
+  const all = selection === 'all' ? [...drafts.files.keys(), ...drafts.clashes.keys()] : selection
+  verifyNoClash(drafts, all)
+  return [...new Set(all)].filter(path => drafts.files.has(path)).sort()
+}
+
+export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly Path[]): Promise<Step[]> {
+  const before = await Promise.all(paths.map(path => entryInTip(room.objects, tip, path)))
+  return paths.map((path, at) => {
+    if (!drafts.files.get(path)) return { path, does: 'delete' }
+    return { path, does: before[at] ? 'edit' : 'add' }
+  })
+}
+
+const filesOf = ({ room, tip, drafts }: BranchWork): WorkInProgressVfs =>
+  new WorkInProgressVfs(room.objects, tip, asChanges(drafts.files))
+
+/** A file or folder that is there, in the last commit or as a draft. */
+async function existing({ room, drafts, name }: BranchWork, path: Path): Promise<NonNullable<Entry>> {
+  const entry = await entryIn(room.objects, drafts, path)
+  if (entry) return entry
+  if (draftsBelow(drafts, path).size > 0) return { mode: '040000', oid: '' }
+  throw new Failure(`There is no ${visiblePath(path)} in ${visiblePath(name)}.`)
+}
+
+const namesOf = (paths: readonly Path[]): string =>
+  paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
+
+// --- Every commit
+// ------------------------------------------------------------------------------------------------------
+
+export type NewCommit = {
+  kind: string
+  words: string
+  message: string
+  changes: ReadonlyMap<Path, Change>
+  /** What is left of the drafts, on the tip before. */
+  after: Drafts
+  /** Whether the commit changes files that may have drafts, too: then these are merged onto it. */
+  mayMeetDrafts?: boolean
+  renamed?: Renamed
+  /** Other refs that move with it, and those among them that come back with it when it is undone. */
+  also?: readonly Move[]
+  alsoBack?: readonly Move[]
+}
+
+const isMove = ({ from, to }: Move): boolean => from !== to
+
+async function commitAlways(work: BranchWork, commit: NewCommit, signature: Promise<Signature>): Promise<Oid> {
+  const made = (await commitTo(work, commit, signature)) ?? work.tip
+  if (made === undefined) throw new Failure('There is nothing to commit.')
+  return made
+}
+
+/**
+ * Makes a commit on the tip and moves the branch to it; drafts and the operation are moved and written in the same
+ * transaction. Gives undefined where the commit would change nothing.
+ */
+export async function commitTo(
+  work: BranchWork,
+  { kind, words, message, changes, after, mayMeetDrafts = false, renamed, also = [], alsoBack = [] }: NewCommit,
+  signature: Promise<Signature>,
+): Promise<Oid | undefined> {
+  const { objects, operations, checkouts, maintenance, say } = work.room
+  const { tip, name } = work
+  const tree = await makeTree(objects, tip, changes)
+  const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
+  if (tree.oid === before) {
+    if (renamed) work.reopen(renamed)
+    await work.become(after)
+    work.writeSoon()
+    return undefined
+  }
+  const parents = tip === undefined ? [] : [tip]
+  const commit = await makeCommit(objects.repository, await signature, { tree, parents, message })
+  const meets = mayMeetDrafts && !isEmpty(after)
+  if (meets) await writeObjects(objects.repository, commit.made)
+  const drafts = meets
+    ? await mergeDrafts(objects, noDrafts(tip), after, noDrafts(commit.oid))
+    : { ...after, tip: commit.oid }
+  const made = await makeDrafts(objects, drafts, meets ? undefined : { base: tip, changes })
+  const objectsMade = [...commit.made, ...(made?.made ?? [])]
+  const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)]
+  const withdraw = await checkouts.announce(name, tip, commit.oid)
+  try {
+    const all = [...moves, ...also, ...alsoBack].filter(isMove)
+    const refs = refsOf([...moves, ...alsoBack])
+    await operations.record({ kind, words, moves: all, refs, made: objectsMade, renamed })
+  } catch (error) {
+    await withdraw()
+    throw error
+  }
+  checkouts.follow(name, tip, commit.oid)
+  await work.wroteAndBecome(made?.oid, drafts, renamed)
+  say({ say: 'saved', branch: name, commit: commit.oid })
+  maintenance.afterCommit()
+  return commit.oid
+}

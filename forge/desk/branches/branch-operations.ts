@@ -1,0 +1,163 @@
+/** Branches are made, deleted, brought back and renamed: each an operation that can be undone. */
+import { Failure } from '../../../core/failure.ts'
+import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.ts'
+import { asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
+import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
+import { draftsRef } from './drafts.ts'
+import { nameOfRef, type OpenBranches } from './open-branches.ts'
+import { moveRefsPatiently, type NewOperation } from './operations.ts'
+
+/** Makes a branch at a commit; at the one that is checked out, where none is named. */
+export async function newBranch(branches: OpenBranches, name: string, from: Oid | null): Promise<void> {
+  const { say } = branches.room
+  verifyBranchName(name, await branchNames(branches))
+  const at = from ?? (await readHead(branches.room.objects.repository)).oid
+  if (at === undefined) throw new Failure('There is no commit yet to make a branch from: save a first file.')
+  const commit = isOid(branches.room.objects.repository.format, at)
+    ? await branches.room.objects.info(`${at}^{commit}`)
+    : undefined
+  if (!commit) throw new Failure(`There is no commit ${visiblePath(at)}.`)
+  const words = `make the branch ${visiblePath(name)}`
+  const moves = [{ ref: headRef(name), from: undefined, to: commit.oid }]
+  await record(branches, { kind: 'new branch', words, moves })
+  branches.vanished.delete(name)
+  await branches.refresh(name)
+  say({ say: 'branch', branch: name })
+}
+
+/** Deletes a branch with its drafts. Both are kept by the operation, and come back when it is undone. */
+export async function deleteBranch(branches: OpenBranches, name: string): Promise<void> {
+  const work = await branches.work(name)
+  await verifyNotCheckedOut(branches, name)
+  await work.write()
+  await work.locked(async () => {
+    work.verifyFree()
+    work.verifyNotMerging()
+    // What was typed in this moment is kept by the operation, too.
+    await work.collect()
+    await work.writeDrafts()
+    const refs = [headRef(name), draftsRef(name)]
+    const infos = await Promise.all(refs.map(ref => branches.room.objects.info(ref)))
+    const moves = refs.map((ref, at) => ({ ref, from: infos[at]?.oid, to: undefined }))
+    const words = `delete the branch ${visiblePath(name)}`
+    await record(branches, { kind: 'delete branch', words, moves: moves.filter(({ from }) => from !== undefined) })
+    await work.wasDeleted()
+  })
+  await branches.leave(name)
+}
+
+/** Makes a branch again where it was when it vanished, whoever deleted it. */
+export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
+  verifyBranchName(name, await branchNames(branches))
+  const { tip, drafts } = await branches.whereItWas(name)
+  if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
+  const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
+  if (drafts !== undefined) await branches.room.operations.putAside(name)
+  if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
+  await record(branches, { kind: 'restore branch', words: `bring back the branch ${visiblePath(name)}`, moves })
+  branches.vanished.delete(name)
+  await (await branches.work(name)).refresh()
+  branches.room.say({ say: 'branch', branch: name })
+}
+
+/**
+ * Gives a branch another name. As `git branch -m` does, its drafts, its configuration (the branch that it follows)
+ * and the checkouts that are on it go along.
+ */
+export async function renameBranch(branches: OpenBranches, name: string, to: string): Promise<void> {
+  await branches.work(name)
+  verifyBranchName(to, await branchNames(branches))
+  const words = `rename the branch ${visiblePath(name)} to ${visiblePath(to)}`
+  await moveBranch(branches, name, to, { kind: 'rename branch', words })
+}
+
+/** Moves a branch with all that is about it to another name, as an operation; throws where a ref of it has moved. */
+export async function moveBranch(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
+  const work = await branches.work(name)
+  await work.write()
+  // Here, since it may take long, and what is typed meanwhile is to be written.
+  await branches.room.checkouts.settled()
+  await work.locked(async () => {
+    work.verifyFree()
+    work.verifyNotMerging()
+    // What was typed since it was written goes along, too; what is typed from here on comes with the work itself.
+    await work.collect()
+    await work.writeDrafts()
+    await moveRefsOf(branches, name, to, operation)
+    branches.rename(work, to)
+  })
+  await branches.refresh(to)
+  for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
+}
+
+/** What is written down of an operation besides what it moves. */
+export type How = { kind: string; words: string; of?: Oid }
+
+async function moveRefsOf(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
+  const { operations, checkouts } = branches.room
+  const head = headRef(to)
+  // A checkout that is still to follow a save is looked for by the name that the branch has had then.
+  await checkouts.settled()
+  const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => branches.room.objects.info(ref)))
+  const [tip, drafts] = infos.map(info => info?.oid)
+  if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(name)}.`)
+  const moves: Move[] = [
+    { ref: headRef(name), from: tip, to: undefined },
+    { ref: head, from: undefined, to: tip },
+  ]
+  if (drafts) moves.push({ ref: draftsRef(name), from: drafts, to: undefined })
+  if (drafts) moves.push({ ref: draftsRef(to), from: undefined, to: drafts })
+  const refs = moves.map(({ ref, from, to: after }) => ({ ref, before: from, after }))
+  // A checkout is at no moment on a branch that is not there: the new one is made before the old one goes.
+  const on = (await checkouts.list()).filter(checkout => checkout.head === headRef(name))
+  if (on.length > 0)
+    await moveRefsPatiently(branches.room.objects, [{ ref: head, from: undefined, to: tip }], operation.words)
+  for (const checkout of on) await checkouts.turnTo(checkout, head, operation.words)
+  const rest = on.length > 0 ? moves.map(move => (move.ref === head ? { ...move, from: tip } : move)) : moves
+  await operations.record({ ...operation, moves: rest, refs })
+  await checkouts.renamed(name, to)
+  // The branch has its other name by now: that goes on, whatever becomes of its configuration.
+  await renameConfiguration(branches, name, to).catch(error => tellUnconfigured(branches, name, to, error))
+}
+
+function tellUnconfigured(branches: OpenBranches, name: string, to: string, error: unknown): void {
+  const why = visible(error instanceof Error ? error.message : String(error))
+  const kept = `what git’s configuration says of it (the branch that it follows) is still that of ${visiblePath(name)}`
+  branches.room.say({ say: 'notice', words: `${visiblePath(to)} has its new name, but ${kept}: ${why}.`, isBad: true })
+}
+
+/** Takes along what the configuration says of a branch; where that is nothing, the file is not written. */
+async function renameConfiguration(branches: OpenBranches, name: string, to: string): Promise<void> {
+  const listed = await run(branches.room.objects.repository, ['config', '--local', '-z', '--name-only', '--list'])
+  if (!fields(listed.stdout).some(key => key.startsWith(`branch.${name}.`))) return
+  const [before = '', after = ''] = [name, to].map(it => `branch.${asText(it)}`)
+  await run(branches.room.objects.repository, ['config', '--local', '--rename-section', before, after])
+}
+
+/** Throws a {@link Failure} that says in which folder a branch is checked out. */
+export async function verifyNotCheckedOut(branches: OpenBranches, name: string): Promise<void> {
+  const checkout = await branches.room.checkouts.of(headRef(name))
+  if (!checkout) return
+  throw new Failure(
+    `${visiblePath(name)} is checked out in ${visible(checkout.folder)}: switch to another branch there.`,
+  )
+}
+
+/** The names of all branches that are there. */
+export async function branchNames(branches: OpenBranches): Promise<string[]> {
+  return (await listRefs(branches.room.objects.repository, [HEADS])).map(({ name }) => branchOf(name))
+}
+
+/** Records an operation; one whose refs have moved meanwhile is a {@link Failure}. */
+export async function record(branches: OpenBranches, operation: NewOperation): Promise<void> {
+  try {
+    await branches.room.operations.record(operation)
+  } catch (error) {
+    if (!(error instanceof RefMoved)) throw error
+    throw new Failure(
+      `${nameOfRef(error.ref)} was moved by another program at this moment: nothing was done. Try again.`,
+    )
+  }
+}

@@ -1,0 +1,242 @@
+/**
+ * What belongs to one branch goes to a new one, in one operation.
+ *
+ * A save that a checkout of its branch could not follow: the new branch gets the commits and the drafts, and the saved
+ * branch goes back to where the files of the checkout are. So a commit that is made there later does not take the save
+ * back.
+ *
+ * The drafts in a branch that somebody else has moved: the new branch begins where they were typed.
+ */
+import { Failure } from '../../../core/failure.ts'
+import type { Move } from '../../../core/git/refs.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
+import { branchNames, type How, record, verifyNotCheckedOut } from './branch-operations.ts'
+import type { BranchWork } from './branch-work.ts'
+import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
+import { mergeDrafts } from './draft-merges.ts'
+import {
+  branchOfDrafts,
+  DRAFTS,
+  type Drafts,
+  draftsRef,
+  isEmpty,
+  makeDrafts,
+  type NewDrafts,
+  noDrafts,
+} from './drafts.ts'
+import { lockedAll, type OpenBranches } from './open-branches.ts'
+import type { Recorded } from './operations.ts'
+
+/** The kinds of these operations. */
+export const SAVE_ELSEWHERE = 'save elsewhere'
+export const DRAFTS_ELSEWHERE = 'drafts elsewhere'
+
+/** A branch, the one that gets its commits, and the commits at both ends: `base` is undefined before the first one. */
+type Split = { name: string; to: string; tip: Oid; base: Oid | undefined }
+
+/** Throws a {@link Failure} where no checkout of the branch was left behind, or where the branch has moved since. */
+export async function saveElsewhere(branches: OpenBranches, name: string, to: string): Promise<Oid> {
+  const { checkouts } = branches.room
+  const work = await branches.work(name)
+  await verifyNew(branches, to)
+  await checkouts.settled()
+  const behind = await checkouts.leftBehind(name)
+  if (!behind) throw new Failure(`The checkout of ${visiblePath(name)} has followed: its saves need no other branch.`)
+  const tip = (await branches.room.objects.info(headRef(name)))?.oid
+  if (tip === undefined || tip !== behind.to)
+    throw new Failure(
+      `${visiblePath(name)} was moved by another program since it was saved: look at the checkout in ${visible(behind.folder)} before you go on.`,
+    )
+  const words = `move what was saved to ${visiblePath(name)} to the new branch ${visiblePath(to)}`
+  await work.write()
+  await split(branches, { name, to, tip, base: behind.from }, { kind: SAVE_ELSEWHERE, words })
+  return tip
+}
+
+/** Takes it back, or does it again. */
+export async function reverseSaveElsewhere(branches: OpenBranches, { refs, kind }: Recorded, how: How): Promise<void> {
+  const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
+  const isThere = kind !== 'undo'
+  // Of the two, the new branch is the one that is nowhere before, or after where that was taken back.
+  const own = heads.find(({ before, after }) => (isThere ? before : after) === undefined)
+  const other = heads.find(head => head !== own)
+  const tip = isThere ? own?.after : own?.before
+  if (!own || !other || tip === undefined) throw new Failure('What is written down of this operation makes no sense.')
+  const base = isThere ? other.after : other.before
+  const parts = { name: branchOf(other.ref), to: branchOf(own.ref), tip, base }
+  await (isThere ? join : split)(branches, parts, how)
+}
+
+/** Throws a {@link Failure} where there is such a branch, or where there are drafts of one that is gone. */
+async function verifyNew(branches: OpenBranches, name: string): Promise<void> {
+  verifyBranchName(name, await branchNames(branches))
+  if (await branches.room.objects.info(draftsRef(name)))
+    throw new Failure(`There are drafts of a branch ${visiblePath(name)} that is gone: choose another name.`)
+}
+
+async function split(branches: OpenBranches, { name, to, tip, base }: Split, how: How): Promise<void> {
+  const { checkouts } = branches.room
+  const work = await branches.work(name)
+  await work.locked(async () => {
+    work.verifyFree()
+    await work.collect()
+    await work.lookAgain()
+    await work.writeDrafts()
+    const drafts = work.draftsCommit
+    const moves = [
+      { ref: headRef(to), from: undefined, to: tip },
+      { ref: headRef(name), from: tip, to: base },
+    ]
+    if (drafts) moves.push({ ref: draftsRef(name), from: drafts, to: undefined })
+    if (drafts) moves.push({ ref: draftsRef(to), from: undefined, to: drafts })
+    const withdraw = await checkouts.announce(name, tip, base)
+    try {
+      await record(branches, { ...how, moves })
+    } catch (error) {
+      await withdraw()
+      throw error
+    }
+    await work.comeTo(undefined, noDrafts(base), { head: base, merging: undefined })
+  })
+  branches.vanished.delete(to)
+  await branches.refresh(to)
+  branches.room.say({ say: 'branch', branch: to })
+}
+
+async function join(branches: OpenBranches, { name, to, tip, base }: Split, how: How): Promise<void> {
+  const { checkouts } = branches.room
+  await together(branches, name, to, async (work, other) => {
+    const drafts = await draftsOfBoth(work, other, tip)
+    const withdraw = await checkouts.announce(name, base, tip)
+    try {
+      await recordJoin(branches, [work, other], { ref: headRef(name), from: base, to: tip }, drafts, how)
+    } catch (error) {
+      await withdraw()
+      throw error
+    }
+    await work.comeTo(drafts.made?.oid, drafts.drafts, { head: tip, merging: undefined })
+  })
+}
+
+// --- Drafts alone
+// ------------------------------------------------------------------------------------------------------
+
+/**
+ * Takes the drafts of a branch to a new one at a commit where the branch was. Files that clash where the branch is now
+ * are there what was typed.
+ */
+export async function draftsElsewhere(branches: OpenBranches, name: string, from: Oid, to: string): Promise<void> {
+  await verifyNew(branches, to)
+  if (!(await branches.room.objects.info(`${from}^{commit}`)))
+    throw new Failure(`There is no commit ${visiblePath(from)} in this repository.`)
+  const words = `move what was typed in ${visiblePath(name)} to the new branch ${visiblePath(to)}`
+  await (await branches.work(name)).write()
+  await moveDrafts(branches, { name, to, from }, { kind: DRAFTS_ELSEWHERE, words })
+}
+
+/** Takes it back, or does it again. */
+export async function reverseDraftsElsewhere(branches: OpenBranches, { refs }: Recorded, how: How): Promise<void> {
+  const own = refs.find(({ ref }) => ref.startsWith(HEADS))
+  const drafts = refs.filter(({ ref }) => ref.startsWith(DRAFTS)).map(({ ref }) => branchOfDrafts(ref))
+  const to = own && branchOf(own.ref)
+  const name = drafts.find(it => it !== to)
+  const from = own?.after
+  if (to === undefined || name === undefined || from === undefined)
+    throw new Failure('What is written down of this operation makes no sense.')
+  if (how.kind === 'redo') await moveDrafts(branches, { name, to, from }, how)
+  else await bringDraftsBack(branches, { name, to }, how)
+}
+
+type DraftsMove = { name: string; to: string; from: Oid }
+
+async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove, how: How): Promise<void> {
+  const { objects } = branches.room
+  const work = await branches.work(name)
+  await work.locked(async () => {
+    work.verifyFree()
+    await work.collect()
+    await work.lookAgain()
+    await work.writeDrafts()
+    const { drafts, tip } = work
+    if (isEmpty(drafts)) throw new Failure(`There are no drafts in ${visiblePath(name)} any more.`)
+    const fitting = { ...drafts, clashes: new Map() }
+    const back = await mergeDrafts(objects, noDrafts(tip), fitting, noDrafts(from))
+    const files = new Map(back.files)
+    for (const [path, { mode, draft, bytes }] of drafts.clashes)
+      files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
+    const made = await makeDrafts(objects, { ...back, files })
+    const moves = [
+      { ref: headRef(to), from: undefined, to: from },
+      work.draftsMove(undefined),
+      { ref: draftsRef(to), from: undefined, to: made?.oid },
+    ]
+    await record(branches, { ...how, moves: moves.filter(isMove), made: made?.made ?? [] })
+    await work.wroteAndBecome(undefined, noDrafts(tip))
+  })
+  branches.vanished.delete(to)
+  await branches.refresh(to)
+  branches.room.say({ say: 'branch', branch: to })
+}
+
+async function bringDraftsBack(
+  branches: OpenBranches,
+  { name, to }: Omit<DraftsMove, 'from'>,
+  how: How,
+): Promise<void> {
+  await together(branches, name, to, async (work, other) => {
+    const drafts = await draftsOfBoth(work, other, work.tip)
+    await recordJoin(branches, [work, other], undefined, drafts, how)
+    await work.wroteAndBecome(drafts.made?.oid, drafts.drafts)
+  })
+}
+
+// --- Both
+// --------------------------------------------------------------------------------------------------------------
+
+const isMove = ({ from, to }: Move): boolean => from !== to
+
+/** Does something with two branches, of which the second is no more then. */
+async function together(
+  branches: OpenBranches,
+  name: string,
+  to: string,
+  task: (work: BranchWork, other: BranchWork) => Promise<void>,
+): Promise<void> {
+  await verifyNotCheckedOut(branches, to)
+  const [work, other] = await Promise.all([branches.work(name), branches.work(to)])
+  await lockedAll([work, other], async () => {
+    for (const it of [work, other]) it.verifyFree()
+    for (const it of [work, other]) {
+      await it.collect()
+      await it.lookAgain()
+      await it.writeDrafts()
+    }
+    await task(work, other)
+    await other.wasDeleted()
+  })
+  await branches.leave(to)
+}
+
+type Joined = { drafts: Drafts; made: NewDrafts | undefined }
+
+/** The drafts of two branches together, on one commit. */
+async function draftsOfBoth(work: BranchWork, other: BranchWork, tip: Oid | undefined): Promise<Joined> {
+  const { objects } = work.room
+  const onTip = async (it: BranchWork) =>
+    it.tip === tip ? it.drafts : await mergeDrafts(objects, noDrafts(it.tip), it.drafts, noDrafts(tip))
+  const drafts = await mergeDrafts(objects, noDrafts(tip), await onTip(work), await onTip(other))
+  return { drafts, made: await makeDrafts(objects, drafts) }
+}
+
+async function recordJoin(
+  branches: OpenBranches,
+  [work, other]: [BranchWork, BranchWork],
+  head: Move | undefined,
+  { made }: Joined,
+  how: How,
+): Promise<void> {
+  const gone = [{ ref: headRef(other.name), from: other.tip, to: undefined }, other.draftsMove(undefined)]
+  const moves = [...(head ? [head] : []), ...gone, work.draftsMove(made)].filter(isMove)
+  await record(branches, { ...how, moves, made: made?.made ?? [] })
+}

@@ -1,0 +1,511 @@
+/**
+ * The work on one branch: its tip, its drafts, and the files of it that are open, as they are at the desk and in the
+ * repository. Everything that reads or moves its refs goes through one queue; typing does not wait for that.
+ *
+ * What is done with it stands elsewhere: commits in branch-commits.ts, what can't be merged in branch-clashes.ts, undo
+ * in branch-undo.ts.
+ */
+import { Failure } from '../../../core/failure.ts'
+import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import { type Move, RefMoved } from '../../../core/git/refs.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { GitError } from '../../../core/git/run.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { WorkInProgressVfs } from '../../vfs.ts'
+import { mergingRef } from '../merging/merging-commits.ts'
+import type { Edit, File, Moved, News } from '../messages.ts'
+import { cameIn, headRef } from './branches.ts'
+import type { Checkouts } from './checkouts.ts'
+import { mergeDrafts } from './draft-merges.ts'
+import {
+  asChanges,
+  type Drafts,
+  draftsRef,
+  entryInTip,
+  isSameDrafts,
+  makeDrafts,
+  type NewDrafts,
+  noDrafts,
+  type Renamed,
+  readDrafts,
+  written,
+} from './drafts.ts'
+import type { Maintenance } from './maintenance.ts'
+import { OpenFiles } from './open-files.ts'
+import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'
+import { readSignature, type Signature, whyNotWritten } from './save.ts'
+import { Writing } from './writing.ts'
+
+/** What the work on all branches shares. */
+export type Room = {
+  objects: Objects
+  operations: Operations
+  checkouts: Checkouts
+  maintenance: Maintenance
+  say: (news: News) => void
+}
+
+/**
+ * The branch's files as an AI is changing them: they are shown instead of its own, and nobody else may change them.
+ * `why` says so in a sentence.
+ */
+export type Held = { files: Drafts; why: string }
+
+/** Where a branch is: its own commit, and that of a merge which waits in it for a person. */
+export type Standing = { head: Oid | undefined; merging: Oid | undefined }
+
+/** How often work begins anew because somebody else has moved the same refs. */
+const TRIES = 10
+
+export class BranchWork {
+  #name: string
+  #drafts: Drafts
+  /** The drafts as they are in the repository, and their commit. */
+  #written: { commit: Oid | undefined; drafts: Drafts }
+  #isGone = false
+  /** A merge that waits for a person: the drafts stand on it, and the branch itself stays where it is until it ends. */
+  #merging: { commit: Oid; head: Oid | undefined } | undefined
+  #held: Held | undefined
+  #moved: Moved | undefined
+  readonly #files: OpenFiles
+  readonly #writing: Writing
+  #last: Promise<unknown> = Promise.resolve()
+  /** The files with drafts when it was last said that there are others. */
+  #saidDrafts = ''
+
+  private constructor(
+    name: string,
+    readonly room: Room,
+    tip: Oid | undefined,
+  ) {
+    this.#name = name
+    this.#drafts = noDrafts(tip)
+    this.#written = { commit: undefined, drafts: this.#drafts }
+    this.#files = new OpenFiles(name, room.objects, room.say)
+    const tell = { failing: (error: unknown) => this.#tellFailing(error), again: () => this.#tellAgain() }
+    this.#writing = new Writing(() => this.write(), tell)
+  }
+
+  /**
+   * The work on a branch as the repository has it: with the drafts of an earlier time. `was` is where it was, if it is
+   * gone.
+   */
+  static async open(room: Room, name: string, was?: Oid): Promise<BranchWork> {
+    const tip = (await room.objects.info(`${headRef(name)}^{commit}`))?.oid
+    const work = new BranchWork(name, room, tip ?? was)
+    await work.refresh()
+    return work
+  }
+
+  get name(): string {
+    return this.#name
+  }
+
+  /** The refs of the branch and of its drafts have this name now. */
+  rename(to: string): void {
+    this.#name = to
+    this.#files.rename(to)
+  }
+
+  /** The commit that the drafts stand on: the branch's own, or that of a merge which waits in it. */
+  get tip(): Oid | undefined {
+    return this.#drafts.tip
+  }
+
+  /** The branch's own commit. */
+  get head(): Oid | undefined {
+    return this.#merging ? this.#merging.head : this.tip
+  }
+
+  /** The commit of a merge that waits in the branch for a person. */
+  get merging(): Oid | undefined {
+    return this.#merging?.commit
+  }
+
+  /** The drafts without what was typed a moment ago: {@link collect} brings it among them. */
+  get drafts(): Drafts {
+    return this.#drafts
+  }
+
+  /** The commit of the drafts as they are in the repository, if there are any. */
+  get draftsCommit(): Oid | undefined {
+    return this.#written.commit
+  }
+
+  /** The branch was deleted by somebody else; what was typed in it is kept. */
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
+  /** What is shown of the branch: its drafts, or what an AI is making of its files. */
+  get #shown(): Drafts {
+    return this.#held?.files ?? this.#drafts
+  }
+
+  /** What somebody else did to the branch while there were drafts, for as long as there are. */
+  get moved(): Moved | undefined {
+    return this.draftPaths.length > 0 ? this.#moved : undefined
+  }
+
+  get hasOpenFiles(): boolean {
+    return this.#files.hasAny
+  }
+
+  /** The files with something in them that is not saved. */
+  get draftPaths(): Path[] {
+    return [...new Set([...this.#drafts.files.keys(), ...this.#drafts.clashes.keys(), ...this.#files.typed])].sort()
+  }
+
+  /** Does something that no other work on this branch's refs may come between. */
+  locked<Result>(task: () => Promise<Result>): Promise<Result> {
+    const next = this.#last.then(task)
+    this.#last = next.catch(() => undefined)
+    return next
+  }
+
+  // --- Files
+  // -----------------------------------------------------------------------------------------------------------
+
+  async open(path: Path): Promise<File> {
+    return await this.locked(async () => {
+      await this.collect()
+      return await this.#files.open(this.#shown, path)
+    })
+  }
+
+  async close(path: Path): Promise<void> {
+    await this.locked(async () => {
+      this.#files.close(path)
+      await this.collect()
+    })
+  }
+
+  /** Takes edits of an open file, at once: they are written soon. False where they were made for an older version. */
+  edit(path: Path, version: number, edits: readonly Edit[]): boolean {
+    this.verifyFree()
+    const taken = this.#files.edit(this.#drafts, path, version, edits)
+    if (!taken) return false
+    if (!taken.changed) return true
+    this.#sayDrafts()
+    this.#writing.begin()
+    return true
+  }
+
+  /** The files of the branch with all drafts, as they are at this moment. */
+  async vfs(): Promise<WorkInProgressVfs> {
+    return await this.locked(async () => {
+      await this.collect()
+      const { tip, files, clashes } = this.#shown
+      const changes = asChanges(files)
+      for (const [path, { mode, draft, bytes }] of clashes)
+        changes.set(path, bytes ? { mode, bytes } : { mode, oid: draft })
+      return new WorkInProgressVfs(this.room.objects, tip, changes)
+    })
+  }
+
+  /**
+   * Takes what was typed in open files among the drafts; a file that is as it was saved is none. To be called while the
+   * branch is locked, as all that follows here.
+   */
+  async collect(): Promise<void> {
+    const { objects } = this.room
+    for (const path of [...this.#files.typed]) {
+      const before = await entryInTip(objects, this.tip, path)
+      // From here on nothing is waited for: an edit comes before all of this or after it.
+      const bytes = this.#files.take(path)
+      if (!bytes) continue
+      const mode = (this.#drafts.files.get(path) ?? before)?.mode ?? '100644'
+      const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
+      const files = new Map(this.#drafts.files)
+      const clashes = new Map(this.#drafts.clashes)
+      const clash = clashes.get(path)
+      if (clash) clashes.set(path, { ...clash, draft: oid, bytes })
+      else if (before?.oid === oid && before.mode === mode) files.delete(path)
+      else files.set(path, { mode, oid, bytes })
+      this.#drafts = { ...this.#drafts, files, clashes }
+      this.#files.took(path, { mode, oid })
+    }
+    this.#files.forgetClosed()
+  }
+
+  // --- Drafts, written
+  // -------------------------------------------------------------------------------------------------
+
+  /** Writes what is not written yet; throws where that is not possible now. It will be tried again then. */
+  async write(): Promise<void> {
+    await this.locked(async () => {
+      try {
+        await this.collect()
+        // What was typed and taken out again is no draft any more.
+        this.#sayDrafts()
+        await this.writeDrafts()
+        this.#writing.succeeded()
+      } catch (error) {
+        await this.#writing.failed(error)
+        throw error
+      }
+    })
+  }
+
+  /** What has become of the drafts is written soon, if it is not yet. */
+  writeSoon(): void {
+    if (!isSameDrafts(this.#drafts, this.#written.drafts)) this.#writing.begin()
+  }
+
+  writeNow(): void {
+    this.#writing.begin(0)
+  }
+
+  async writeDrafts(): Promise<void> {
+    const { objects } = this.room
+    for (let tries = 0; tries < TRIES; tries++) {
+      if (isSameDrafts(this.#drafts, this.#written.drafts)) return
+      const drafts = this.#drafts
+      const made = await makeDrafts(objects, drafts)
+      await writeObjects(objects.repository, made?.made ?? [])
+      try {
+        await moveRefsPatiently(objects, [this.draftsMove(made)], '')
+        this.#wrote(made?.oid, drafts)
+        return
+      } catch (error) {
+        await this.#makeWay(error)
+      }
+      await this.lookAgain()
+    }
+    throw new Failure(`Drafts of ${visiblePath(this.name)} are written by another program all the time.`)
+  }
+
+  /** What takes the drafts in the repository to these. */
+  draftsMove(made: NewDrafts | undefined): Move {
+    return { ref: draftsRef(this.name), from: this.#written.commit, to: made?.oid }
+  }
+
+  /** What is written need not be in memory any more. */
+  #wrote(commit: Oid | undefined, drafts: Drafts): void {
+    const kept = written(drafts)
+    this.#written = { commit, drafts: kept }
+    if (this.#drafts === drafts) this.#drafts = kept
+  }
+
+  async #tellFailing(error: unknown): Promise<void> {
+    const why = await whyNotWritten(this.room.objects.repository, error)
+    const kept = 'It is kept as long as the desk runs, and written as soon as it can be'
+    this.#notice(`What is typed in ${visiblePath(this.name)} can't be written: ${why}. ${kept}.`, true)
+  }
+
+  #tellAgain(): void {
+    this.#notice('What is typed can be written to the disk again: nothing was lost.', false)
+  }
+
+  /** Nothing is written any more. */
+  end(): void {
+    this.#writing.end()
+  }
+
+  #notice(words: string, isBad: boolean): void {
+    this.room.say({ say: 'notice', words, isBad })
+  }
+
+  #sayDrafts(): void {
+    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch()
+  }
+
+  #sayBranch(): void {
+    this.#saidDrafts = this.draftPaths.join('\0')
+    this.room.say({ say: 'branch', branch: this.name })
+  }
+
+  // --- One thing after the other
+  // ---------------------------------------------------------------------------------------
+
+  /**
+   * Works on the newest state there is, and anew where somebody else has moved a ref meanwhile. While an AI is at work
+   * in the branch, only that which ends its work may do so (`isTurn`); while a merge waits in it, only what settles or
+   * ends that (`isMerging`).
+   */
+  async inOneGo<Result>(
+    task: (signature: Promise<Signature>) => Promise<Result>,
+    { isTurn = false, isMerging = false } = {},
+  ): Promise<Result> {
+    return await this.locked(async () => {
+      if (!isTurn) this.verifyFree()
+      if (!isMerging) this.verifyNotMerging()
+      const signature = readSignature(this.room.objects.repository)
+      // Whoever waits for it is told; where nobody does, nothing was to be signed.
+      signature.catch(() => undefined)
+      await this.collect()
+      this.#verifyThere()
+      return await this.again(async () => {
+        if (!isMerging) this.verifyNotMerging()
+        return await task(signature)
+      })
+    })
+  }
+
+  /** Does something anew, on what there is then, where somebody else has moved a ref meanwhile. */
+  async again<Result>(task: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await task()
+      } catch (error) {
+        if (tries >= TRIES) throw await this.#inWords(error)
+        await this.#makeWay(error)
+      }
+      await this.collect()
+      await this.lookAgain()
+      this.#verifyThere()
+    }
+  }
+
+  /** After what can be mended, so that it is worth another try; throws what can't be. */
+  async #makeWay(error: unknown): Promise<void> {
+    if (error instanceof RefMoved) return
+    // A branch that is there is in no other's way: the drafts are those of one that is gone.
+    if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
+    await this.room.operations.putAside(this.name)
+  }
+
+  /** A refusal of git's or of the disk's, as a sentence for the person who wanted something done. */
+  async #inWords(error: unknown): Promise<unknown> {
+    if (!(error instanceof GitError)) return error
+    const why = await whyNotWritten(this.room.objects.repository, error)
+    return new Failure(`Nothing was done in ${visiblePath(this.name)}: ${why}. What was typed is kept.`)
+  }
+
+  /** Throws a {@link Failure} where an AI is at work in the branch. */
+  verifyFree(): void {
+    if (this.#held) throw new Failure(this.#held.why)
+  }
+
+  /** Throws a {@link Failure} where a merge waits in the branch for a person. */
+  verifyNotMerging(): void {
+    if (!this.#merging) return
+    const name = visiblePath(this.name)
+    throw new Failure(`A merge waits in ${name}: finish it, which saves all of it, or abort it first.`)
+  }
+
+  #verifyThere(): void {
+    if (!this.#isGone) return
+    const name = visiblePath(this.name)
+    throw new Failure(`The branch ${name} was deleted: bring it back first. What was typed in it is kept.`)
+  }
+
+  // --- What others have done
+  // -------------------------------------------------------------------------------------------
+
+  /** Looks where the branch and its drafts are, and brings the drafts along where somebody has moved one of them. */
+  async refresh(): Promise<void> {
+    await this.locked(async () => {
+      await this.collect()
+      await this.lookAgain()
+    })
+    this.writeSoon()
+  }
+
+  /** {@link refresh} for who has locked the branch. */
+  async lookAgain(): Promise<void> {
+    const { objects } = this.room
+    const [head, draftsCommit, merging] = await Promise.all([
+      objects.info(`${headRef(this.name)}^{commit}`),
+      objects.info(draftsRef(this.name)),
+      objects.info(`${mergingRef(this.name)}^{commit}`),
+    ])
+    if (draftsCommit?.oid !== this.#written.commit) await this.#takeDraftsOf(draftsCommit?.oid)
+    const [wasGone, wasMerging, known] = [this.#isGone, this.merging, this.head]
+    this.#isGone = head === undefined && known !== undefined
+    this.#merging = merging && { commit: merging.oid, head: head?.oid ?? known }
+    const tip = merging ?? head
+    const isOther = wasGone !== this.#isGone || wasMerging !== this.merging || (merging && known !== this.head)
+    if (tip && tip.oid !== this.tip) await this.#moveTo(tip.oid)
+    else if (isOther) this.#sayBranch()
+  }
+
+  /** The drafts that another desk, or an earlier time, has written. */
+  async #takeDraftsOf(commit: Oid | undefined): Promise<void> {
+    const { objects } = this.room
+    const theirs = commit === undefined ? noDrafts(this.tip) : await readDrafts(objects, commit)
+    if (!theirs) throw new Failure(`${draftsRef(this.name)} is no commit: delete it by git update-ref -d.`)
+    // Where none were written, the branch may have moved since somebody last looked for some.
+    const before = this.#written.commit === undefined ? noDrafts(this.tip) : this.#written.drafts
+    const merged = await this.#merged(drafts => mergeDrafts(objects, before, drafts, theirs))
+    this.#written = { commit, drafts: theirs }
+    await this.become(merged)
+  }
+
+  async #moveTo(tip: Oid): Promise<void> {
+    const { objects } = this.room
+    const before = this.moved?.from ?? this.tip
+    this.#moved =
+      before === undefined || this.draftPaths.length === 0
+        ? undefined
+        : { from: before, to: tip, ...(await cameIn(objects.repository, before, tip)) }
+    await this.become(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
+  }
+
+  /** A merge of all that was typed until it was done, if people do not type all too fast. */
+  async #merged(merge: (drafts: Drafts) => Promise<Drafts>): Promise<Drafts> {
+    for (let tries = 1; ; tries++) {
+      const merged = await merge(this.#drafts)
+      if (this.#files.typed.size === 0 || tries >= TRIES) return merged
+      await this.collect()
+    }
+  }
+
+  // --- What becomes of it
+  // ----------------------------------------------------------------------------------------------
+
+  /** Makes other drafts those of this branch, and lets the open files follow. */
+  async become(drafts: Drafts): Promise<void> {
+    const before = [...this.#drafts.clashes.keys()]
+    const paths = [...drafts.clashes.keys()]
+    this.#drafts = drafts
+    await this.#files.follow(this.#shown)
+    // Also that nothing is left: another window may show what was settled in this one.
+    if (before.sort().join('\0') !== [...paths].sort().join('\0'))
+      this.room.say({ say: 'clashes', branch: this.name, paths })
+    this.#sayBranch()
+  }
+
+  /**
+   * Gives the branch's files to an AI, shows what has become of them, or (undefined) gives them back. To be called in
+   * one go with what is looked at before: from then on nothing can be typed.
+   */
+  async hold(held: Held | undefined): Promise<void> {
+    this.#held = held
+    await this.#files.hold(this.#shown, held?.why)
+    this.#sayBranch()
+  }
+
+  /** {@link become}, after these drafts were written as a commit. */
+  async wroteAndBecome(commit: Oid | undefined, drafts: Drafts, renamed?: Renamed): Promise<void> {
+    this.#written = { commit, drafts: written(drafts) }
+    if (renamed) this.reopen(renamed)
+    await this.become(this.#written.drafts)
+  }
+
+  /** {@link wroteAndBecome}, after an operation has taken the branch to another commit, or has brought it back. */
+  async comeTo(commit: Oid | undefined, drafts: Drafts, standing: Standing, renamed?: Renamed): Promise<void> {
+    const { head, merging } = standing
+    if (this.head !== head) this.room.checkouts.follow(this.name, this.head, head)
+    this.#isGone = false
+    this.#merging = merging === undefined ? undefined : { commit: merging, head }
+    await this.wroteAndBecome(commit, drafts, renamed)
+  }
+
+  /**
+   * An operation has deleted the branch with its drafts. What was typed since that has not seen is kept with all before
+   * it, as a draft of a branch that is gone.
+   */
+  async wasDeleted(): Promise<void> {
+    this.#isGone = this.tip !== undefined
+    const isTypedIn = this.#files.typed.size > 0
+    this.#written = { commit: undefined, drafts: noDrafts(this.tip) }
+    await this.become(isTypedIn ? this.#drafts : this.#written.drafts)
+  }
+
+  /** Files that are open follow a file or folder to its other name. */
+  reopen(renamed: Renamed): void {
+    this.#files.reopen(renamed)
+    if (this.#files.typed.size > 0) this.#writing.begin()
+  }
+}

@@ -1,0 +1,150 @@
+/** The local branches, as the desk lists them: cheap where there are thousands. */
+import { Failure } from '../../../core/failure.ts'
+import { isRefName, type Objects } from '../../../core/git/objects.ts'
+import type { RefName } from '../../../core/git/refs.ts'
+import { asText, fields, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { visiblePath } from '../../../core/text.ts'
+
+export const HEADS = 'refs/heads/'
+export const headRef = (branch: string): RefName => `${HEADS}${branch}`
+export const branchOf = (ref: RefName): string => ref.slice(HEADS.length)
+
+/** What git tells of a branch by itself. `upstream` is a ref's name. */
+export type Listed = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
+
+const FORMAT = ['%(refname)', '%(objectname)', '%(committerdate:unix)', '%(upstream)', '%(contents:subject)'].join(
+  '%00',
+)
+
+/** All local branches, by name, by one git. */
+export async function listBranches(repository: Repository): Promise<Listed[]> {
+  const { stdout } = await run(repository, ['for-each-ref', `--format=${FORMAT}`, HEADS])
+  const lines = stdout.toString('latin1').split('\n').filter(Boolean)
+  return lines.map(line => {
+    const [ref = '', tip = '', committed, upstream, subject = ''] = line.split('\0')
+    return {
+      name: branchOf(ref),
+      tip,
+      committed: Number(committed),
+      subject: asText(subject),
+      upstream: upstream || undefined,
+    }
+  })
+}
+
+/** Where the refs below a prefix are, by what follows it in their names. */
+export async function tipsBelow(repository: Repository, prefix: string): Promise<Map<string, Oid>> {
+  const [tips = new Map()] = await tipsBelowEach(repository, [prefix])
+  return tips
+}
+
+/** The same for several prefixes, none of which is below another, by one git. */
+export async function tipsBelowEach(repository: Repository, prefixes: readonly string[]): Promise<Map<string, Oid>[]> {
+  const { stdout } = await run(repository, ['for-each-ref', '--format=%(objectname) %(refname)', ...prefixes])
+  const lines = stdout.toString('latin1').split('\n').filter(Boolean)
+  const all = lines.map(line => line.split(/ (.*)/s) as [Oid, RefName])
+  return prefixes.map(prefix => {
+    const own = all.filter(([, ref]) => ref.startsWith(prefix))
+    return new Map(own.map(([oid, ref]) => [ref.slice(prefix.length), oid]))
+  })
+}
+
+/** So many commits are counted, and so many people named: of more, a person would not read. */
+const [MOST_COUNTED, MOST_NAMED] = [1000, 3]
+
+/** How many commits one commit has that another lacks, and whose they are. */
+export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {
+  const range = [`--max-count=${MOST_COUNTED}`, '--format=%an', `${from}..${to}`, '--']
+  // Where the old commit has been collected as garbage meanwhile, nobody knows.
+  const { stdout } = await run(repository, ['log', '-z', '--no-show-signature', ...range], { ok: [0, 128] })
+  const names = fields(stdout).map(asText)
+  return { commits: names.length, by: [...new Set(names)].slice(0, MOST_NAMED) }
+}
+
+/** Throws a {@link Failure} where git takes no branch of this name, beside those that are there. */
+export function verifyBranchName(name: string, others: readonly string[]): void {
+  const words = visiblePath(name)
+  if (!isRefName(headRef(name)) || name.startsWith('-') || name === 'HEAD')
+    throw new Failure(
+      `${words || 'Nothing'} can't be the name of a branch: no spaces, no ~ ^ : ? * [ \\, no .. and no dash at its start.`,
+    )
+  if (others.includes(name)) throw new Failure(`There is a branch ${words} already: choose another name.`)
+  const inTheWay = others.find(other => other.startsWith(`${name}/`) || name.startsWith(`${other}/`))
+  if (inTheWay === undefined) return
+  throw new Failure(`Git keeps no branch ${words} beside ${visiblePath(inTheWay)}: choose another name.`)
+}
+
+/** Where an AI's conversation is kept in a branch's tree. */
+const SESSION = '.forge/session.json'
+/** So many branches' counts are waited for; those of more are told when they are known. */
+const COUNTED_AT_ONCE = 20
+
+export type Counts = { ahead: number; behind: number }
+
+/** What takes longer to know of branches, kept by the commits that it is about, which never change. */
+export class BranchFacts {
+  readonly #sessions = new Map<Oid, boolean>()
+  readonly #counts = new Map<string, Counts>()
+  #counting: Promise<void> | undefined
+
+  constructor(
+    readonly objects: Objects,
+    /** Is called when more counts are known. */
+    readonly onCounted: (branch: string) => void,
+  ) {}
+
+  /** Which of these commits have an AI's conversation in them. */
+  async withSession(tips: readonly Oid[]): Promise<Set<Oid>> {
+    const unknown = [...new Set(tips)].filter(tip => !this.#sessions.has(tip))
+    if (unknown.length > 0) {
+      const infos = await Promise.all(unknown.map(tip => this.objects.info(`${tip}:${SESSION}`)))
+      for (const [at, tip] of unknown.entries()) this.#sessions.set(tip, infos[at]?.type === 'blob')
+    }
+    return new Set(tips.filter(tip => this.#sessions.get(tip)))
+  }
+
+  /** How far branches are from those that they follow; of some only later, where there are many. */
+  async counts(branches: readonly Listed[]): Promise<Map<string, Counts>> {
+    const upstreams = await this.#upstreamTips(branches)
+    const pairs = branches.flatMap(({ name, tip, upstream }) => {
+      const other = upstream && upstreams.get(upstream)
+      return other ? [{ name, key: `${tip}...${other}`, isSame: tip === other }] : []
+    })
+    const unknown = pairs.filter(({ key, isSame }) => !isSame && !this.#counts.has(key))
+    await Promise.all(unknown.slice(0, COUNTED_AT_ONCE).map(({ key }) => this.#count(key)))
+    const rest = unknown.slice(COUNTED_AT_ONCE)
+    if (rest.length > 0 && !this.#counting) this.#counting = this.#countSlowly(rest)
+    return new Map(
+      pairs.flatMap(({ name, key, isSame }) => {
+        const counts = isSame ? { ahead: 0, behind: 0 } : this.#counts.get(key)
+        return counts ? [[name, counts] as const] : []
+      }),
+    )
+  }
+
+  async #upstreamTips(branches: readonly Listed[]): Promise<Map<RefName, Oid>> {
+    const names = [...new Set(branches.flatMap(({ upstream }) => (upstream && isRefName(upstream) ? [upstream] : [])))]
+    const infos = await Promise.all(names.map(name => this.objects.info(`${name}^{commit}`)))
+    return new Map(names.flatMap((name, at) => (infos[at] ? [[name, infos[at].oid] as const] : [])))
+  }
+
+  async #countSlowly(pairs: readonly { name: string; key: string }[]): Promise<void> {
+    try {
+      for (const { name, key } of pairs) {
+        await this.#count(key)
+        this.onCounted(name)
+      }
+    } catch {
+      // The repository is closed, or broken: whoever lists branches is told then.
+    } finally {
+      this.#counting = undefined
+    }
+  }
+
+  async #count(key: string): Promise<void> {
+    const { stdout } = await run(this.objects.repository, ['rev-list', '--left-right', '--count', key, '--'])
+    const [ahead = 0, behind = 0] = stdout.toString().trim().split('\t').map(Number)
+    this.#counts.set(key, { ahead, behind })
+  }
+}

@@ -1,0 +1,300 @@
+/**
+ * The work trees of a repository: which branch is checked out where, and how a checkout follows a branch that the desk
+ * has moved.
+ */
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import * as v from 'valibot'
+import { isFull } from '../../../core/full-disk.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { RefName } from '../../../core/git/refs.ts'
+import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { GitError, read, run, type Where } from '../../../core/git/run.ts'
+import { emptyTree } from '../../../core/git/trees.ts'
+import { firstLine, visible } from '../../../core/text.ts'
+import type { News } from '../messages.ts'
+import { headRef } from './branches.ts'
+
+/** A work tree: its folder, its own git folder, and the ref that its HEAD is on, if any. */
+export type Checkout = { folder: string; gitDir: string; head: RefName | undefined }
+
+/**
+ * A checkout that is to follow its branch, or could not: its files are those of the commit `from`, and the branch is at
+ * `to`. Written down before the branch moves, so that a checkout is not left behind by a process that is killed.
+ */
+const Pending = v.object({
+  branch: v.string(),
+  from: v.string(),
+  to: v.string(),
+  /** Somebody has been told that it could not. */
+  isTold: v.boolean(),
+})
+type Pending = v.InferOutput<typeof Pending>
+
+/** The checkouts of one repository. */
+export class Checkouts {
+  #last: Promise<void> = Promise.resolve()
+  #kept: Promise<void> = Promise.resolve()
+
+  private constructor(
+    readonly objects: Objects,
+    /** The top of the main work tree; undefined where the repository is bare. */
+    readonly main: string | undefined,
+    /** The file that says which checkouts do not stand where their branches do, by their git folders. */
+    readonly file: string,
+    readonly pending: Map<string, Pending>,
+    readonly say: (news: News) => void,
+  ) {}
+
+  /** Takes up what an earlier process has not finished: a checkout that was to follow still does. */
+  static async open(objects: Objects, state: string, say: (news: News) => void): Promise<Checkouts> {
+    const file = join(state, 'checkouts.json')
+    const pending = await readPending(file, objects.repository)
+    const checkouts = new Checkouts(objects, await mainFolder(objects.repository), file, pending, say)
+    checkouts.#later(() => checkouts.#resume())
+    return checkouts
+  }
+
+  get repository(): Repository {
+    return this.objects.repository
+  }
+
+  /** All work trees that are there. HEADs are read as files: there may be many, and a git for each would take long. */
+  async list(): Promise<Checkout[]> {
+    const { commonDir } = this.repository
+    const linked = join(commonDir, 'worktrees')
+    const names = await readdir(linked).catch(() => [])
+    const places = await Promise.all(names.map(name => linkedFolder(join(linked, name))))
+    const main = this.main === undefined ? [] : [{ folder: this.main, gitDir: commonDir }]
+    const all = [...main, ...places.filter(place => place !== undefined)]
+    const heads = await Promise.all(all.map(({ gitDir }) => headIn(gitDir)))
+    return all.map((place, at) => ({ ...place, head: heads[at] }))
+  }
+
+  /** The checkout in which a branch is, if any. */
+  async of(ref: RefName): Promise<Checkout | undefined> {
+    return (await this.list()).find(({ head }) => head === ref)
+  }
+
+  /** Puts the HEAD of a checkout on another branch of the same commit: no file changes. */
+  async turnTo({ folder, gitDir }: Checkout, ref: RefName, message: string): Promise<void> {
+    const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
+    await run({ cwd: folder, env }, ['symbolic-ref', '-m', message, 'HEAD', asText(ref)])
+  }
+
+  /**
+   * Writes down that the checkouts of a branch are to follow it, before it moves. Gives what takes that back, for where
+   * it does not move after all.
+   */
+  async announce(branch: string, from: Oid | undefined, to: Oid | undefined): Promise<() => Promise<void>> {
+    if (from === to) return async () => undefined
+    const empty = emptyTree(this.repository.format)
+    const ref = headRef(branch)
+    const on = (await this.list()).filter(({ head }) => head === ref)
+    if (on.length === 0) return async () => undefined
+    const before = new Map(this.pending)
+    for (const { gitDir } of on) {
+      const behind = this.pending.get(gitDir)
+      const there = behind?.branch === branch ? behind : { from: from ?? empty, isTold: false }
+      this.pending.set(gitDir, { branch, from: there.from, to: to ?? empty, isTold: there.isTold })
+    }
+    await this.#keep()
+    return async () => {
+      for (const { gitDir } of on) {
+        const old = before.get(gitDir)
+        if (old) this.pending.set(gitDir, old)
+        else this.pending.delete(gitDir)
+      }
+      await this.#keep()
+    }
+  }
+
+  /**
+   * Lets the checkouts of a branch follow it from one commit to another, after the branch has moved. It is done behind
+   * the caller's back, one after the other: {@link settled} waits for it.
+   */
+  follow(branch: string, from: Oid | undefined, to: Oid | undefined): void {
+    const empty = emptyTree(this.repository.format)
+    this.#later(async () => {
+      for (const checkout of await this.list())
+        if (checkout.head === headRef(branch)) await this.#followIn(checkout, branch, from ?? empty, to ?? empty)
+    })
+  }
+
+  /** The checkout of a branch that could not follow it, and between which commits; `from` is undefined for none. */
+  async leftBehind(branch: string): Promise<{ folder: string; from: Oid | undefined; to: Oid } | undefined> {
+    const empty = emptyTree(this.repository.format)
+    for (const { folder, gitDir, head } of await this.list()) {
+      const behind = this.pending.get(gitDir)
+      if (head !== headRef(branch) || behind?.branch !== branch || !behind.isTold) continue
+      return { folder, from: behind.from === empty ? undefined : behind.from, to: behind.to }
+    }
+    return undefined
+  }
+
+  /** A branch has another name: a checkout that could not follow it is still where it was. */
+  async renamed(name: string, to: string): Promise<void> {
+    const own = [...this.pending].filter(([, { branch }]) => branch === name)
+    for (const [gitDir, behind] of own) this.pending.set(gitDir, { ...behind, branch: to })
+    if (own.length > 0) await this.#keep()
+  }
+
+  #later(task: () => Promise<void>): void {
+    this.#last = this.#last
+      .then(task)
+      .catch(error => this.say({ say: 'notice', words: String(error.message ?? error), isBad: true }))
+  }
+
+  async #resume(): Promise<void> {
+    const checkouts = await this.list()
+    for (const [gitDir, { branch, from, to }] of [...this.pending]) {
+      const checkout = checkouts.find(it => it.gitDir === gitDir && it.head === headRef(branch))
+      const tip = (await this.objects.info(headRef(branch)))?.oid ?? emptyTree(this.repository.format)
+      if (checkout && tip === to) await this.#followIn(checkout, branch, from, to)
+      else this.pending.delete(gitDir)
+    }
+    if (checkouts.length > 0) await this.#keep()
+  }
+
+  /**
+   * Writes down what is pending, one after the other: several branches may be saved at a time. What can't be kept is
+   * only needed where this process is killed: a full disk is no reason to save nothing.
+   */
+  async #keep(): Promise<void> {
+    const young = `${this.file}.${process.pid}`
+    this.#kept = this.#kept
+      .then(() => writeFile(young, JSON.stringify(Object.fromEntries(this.pending))))
+      .then(() => rename(young, this.file))
+      .catch(() => undefined)
+    await this.#kept
+  }
+
+  /** When all checkouts have followed that were to. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+
+  async #followIn(checkout: Checkout, branch: string, from: Oid, to: Oid): Promise<void> {
+    const behind = this.pending.get(checkout.gitDir)
+    const starts = new Set([behind?.from ?? from, from])
+    let why = ''
+    for (const start of starts) {
+      why = await this.#switch(checkout, start, to)
+      if (why === '') break
+    }
+    // The branch may have been sent on to a commit that is newer still, while git worked.
+    const now = this.pending.get(checkout.gitDir)
+    if (why !== '') this.pending.set(checkout.gitDir, { branch, to, ...now, from: now?.from ?? from, isTold: true })
+    else if (now && now.to !== to) this.pending.set(checkout.gitDir, { ...now, from: to, isTold: false })
+    else this.pending.delete(checkout.gitDir)
+    await this.#keep()
+    if (why !== '' && !now?.isTold) this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
+  }
+
+  /**
+   * Why a checkout of a branch could not follow it from a commit to another tree, as the end of a sentence; '' where
+   * nothing is in the way. Nothing is changed.
+   */
+  async whyNotFollowing(branch: string, from: Oid, to: Oid): Promise<string> {
+    for (const { folder, gitDir, head } of await this.list()) {
+      if (head !== headRef(branch)) continue
+      const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
+      const step = [
+        '-c',
+        'core.hooksPath=/dev/null',
+        'read-tree',
+        '-n',
+        '-m',
+        '-u',
+        '--no-recurse-submodules',
+        from,
+        to,
+      ]
+      const dry = async (): Promise<string> => {
+        const { code, stderr } = await run({ cwd: folder, env }, step, { ok: 'any' })
+        return code === 0 ? '' : `${firstLine(stderr)}.`
+      }
+      // Git may only not know that a file is what it was: who changed it has to look again.
+      const first = await dry()
+      if (first === '') continue
+      await run({ cwd: folder, env }, ['update-index', '-q', '--refresh'], { ok: 'any' })
+      const why = await dry()
+      if (why !== '') return why
+    }
+    return ''
+  }
+
+  /**
+   * Takes a checkout from one commit to another as `git checkout` does, all of it or nothing: files that differ from
+   * the first are left alone, and where one is in the way nothing is touched. Gives why it could not be done, else ''.
+   *
+   * No hook of the repository's runs: post-checkout never does by this command, and post-index-change is looked for in
+   * a folder that is none. What can run are the filters that the user has configured for files as they are checked out
+   * (Git LFS, for one): without them the files would not be what a checkout has.
+   */
+  async #switch({ folder, gitDir }: Checkout, from: Oid, to: Oid): Promise<string> {
+    const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
+    const where: Where = { cwd: folder, env }
+    const quiet = ['-c', 'core.hooksPath=/dev/null']
+    const step = [...quiet, 'read-tree', '-m', '-u', '--no-recurse-submodules', from, to]
+    try {
+      await run(where, step)
+      return ''
+    } catch {
+      // Git may only not know that a file is what it was: its times have changed. A checkout looks, too.
+    }
+    try {
+      await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })
+      await run(where, step)
+      return ''
+    } catch (error) {
+      if (await isFull(gitDir).catch(() => false)) return 'The disk is full.'
+      if (error instanceof GitError) return inWords(error.message)
+      throw error
+    }
+  }
+}
+
+/** What git says is in the way, as a sentence; what it says seldom is left as it is. */
+function inWords(message: string): string {
+  const words = visible(message)
+  const [, changed] = /Entry '(.+)' not uptodate/.exec(words) ?? []
+  if (changed !== undefined) return `${changed} has changes there that are not committed.`
+  const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
+  return unknown === undefined ? words : `${unknown} lies there and is not git's.`
+}
+
+async function mainFolder(repository: Repository): Promise<string | undefined> {
+  const { commonDir, gitDir, workTree } = repository
+  // The one that the repository was found from.
+  if (gitDir === commonDir && workTree !== undefined) return workTree
+  const where: Where = { cwd: commonDir, env: { ...repository.env, GIT_DIR: commonDir, GIT_WORK_TREE: undefined } }
+  const [isBare, worktree] = await Promise.all([
+    read(where, ['config', '--type=bool', '--get', 'core.bare'], { ok: [0, 1] }),
+    read(where, ['config', '--get', 'core.worktree'], { ok: [0, 1] }),
+  ])
+  if (isBare === 'true') return undefined
+  if (worktree) return resolve(commonDir, worktree)
+  return basename(commonDir) === '.git' ? dirname(commonDir) : undefined
+}
+
+/** The folder of a linked work tree; undefined where it has been removed. */
+async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: string } | undefined> {
+  const path = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => undefined)
+  if (path === undefined) return undefined
+  const folder = dirname(resolve(gitDir, path.trimEnd()))
+  return (await stat(folder).catch(() => undefined)) && { folder, gitDir }
+}
+
+/** The ref that the HEAD in a git folder is on, if any. */
+export async function headIn(gitDir: string): Promise<RefName | undefined> {
+  const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
+  return /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]
+}
+
+async function readPending(file: string, { format }: Repository): Promise<Map<string, Pending>> {
+  const text = await readFile(file, 'utf8').catch(() => '{}')
+  const read = v.safeParse(v.pipe(v.string(), v.parseJson(), v.record(v.string(), Pending)), text)
+  if (!read.success) return new Map()
+  return new Map(Object.entries(read.output).filter(([, { from, to }]) => isOid(format, from) && isOid(format, to)))
+}

@@ -1,0 +1,228 @@
+/**
+ * Drafts: what was typed in a branch and is not saved yet. In the repository they are a commit on the branch's tip, at
+ * `refs/forge/drafts/<branch>`: its tree is the tip's with the drafts in it.
+ */
+import { Failure } from '../../../core/failure.ts'
+import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
+import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
+import type { RefName } from '../../../core/git/refs.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { readContent } from '../reading/file-content.ts'
+import type { Content } from '../reading/text.ts'
+
+export const DRAFTS = 'refs/forge/drafts/'
+export const draftsRef = (branch: string): RefName => `${DRAFTS}${branch}`
+
+/**
+ * A file as a draft has it, undefined where it is deleted. The bytes are here for as long as they may not be written.
+ */
+export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
+/**
+ * Two ends of one file that could not be brought together: a draft, what it was made from, and the file as it is now.
+ */
+export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer }
+
+export type Drafts = {
+  /** The commit that they were made on; undefined before a branch's first one. */
+  tip: Oid | undefined
+  files: ReadonlyMap<Path, DraftFile>
+  clashes: ReadonlyMap<Path, Clashing>
+}
+
+export const noDrafts = (tip: Oid | undefined): Drafts => ({ tip, files: new Map(), clashes: new Map() })
+export const isEmpty = ({ files, clashes }: Drafts): boolean => files.size === 0 && clashes.size === 0
+
+export function isSameDrafts(one: Drafts, other: Drafts): boolean {
+  if (one.tip !== other.tip || one.files.size !== other.files.size || one.clashes.size !== other.clashes.size)
+    return false
+  for (const [path, file] of one.files) {
+    const twin = other.files.get(path)
+    if (!other.files.has(path) || twin?.oid !== file?.oid || twin?.mode !== file?.mode) return false
+  }
+  for (const [path, { base, draft, mode }] of one.clashes) {
+    const twin = other.clashes.get(path)
+    if (twin?.base !== base || twin?.draft !== draft || twin?.mode !== mode) return false
+  }
+  return true
+}
+
+// --- One file among them
+// ---------------------------------------------------------------------------------------------
+
+export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oid: file.oid }
+
+/** A file as it is with these drafts: the draft where there is one, the one that can't be merged too. */
+export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts, path: Path): Promise<Entry> {
+  const clash = clashes.get(path)
+  if (clash) return { mode: clash.mode, oid: clash.draft }
+  if (files.has(path)) return entryOf(files.get(path))
+  return await entryInTip(objects, tip, path)
+}
+
+/** A file as it is in a branch's last commit; undefined also before the first one. */
+export async function entryInTip(objects: Objects, tip: Oid | undefined, path: Path): Promise<Entry> {
+  return tip === undefined ? undefined : await entryAt(objects, tip, path)
+}
+
+/** What {@link entryIn} has found. */
+export async function contentIn(
+  objects: Objects,
+  { files, clashes }: Drafts,
+  path: Path,
+  entry: NonNullable<Entry>,
+): Promise<Content | undefined> {
+  const bytes = clashes.has(path) ? clashes.get(path)?.bytes : files.get(path)?.bytes
+  if (bytes) return { ...entry, size: bytes.length, bytes }
+  return await readContent(objects, entry)
+}
+
+/** Why a file can't be saved or typed in; undefined where it can. */
+export function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
+  if (!clashes.has(path)) return undefined
+  const name = visiblePath(path)
+  return `${name} was changed in two places that can't be merged: choose what it shall be, then go on.`
+}
+
+export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
+  for (const path of paths) {
+    const why = whyClashing(drafts, path)
+    if (why) throw new Failure(why)
+  }
+}
+
+// --- Some of them
+// ----------------------------------------------------------------------------------------------------
+
+/** Whether a path is another one or below it. */
+const isIn = (path: Path, folder: Path): boolean => path === folder || path.startsWith(`${folder}/`)
+
+/** The drafts at a path and below it. */
+export function draftsBelow({ files, clashes }: Drafts, path: Path): Set<Path> {
+  return new Set([...files.keys(), ...clashes.keys()].filter(it => isIn(it, path)))
+}
+
+/** A file or folder that gets another name. */
+export type Renamed = { from: Path; to: Path }
+
+/** What a path is after a file or folder has got another name. */
+export const pathAfter = ({ from, to }: Renamed, path: Path): Path =>
+  isIn(path, from) ? to + path.slice(from.length) : path
+
+/** The files of drafts when one of them, or a folder of them, has got another name. */
+export function renamedFiles({ files }: Drafts, renamed: Renamed): Map<Path, DraftFile> {
+  return new Map([...files].map(([path, file]) => [pathAfter(renamed, path), file]))
+}
+
+function without<Value>(all: ReadonlyMap<Path, Value>, paths: Iterable<Path>): Map<Path, Value> {
+  const left = new Map(all)
+  for (const path of paths) left.delete(path)
+  return left
+}
+
+/** The drafts without some files, as they are where these are as they were saved. */
+export const withoutFiles = ({ tip, files, clashes }: Drafts, paths: Iterable<Path>): Drafts => {
+  const gone = new Set(paths)
+  return { tip, files: without(files, gone), clashes: without(clashes, gone) }
+}
+
+// --- As a commit
+// -----------------------------------------------------------------------------------------------------
+
+/** Who makes the commits that are the desk's own notes: nobody's name stands for them. */
+export const DESK = { name: 'Forge', email: 'forge@forge.invalid' }
+
+const asChange = (file: DraftFile): Change => file && (file.bytes ? { mode: file.mode, bytes: file.bytes } : file)
+export const asChanges = (files: ReadonlyMap<Path, DraftFile>): Map<Path, Change> =>
+  new Map([...files].map(([path, file]) => [path, asChange(file)]))
+
+/** A commit that is not written yet: its id, its tree, and all that has to be written with it. */
+export type NewDrafts = { oid: Oid; tree: Oid; made: NewObject[] }
+
+const CLASHES = /^Forge-Clashes: ([0-9a-f]+)$/m
+
+/**
+ * The commit for some drafts; undefined where there are none. Where the tip itself is not written yet, `from` says what
+ * it is made of: another commit and changes.
+ */
+export async function makeDrafts(
+  objects: Objects,
+  drafts: Drafts,
+  from: { base: Oid | undefined; changes: ReadonlyMap<Path, Change> } = { base: drafts.tip, changes: new Map() },
+): Promise<NewDrafts | undefined> {
+  if (isEmpty(drafts)) return undefined
+  const tree = await makeTree(objects, from.base, new Map([...from.changes, ...asChanges(drafts.files)]))
+  const clashes = drafts.clashes.size > 0 ? await makeClashes(objects, drafts.clashes) : undefined
+  const parents = [drafts.tip, clashes?.oid].filter(oid => oid !== undefined)
+  const message = `Drafts\n${clashes ? `\nForge-Clashes: ${clashes.oid}\n` : ''}`
+  const who = lineOf(DESK)
+  const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
+  const oid = oidOf(objects.repository.format, commit)
+  return { oid, tree: tree.oid, made: [...tree.made, ...(clashes?.made ?? []), commit] }
+}
+
+/**
+ * Clashes as a commit of their own, which is a parent of the drafts': a folder `draft` and a folder `base` with the
+ * files of both ends, so that no garbage collection takes them.
+ */
+async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
+  const changes = new Map<Path, Change>()
+  for (const [path, { mode, base, draft, bytes }] of clashes) {
+    changes.set(`draft/${path}`, bytes ? { mode, bytes } : { mode, oid: draft })
+    if (base) changes.set(`base/${path}`, { mode, oid: base })
+  }
+  const tree = await makeTree(objects, undefined, changes)
+  const who = lineOf(DESK)
+  const message = 'Drafts and what they were made from\n'
+  const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents: [], message }, who, who) }
+  return { oid: oidOf(objects.repository.format, commit), tree: tree.oid, made: [...tree.made, commit] }
+}
+
+/** More drafts than anybody has typed. */
+const MOST = 100_000
+
+/** The drafts in a commit that {@link makeDrafts} made; undefined where it is none. */
+export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | undefined> {
+  const object = await objects.read(oid)
+  if (object?.type !== 'commit' || !object.bytes) return undefined
+  const { tree, parents, message } = parseCommit(object.bytes)
+  const clashing = CLASHES.exec(textOf(message, undefined))?.[1]
+  const [tip] = parents.filter(parent => parent !== clashing)
+  const clashes = clashing && parents.includes(clashing) ? await readClashes(objects, clashing) : new Map()
+  return { tip, files: await filesBetween(objects, tip, tree), clashes }
+}
+
+async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Clashing>> {
+  const clashes = new Map<Path, Clashing>()
+  const { files } = await listFiles(objects, commit, { limit: MOST })
+  const bases = new Map(
+    files.filter(({ path }) => path.startsWith('base/')).map(({ path, oid }) => [path.slice(5), oid]),
+  )
+  for (const { path, mode, oid } of files) {
+    if (!path.startsWith('draft/')) continue
+    const name = path.slice(6)
+    clashes.set(name, { mode, base: bases.get(name), draft: oid })
+  }
+  return clashes
+}
+
+/** What a tree has otherwise than a commit (undefined: than nothing), as drafts. */
+export async function filesBetween(objects: Objects, tip: Oid | undefined, tree: Oid): Promise<Map<Path, DraftFile>> {
+  const { repository } = objects
+  const before = tip ?? emptyTree(repository.format)
+  const files = new Map<Path, DraftFile>()
+  for (const [path, , after] of changesIn(await diffTrees(repository, before, tree))) files.set(path, after)
+  return files
+}
+
+/** Drafts that nothing of is only in memory any more. */
+export const written = (drafts: Drafts): Drafts => ({
+  ...drafts,
+  files: new Map([...drafts.files].map(([path, file]) => [path, file && { mode: file.mode, oid: file.oid }])),
+  clashes: new Map([...drafts.clashes].map(([path, { mode, base, draft }]) => [path, { mode, base, draft }])),
+})
+
+/** The branch whose drafts a ref has. */
+export const branchOfDrafts = (ref: RefName): string => ref.slice(DRAFTS.length)

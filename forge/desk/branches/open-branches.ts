@@ -1,0 +1,180 @@
+/** The branches of a repository that are worked on, each with its work, and where those were that others deleted. */
+import { Failure } from '../../../core/failure.ts'
+import { isRefName } from '../../../core/git/objects.ts'
+import { type RefName, readHead } from '../../../core/git/refs.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { beginOfTurn } from '../chat/turn-checkpoints.ts'
+import { MERGING } from '../merging/merging-commits.ts'
+import type { Operation } from '../messages.ts'
+import { BranchWork, type Room } from './branch-work.ts'
+import { branchOf, HEADS, headRef } from './branches.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
+import { PUT_ASIDE } from './operations.ts'
+
+export class OpenBranches {
+  readonly #works = new Map<string, Promise<BranchWork>>()
+  /** Other names that branches got, by their old ones, as far as somebody has asked for these. */
+  readonly #renamed = new Map<string, string>()
+  /** Where branches were that somebody else has deleted while the desk ran. */
+  readonly vanished = new Map<string, Oid>()
+
+  constructor(readonly room: Room) {}
+
+  get names(): string[] {
+    return [...this.#works.keys()]
+  }
+
+  has(name: string): boolean {
+    return this.#works.has(name)
+  }
+
+  async all(): Promise<BranchWork[]> {
+    return await Promise.all(this.#works.values())
+  }
+
+  /**
+   * The work on a branch. One that was deleted is worked on where it was, and says so: what is typed there are drafts.
+   * Throws a {@link Failure} where there is no such branch, and nobody knows where one was.
+   */
+  async work(name: string): Promise<BranchWork> {
+    const to = this.#works.has(name) || !isRefName(headRef(name)) ? undefined : await this.#renamedTo(name)
+    if (to !== undefined) return await this.work(to)
+    const known = this.#works.get(name)
+    if (known) return await known
+    const opened = this.#begin(name)
+    this.#works.set(name, opened)
+    opened.catch(() => this.#works.delete(name))
+    return await opened
+  }
+
+  async #begin(name: string): Promise<BranchWork> {
+    if (!isRefName(headRef(name))) throw new Failure(`${visiblePath(name)} can't be the name of a branch.`)
+    const { objects } = this.room
+    const [head, drafts] = await Promise.all([headRef(name), draftsRef(name)].map(ref => objects.info(ref)))
+    if (head || drafts || (await readHead(objects.repository)).ref === headRef(name))
+      return await BranchWork.open(this.room, name)
+    const { tip } = await this.whereItWas(name)
+    if (tip === undefined || !(await objects.info(`${tip}^{commit}`)))
+      throw new Failure(`There is no branch ${visiblePath(name)}.`)
+    return await BranchWork.open(this.room, name, tip)
+  }
+
+  /** Where a branch was when it vanished, and the drafts that went with it, unless they are still there. */
+  async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined }> {
+    const { objects, operations } = this.room
+    const there = await objects.info(draftsRef(name))
+    let tip = this.vanished.get(name)
+    let drafts: Oid | undefined
+    let last: Oid | undefined
+    for await (const { kind, refs } of operations.newestFirst()) {
+      const [head, draft] = [headRef(name), draftsRef(name)].map(it => refs.find(({ ref }) => ref === it))
+      const isKept = kind === 'delete branch' || kind === PUT_ASIDE
+      if (draft && isKept && !there) drafts ??= draft.before
+      if (head && !head.after) tip ??= head.before
+      if (head) last = head.after
+      if (head || (draft && !isKept)) break
+    }
+    const known = there?.oid ?? drafts
+    tip ??= known && (await readDrafts(objects, known))?.tip
+    tip ??= await beginOfTurn(objects, name)
+    return { tip: tip ?? last, drafts }
+  }
+
+  // --- Other names
+  // -----------------------------------------------------------------------------------------------------
+
+  /**
+   * A branch has another name: its work goes on under that, with what is typed in this very moment. Whoever has not
+   * heard of it yet finds it by its old name, too. To be called while the branch is locked, after its refs have moved.
+   */
+  rename(work: BranchWork, to: string): void {
+    const from = work.name
+    const stale = this.#works.get(to)
+    stale?.then(other => other.end()).catch(() => undefined)
+    this.#works.delete(from)
+    this.#works.set(to, Promise.resolve(work))
+    this.#renamed.set(from, to)
+    this.#renamed.delete(to)
+    work.rename(to)
+    this.room.say({ say: 'renamed', branch: from, to })
+  }
+
+  /** The other name of a branch that was renamed, unless there is one of the old name again, or drafts of one. */
+  async #renamedTo(name: string): Promise<string | undefined> {
+    const { objects } = this.room
+    if (await objects.info(headRef(name))) {
+      this.#renamed.delete(name)
+      return undefined
+    }
+    const known = this.#renamed.get(name)
+    if (known !== undefined || (await objects.info(draftsRef(name)))) return known
+    const now = await this.nameNow(name)
+    if (now === name) return undefined
+    this.#renamed.set(name, now)
+    return now
+  }
+
+  /** What a branch is called now: its last name, where operations of any time have renamed it; else the one it had. */
+  async nameNow(name: string): Promise<string> {
+    const { objects, operations } = this.room
+    if (!isRefName(headRef(name)) || (await objects.info(headRef(name)))) return name
+    const renames: Renaming[] = []
+    for await (const operation of operations.newestFirst()) {
+      const renamed = renamedBy(operation)
+      if (renamed) renames.unshift(renamed)
+      if (operation.refs.some(({ ref, after }) => ref === headRef(name) && after === undefined)) break
+    }
+    const last = renames.reduce((branch, { from, to }) => (branch === from ? to : branch), name)
+    return (await objects.info(headRef(last))) ? last : name
+  }
+
+  /**
+   * A branch is no more. What is typed in it from then on is kept as that of one that others have deleted; where nobody
+   * has it open, nobody works on it any more.
+   */
+  async leave(name: string): Promise<void> {
+    await this.refresh(name)
+    const work = await this.#works.get(name)
+    if (work && work.draftPaths.length === 0 && !work.hasOpenFiles) {
+      work.end()
+      this.#works.delete(name)
+    }
+    this.room.say({ say: 'branch', branch: name })
+  }
+
+  /** Looks what others have done to a branch, if somebody works on it. */
+  async refresh(name: string): Promise<void> {
+    await (await this.#works.get(name))?.refresh()
+  }
+}
+
+/** The names of a branch before and after it got another one. */
+export type Renaming = { from: string; to: string }
+
+/** Which branch got another name by an operation, done or taken back; undefined where none did. */
+export function renamedBy({ refs }: Pick<Operation, 'refs'>): Renaming | undefined {
+  const heads = refs.filter(({ ref }) => ref.startsWith(HEADS))
+  const gone = heads.find(({ after }) => after === undefined)
+  const made = heads.find(({ before }) => before === undefined)
+  if (heads.length !== 2 || !gone || !made || gone.before !== made.after) return undefined
+  return { from: branchOf(gone.ref), to: branchOf(made.ref) }
+}
+
+/** The branch that a ref is about: its own, or that of its drafts or of a merge that waits in it. */
+export const branchNameOf = (ref: RefName): string | undefined => {
+  if (ref.startsWith(HEADS)) return branchOf(ref)
+  if (ref.startsWith(MERGING)) return ref.slice(MERGING.length)
+  return ref.startsWith(DRAFTS) ? branchOfDrafts(ref) : undefined
+}
+/** The same, for a person; any other ref by its name. */
+export const nameOfRef = (ref: RefName): string => visiblePath(branchNameOf(ref) ?? ref)
+
+/**
+ * Does something while no other work on any of these branches' refs comes between. They are locked in the order of their
+ * names: two that want the same ones would else wait for each other for ever.
+ */
+export const lockedAll = <Result>(works: readonly BranchWork[], task: () => Promise<Result>): Promise<Result> => {
+  const inOrder = [...works].sort((one, other) => (one.name < other.name ? -1 : 1))
+  return inOrder.reduceRight<() => Promise<Result>>((inside, work) => () => work.locked(inside), task)()
+}

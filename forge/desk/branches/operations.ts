@@ -1,0 +1,237 @@
+/**
+ * What the desk did to refs, each time as a commit at `refs/forge/operations`, made in the same transaction that moved
+ * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
+ * more, so that no garbage collection takes them.
+ */
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as v from 'valibot'
+import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import { listRefs, type Move, moveRefs, RefMoved } from '../../../core/git/refs.ts'
+import { isOid, type Oid } from '../../../core/git/repository.ts'
+import { GitError } from '../../../core/git/run.ts'
+import { visiblePath } from '../../../core/text.ts'
+import type { Operation } from '../messages.ts'
+import { DESK, DRAFTS, type Renamed } from './drafts.ts'
+
+export const OPERATIONS = 'refs/forge/operations'
+
+/** The one kind of operation that nobody has asked for: an undo goes by it. */
+export const PUT_ASIDE = 'put aside'
+
+/** Whether a ref could not be made because another one is in its way. */
+export const isInTheWay = (error: unknown): boolean =>
+  error instanceof GitError && /exists; cannot create|there are still refs under/.test(error.stderr)
+
+/** What is written down of an operation, as JSON behind the first line of its commit's message. */
+const Body = v.object({
+  kind: v.string(),
+  words: v.string(),
+  previous: v.nullable(v.string()),
+  of: v.optional(v.string()),
+  renamed: v.optional(v.object({ from: v.string(), to: v.string() })),
+  refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
+})
+
+/** An operation as it is written down: more than a page is told of it. */
+export type Recorded = Operation & { previous: Oid | undefined; renamed: Renamed | undefined }
+
+export type NewOperation = {
+  kind: string
+  /** What it does, in a few words: save lease.ts to main. */
+  words: string
+  /** The operation that it undoes or does again. */
+  of?: Oid
+  moves: readonly Move[]
+  /** What is written down of them, where a part has been moved before: by default, all that differs. */
+  refs?: Operation['refs']
+  /** A file or folder that it renames, in the branch that it moves. */
+  renamed?: Renamed | undefined
+  /** What has to be written before the refs can move. */
+  made?: readonly NewObject[]
+}
+
+/** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
+const TRIES = 6
+const PAUSE = 50
+
+/**
+ * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on one of
+ * the desk's own refs that stays all the time was left behind by a git that was killed: it is taken away. One on a
+ * branch may be that of another program, and is the user's to judge. Throws what moveRefs throws.
+ */
+export async function moveRefsPatiently(objects: Objects, moves: readonly Move[], message: string): Promise<void> {
+  let seen: string | undefined
+  for (let tries = 1; ; tries++) {
+    try {
+      return await moveRefs(objects.repository, moves, { message })
+    } catch (error) {
+      const lock = error instanceof GitError ? LOCKED.exec(error.stderr)?.[1] : undefined
+      if (lock === undefined) throw error
+      const now = await identityOf(lock)
+      const isOurs = lock.startsWith(join(objects.repository.commonDir, 'refs/forge/'))
+      if (tries >= TRIES && !isOurs) throw error
+      if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
+      if (tries > 2 * TRIES) throw error
+      // Another lock, another owner: the patience begins anew only for the one that stays.
+      if (tries === TRIES) seen = now
+    }
+    await sleep(PAUSE)
+  }
+}
+
+const LOCKED = /Unable to create '(.*\.lock)': File exists/s
+
+async function identityOf(path: string): Promise<string | undefined> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined)
+  return found && `${found.ino} ${found.mtimeNs}`
+}
+
+/** The operations of one repository. */
+export class Operations {
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(readonly objects: Objects) {}
+
+  /**
+   * Moves refs, all or none, and records it in the same transaction. Throws RefMoved where one of them is not where it
+   * was seen: then nothing has happened.
+   */
+  async record(operation: NewOperation): Promise<Oid> {
+    // One after the other: each names the one before.
+    const next = this.#last.then(() => this.#record(operation))
+    this.#last = next.catch(() => undefined)
+    return await next
+  }
+
+  async #record(operation: NewOperation): Promise<Oid> {
+    let unwritten = operation.made ?? []
+    for (;;) {
+      const previous = (await this.objects.info(OPERATIONS))?.oid
+      const commit = this.#commitFor(operation, previous)
+      await writeObjects(this.objects.repository, [...unwritten, EMPTY, commit])
+      unwritten = []
+      const oid = oidOf(this.objects.repository.format, commit)
+      try {
+        const own = { ref: OPERATIONS, from: previous, to: oid }
+        await moveRefsPatiently(this.objects, [...operation.moves, own], `forge: ${operation.words}`)
+        return oid
+      } catch (error) {
+        // Another desk was faster: this operation comes after that one's.
+        if (!(error instanceof RefMoved) || error.ref !== OPERATIONS) throw error
+      }
+    }
+  }
+
+  #commitFor(
+    { kind, words, of, moves, renamed, refs = refsOf(moves) }: NewOperation,
+    previous: Oid | undefined,
+  ): NewObject {
+    const { format } = this.objects.repository
+    const body = { kind, words, previous: previous ?? null, of, renamed, refs }
+    const lost = refs.flatMap(({ before }) => (before === undefined ? [] : [before]))
+    const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
+    const who = lineOf(DESK)
+    const message = `${words}\n\n${JSON.stringify(body)}\n`
+    const tree = oidOf(format, EMPTY)
+    return { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
+  }
+
+  /** An operation by its id; undefined where that is none. */
+  async find(id: Oid): Promise<Recorded | undefined> {
+    if (!isOid(this.objects.repository.format, id)) return undefined
+    const object = await this.objects.read(id)
+    if (object?.type !== 'commit' || !object.bytes) return undefined
+    const { message, committer } = parseCommit(object.bytes)
+    const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
+    const body = v.safeParse(Body, parseJson(json))
+    if (!body.success) return undefined
+    const { kind, words, of, previous, renamed, refs } = body.output
+    const ids = [of, previous ?? undefined, ...refs.flatMap(({ before, after }) => [before, after])]
+    if (!ids.every(it => it === undefined || isOid(this.objects.repository.format, it))) return undefined
+    const time = committer.date?.seconds ?? 0
+    return { id, kind, words, time, refs, ...(of && { of }), previous: previous ?? undefined, renamed }
+  }
+
+  /** All operations, the newest first. */
+  async *newestFirst(): AsyncGenerator<Recorded> {
+    for (let id = (await this.objects.info(OPERATIONS))?.oid; id !== undefined; ) {
+      const found = await this.find(id)
+      if (!found) return
+      yield found
+      id = found.previous
+    }
+  }
+
+  /** So many operations, the newest first, after the first `from`. */
+  async list(from: number, count: number): Promise<Operation[]> {
+    const found: Operation[] = []
+    let at = 0
+    for await (const operation of this.newestFirst()) {
+      if (at++ < from) continue
+      if (found.length >= count) break
+      const { previous, renamed, ...told } = operation
+      found.push(told)
+    }
+    return found
+  }
+
+  /**
+   * Takes the drafts of branches that are gone out of the way of a branch: git keeps no ref beside a folder of its
+   * name. They are kept by the operation, and come back with their branch.
+   */
+  async putAside(branch: string): Promise<void> {
+    const drafts = await listRefs(this.objects.repository, [DRAFTS])
+    for (const { name, oid } of drafts) {
+      const other = name.slice(DRAFTS.length)
+      if (!other.startsWith(`${branch}/`) && !branch.startsWith(`${other}/`)) continue
+      const words = `put aside what was typed in ${visiblePath(other)}, which is gone`
+      await this.record({ kind: PUT_ASIDE, words, moves: [{ ref: name, from: oid, to: undefined }] })
+    }
+  }
+
+  /** What an undo would take back: the newest operation that is not taken back already. */
+  async nextToUndo(): Promise<Recorded | undefined> {
+    const seen = new Set<Oid>()
+    for await (const operation of this.newestFirst()) {
+      if (operation.kind === PUT_ASIDE) continue
+      if (operation.of) {
+        // The newest word on an operation counts: taken back, or done again.
+        if (seen.has(operation.of)) continue
+        seen.add(operation.of)
+        if (operation.kind === 'redo') return await this.find(operation.of)
+        continue
+      }
+      if (!seen.has(operation.id)) return operation
+    }
+    return undefined
+  }
+
+  /** What a redo would do again: the undo that was made last, where nothing else has been done since. */
+  async nextToRedo(): Promise<Recorded | undefined> {
+    const again = new Set<Oid>()
+    for await (const operation of this.newestFirst()) {
+      if (operation.kind === PUT_ASIDE) continue
+      if (!operation.of) return undefined
+      if (operation.kind === 'redo') again.add(operation.of)
+      else if (!again.delete(operation.of)) return operation
+    }
+    return undefined
+  }
+}
+
+/** What is written down of some moves. */
+export const refsOf = (moves: readonly Move[]): Operation['refs'] =>
+  moves.filter(({ from, to }) => from !== to).map(({ ref, from, to }) => ({ ref, before: from, after: to }))
+
+const EMPTY: NewObject = { type: 'tree', bytes: new Uint8Array() }
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

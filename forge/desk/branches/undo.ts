@@ -1,0 +1,117 @@
+/** Undo and redo: the refs of an operation go back together, and the drafts of their branches with them. */
+import { Failure } from '../../../core/failure.ts'
+import { RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { turnRef } from '../chat/turn-checkpoints.ts'
+import { MERGING, mergingRef } from '../merging/merging-commits.ts'
+import type { Operation } from '../messages.ts'
+import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
+import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
+import { type Prepared, prepare, take } from './branch-undo.ts'
+import type { BranchWork } from './branch-work.ts'
+import { branchOf, HEADS, headRef } from './branches.ts'
+import { DRAFTS, draftsRef } from './drafts.ts'
+import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
+import type { Recorded } from './operations.ts'
+
+/** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */
+const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
+
+/** How often an undo begins anew because another desk has written drafts. */
+const TRIES = 10
+
+/**
+ * Takes an operation back, or does again what it took back: all its refs, or none where one of them has moved since.
+ * That is an operation itself.
+ */
+export async function reverse(
+  branches: OpenBranches,
+  operation: Recorded,
+): Promise<{ words: string; refs: RefName[] }> {
+  const { operations } = branches.room
+  // To undo an undo is to do it again, and that is taken back as the operation itself.
+  const original = operation.of === undefined ? operation : await operations.find(operation.of)
+  if (!original) throw new Failure('The operation that this one was about is not there any more.')
+  const kind = operation.kind === 'undo' ? 'redo' : 'undo'
+  const how = { kind, words: `${kind}: ${original.words}`, of: original.id }
+  const heads = operation.refs.filter(({ ref }) => ref.startsWith(HEADS))
+  await verifyUnmoved(branches, operation.refs)
+  const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
+  if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
+    await moveBranch(branches, branchOf(made[0]?.ref ?? ''), branchOf(gone[0]?.ref ?? ''), how)
+  else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
+  else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
+  else await moveBack(branches, operation, original, how)
+  return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
+}
+
+/** Throws where a branch is not where the operation has left it. Drafts may have gone on: they are brought along. */
+async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
+  const refs = all.filter(isHeld)
+  const infos = await Promise.all(refs.map(({ ref }) => branches.room.objects.info(ref)))
+  const moved = refs.filter(({ after }, at) => infos[at]?.oid !== after).map(({ ref }) => nameOfRef(ref))
+  if (moved.length === 0) return
+  const have = moved.length === 1 ? 'has' : 'have'
+  throw new Failure(`${moved.join(' and ')} ${have} moved since: nothing was undone. Undo what came later first.`)
+}
+
+async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<void> {
+  const { refs } = operation
+  const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
+  for (const { ref, before } of refs)
+    if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOf(ref))
+  const works = await Promise.all(names.map(name => branches.work(name)))
+  await lockedAll(works, async () => {
+    for (let tries = 1; ; tries++) {
+      const error = await tryToMoveBack(branches, works, operation, original, how)
+      if (!error) return
+      // Where it was a branch that moved, this says so; drafts of another desk are brought along by another try.
+      await verifyUnmoved(branches, refs)
+      if (tries >= TRIES) throw error
+    }
+  })
+  for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOf(ref))
+}
+
+/** Where the first commit of a branch is undone it has none again; any other branch that goes is no more. */
+const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
+
+/** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
+async function tryToMoveBack(
+  branches: OpenBranches,
+  works: readonly BranchWork[],
+  { refs, renamed }: Recorded,
+  original: Operation,
+  how: How,
+): Promise<RefMoved | undefined> {
+  const { checkouts, operations } = branches.room
+  const back = renamed && { from: renamed.to, to: renamed.from }
+  const prepared = new Map<BranchWork, Prepared>()
+  for (const work of works) {
+    const moved = refs.find(({ ref }) => ref === headRef(work.name))
+    // What is typed in a branch that goes stays on the commit that it was typed on.
+    const head = moved && !moved.before && !isFirst(original) ? undefined : moved
+    const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
+    const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
+    const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
+    const isUnsaved = original.kind === 'save' && how.kind === 'undo'
+    const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
+    const waits = refs.find(({ ref }) => ref === mergingRef(work.name))
+    const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
+    prepared.set(work, await prepare(work, { head, isUnsaved, drafts: change, renamed: back, isTurn, merging }))
+  }
+  const all = [...prepared.values()]
+  const heads = refs.filter(isHeld)
+  const moves = heads.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
+  const announced = [...prepared].map(([work, { standing }]) => checkouts.announce(work.name, work.head, standing.head))
+  const withdrawals = await Promise.all(announced)
+  try {
+    const made = all.flatMap(it => it.made)
+    await operations.record({ ...how, renamed: back, moves: [...moves, ...all.flatMap(it => it.moves)], made })
+  } catch (error) {
+    for (const withdraw of withdrawals) await withdraw()
+    if (error instanceof RefMoved) return error
+    throw error
+  }
+  for (const [work, it] of prepared) await take(work, it)
+  return undefined
+}

@@ -1,0 +1,86 @@
+/** The chats of all branches of a repository: what a person does in them, and what is read of them. */
+import { join } from 'node:path'
+import type { RefName } from '../../../core/git/refs.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { headRef } from '../branches/branches.ts'
+import type { OpenBranches } from '../branches/open-branches.ts'
+import type { Recorded } from '../branches/operations.ts'
+import { reverse } from '../branches/undo.ts'
+import { Ai, type AiOptions } from './ai.ts'
+import { Choices } from './choices.ts'
+import { Conversations } from './conversations.ts'
+import { reverseTurn } from './turn-ends.ts'
+import { Turns } from './turns.ts'
+import { WrittenHere } from './written-here.ts'
+
+export class Chat implements AsyncDisposable {
+  readonly turns: Turns
+  readonly conversations: Conversations
+
+  private constructor(
+    readonly branches: OpenBranches,
+    readonly ai: Ai,
+    readonly choices: Choices,
+    own: WrittenHere,
+  ) {
+    const open = (branch: string) => branches.work(branch)
+    const { room } = branches
+    this.turns = new Turns(room, ai, choices, own, open)
+    this.conversations = new Conversations(room.objects, ai, choices, this.turns, own, open, room.say)
+  }
+
+  static async open(branches: OpenBranches, options: AiOptions): Promise<Chat> {
+    const choices = await Choices.open(join(options.state, 'chat.json'))
+    const own = await WrittenHere.open(join(options.state, 'conversations'))
+    return new Chat(branches, new Ai(branches.room.objects, options), choices, own)
+  }
+
+  /**
+   * Takes a turn back: its operation, where it was the last thing that was done to the branch; else its changes, by a
+   * commit on top of what came after it.
+   */
+  async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
+    const work = await this.branches.work(branch)
+    work.verifyFree()
+    const commit = await this.conversations.commitOf(work, turn)
+    const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
+    if (operation) return await reverse(this.branches, operation)
+    return { words: await reverseTurn(work, turn, commit), refs: [headRef(branch)] }
+  }
+
+  async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
+    for await (const operation of this.branches.room.operations.newestFirst()) {
+      const head = operation.refs.find(({ ref }) => ref === headRef(branch))
+      if (head) return operation.kind === 'turn' && head.after === commit ? operation : undefined
+    }
+    return undefined
+  }
+
+  async chooseModel(branch: string, model: string): Promise<void> {
+    await this.branches.work(branch)
+    await this.ai.verifyModel(model)
+    await this.choices.chooseModel(branch, model)
+    this.#sayBranch(branch)
+  }
+
+  /** A file is to be whole in the context of a branch's AI, or not any more. */
+  async setContext(branch: string, path: Path, isWhole: boolean): Promise<void> {
+    await this.branches.work(branch)
+    await this.choices.setContext(branch, path, isWhole)
+    this.#sayBranch(branch)
+  }
+
+  /** Switches commands of AIs on or off: they run in the container alone. */
+  async allowCommands(isAllowed: boolean): Promise<void> {
+    await this.ai.tools.allowCommands(isAllowed)
+  }
+
+  #sayBranch(branch: string): void {
+    this.branches.room.say({ say: 'branch', branch })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.turns[Symbol.asyncDispose]()
+    await this.ai[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,230 @@
+/** The conversations of branches and commits, put together as the page shows them. */
+import { Failure } from '../../../core/failure.ts'
+import { describe } from '../../../core/git/history.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
+import type { State } from '../../ai/opening.ts'
+import { lastTurn, SESSION, type Session, usageOf, usageOfTurn, withoutOpening } from '../../ai/session.ts'
+import { loadSession } from '../../ai/session-file.ts'
+import { WorkInProgressVfs } from '../../vfs.ts'
+import type { BranchWork } from '../branches/branch-work.ts'
+import { asChanges } from '../branches/drafts.ts'
+import type { Conversation } from '../conversation.ts'
+import type { At, FolderEntry, News } from '../messages.ts'
+import { placeOf } from '../reading/place.ts'
+import type { Ai } from './ai.ts'
+import { type Choices, withWishes } from './choices.ts'
+import { itemsOf } from './conversation-items.ts'
+import { isOfForge } from './forge-folder.ts'
+import { type TurnCommit, turnCommits } from './turn-commits.ts'
+import type { BranchTurn, Turns } from './turns.ts'
+import type { WrittenHere } from './written-here.ts'
+
+const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
+
+/** Milliseconds that a page waits for what is not known yet. */
+const PATIENCE = 150
+/** Histories whose turns are known at a time. */
+const MOST_HISTORIES = 16
+
+/** What is seen at a place: a branch has a turn where one is under way. */
+type Looked = {
+  session: Session
+  unreadable?: string | undefined
+  commit: Oid | undefined
+  turn?: BranchTurn
+  /** This desk has written it. */
+  isOwn?: boolean
+}
+
+export class Conversations {
+  /** The commits of turns in the histories that were looked at last. */
+  readonly #commits = new Map<string, Promise<ReadonlyMap<string, TurnCommit>>>()
+
+  /** Branches of which it was told once that something takes long. */
+  readonly #slow = new Set<string>()
+
+  constructor(
+    readonly objects: Objects,
+    readonly ai: Ai,
+    readonly choices: Choices,
+    readonly turns: Turns,
+    /** The conversations that are this desk's own. */
+    readonly own: WrittenHere,
+    /** The work on a branch. */
+    readonly open: (branch: string) => Promise<BranchWork>,
+    readonly say: (news: News) => void,
+  ) {}
+
+  /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
+  async at(at: At): Promise<Conversation> {
+    const { models, tools } = this.ai
+    await models.look()
+    const looked = await this.#sessionAt(at)
+    const { unreadable, commit, turn } = looked
+    const commits = await this.#commitsOf(looked.session, commit)
+    const builtIn = await tools.builtIn()
+    const stranger = at.kind === 'branch' && !turn ? await this.#strangerIn(looked, commits) : undefined
+    const context = at.kind === 'branch' ? await this.#contextIn(at.branch, looked.session) : NO_CONTEXT
+    const commands = await tools.commands(new AbortController().signal)
+    // From here on nothing is waited for: what a turn says meanwhile would be in neither this nor the news that follow.
+    const session = turn?.now.session ?? looked.session
+    const model = this.ai.modelOf(session, this.choices)
+    const missing = models.missing(model)
+    const items = itemsOf({
+      session,
+      unreadable,
+      stranger,
+      live: turn?.state === 'running' ? turn.live : undefined,
+      commits,
+      tip: commit,
+      noUndo: whyNoUndo(at, turn),
+      tools: builtIn,
+    })
+    return {
+      items,
+      ...(model !== undefined && { model }),
+      models: [...new Set([...models.names, ...this.choices.models])],
+      ...(missing !== undefined && { missing }),
+      ...(turn && { turn: about(turn) }),
+      approvals: turn?.questions.list ?? [],
+      usage: usageOf(session),
+      context,
+      commands,
+      isPublicNew: !this.choices.isPublicTold,
+    }
+  }
+
+  /** How the AI of a branch knows some files; nothing is said where nobody can be asked, or not yet. */
+  async circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    return await this.#inTime(branch, this.#circlesIn(branch, paths), new Map())
+  }
+
+  async #circlesIn(branch: string, paths: readonly Path[]): Promise<ReadonlyMap<Path, FolderEntry['context']>> {
+    await this.ai.models.look()
+    const { session } = await this.#sessionAt({ kind: 'branch', branch })
+    const state = await this.#stateOf(session, branch)
+    if (!state) return new Map()
+    const { circlesOf } = await import('../../ai/meter.ts')
+    return await circlesOf(session, state, paths)
+  }
+
+  /** The commit of a turn in a branch. Throws a {@link Failure} where there is none. */
+  async commitOf({ tip: commit, name }: BranchWork, turn: string): Promise<Oid> {
+    const { session } = await loadSession(new WorkInProgressVfs(this.objects, commit))
+    const found = (await this.#commitsOf(session, commit)).get(turn)
+    if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
+    if (found.isUndone) throw new Failure('This turn was taken back already.')
+    return found.oid
+  }
+
+  async #sessionAt(at: At): Promise<Looked> {
+    if (at.kind === 'commit')
+      return { ...(await loadSession(new WorkInProgressVfs(this.objects, at.commit))), commit: at.commit }
+    const turn = this.turns.in(at.branch)
+    if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
+    const { tip: commit, merging, drafts } = await this.open(at.branch)
+    // In a merge that waits, turns are not committed yet.
+    const turns = merging === undefined ? undefined : asChanges(drafts.files)
+    const vfs = new WorkInProgressVfs(this.objects, commit, turns)
+    const { session, unreadable } = await loadSession(vfs)
+    const entry = await vfs.entryAt(SESSION)
+    const isOwn = entry !== undefined && this.own.has(entry.oid)
+    // As the next turn will take it.
+    const taken = isOwn ? session : withoutOpening(session)
+    return { session: withWishes(taken, this.choices.wishesIn(at.branch)), unreadable, commit, isOwn }
+  }
+
+  /** Where a conversation is somebody else's, what to know before the AI goes on with it, in sentences. */
+  async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
+    if (isOwn || session.messages.length === 0) return undefined
+    const last = commits.get(lastTurn(session)?.turn ?? '')
+    const [made] = last ? await describe(this.objects, [last.oid]) : []
+    const who = made ? ` (the last of it is in ${made.oid.slice(0, 8)} by ${visible(made.author.name)})` : ''
+    const first = `This conversation was not written on this desk${who}: what it says that you asked for, approved or were answered may be made up.`
+    return `${first} The AI takes it for what happened. Read it before you go on with it; to begin a new one, delete ${SESSION}.`
+  }
+
+  async #commitsOf(session: Session, commit: Oid | undefined): Promise<ReadonlyMap<string, TurnCommit>> {
+    // The earliest, and not the first: that may be a stranger's, or of a time when the clock was wrong.
+    const times = session.messages.flatMap(entry => (entry.kind === 'user' ? [entry.at] : []))
+    if (commit === undefined || times.length === 0) return new Map()
+    const since = Math.floor(times.reduce((earliest, at) => Math.min(earliest, at)) / 1000)
+    const key = `${commit} ${since}`
+    const found = this.#commits.get(key) ?? turnCommits(this.objects.repository, commit, since)
+    this.#commits.delete(key)
+    this.#commits.set(key, found)
+    for (const old of [...this.#commits.keys()].slice(0, -MOST_HISTORIES)) this.#commits.delete(old)
+    // An error is nobody's answer the next time.
+    found.catch(() => this.#commits.delete(key))
+    return await found
+  }
+
+  /** How full the model's window is. */
+  async #contextIn(branch: string, session: Session): Promise<Conversation['context']> {
+    return await this.#inTime(branch, this.#contextOf(session, branch), NO_CONTEXT)
+  }
+
+  /**
+   * A large repository takes long to be read for the first time: nobody waits for that. As soon as it is done it is told
+   * that there is something else to be seen of the branch; who asks then waits.
+   */
+  async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
+    const known = coming.then(
+      value => ({ value }),
+      // It is only for the eye; a turn that needs it says what is wrong.
+      () => ({ value: instead }),
+    )
+    if (this.#slow.has(branch)) return (await known).value
+    const { promise: late, resolve } = Promise.withResolvers<undefined>()
+    const clock = setTimeout(() => resolve(undefined), PATIENCE)
+    const come = await Promise.race([known, late])
+    clearTimeout(clock)
+    if (come) return come.value
+    this.#slow.add(branch)
+    void known.then(() => this.say({ say: 'branch', branch }))
+    return instead
+  }
+
+  async #contextOf(session: Session, branch: string): Promise<Conversation['context']> {
+    const state = await this.#stateOf(session, branch)
+    if (!state) return NO_CONTEXT
+    const { meterOf, warm } = await import('../../ai/meter.ts')
+    const { used, of, files } = await meterOf(session, state)
+    // Whoever looks at a chat may write in it next. A turn that fails in the same way says so.
+    void warm(session, state, Date.now()).catch(() => undefined)
+    return { used, of, files }
+  }
+
+  /** What the next request of a branch would be made from; undefined where nobody can be asked. */
+  async #stateOf(session: Session, branch: string): Promise<State | undefined> {
+    const { objects, ai } = this
+    const model = ai.modelOf(session, this.choices)
+    const window = model === undefined ? 0 : await ai.models.windowOf(model)
+    if (model === undefined || window === 0) return undefined
+    const [builtIn, summaries, work] = await Promise.all([ai.tools.builtIn(), ai.summaries(), this.open(branch)])
+    const tools = builtIn.map(({ description }) => description)
+    const { tree } = await placeOf(objects, await work.vfs())
+    return { objects, summaries, model: { name: model, window }, tools, tree, branch }
+  }
+}
+
+/** Why no turn can be taken back at a place; undefined where they can. */
+function whyNoUndo(at: At, turn: BranchTurn | undefined): string | undefined {
+  if (at.kind === 'commit') return 'A commit stays as it is: undo the turn in its branch.'
+  if (!turn) return undefined
+  return turn.state === 'running' ? 'A turn is running.' : 'Keep or discard the last turn first.'
+}
+
+function about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {
+  const isRunning = state === 'running'
+  return {
+    id: turn,
+    state: isRunning && live.waits ? 'waits' : state,
+    words: isRunning ? live.words : words,
+    since: Math.floor(since / 1000),
+    usage: isRunning ? live.usage : usageOfTurn(session, turn),
+    files: [...files.keys()].filter(path => !isOfForge(path)),
+  }
+}

@@ -1,0 +1,125 @@
+/** What is to be seen of a turn while it runs, and what windows are told of it. */
+import type { CallBlock, Usage } from '../../ai/request.ts'
+import { type Clean, NO_USAGE } from '../../ai/session.ts'
+import type { TurnEvent } from '../../ai/turn.ts'
+import type { Call, Item, TurnNews } from '../conversation.ts'
+
+export class LiveTurn {
+  words = 'Begins'
+  usage: Usage = NO_USAGE
+  /** The call that runs, and whether it waits for a person. */
+  #running: string | undefined
+  #waits = false
+  /** What has come of the answer that is just coming. */
+  #partial: Item[] = []
+  /** The calls of the last answer, as they go. */
+  readonly #calls = new Map<string, Call>()
+  readonly #notes: Item[] = []
+
+  constructor(
+    readonly turn: string,
+    readonly clean: Clean,
+    readonly say: (news: TurnNews) => void,
+  ) {}
+
+  get partial(): readonly Item[] {
+    return this.#partial
+  }
+
+  get notes(): readonly Item[] {
+    return this.#notes
+  }
+
+  get waits(): boolean {
+    return this.#waits
+  }
+
+  /** The call that runs. */
+  get running(): string | undefined {
+    return this.#running
+  }
+
+  /** A call of the last answer, where it is under way. */
+  callOf(id: string): Call | undefined {
+    return this.#calls.get(id)
+  }
+
+  hear(event: TurnEvent): void {
+    const { turn } = this
+    switch (event.type) {
+      case 'progress':
+        this.#progress(event.progress)
+        break
+      case 'answered':
+        this.#partial = []
+        this.#calls.clear()
+        break
+      case 'runs':
+        this.#running = event.call.id
+        this.#call({ ...this.#about(event.call), title: this.clean(event.title), state: 'runs' })
+        break
+      case 'ran': {
+        this.#running = undefined
+        const { text, isError, words } = event.result
+        const state = isError ? 'failed' : 'done'
+        const said = { words: this.clean(words), result: this.clean(text), seconds: event.seconds }
+        this.#call({ ...this.#about(event.call), title: this.clean(event.title), state, ...said })
+        break
+      }
+      case 'doing':
+        this.words = this.clean(event.words)
+        this.usage = event.usage
+        this.say({ is: 'doing', turn, words: this.words, usage: event.usage })
+        break
+      case 'note':
+        this.#notes.push({ kind: 'note', words: this.clean(event.words), isBad: false })
+        this.say({ is: 'changed', turn })
+        break
+    }
+  }
+
+  /** A call waits for a person, or does not any more. */
+  wait(id: string, waits: boolean): void {
+    this.#waits = waits
+    const call = this.#calls.get(id)
+    if (call) this.#call({ ...call, state: waits ? 'waits' : 'runs' })
+    this.say({ is: 'changed', turn: this.turn })
+  }
+
+  #progress(progress: Extract<TurnEvent, { type: 'progress' }>['progress']): void {
+    const { turn } = this
+    switch (progress.type) {
+      case 'text':
+      case 'reasoning': {
+        const last = this.#partial.at(-1)
+        if (last?.kind === progress.type) last.text += progress.delta
+        else this.#partial.push({ kind: progress.type, turn, text: progress.delta })
+        this.say({ is: progress.type, turn, delta: progress.delta })
+        break
+      }
+      case 'call': {
+        const name = this.clean(progress.name)
+        const call: Call = { id: progress.id, name, title: name, state: 'coming' }
+        this.#partial.push({ kind: 'call', turn, call })
+        this.say({ is: 'call', turn, call })
+        break
+      }
+      case 'again':
+        this.#partial = []
+        this.words = this.clean(progress.words)
+        this.say({ is: 'again', turn, words: this.words, seconds: progress.seconds })
+        break
+      case 'arguments':
+        break
+    }
+  }
+
+  #about({ id, name }: CallBlock): Pick<Call, 'id' | 'name'> {
+    return { id, name: this.clean(name) }
+  }
+
+  #call(call: Call): void {
+    this.#calls.set(call.id, call)
+    this.say({ is: 'call', turn: this.turn, call })
+  }
+}

@@ -1,0 +1,92 @@
+/** What the desk knows of models: which there are, and how far a turn may go. Without a key everything else works. */
+import { Failure } from '../../../core/failure.ts'
+import type { Limits } from '../../ai/budget.ts'
+import type { Model } from '../../ai/request.ts'
+import { blackOut } from '../../ai/secrets.ts'
+import type { Clean } from '../../ai/session.ts'
+import type { Settings } from '../../ai/settings.ts'
+
+export interface Models {
+  /** Those that can be chosen; the default one first, where there is one. */
+  readonly names: readonly string[]
+  /** The one that is asked where a branch has chosen none. */
+  readonly usual: string | undefined
+  readonly limits: Limits
+  /** Looks whether the person has set something else meanwhile. */
+  look(): Promise<void>
+  /** Why a model (the usual one, where none is named) can't be asked: what to set, in one line. */
+  missing(name?: string): string | undefined
+  /** How many tokens a request and its answer may have together; 0 where nobody knows. */
+  windowOf(name: string): Promise<number>
+  /** Throws a {@link Failure} where it can't be asked. */
+  open(name: string): Promise<Model>
+  /** Blacks out what looks like a secret, and the keys of the models themselves. */
+  readonly clean: Clean
+}
+
+/** For a desk that is opened without any. */
+export const NO_MODELS: Models = {
+  names: [],
+  usual: undefined,
+  limits: { steps: 0, seconds: 0, cost: 0 },
+  look: async () => undefined,
+  missing: () => NOT_THERE,
+  windowOf: async () => 0,
+  open: async () => {
+    throw new Failure(NOT_THERE)
+  },
+  clean: text => blackOut(text, []),
+}
+
+const NOT_THERE = 'This desk was opened without models.'
+
+type Environment = Record<string, string | undefined>
+
+/** The models that the environment and forge.env speak of; what stands in there may be changed while the desk runs. */
+export class SetModels implements Models {
+  #settings: Settings | undefined
+  /** Why the settings can't be read, as a sentence. */
+  #wrong: string | undefined
+
+  constructor(readonly env: Environment) {}
+
+  async look(): Promise<void> {
+    try {
+      const { readSettings } = await import('../../ai/settings.ts')
+      this.#settings = await readSettings(this.env)
+      this.#wrong = undefined
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      this.#wrong = error.message
+    }
+  }
+
+  get names(): readonly string[] {
+    return this.#settings?.models ?? []
+  }
+
+  get usual(): string | undefined {
+    return this.#settings?.model
+  }
+
+  get limits(): Limits {
+    return this.#settings?.limits ?? NO_MODELS.limits
+  }
+
+  missing(name = this.usual): string | undefined {
+    return this.#wrong ?? (this.#settings ? this.#settings.missing(name) : NOT_THERE)
+  }
+
+  async windowOf(name: string): Promise<number> {
+    return this.missing(name) === undefined ? (await this.open(name)).window : 0
+  }
+
+  async open(name: string): Promise<Model> {
+    const missing = this.missing(name)
+    if (!this.#settings || missing !== undefined) throw new Failure(missing ?? NOT_THERE)
+    const { openModel } = await import('../../ai/providers.ts')
+    return await openModel(name, this.#settings)
+  }
+
+  readonly clean = (text: string): string => blackOut(text, this.#settings?.secrets ?? [])
+}

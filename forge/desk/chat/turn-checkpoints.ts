@@ -1,0 +1,169 @@
+/**
+ * What a turn has come to so far, written at each of its steps: at `refs/forge/turns/<branch>`, as a commit on the one
+ * that the turn began with, whose tree has the files and the conversation as they are. After a kill -9 it is there to
+ * be kept or discarded. The commit that ends the turn takes the ref away in the same transaction.
+ */
+import { hostname } from 'node:os'
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
+import { makeTree } from '../../../core/git/trees.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
+import { SESSION, type Session } from '../../ai/session.ts'
+import { readSession, writeSession } from '../../ai/session-file.ts'
+import { isRunning } from '../../vfs.ts'
+import { asChanges, DESK, type DraftFile, filesBetween } from '../branches/drafts.ts'
+import { isInTheWay, moveRefsPatiently } from '../branches/operations.ts'
+import { whyNotWritten } from '../branches/save.ts'
+
+export const TURNS = 'refs/forge/turns/'
+/**
+ * In a checkpoint's tree: content that requests have in them and no file any more, so that no garbage collection takes
+ * it while the turn runs. It belongs to no file of the branch.
+ */
+const SENT: Path = '.forge/sent/'
+export const turnRef = (branch: string): RefName => `${TURNS}${branch}`
+
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
+
+/** What a checkpoint says beside the files, as JSON behind the first line of its commit's message. */
+const Body = v.object({
+  turn: v.pipe(v.string(), v.regex(/^[0-9a-z-]{1,64}$/)),
+  base: v.nullable(v.string()),
+  /** How many entries the conversation had before the turn. */
+  from: Count,
+  since: v.number(),
+  model: v.string(),
+  /** `asks`: a request is under way, and may have been paid for. */
+  does: v.picklist(['asks', 'works', 'ended']),
+  /** Why it ended, where it did and was not committed. */
+  words: v.optional(v.string()),
+  /** The process that makes the turn, and its machine. */
+  by: v.optional(v.object({ host: v.string(), pid: Count })),
+})
+
+export type Checkpoint = Omit<v.InferOutput<typeof Body>, 'base'> & {
+  /** The commit that the turn began with; undefined in a branch without one. */
+  base: Oid | undefined
+  session: Session
+  /** What differs from the base, but for the session. */
+  files: ReadonlyMap<Path, DraftFile>
+}
+
+const OWN = { host: hostname(), pid: process.pid }
+
+/** Where a turn that was not begun by this process may still be going on, in words; undefined where it can not. */
+export function whereItRuns({ by }: Checkpoint): string | undefined {
+  if (!by) return undefined
+  if (by.host !== OWN.host) return `on ${visible(by.host)}`
+  return by.pid !== OWN.pid && isRunning(by.pid) ? `on this machine (process ${by.pid})` : undefined
+}
+
+/** The checkpoints of one branch's turn. */
+export class Checkpoints {
+  #written: Oid | undefined
+
+  constructor(
+    readonly objects: Objects,
+    readonly branch: string,
+    /** The last one that was written, where the turn is one of an earlier time. */
+    written?: Oid,
+  ) {
+    this.#written = written
+  }
+
+  /**
+   * Writes a newer one in place of the last. Throws a {@link Failure} where somebody else has done something there, or
+   * where the disk refuses.
+   */
+  async write(checkpoint: Checkpoint): Promise<void> {
+    try {
+      await this.#write(checkpoint)
+    } catch (error) {
+      if (error instanceof Failure) throw error
+      const why = await whyNotWritten(this.objects.repository, error)
+      const kept =
+        'What was done so far is there until the desk ends: make it possible to write, then keep or discard it.'
+      throw new Failure(`What the AI does in ${visiblePath(this.branch)} can't be written down (${why}). ${kept}`)
+    }
+  }
+
+  async #write(checkpoint: Checkpoint): Promise<void> {
+    const { objects } = this
+    const { session, files, base, ...body } = checkpoint
+    const changes = asChanges(files).set(SESSION, { mode: '100644', bytes: writeSession(session) })
+    for (const oid of await this.#sentBy(session)) changes.set(SENT + oid, { mode: '100644', oid })
+    const tree = await makeTree(objects, base, changes)
+    const who = lineOf(DESK)
+    const message = `A turn of an AI\n\n${JSON.stringify({ ...body, base: base ?? null, by: OWN })}\n`
+    const parents = base === undefined ? [] : [base]
+    const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
+    const oid = oidOf(objects.repository.format, commit)
+    await writeObjects(objects.repository, [...tree.made, commit])
+    await this.#move(oid)
+    this.#written = oid
+  }
+
+  async #sentBy(session: Session): Promise<Oid[]> {
+    const { contentOf } = await import('../../ai/opening.ts')
+    const oids = contentOf(session)
+    const found = await Promise.all(oids.map(oid => this.objects.info(oid)))
+    // What is gone already would make git refuse the tree.
+    return oids.filter((_, at) => found[at]?.type === 'blob')
+  }
+
+  async #move(to: Oid): Promise<void> {
+    const ref = turnRef(this.branch)
+    try {
+      await moveRefsPatiently(this.objects, [{ ref, from: this.#written, to }], '')
+    } catch (error) {
+      const name = visiblePath(this.branch)
+      if (error instanceof RefMoved)
+        throw new Failure(`Another desk has ended this turn in ${name}, or has begun one: this one is over.`)
+      if (isInTheWay(error))
+        throw new Failure(
+          `What an AI did in a branch that is gone is in the way of one in ${name}: see git for-each-ref ${TURNS}.`,
+        )
+      throw error
+    }
+  }
+
+  /** The last one that was written. */
+  get written(): Oid | undefined {
+    return this.#written
+  }
+
+  /** What takes it away. */
+  get end(): Move {
+    return { ref: turnRef(this.branch), from: this.#written, to: undefined }
+  }
+}
+
+/** Reads a checkpoint; undefined where a commit is none. */
+export async function readCheckpoint(objects: Objects, commit: Oid): Promise<Checkpoint | undefined> {
+  const object = await objects.read(commit)
+  if (object?.type !== 'commit' || !object.bytes) return undefined
+  const { message } = parseCommit(object.bytes)
+  const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
+  const body = v.safeParse(v.pipe(v.string(), v.parseJson(), Body), json)
+  if (!body.success) return undefined
+  const { base, ...rest } = body.output
+  if (base !== null && !(isOid(objects.repository.format, base) && (await objects.info(`${base}^{commit}`))))
+    return undefined
+  const files = await filesBetween(objects, base ?? undefined, commit)
+  const kept = files.get(SESSION)
+  files.delete(SESSION)
+  for (const path of files.keys()) if (path.startsWith(SENT)) files.delete(path)
+  const bytes = kept ? (await objects.read(kept.oid))?.bytes : undefined
+  const { session } = readSession(bytes)
+  return { ...rest, base: base ?? undefined, session, files }
+}
+
+/** The commit that the turn of a branch began with, where there is one that was not ended. */
+export async function beginOfTurn(objects: Objects, branch: string): Promise<Oid | undefined> {
+  const info = await objects.info(turnRef(branch))
+  return info && (await readCheckpoint(objects, info.oid))?.base
+}

@@ -1,0 +1,69 @@
+/** The commits of turns: which one a conversation speaks of, what it changed, and whether it was taken back. */
+import type { Oid, Path, Repository } from '../../../core/git/repository.ts'
+import { asText, fields } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { isOfForge } from './forge-folder.ts'
+import { TURN, UNDOES } from './turn-ends.ts'
+
+export type TurnCommit = {
+  oid: Oid
+  subject: string
+  /** What it changed, but for the conversation. Without lines where a file is no text. */
+  files: { path: Path; status: 'added' | 'changed' | 'deleted'; added?: number; deleted?: number }[]
+  /** A later commit took it back. */
+  isUndone: boolean
+}
+
+/** More turns than anybody looks through. */
+const MOST = 2000
+/** Clocks of several machines differ, by less than this many seconds. */
+const SLACK = 86_400
+
+const trailer = (key: string): string => `%(trailers:key=${key},valueonly,separator=%x2C)`
+const FORMAT = ['%H', '%s', trailer(TURN), trailer(UNDOES)].join('%x00')
+/** Lines added and deleted, and the file. */
+const STAT = /^\n?(\d+|-)\t(\d+|-)\t(.*)$/s
+/** What became of a file, whose name is the next word; the lines of all files come after all of these. */
+const RAW = /^\n?:\d+ \d+ \S+ \S+ ([A-Z])/
+
+/** The commits of turns in the history of a commit, by the turn's id; those made since some time (in seconds). */
+export async function turnCommits(repository: Repository, tip: Oid, since: number): Promise<Map<string, TurnCommit>> {
+  const words = [TURN, UNDOES].map(key => `--grep=^${key}: `)
+  const diff = ['--no-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
+  const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MOST}`]
+  const { stdout } = await run(repository, [...args, `--format=${FORMAT}`, tip, '--'])
+  const found = readLog(fields(stdout))
+  const undone = new Set(found.map(({ undoes }) => undoes))
+  // The newest comes first; of two that claim to be one turn, the older one is.
+  return new Map(
+    found.flatMap(({ turn, undoes: _, ...it }) => (turn ? [[turn, { ...it, isUndone: undone.has(turn) }]] : [])),
+  )
+}
+
+function readLog(words: readonly string[]) {
+  const commits: { oid: Oid; subject: string; turn: string; undoes: string; files: TurnCommit['files'] }[] = []
+  for (let at = 0; at < words.length; ) {
+    const [oid = '', subject = '', turn = '', undoes = ''] = words.slice(at, at + 4)
+    const files: TurnCommit['files'] = []
+    const statuses = new Map<Path, string>()
+    for (at += 4; at < words.length; at += 2) {
+      const [, letter] = RAW.exec(words[at] ?? '') ?? []
+      if (letter === undefined) break
+      statuses.set(words[at + 1] ?? '', letter)
+    }
+    for (; at < words.length; at++) {
+      const [, added, deleted, path] = STAT.exec(words[at] ?? '') ?? []
+      if (path === undefined) break
+      if (isOfForge(path)) continue
+      const file = { path, status: statusOf(statuses.get(path)) }
+      files.push(added === '-' ? file : { ...file, added: Number(added), deleted: Number(deleted) })
+    }
+    commits.push({ oid, subject: asText(subject), turn, undoes, files })
+  }
+  return commits
+}
+
+function statusOf(letter: string | undefined): TurnCommit['files'][number]['status'] {
+  if (letter === 'A') return 'added'
+  return letter === 'D' ? 'deleted' : 'changed'
+}

@@ -1,0 +1,202 @@
+/** How turns end on their branch: as one commit, kept as drafts, or discarded; and how one is taken back later. */
+import { Failure } from '../../../core/failure.ts'
+import { parseCommit } from '../../../core/git/commits.ts'
+import { subjectOf } from '../../../core/git/history.ts'
+import { mergeTrees } from '../../../core/git/merges.ts'
+import { type Objects, oidOf } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { type Change, emptyTree, writeTree } from '../../../core/git/trees.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import { cleanMessage } from '../../ai/commit-message.ts'
+import { SESSION, type Session } from '../../ai/session.ts'
+import { readSession, writeSession } from '../../ai/session-file.ts'
+import { commitTo } from '../branches/branch-commits.ts'
+import type { BranchWork } from '../branches/branch-work.ts'
+import { mergeDrafts } from '../branches/draft-merges.ts'
+import { asChanges, type DraftFile, type Drafts, entryInTip, filesBetween, isEmpty } from '../branches/drafts.ts'
+import { messageFor, type Step } from '../branches/save.ts'
+import { attributesChange, isOfForge, withOwnFolder } from './forge-folder.ts'
+import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
+import type { WrittenHere } from './written-here.ts'
+
+/** The turn that a commit is, and the one that it takes back. */
+export const TURN = 'Forge-Turn'
+export const UNDOES = 'Forge-Undoes'
+
+/**
+ * Commits a turn to its branch: code and conversation at once. Where the branch has been moved meanwhile, what the turn
+ * changed is merged onto the new tip; where that can't be done by git alone, nothing is done, and the files that a
+ * person has to look at are given.
+ */
+export async function commitTurn(
+  work: BranchWork,
+  turn: Checkpoint,
+  { end }: Checkpoints,
+  own: WrittenHere,
+): Promise<{ commit: Oid } | { clashing: Path[] }> {
+  return await work.inOneGo(
+    async signature => {
+      const code = await changesOnto(work, turn)
+      if ('clashing' in code) return code
+      const changes = new Map([...code.changes, ...(await sessionChanges(work, turn, own))])
+      const message = `${await messageOf(work, turn)}\n\n${trailersOf(turn)}\n`
+      const words = `turn of ${nameOf(turn.model)} in ${visiblePath(work.name)}: ${message.split('\n', 1)[0]}`
+      const wanted = { kind: 'turn', words, message, changes, after: work.drafts, mayMeetDrafts: true, also: [end] }
+      const commit = await commitTo(work, wanted, signature)
+      // The conversation has grown at least.
+      if (commit === undefined) throw new Error('A turn has changed nothing')
+      return { commit }
+    },
+    { isTurn: true },
+  )
+}
+
+/** What a turn changed, as changes of the branch's tip; or the files in which the two can't be brought together. */
+async function changesOnto(
+  { room: { objects }, tip }: BranchWork,
+  { base, files }: Checkpoint,
+): Promise<{ changes: Map<Path, Change> } | { clashing: Path[] }> {
+  if (tip === base || files.size === 0) return { changes: asChanges(files) }
+  const start = base ?? emptyTree(objects.repository.format)
+  const theirs = await writeTree(objects, start, asChanges(files))
+  const ours = tip ?? emptyTree(objects.repository.format)
+  const { tree, stages } = await mergeTrees(objects.repository, ours, theirs, { base: start, objects })
+  if (stages.length > 0) return { clashing: [...new Set(stages.map(({ path }) => path))] }
+  return { changes: asChanges(await filesBetween(objects, tip, tree)) }
+}
+
+/** The conversation with this turn at its end, and what keeps it apart in merges. */
+export async function sessionChanges(
+  { room: { objects }, tip }: BranchWork,
+  turn: Checkpoint,
+  own: WrittenHere,
+): Promise<Map<Path, Change>> {
+  const bytes = writeSession(await sessionOnto(objects, tip, turn))
+  await own.add(oidOf(objects.repository.format, { type: 'blob', bytes }))
+  const changes = await attributesChange(objects, tip)
+  return changes.set(SESSION, { mode: '100644', bytes })
+}
+
+/** Where the branch has another conversation than the turn began with, the turn goes to its end. */
+async function sessionOnto(objects: Objects, tip: Oid | undefined, turn: Checkpoint): Promise<Session> {
+  const [before, now] = await Promise.all([turn.base, tip].map(commit => entryInTip(objects, commit, SESSION)))
+  if (!now || now.oid === before?.oid) return turn.session
+  const { session, unreadable } = readSession((await objects.read(now.oid))?.bytes)
+  if (unreadable !== undefined) return turn.session
+  const { opening: _, ...rest } = session
+  const active_files = [...new Set([...session.active_files, ...turn.session.active_files])]
+  return { ...rest, active_files, messages: [...session.messages, ...turn.session.messages.slice(turn.from)] }
+}
+
+const trailersOf = ({ model, turn }: Checkpoint): string => `Forge-Model: ${visible(model)}\n${TURN}: ${turn}`
+
+/** The last part of a model's name, which is what people call it. */
+const nameOf = (model: string): string => visible(model.slice(model.lastIndexOf('/') + 1))
+
+/** What the model has called it; else what it changed, or what it was about. */
+async function messageOf({ room: { objects } }: BranchWork, { session, turn, files, base }: Checkpoint) {
+  const end = session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn)
+  if (end?.kind === 'end' && end.message !== undefined) return end.message
+  if (files.size > 0) return messageFor(await stepsIn(objects, base, files))
+  const asked = session.messages.findLast(entry => entry.kind === 'user' && entry.turn === turn)
+  return cleanMessage(`chat: ${asked?.kind === 'user' ? asked.text.trim().split('\n', 1)[0] : ''}`) ?? 'chat'
+}
+
+async function stepsIn(objects: Objects, base: Oid | undefined, files: ReadonlyMap<Path, DraftFile>): Promise<Step[]> {
+  const steps = [...files].map(async ([path, file]): Promise<Step> => {
+    if (!file) return { path, does: 'delete' }
+    return { path, does: (await entryInTip(objects, base, path)) ? 'edit' : 'add' }
+  })
+  return await Promise.all(steps)
+}
+
+// --- What did not end well
+// ---------------------------------------------------------------------------------------------
+
+/** Keeps what a turn did: its conversation is committed, its files are drafts from then on. */
+export async function keepTurn(
+  work: BranchWork,
+  turn: Checkpoint,
+  { end }: Checkpoints,
+  own: WrittenHere,
+): Promise<void> {
+  await work.inOneGo(
+    async signature => {
+      const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
+      const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
+      const message = `${await messageOf(work, { ...turn, files: new Map() })}\n\n${trailersOf(turn)}\n`
+      const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
+      await commitTo(work, { kind: 'keep turn', words, message, changes, after, alsoBack: [end] }, signature)
+    },
+    { isTurn: true },
+  )
+}
+
+const filesOf = ({ files }: Checkpoint, isWanted: (path: Path) => boolean): Map<Path, DraftFile> =>
+  new Map([...files].filter(([path]) => isWanted(path)))
+
+/** What belongs to the conversation beside it, such as approvals: committed with it, where nobody else has changed it. */
+async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoint): Promise<Map<Path, Change>> {
+  const own = asChanges(filesOf(turn, isOfForge))
+  for (const path of own.keys()) {
+    const [before, now] = await Promise.all([turn.base, tip].map(commit => entryInTip(objects, commit, path)))
+    if (now?.oid !== before?.oid) own.delete(path)
+  }
+  return own
+}
+
+async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: Checkpoint): Promise<Drafts> {
+  const done = { tip: turn.base, files: turn.files, clashes: new Map() }
+  if (tip === turn.base && isEmpty(drafts)) return done
+  return await mergeDrafts(objects, { ...done, files: new Map() }, done, drafts)
+}
+
+/** Lets go of what a turn did. The operation can be undone: then it waits to be kept or discarded again. */
+export async function discardTurn({ room, name }: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
+  const words = `discard what ${nameOf(turn.model)} did in ${visiblePath(name)}`
+  await room.operations.record({ kind: 'discard turn', words, moves: [end] })
+}
+
+// --- What is to be taken back later
+// ------------------------------------------------------------------------------------
+
+/**
+ * Takes the changes of a turn's commit back by another commit, with all that has come after it left as it is. The
+ * conversation stays. Gives what was done, in words. Throws a {@link Failure} where later work has changed the same places.
+ */
+export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): Promise<string> {
+  return await work.inOneGo(async signature => {
+    const { objects } = work.room
+    const { tip } = work
+    if (tip === undefined) throw new Failure(`There is no commit in ${visiblePath(work.name)} to be taken back.`)
+    const { parent, subject } = await aboutCommit(objects, commit)
+    const before = parent ?? emptyTree(objects.repository.format)
+    const merge = await mergeTrees(objects.repository, tip, before, { base: commit, objects })
+    const { tree, stages } = await withOwnFolder(objects, tip, merge)
+    verifyNothingMeets(stages.map(({ path }) => path))
+    const changes = asChanges(await filesBetween(objects, tip, tree))
+    if (changes.size === 0) throw new Failure('Nothing of this turn is left in the branch: there is nothing to undo.')
+    const message = `${cleanMessage(`Undo: ${subject}`)}\n\n${UNDOES}: ${turn}\n`
+    const words = `take back a turn in ${visiblePath(work.name)}: ${visible(subject)}`
+    const wanted = { kind: 'undo turn', words, message, changes, after: work.drafts, mayMeetDrafts: true }
+    const made = await commitTo(work, wanted, signature)
+    if (made === undefined) throw new Error('A reversal has changed nothing')
+    return words
+  })
+}
+
+async function aboutCommit(objects: Objects, oid: Oid): Promise<{ parent: Oid | undefined; subject: string }> {
+  const object = await objects.read(oid)
+  if (object?.type !== 'commit' || !object.bytes) throw new Failure('The commit of this turn is not there any more.')
+  const commit = parseCommit(object.bytes)
+  return { parent: commit.parents[0], subject: subjectOf(commit) }
+}
+
+function verifyNothingMeets(paths: readonly Path[]): void {
+  const met = [...new Set(paths)]
+  if (met.length === 0) return
+  const where = met.length <= 2 ? met.map(visiblePath).join(' and ') : many(met.length, 'file')
+  throw new Failure(
+    `Later work has changed the same places in ${where}: nothing was undone. Undo that first, or ask for it in the chat.`,
+  )
+}

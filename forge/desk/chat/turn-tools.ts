@@ -1,0 +1,185 @@
+/**
+ * The tools of a turn: those that every model has, commands in the container where the person has switched them on, and
+ * those of the repository, of which a new or changed one waits for the person. Nothing of it is loaded before the first
+ * turn.
+ */
+import { Failure } from '../../../core/failure.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { visiblePath } from '../../../core/text.ts'
+import type { Approvals } from '../../ai/approvals.ts'
+import type { whyNoCommands } from '../../ai/commands.ts'
+import type { Question, RepositoryTool, RepositoryTools } from '../../ai/repository-tools.ts'
+import type { Sandbox } from '../../ai/sandbox.ts'
+import type { Tool, ToolResult, ToolRoom } from '../../ai/tool.ts'
+import type { WorkInProgressVfs } from '../../vfs.ts'
+import type { Approval } from '../conversation.ts'
+
+/** Where tools of a repository are. */
+const FOLDER: Path = 'tools'
+/** Milliseconds for which it is not looked again whether docker is there. */
+const LOOKED_FOR = 60_000
+/** Milliseconds that it is waited for. */
+const PATIENCE = 5000
+
+export class TurnTools implements AsyncDisposable {
+  #builtIn: readonly Tool[] | undefined
+  #ofRepository: Promise<{ tools: RepositoryTools; sandbox: Sandbox }> | undefined
+
+  #commands: { tool: Tool } | undefined
+  /** Why no command can run, as it was seen last. */
+  #whyNot: { at: number; words: string | undefined } | undefined
+
+  constructor(
+    /** The user's folder of settings for the forge, with the key of approvals. */
+    readonly config: string,
+    /** The desk's folder of state for the repository, with the switch for commands. */
+    readonly state: string,
+  ) {}
+
+  /** Those that are there in any repository. */
+  async builtIn(): Promise<readonly Tool[]> {
+    const { builtInTools } = await import('../../ai/built-in-tools.ts')
+    this.#builtIn ??= builtInTools()
+    return this.#builtIn
+  }
+
+  /** All tools of a turn in these files, always in the same order, and what is wrong with those that are none. */
+  async of(
+    vfs: WorkInProgressVfs,
+    { signal, questions }: { signal: AbortSignal; questions: Questions },
+  ): Promise<{ tools: readonly Tool[]; broken: string[] }> {
+    const own = [...(await this.builtIn()), ...(await this.#commandTools(signal))]
+    if ((await vfs.listFiles(FOLDER)).length === 0) return { tools: own, broken: [] }
+    this.#ofRepository ??= this.#open()
+    const { tools } = await this.#ofRepository
+    const taken = new Set(own.map(({ description }) => description.name))
+    const found = await tools.find(vfs, { taken, signal })
+    const asking = found.tools.map(tool => new AskingTool(tool, questions))
+    return { tools: [...own, ...asking], broken: found.broken.map(({ words }) => words) }
+  }
+
+  /** Whether the person has switched commands on, and why they can't run all the same. */
+  async commands(signal: AbortSignal): Promise<{ isAllowed: boolean; why?: string }> {
+    const { areCommandsOn, whyNoCommands: whyNot } = await import('../../ai/commands.ts')
+    if (!(await areCommandsOn(this.state))) return { isAllowed: false }
+    if (!this.#whyNot || Date.now() - this.#whyNot.at > LOOKED_FOR)
+      this.#whyNot = { at: Date.now(), words: await this.#lookForDocker(whyNot, signal) }
+    const { words } = this.#whyNot
+    return { isAllowed: true, ...(words !== undefined && { why: words }) }
+  }
+
+  /** An engine that hangs holds nobody up for long. */
+  async #lookForDocker(whyNot: typeof whyNoCommands, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return await whyNot(this.state, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]))
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof Failure) return error.message
+      return 'Commands need docker, and its engine does not answer: start it.'
+    }
+  }
+
+  async allowCommands(isAllowed: boolean): Promise<void> {
+    const { switchCommands } = await import('../../ai/commands.ts')
+    this.#whyNot = undefined
+    await switchCommands(this.state, isAllowed)
+  }
+
+  async #commandTools(signal: AbortSignal): Promise<readonly Tool[]> {
+    const { isAllowed, why } = await this.commands(signal)
+    if (!isAllowed || why !== undefined) return []
+    this.#commands ??= { tool: await this.#openCommands() }
+    return [this.#commands.tool]
+  }
+
+  async #openCommands(): Promise<Tool> {
+    const { commandTool, removeLeftCommands } = await import('../../ai/commands.ts')
+    await removeLeftCommands(this.state)
+    return commandTool(this.state)
+  }
+
+  async #open(): Promise<{ tools: RepositoryTools; sandbox: Sandbox }> {
+    const [{ Approvals }, { RepositoryTools }, { Sandbox }] = await Promise.all([
+      import('../../ai/approvals.ts'),
+      import('../../ai/repository-tools.ts'),
+      import('../../ai/sandbox.ts'),
+    ])
+    const sandbox = new Sandbox()
+    const approvals: Approvals = new Approvals(this.config)
+    return { tools: new RepositoryTools(sandbox, approvals), sandbox }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ofRepository) await (await this.#ofRepository).sandbox[Symbol.asyncDispose]()
+  }
+}
+
+/** What a turn asks the person: one thing at a time, since its tools run one after the other. */
+export class Questions {
+  #open: { question: Question; call: string; decide: (isApproved: boolean) => void } | undefined
+
+  constructor(
+    /** The call that is under way. */
+    readonly call: () => string | undefined,
+    /** A call waits for the person, or does not any more. */
+    readonly onWait: (call: string, waits: boolean) => void,
+  ) {}
+
+  /** As the page shows it. */
+  get list(): Approval[] {
+    if (!this.#open) return []
+    const { question, call } = this.#open
+    const { path, oid, source, before } = question
+    return [{ path, oid, source, call, ...(before !== undefined && { before }) }]
+  }
+
+  /** Waits until the person has decided. Throws the signal's reason. */
+  async ask(question: Question, signal: AbortSignal): Promise<boolean> {
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
+    const call = this.call() ?? ''
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    this.#open = { question, call, decide: resolve }
+    try {
+      this.onWait(call, true)
+      signal.throwIfAborted()
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#open = undefined
+      this.onWait(call, false)
+    }
+  }
+
+  /** What the person says of what was shown. Throws a {@link Failure} where nothing waits for that any more. */
+  decide(path: Path, oid: Oid, isApproved: boolean): void {
+    const open = this.#open
+    if (open?.question.path !== path || open.question.oid !== oid)
+      throw new Failure(`${visiblePath(path)} waits for no approval, or has changed meanwhile: look at it again.`)
+    open.decide(isApproved)
+  }
+}
+
+/** A tool of the repository that asks the person before it runs for the first time as it is. */
+class AskingTool implements Tool {
+  constructor(
+    readonly tool: RepositoryTool,
+    readonly questions: Questions,
+  ) {}
+
+  get description() {
+    return this.tool.description
+  }
+
+  title(sent: unknown): string {
+    return this.tool.title(sent)
+  }
+
+  async run(sent: unknown, room: ToolRoom): Promise<ToolResult> {
+    const question = await this.tool.question(room.vfs)
+    // What is not approved does not run: the tool says so itself.
+    const ask = (it: Question) => room.forPerson(() => this.questions.ask(it, room.signal))
+    if (question && (await ask(question))) await this.tool.approve(room.vfs, question)
+    return await this.tool.run(sent, room)
+  }
+}

@@ -1,0 +1,485 @@
+/**
+ * Turns of AIs in the branches of one repository: at most one in each, any number of them at a time. While one runs, its
+ * branch's files are its own. It ends as one commit; one that did not end well waits until a person keeps or discards
+ * what it did, also over a restart. Nothing is asked of a model but what a person has sent.
+ */
+import { randomUUID } from 'node:crypto'
+import { Failure } from '../../../core/failure.ts'
+import { oidOf } from '../../../core/git/objects.ts'
+import { RefMoved } from '../../../core/git/refs.ts'
+import type { Format, Oid, Path } from '../../../core/git/repository.ts'
+import type { Change } from '../../../core/git/trees.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import type { Model } from '../../ai/request.ts'
+import {
+  type EntryOf,
+  SESSION,
+  type Session,
+  usageOfTurn,
+  withEnd,
+  withoutOpening,
+  withUser,
+} from '../../ai/session.ts'
+import { loadSession, setAside } from '../../ai/session-file.ts'
+import { WorkInProgressVfs } from '../../vfs.ts'
+import type { BranchWork, Held, Room } from '../branches/branch-work.ts'
+import { tipsBelow } from '../branches/branches.ts'
+import { asChanges, type DraftFile, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
+import { readSignature } from '../branches/save.ts'
+import type { TurnNews } from '../conversation.ts'
+import { isInMerging, settleByTurn } from '../merging/merging-turns.ts'
+import type { BranchInfo } from '../messages.ts'
+import type { Ai } from './ai.ts'
+import { type Choices, type Wishes, withWishes } from './choices.ts'
+import { setUpMergeDriver } from './forge-folder.ts'
+import { LiveTurn } from './live-turn.ts'
+import { type Checkpoint, Checkpoints, readCheckpoint, TURNS, turnRef, whereItRuns } from './turn-checkpoints.ts'
+import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
+import { Questions } from './turn-tools.ts'
+import type { WrittenHere } from './written-here.ts'
+
+/** A turn that is under way, or waits to be kept or discarded. */
+export type BranchTurn = {
+  work: BranchWork
+  checkpoints: Checkpoints
+  /** What it has come to. */
+  now: Checkpoint
+  state: 'running' | 'unfinished'
+  /** Why it is unfinished. */
+  words: string
+  live: LiveTurn
+  questions: Questions
+  /** What the person had chosen before, and what it takes along. */
+  wishes: Wishes
+  control: AbortController
+  done: Promise<void>
+}
+
+const NO_WISHES: Wishes = { whole: {} }
+
+export class Turns implements AsyncDisposable {
+  readonly #turns = new Map<string, BranchTurn>()
+  /** The work on branches in which one is just beginning. */
+  readonly #beginning = new Set<BranchWork>()
+  /** Git knows how conversations are merged. */
+  #driver: Promise<void> | undefined
+
+  constructor(
+    readonly room: Room,
+    readonly ai: Ai,
+    /** What the person has chosen between turns. */
+    readonly choices: Choices,
+    /** The conversations that are this desk's own. */
+    readonly own: WrittenHere,
+    /** The work on a branch. */
+    readonly open: (branch: string) => Promise<BranchWork>,
+  ) {}
+
+  /**
+   * Finds the turns that were not ended, and wait to be kept or discarded: of an earlier time, or brought back. `known`
+   * is where their refs are, by branches.
+   */
+  async look(known?: ReadonlyMap<string, Oid>): Promise<void> {
+    const refs = known ?? (await tipsBelow(this.room.objects.repository, TURNS))
+    for (const [branch, turn] of this.#turns)
+      if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
+    for (const [branch, commit] of refs) {
+      if (this.#turns.has(branch) || this.#isBeginningIn(branch)) continue
+      // One that can't be read is no reason not to find the others.
+      await this.#findAgain(branch, commit).catch(error => this.#complain(error))
+    }
+  }
+
+  #isBeginningIn(branch: string): boolean {
+    return [...this.#beginning].some(({ name }) => name === branch)
+  }
+
+  // --- What is known of them
+  // -------------------------------------------------------------------------------------------
+
+  /** The turn of a branch that runs or waits. */
+  in(branch: string): BranchTurn | undefined {
+    return this.#turns.get(branch)
+  }
+
+  stateIn(branch: string): BranchInfo['turn'] {
+    const turn = this.#turns.get(branch)
+    if (turn?.state !== 'running') return turn?.state
+    return turn.live.waits ? 'waits' : 'running'
+  }
+
+  /** The commit that a turn in a branch began with. */
+  baseIn(branch: string): Oid | undefined {
+    return this.#turns.get(branch)?.now.base
+  }
+
+  // --- From the message to the commit
+  // ----------------------------------------------------------------------------------
+
+  /** Begins a turn, which goes on by itself. Gives its id, once what the person wants is written down. */
+  async send(branch: string, text: string): Promise<string> {
+    const work = await this.open(branch)
+    this.#verifyNone(work)
+    this.#beginning.add(work)
+    try {
+      const { turn, run } = await work.locked(() => this.#begin(work, text))
+      // The branch may have got another name by now, but gets none as long as the turn has its files.
+      this.#turns.set(work.name, turn)
+      this.#say(turn, { is: 'begun', turn: turn.now.turn })
+      turn.done = run().catch(error => this.#complain(error))
+      this.choices.tellPublic().catch(error => this.#complain(error))
+      return turn.now.turn
+    } finally {
+      this.#beginning.delete(work)
+    }
+  }
+
+  #verifyNone(work: BranchWork): void {
+    const name = visiblePath(work.name)
+    const turn = this.#turns.get(work.name)
+    if (turn?.state === 'unfinished')
+      throw new Failure(`The last turn in ${name} did not end well: keep or discard what it did first.`)
+    if (turn || this.#beginning.has(work))
+      throw new Failure(`The AI is at work in ${name}: wait until it is done, or stop it.`)
+  }
+
+  async #begin(work: BranchWork, text: string): Promise<Begun> {
+    await work.collect()
+    await work.lookAgain()
+    if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
+    // From here to the hold nothing is waited for: nothing can be typed in between.
+    verifySaved(work)
+    const files = work.merging === undefined ? noDrafts(work.tip) : work.drafts
+    const held = work.hold({ files, why: whyAtWork(work.name) })
+    try {
+      await held
+      return await this.#start(work, text)
+    } catch (error) {
+      await work.hold(undefined)
+      throw error
+    }
+  }
+
+  async #start(work: BranchWork, text: string): Promise<Begun> {
+    const { objects } = this.room
+    const { models } = this.ai
+    // What settles the conflicts of a merge is in no commit yet: the AI goes on with it.
+    const settled = work.merging === undefined ? undefined : asChanges(work.drafts.files)
+    const vfs = new WorkInProgressVfs(objects, work.tip, settled)
+    const { session: loaded, unreadable } = await loadSession(vfs)
+    if (unreadable !== undefined) await setAside(vfs)
+    const wishes = this.choices.wishesIn(work.name)
+    // What requests of somebody else began with is in nobody's cache for this person, and may name any content.
+    const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
+    const model = await this.#openModel(session)
+    // What could not be committed is not begun.
+    await readSignature(objects.repository)
+    this.#driver ??= setUpMergeDriver(objects.repository).catch(error => this.#complain(error))
+    await this.#driver
+    const id = randomUUID()
+    const since = Date.now()
+    const checkpoint: Checkpoint = {
+      turn: id,
+      base: work.tip,
+      from: session.messages.length,
+      since,
+      model: model.name,
+      does: 'works',
+      session: withUser(session, { turn: id, at: since, text }, models.clean),
+      files: filesIn(vfs),
+    }
+    const turn: BranchTurn = {
+      work,
+      checkpoints: new Checkpoints(objects, work.name),
+      now: checkpoint,
+      state: 'running',
+      words: '',
+      ...this.#seen(work, id),
+      wishes,
+      control: new AbortController(),
+      done: Promise.resolve(),
+    }
+    await turn.checkpoints.write(checkpoint)
+    return { turn, run: () => this.#run(turn, { session, text, model, vfs }) }
+  }
+
+  /** Whether the conversation in a commit is this desk's own. */
+  async #isOwn(commit: Oid | undefined): Promise<boolean> {
+    const entry = await entryInTip(this.room.objects, commit, SESSION)
+    return entry !== undefined && this.own.has(entry.oid)
+  }
+
+  async #openModel(session: Session): Promise<Model> {
+    const { models } = this.ai
+    await models.look()
+    const name = this.ai.modelOf(session, this.choices)
+    const missing = models.missing(name)
+    if (name === undefined || missing !== undefined) throw new Failure(missing ?? 'No model is chosen.')
+    return await models.open(name)
+  }
+
+  /** What is to be seen of a turn, and what it asks. */
+  #seen(work: BranchWork, turn: string): Pick<BranchTurn, 'live' | 'questions'> {
+    const { clean } = this.ai.models
+    const live = new LiveTurn(turn, clean, news => this.room.say({ say: 'turn', branch: work.name, news }))
+    const onWait = (call: string, waits: boolean) => {
+      live.wait(call, waits)
+      this.room.say({ say: 'branch', branch: work.name })
+    }
+    return { live, questions: new Questions(() => live.running, onWait) }
+  }
+
+  /** Runs a turn to its end, whatever that is. */
+  async #run(turn: BranchTurn, start: Start): Promise<void> {
+    try {
+      const session = await this.#ask(turn, start)
+      turn.now = { ...turn.now, session, files: filesIn(start.vfs), does: 'ended' }
+    } catch (error) {
+      turn.now = { ...turn.now, session: this.#ended(turn.now, inWords(error)) }
+    }
+    await this.#end(turn)
+  }
+
+  async #ask(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<Session> {
+    const { runTurn } = await import('../../ai/turn.ts')
+    const { work, live, control, now, questions } = turn
+    const { limits, clean } = this.ai.models
+    const { tools, broken } = await this.ai.tools.of(vfs, { signal: control.signal, questions })
+    for (const words of broken) live.hear({ type: 'note', words })
+    return await runTurn(session, {
+      turn: now.turn,
+      text,
+      model,
+      branch: work.name,
+      vfs,
+      tools,
+      sources: { objects: this.room.objects, summaries: await this.ai.summaries() },
+      limits,
+      signal: control.signal,
+      onEvent: event => live.hear(event),
+      checkpoint: (so, does) =>
+        // What is just coming is seen as it comes: it is written only, for whoever comes after a kill -9.
+        does === 'hears'
+          ? turn.checkpoints.write({ ...turn.now, session: so })
+          : this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
+      clean,
+    })
+  }
+
+  /** Shows what a turn has come to, and writes it down. */
+  async #checkpoint(turn: BranchTurn, news: Pick<Checkpoint, 'session' | 'files' | 'does'>): Promise<void> {
+    const { work } = turn
+    const isSame = isSameFiles(turn.now.files, news.files)
+    turn.now = { ...turn.now, ...news }
+    if (!isSame) await work.locked(() => work.hold(heldBy(turn, whyAtWork(work.name))))
+    await turn.checkpoints.write(turn.now)
+  }
+
+  /** A turn has ended: it is committed, or waits for a person where it did not end well. */
+  async #end(turn: BranchTurn): Promise<void> {
+    const end = endOf(turn.now)
+    if (end?.how !== 'done') return await this.#wait(turn, end?.words ?? 'It has ended, and nobody knows why.')
+    const why = await this.#commit(turn)
+    if (why === undefined) await this.#over(turn)
+    else await this.#wait(turn, why)
+  }
+
+  /** Why a turn that is done could not be committed, as a sentence; undefined where it was. */
+  async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
+    try {
+      if (await isInMerging(this.room.objects, now)) {
+        await settleByTurn(work, now, checkpoints, this.own)
+        return undefined
+      }
+      const committed = await commitTurn(work, now, checkpoints, this.own)
+      if ('commit' in committed) return undefined
+      const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
+      return `${moved} can't be merged with it: nothing was overwritten. Keep what was done, and choose file by file.`
+    } catch (error) {
+      return `It is done, but could not be committed: ${inWords(error)}`
+    }
+  }
+
+  /** It waits to be kept or discarded. */
+  async #wait(turn: BranchTurn, words: string): Promise<void> {
+    turn.now = { ...turn.now, does: 'ended', words }
+    const { work } = turn
+    try {
+      await turn.checkpoints.write(turn.now)
+    } finally {
+      turn.state = 'unfinished'
+      turn.words = words
+      await work.locked(() => work.hold(heldBy(turn, whyUnfinished(work.name))))
+      this.#say(turn, { is: 'changed', turn: turn.now.turn })
+    }
+  }
+
+  /** Nothing of it is left to be done: the branch is the person's again. */
+  async #over(turn: BranchTurn): Promise<void> {
+    const { work } = turn
+    try {
+      await work.locked(() => work.hold(undefined))
+    } finally {
+      this.#turns.delete(work.name)
+    }
+    this.#say(turn, { is: 'changed', turn: turn.now.turn })
+    await this.choices.fulfilled(work.name, turn.wishes)
+  }
+
+  // --- Where a person steps in
+  // -----------------------------------------------------------------------------------------
+
+  /** Ends a turn as soon as it can be ended. */
+  stop(branch: string): void {
+    const turn = this.#turns.get(branch)
+    if (turn?.state === 'running') turn.control.abort(new Failure('You stopped it.'))
+  }
+
+  /** What the person says of a tool that waits. */
+  approve(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
+    const turn = this.#turns.get(branch)
+    if (turn?.state !== 'running') throw new Failure(`No turn in ${visiblePath(branch)} waits for an approval.`)
+    turn.questions.decide(path, oid, isApproved)
+  }
+
+  /** What a turn did that did not end well is kept, with its files as drafts, or let go. */
+  async end(branch: string, keep: boolean): Promise<void> {
+    const turn = this.#turns.get(branch)
+    if (turn?.state === 'running')
+      throw new Failure(`The AI is at work in ${visiblePath(branch)}: stop it first, and choose then.`)
+    if (!turn) throw new Failure(`There is nothing to keep or discard in ${visiblePath(branch)}.`)
+    // What is written of it at its end, or another window's choice, comes first.
+    const chosen = turn.done.then(() => this.#choose(turn, keep))
+    turn.done = chosen.catch(() => undefined)
+    await chosen
+  }
+
+  async #choose(turn: BranchTurn, keep: boolean): Promise<void> {
+    const { work, checkpoints, now } = turn
+    if (this.#turns.get(work.name) !== turn)
+      throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
+    try {
+      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, this.own)
+      else if (keep) await keepTurn(work, now, checkpoints, this.own)
+      else await discardTurn(work, now, checkpoints)
+    } catch (error) {
+      // Somebody else has ended it meanwhile: it waits no more, or not as it was.
+      if (error instanceof RefMoved) await this.look()
+      throw error
+    }
+    await this.#over(turn)
+  }
+
+  // --- After a restart
+  // ------------------------------------------------------------------------------------------------
+
+  async #findAgain(branch: string, commit: Oid): Promise<void> {
+    const found = await readCheckpoint(this.room.objects, commit)
+    if (!found) throw new Failure(`${visiblePath(TURNS + branch)} is no turn of an AI: delete it by git update-ref -d.`)
+    const work = await this.open(branch)
+    // It may have ended, or another one have begun, while it was read.
+    const now = (await this.room.objects.info(turnRef(branch)))?.oid
+    if (now !== commit || this.#turns.has(branch) || this.#beginning.has(work)) return
+    const words = found.words ?? whyBroken(found)
+    const turn: BranchTurn = {
+      work,
+      checkpoints: new Checkpoints(this.room.objects, branch, commit),
+      now: { ...found, session: this.#ended(found, words) },
+      state: 'unfinished',
+      words,
+      ...this.#seen(work, found.turn),
+      wishes: NO_WISHES,
+      control: new AbortController(),
+      done: Promise.resolve(),
+    }
+    this.#turns.set(branch, turn)
+    await work.locked(() => work.hold(heldBy(turn, whyUnfinished(branch))))
+    this.#say(turn, { is: 'changed', turn: found.turn })
+  }
+
+  /** A conversation that broke off gets its end. */
+  #ended(found: Checkpoint, words: string): Session {
+    if (endOf(found)) return found.session
+    const { turn, model, session } = found
+    const usage = usageOfTurn(session, turn)
+    const end = { turn, at: Date.now(), how: 'failed', words, model, usage, seconds: 0 } as const
+    return withEnd(session, end, this.ai.models.clean)
+  }
+
+  // --- Ends
+  // ----------------------------------------------------------------------------------------------------------
+
+  #say({ work }: BranchTurn, news: TurnNews): void {
+    this.room.say({ say: 'turn', branch: work.name, news })
+    this.room.say({ say: 'branch', branch: work.name })
+  }
+
+  #complain(error: unknown): void {
+    this.room.say({ say: 'notice', words: inWords(error), isBad: true })
+  }
+
+  /** Ends all turns that run: what they did waits to be kept or discarded. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const turns = [...this.#turns.values()]
+    for (const turn of turns)
+      if (turn.state === 'running') turn.control.abort(new Failure('The desk was closed while it ran.'))
+    await Promise.all(turns.map(({ done }) => done))
+  }
+}
+
+type Start = { session: Session; text: string; model: Model; vfs: WorkInProgressVfs }
+type Begun = { turn: BranchTurn; run: () => Promise<void> }
+
+const whyAtWork = (branch: string): string =>
+  `The AI is at work in ${visiblePath(branch)}: its files can be changed again when it is done, or stopped.`
+const whyUnfinished = (branch: string): string =>
+  `The AI’s turn in ${visiblePath(branch)} did not end well: keep or discard what it did, then go on.`
+
+function whyBroken(checkpoint: Checkpoint): string {
+  const where = whereItRuns(checkpoint)
+  if (where !== undefined)
+    return `Another desk ${where} began this turn, and may still be at work on it: look there first. To keep or discard it here ends it there.`
+  return checkpoint.does === 'asks'
+    ? 'The desk ended while the model was answering. What is not here of that answer is lost, and may have been paid for; it is not asked for again unless you do.'
+    : 'The desk ended in the middle of this turn.'
+}
+
+/** Throws a {@link Failure} where something is typed that is in no commit: the AI would not see it. */
+function verifySaved({ name, draftPaths, drafts, merging }: BranchWork): void {
+  if (merging !== undefined) verifyNoClash(drafts, drafts.clashes.keys())
+  if (merging !== undefined || draftPaths.length === 0) return
+  const files = `${nameSome(draftPaths)} in ${visiblePath(name)}`
+  throw new Failure(`What was typed in ${files} is not saved: save or discard it first, since the AI works on commits.`)
+}
+
+const nameSome = (paths: readonly Path[]): string =>
+  paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
+
+const heldBy = ({ now: { base, files } }: BranchTurn, why: string): Held => ({
+  files: { tip: base, files, clashes: new Map() },
+  why,
+})
+
+const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
+  session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)
+
+/** What a turn has changed, but for its conversation. */
+function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> {
+  const files = [...changes].filter(([path]) => path !== SESSION)
+  return new Map(files.map(([path, change]) => [path, asDraft(objects.repository.format, change)]))
+}
+
+function asDraft(format: Format, change: Change): DraftFile {
+  if (!change || 'oid' in change) return change
+  const bytes = Buffer.from(change.bytes)
+  return { mode: change.mode, oid: oidOf(format, { type: 'blob', bytes }), bytes }
+}
+
+const isSameFiles = (one: Checkpoint['files'], other: Checkpoint['files']): boolean =>
+  one.size === other.size &&
+  [...one].every(([path, file]) => {
+    const twin = other.get(path)
+    return other.has(path) && twin?.oid === file?.oid && twin?.mode === file?.mode
+  })
+
+const inWords = (error: unknown): string => visible(error instanceof Error ? error.message : String(error))

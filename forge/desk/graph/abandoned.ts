@@ -1,0 +1,42 @@
+/** The commits that no branch and no tag leads to any more: known to reflogs, and to what the desk did. */
+import { onlyInReflogs } from '../../../core/git/history.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import { asText } from '../../../core/git/repository.ts'
+import { branchOf, HEADS } from '../branches/branches.ts'
+import type { Operations } from '../branches/operations.ts'
+
+/** A commit to begin with, and what still knows it, as main@{3}. */
+export type Abandoned = { oid: Oid; words: string }
+
+/** So many at most, and from so many operations. */
+const MOST = 1000
+const OPERATIONS = 300
+
+/** The newest first. `isReached`: a ref that is shown leads to it. */
+export async function findAbandoned(
+  objects: Objects,
+  operations: Operations,
+  isReached: (oid: Oid) => boolean,
+): Promise<Abandoned[]> {
+  const found = new Map<Oid, { words: string; seconds: number }>()
+  for (const { oid, ref, entry, seconds } of await onlyInReflogs(objects, isReached)) {
+    if (ref === 'refs/stash' || ref.startsWith('refs/forge/')) continue
+    found.set(oid, { words: `${asText(ref.replace(/^refs\/(heads|remotes)\//, ''))}@{${entry}}`, seconds })
+  }
+  let looked = 0
+  for await (const { refs, words, time } of operations.newestFirst()) {
+    if (looked++ >= OPERATIONS) break
+    for (const { ref, before, after } of refs)
+      for (const [oid, when] of [
+        [before, 'before'],
+        [after, 'after'],
+      ] as const) {
+        if (oid === undefined || !ref.startsWith(HEADS) || found.has(oid) || isReached(oid)) continue
+        if ((await objects.info(oid))?.type !== 'commit') continue
+        found.set(oid, { words: `${asText(branchOf(ref))} ${when}: ${words}`, seconds: time })
+      }
+  }
+  const newest = [...found].sort(([, one], [, other]) => other.seconds - one.seconds)
+  return newest.slice(0, MOST).map(([oid, { words }]) => ({ oid, words }))
+}

@@ -1,0 +1,304 @@
+/**
+ * The graph of the repository as windows of rows: which commits, in which lanes, with which lines beside them. It is
+ * read once and then follows the refs, so that a window is there at once also where there are very many commits.
+ */
+import type { Graph, Node } from '../../../core/git/graph.ts'
+import { type History, openHistory } from '../../../core/git/history.ts'
+import { findByDigits, type Objects } from '../../../core/git/objects.ts'
+import { listRefs, type Ref, type RefName, readHead } from '../../../core/git/refs.ts'
+import { asText, type Oid } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { HEADS } from '../branches/branches.ts'
+import type { Operations } from '../branches/operations.ts'
+import { rowsOf } from '../reading/history.ts'
+import type { GraphFilter, GraphRow, GraphWindow, Refs } from '../repository-view.ts'
+import { type Abandoned, findAbandoned } from './abandoned.ts'
+import { type Lanes, layLanes } from './lanes.ts'
+import { describeRefs } from './remotes.ts'
+
+/** What the graph is of: git's own other refs, and the desk's, are none of it. */
+const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
+/** Filters whose graphs are kept. */
+const KEPT = 3
+/** So many commits are found at most, within so many milliseconds. */
+const [MOST_FOUND, LONGEST_SEARCH] = [1000, 20_000]
+
+type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }
+
+/** What is laid out of one order of commits: both are made anew when a ref has moved. */
+type Layout = { order: Int32Array; lanes: Lanes; isReached: Uint8Array | undefined }
+
+type Tips = {
+  oids: Oid[]
+  /** Those that are drawn straight, the default branch's first, if `hasMain`. */
+  trunks: Oid[]
+  hasMain: boolean
+  reached: Oid[]
+  abandoned: readonly Abandoned[]
+}
+
+type View = { history: History; tips: Tips; layout: Layout | undefined; isSaid: boolean }
+
+export class GraphView implements AsyncDisposable {
+  readonly #views = new Map<string, Promise<View>>()
+  #listing: Promise<Listing> | undefined
+  #abandoned: Promise<Abandoned[]> | undefined
+  /** Counts the times that refs have moved: what was made before is followed to where they are now. */
+  #moved = 0
+  readonly #seen = new Map<string, number>()
+
+  constructor(
+    readonly objects: Objects,
+    readonly operations: Operations,
+    /** Is called when what was given may be otherwise now: the lanes of a beginning, once all is read. */
+    readonly onChange: () => void,
+  ) {}
+
+  /** Refs may have moved: the graphs that were looked at follow them. */
+  touch(): void {
+    this.#moved++
+    this.#listing = undefined
+    this.#abandoned = undefined
+  }
+
+  async refs(): Promise<Refs> {
+    const { refs } = await this.#refs()
+    return await describeRefs(this.objects.repository, refs)
+  }
+
+  async window(filter: GraphFilter, from: number, count: number): Promise<GraphWindow> {
+    const view = await this.#view(filter)
+    const { graph, order, isWhole } = await view.history.state(from + count)
+    const { lanes, isReached } = this.#layOut(view, graph, order, isWhole)
+    if (!isWhole) this.#sayWhenWhole(view)
+    const nodes = order.subarray(from, from + count)
+    const oids = Array.from(nodes, node => graph.oidOf(node))
+    const read = new Map((await rowsOf(this.objects, oids)).map(row => [row.oid, row]))
+    const lines = lanes.lines(from, from + oids.length)
+    const labels = new Map(view.tips.abandoned.map(({ oid, words }) => [oid, words]))
+    let width = 0
+    const rows = oids.map((oid, at): GraphRow => {
+      const place = from + at
+      const lane = lanes.laneOf(place)
+      const isAbandoned = isReached?.[place] === 0
+      const row = read.get(oid) ?? NOT_READ
+      const own = (lines[at] ?? []).map(({ from, to, color, child }) => {
+        width = Math.max(width, from + 1, to + 1)
+        return { from, to, color, isAbandoned: isReached?.[child] === 0 }
+      })
+      width = Math.max(width, lane + 1)
+      return {
+        ...row,
+        oid,
+        lane,
+        color: lanes.colorOf(place),
+        lines: own,
+        ...(isAbandoned && { abandoned: labels.get(oid) ?? '' }),
+      }
+    })
+    return { rows, total: isWhole ? order.length : undefined, lanes: width }
+  }
+
+  /** Where a commit stands, or the one that a ref leads to. */
+  async place(filter: GraphFilter, name: string): Promise<number | undefined> {
+    const { refs } = await this.#refs()
+    const ref = refs.find(it => it.name === name)
+    const oid = ref ? commitOf(ref) : name
+    return await (await this.#view(filter)).history.placeOf(oid)
+  }
+
+  /**
+   * The commits with words in message, author or the name of a ref that is there, or whose hash begins with them, in
+   * the order of the graph.
+   */
+  async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<Found> {
+    const view = await this.#view(filter)
+    await view.history.complete
+    const { repository } = this.objects
+    const clock = AbortSignal.timeout(LONGEST_SEARCH)
+    const place = { ...repository, signal: AbortSignal.any([signal, clock]) }
+    const wanted = words.replace(/\s+/g, ' ').trim()
+    const input = view.tips.oids.map(oid => `${oid}\n`).join('')
+    const search = async (what: string) => {
+      const args = ['rev-list', '-i', '-F', `-n${MOST_FOUND + 1}`, `--${what}=${wanted}`, '--stdin']
+      const { stdout } = await run(place, args, { input })
+      return stdout.toString().split('\n').filter(Boolean)
+    }
+    try {
+      const [said, made, named] = await Promise.all([
+        search('grep'),
+        search('author'),
+        findByDigits(repository, wanted.toLowerCase()),
+      ])
+      const labelled = (await this.#refs()).refs.filter(({ name }) => isNamed(name, wanted)).map(commitOf)
+      const places = [...new Set([...said, ...made, ...named, ...labelled])].flatMap(oid => {
+        const row = view.history.placeNow(oid)
+        return row === undefined ? [] : [{ row, oid }]
+      })
+      const rows = places.sort((one, other) => one.row - other.row)
+      return {
+        rows: rows.slice(0, MOST_FOUND),
+        isCut: rows.length > MOST_FOUND || said.length + made.length > MOST_FOUND,
+      }
+    } catch (error) {
+      // Something else is looked for by now, or it took too long: what was found is not known.
+      if (signal.aborted || clock.aborted) return { rows: [], isCut: true }
+      throw error
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const all = await Promise.allSettled(this.#views.values())
+    this.#views.clear()
+    for (const it of all) if (it.status === 'fulfilled') await it.value.history[Symbol.asyncDispose]()
+  }
+
+  #refs(): Promise<Listing> {
+    this.#listing ??= listingOf(this.objects).catch(error => {
+      this.#listing = undefined
+      throw error
+    })
+    return this.#listing
+  }
+
+  /** The graph of a filter, as the refs are now. */
+  #view(filter: GraphFilter): Promise<View> {
+    const key = JSON.stringify([filter.withAbandoned, filter.refs?.toSorted()])
+    const known = this.#views.get(key)
+    const isCurrent = known && this.#seen.get(key) === this.#moved
+    const view = isCurrent ? known : this.#follow(filter, known)
+    // What was looked at last is the last to go.
+    this.#views.delete(key)
+    this.#views.set(key, view)
+    this.#seen.set(key, this.#moved)
+    if (!isCurrent)
+      view.catch(() => {
+        if (this.#views.get(key) === view) this.#views.delete(key)
+      })
+    const [oldest] = this.#views.keys()
+    if (this.#views.size > KEPT && oldest !== undefined) this.#close(oldest)
+    return view
+  }
+
+  #close(key: string): void {
+    const view = this.#views.get(key)
+    this.#views.delete(key)
+    view?.then(({ history }) => history[Symbol.asyncDispose]()).catch(() => undefined)
+  }
+
+  async #follow(filter: GraphFilter, known: Promise<View> | undefined): Promise<View> {
+    const [listing, view] = await Promise.all([this.#refs(), known])
+    const tips = tipsOf(listing, filter, filter.withAbandoned ? await this.#forgotten(filter) : [])
+    if (!view) return { history: openHistory(this.objects, tips.oids, 'date'), tips, layout: undefined, isSaid: false }
+    if (tips.oids.join() !== view.tips.oids.join()) await view.history.move(tips.oids)
+    return { ...view, tips, layout: undefined }
+  }
+
+  async #forgotten(filter: GraphFilter): Promise<Abandoned[]> {
+    const all = await this.#view({ ...filter, refs: undefined, withAbandoned: false })
+    await all.history.complete
+    this.#abandoned ??= findAbandoned(this.objects, this.operations, oid => all.history.placeNow(oid) !== undefined)
+    return await this.#abandoned
+  }
+
+  #layOut(view: View, graph: Graph, order: Int32Array, isWhole: boolean): Layout {
+    if (view.layout?.order === order) return view.layout
+    const places = new Int32Array(graph.size).fill(-1)
+    for (let row = 0; row < order.length; row++) places[order[row] as number] = row
+    const rowOf = (oid: Oid): number => places[graph.find(oid) ?? -1] ?? -1
+    const trunks = view.tips.trunks.map(rowOf).map(row => (row < 0 ? order.length : row))
+    const shape = { ...parentsIn(graph, order, places, isWhole), trunks, hasMain: view.tips.hasMain }
+    const isReached = view.tips.abandoned.length > 0 ? reached(shape, view.tips.reached.map(rowOf)) : undefined
+    view.layout = { order, lanes: layLanes(shape), isReached }
+    return view.layout
+  }
+
+  #sayWhenWhole(view: View): void {
+    if (view.isSaid) return
+    view.isSaid = true
+    view.history.complete.then(this.onChange, () => undefined)
+  }
+}
+
+export type Found = { rows: { row: number; oid: Oid }[]; isCut: boolean }
+
+/** Of a commit that is not there, as at the end of what was fetched. */
+const NOT_READ = { parents: [], subject: '', author: { name: '', email: '' }, committed: 0 }
+
+const commitOf = ({ oid, peeled }: Ref): Oid => peeled ?? oid
+
+const isNamed = (ref: RefName, words: string): boolean =>
+  asText(ref.replace(/^refs\/(heads|remotes|tags)\//, ''))
+    .toLowerCase()
+    .includes(words.toLowerCase())
+
+async function listingOf(objects: Objects): Promise<Listing> {
+  const { repository } = objects
+  const [refs, head] = await Promise.all([listRefs(repository, SHOWN), readHead(repository)])
+  return { refs, head, main: mainOf(refs, head.ref) }
+}
+
+/** The default branch: the one that a remote names so, else by its usual names, else the one that is checked out. */
+function mainOf(refs: readonly Ref[], head: RefName | undefined): RefName | undefined {
+  const names = new Set(refs.map(({ name }) => name))
+  const origin = refs.find(({ name }) => name === 'refs/remotes/origin/HEAD')?.symbolic
+  const usual = ['main', 'master', 'trunk', 'develop'].map(name => HEADS + name)
+  const own = origin && HEADS + origin.slice('refs/remotes/origin/'.length)
+  return [own, ...usual, head, origin].find(name => name !== undefined && names.has(name))
+}
+
+/** Branches that others are made from and come back to. */
+const TRUNK = /\/(main|master|trunk|develop|dev|next|stable|release[^/]*)$/
+
+/** The commits that a graph begins with: the default branch's first, then other trunks, then all others by name. */
+function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: readonly Abandoned[]): Tips {
+  const wanted = filter.refs && new Set(filter.refs)
+  const shown = refs.filter(({ name, symbolic }) => symbolic === undefined && (!wanted || wanted.has(name)))
+  const defaults = new Set(refs.flatMap(({ symbolic }) => symbolic ?? []))
+  const rankOf = ({ name }: Ref) => {
+    if (name === main) return 0
+    if (defaults.has(name)) return 1
+    return (TRUNK.test(name) ? 2 : 5) + SHOWN.findIndex(prefix => name.startsWith(prefix))
+  }
+  // They are by name already.
+  const sorted = shown.toSorted((one, other) => rankOf(one) - rankOf(other))
+  const isDetached = !wanted && head.ref === undefined && head.oid !== undefined
+  const reached = [...sorted.map(commitOf), ...(isDetached ? [head.oid as Oid] : [])]
+  const oids = [...new Set([...reached, ...abandoned.map(({ oid }) => oid)])]
+  const trunks = sorted.filter(ref => rankOf(ref) < 4).map(commitOf)
+  return { oids, trunks, hasMain: sorted[0] !== undefined && sorted[0].name === main, reached, abandoned }
+}
+
+function parentsIn(graph: Graph, order: Int32Array, places: Int32Array, isWhole: boolean) {
+  const count = order.length
+  const from = new Int32Array(count + 1)
+  let edges = 0
+  for (let row = 0; row < count; row++) edges += graph.parentsOf(order[row] as Node).length
+  const parents = new Int32Array(edges)
+  let edge = 0
+  for (let row = 0; row < count; row++) {
+    from[row] = edge
+    for (const parent of graph.parentsOf(order[row] as Node)) {
+      const place = places[parent] as number
+      if (place >= 0) parents[edge++] = place
+      else if (!isWhole) parents[edge++] = count
+    }
+  }
+  from[count] = edge
+  return { count, from, parents: parents.subarray(0, edge) }
+}
+
+/** Which rows some of them lead to. */
+function reached(shape: { count: number; from: Int32Array; parents: Int32Array }, tips: readonly number[]): Uint8Array {
+  const isReached = new Uint8Array(shape.count)
+  for (const row of tips) if (row >= 0) isReached[row] = 1
+  for (let row = 0; row < shape.count; row++) {
+    if (!isReached[row]) continue
+    const end = shape.from[row + 1] as number
+    for (let edge = shape.from[row] as number; edge < end; edge++) {
+      const parent = shape.parents[edge] as number
+      if (parent < shape.count) isReached[parent] = 1
+    }
+  }
+  return isReached
+}

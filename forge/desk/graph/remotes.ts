@@ -1,0 +1,72 @@
+/** The remotes of a repository as the page is told of them. */
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Ref } from '../../../core/git/refs.ts'
+import { asText, fields, type Repository } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import type { Refs } from '../repository-view.ts'
+
+const REMOTES = 'refs/remotes/'
+const TAGS = 'refs/tags/'
+
+/** What side column and labels show of some refs, with the remotes that are set, also those without a branch. */
+export async function describeRefs(repository: Repository, listed: readonly Ref[]): Promise<Refs> {
+  const [urls, fetched] = await Promise.all([urlsOf(repository), lastFetch(repository)])
+  const branches = listed.filter(({ name, symbolic }) => name.startsWith(REMOTES) && symbolic === undefined)
+  const names = new Set(urls.keys())
+  for (const { name } of branches) if (!remoteOf(name, names)) names.add(firstPart(name))
+  const remotes = [...names].sort().map(name => {
+    const own = branches.filter(ref => remoteOf(ref.name, names) === name)
+    const url = urls.get(name)
+    const prefix = `${REMOTES}${name}/`
+    return {
+      name,
+      ...(url !== undefined && { url }),
+      branches: own.map(ref => ({ ref: ref.name, name: ref.name.slice(prefix.length), tip: ref.peeled ?? ref.oid })),
+    }
+  })
+  const tags = listed
+    .filter(({ name }) => name.startsWith(TAGS))
+    .map(({ name, oid, peeled }) => ({ ref: name, name: name.slice(TAGS.length), tip: peeled ?? oid }))
+  return { remotes, tags, ...(fetched !== undefined && { fetched }) }
+}
+
+const firstPart = (ref: string): string => ref.slice(REMOTES.length).split('/')[0] ?? ''
+
+/** The remote that a ref belongs to: of origin and origin/mirror, the longer name. */
+function remoteOf(ref: string, names: ReadonlySet<string>): string | undefined {
+  let found: string | undefined
+  for (const name of names) if (ref.startsWith(`${REMOTES}${name}/`) && name.length > (found?.length ?? 0)) found = name
+  return found
+}
+
+async function urlsOf(repository: Repository): Promise<Map<string, string>> {
+  const { stdout } = await run(repository, ['config', '-z', '--get-regexp', '^remote\\..*\\.url$'], { ok: [0, 1] })
+  const urls = new Map<string, string>()
+  for (const field of fields(stdout)) {
+    const [key = '', url = ''] = field.split(/\n(.*)/s)
+    const name = key.slice('remote.'.length, -'.url'.length)
+    if (!urls.has(name)) urls.set(name, withoutSecret(asText(url)))
+  }
+  return urls
+}
+
+/** A url without the name and password, and without what stands behind a question mark: keys are put there. */
+export function withoutSecret(url: string): string {
+  const parsed = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? URL.parse(url) : null
+  // What is no url may still have a password before an @.
+  if (!parsed) return url.replace(/^([^/@]*):[^/@]*@/, '$1@')
+  parsed.password = ''
+  if (/^https?:$/.test(parsed.protocol)) parsed.username = ''
+  parsed.search = ''
+  parsed.hash = ''
+  return parsed.href
+}
+
+/** When something was fetched last: git writes what it fetched to a file. */
+async function lastFetch({ gitDir, commonDir }: Repository): Promise<number | undefined> {
+  const paths = [...new Set([gitDir, commonDir])].map(folder => join(folder, 'FETCH_HEAD'))
+  const found = await Promise.all(paths.map(path => stat(path).catch(() => undefined)))
+  const times = found.flatMap(it => (it ? [Math.floor(it.mtimeMs / 1000)] : []))
+  return times.length > 0 ? Math.max(...times) : undefined
+}

@@ -1,0 +1,127 @@
+/**
+ * Conflicts in a text, between marks as git's diff3 style has them. All texts are one character per byte, so that no
+ * line changes that nobody has touched.
+ */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Repository } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { visiblePath } from '../../../core/text.ts'
+
+/** Lines that are the same for all, or a conflict: what each side has there, and what both were made from. */
+export type Part = { same: string } | { ours: string; base: string; theirs: string; lines: string }
+
+/** What git writes by itself. */
+const USUAL = 7
+/** Git tells by its exit code how many conflicts there are, up to this many. */
+const CODES = Array.from({ length: 128 }, (_, at) => at)
+
+/** A length of marks that none of these texts has at the start of a line. */
+export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
+  const texts = sides.map(bytes => Buffer.from(bytes ?? []).toString('latin1'))
+  const runs = texts.flatMap(text => [...text.matchAll(/^([<=>|])\1{6,}/gm)].map(([marks]) => marks.length))
+  return runs.length === 0 ? USUAL : runs.reduce((most, length) => Math.max(most, length), USUAL) + 1
+}
+
+export type Sides = { base: Uint8Array | undefined; ours: Uint8Array; theirs: Uint8Array }
+
+/**
+ * Two texts that were made from one, brought together line by line, with marks where that can't be done. `labels`, byte
+ * strings, stand behind the marks. Throws GitError where they are no text.
+ */
+export async function mergeWithMarks(
+  repository: Repository,
+  { base, ours, theirs }: Sides,
+  labels: { ours: string; theirs: string },
+  length: number,
+): Promise<Buffer> {
+  const folder = await mkdtemp(join(repository.temporary, 'conflict-'))
+  try {
+    const files = { ours, base: base ?? new Uint8Array(), theirs }
+    await Promise.all(Object.entries(files).map(([name, bytes]) => writeFile(join(folder, name), bytes)))
+    const words = [labels.ours, 'base', labels.theirs].flatMap(label => ['-L', visiblePath(label)])
+    const how = ['-p', '--diff3', `--marker-size=${length}`]
+    const where = { ...repository, cwd: folder }
+    const { stdout } = await run(where, ['merge-file', ...how, ...words, 'ours', 'base', 'theirs'], { ok: CODES })
+    return withoutAgreed(stdout, length)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** In this style git also marks places where both sides have become the same: there is nothing to choose there. */
+function withoutAgreed(bytes: Buffer, length: number): Buffer {
+  const parts = partsOf(bytes.toString('latin1'), length)
+  if (!parts) return bytes
+  const text = parts.map(part => ('same' in part ? part.same : part.ours === part.theirs ? part.ours : part.lines))
+  return Buffer.from(text.join(''), 'latin1')
+}
+
+const mark = (char: string, length: number): RegExp => new RegExp(`^[${char}]{${length}}(?: .*)?\\r?\\n?$`)
+
+/** A text with marks, in parts; undefined where the marks do not belong together. */
+export function partsOf(text: string, length: number): Part[] | undefined {
+  const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? []
+  const [begin, middle, then, end] = ['<', '|', '=', '>'].map(char => mark(char, length)) as [
+    RegExp,
+    RegExp,
+    RegExp,
+    RegExp,
+  ]
+  const parts: Part[] = []
+  let same: string[] = []
+  let at = 0
+  const until = (pattern: RegExp): string | undefined => {
+    const found: string[] = []
+    for (; at < lines.length; at++) {
+      const line = lines[at] ?? ''
+      if (pattern.test(line)) {
+        at++
+        return found.join('')
+      }
+      if ([begin, middle, then, end].some(it => it.test(line))) return undefined
+      found.push(line)
+    }
+    return undefined
+  }
+  while (at < lines.length) {
+    const line = lines[at] ?? ''
+    if (!begin.test(line)) {
+      if ([middle, then, end].some(it => it.test(line))) return undefined
+      same.push(line)
+      at++
+      continue
+    }
+    const first = at++
+    const [ours, base, theirs] = [until(middle), until(then), until(end)]
+    if (ours === undefined || base === undefined || theirs === undefined) return undefined
+    if (same.length > 0) parts.push({ same: same.join('') })
+    same = []
+    parts.push({ ours, base, theirs, lines: lines.slice(first, at).join('') })
+  }
+  if (same.length > 0) parts.push({ same: same.join('') })
+  return parts
+}
+
+/** How many conflicts are left in a text: as long as a line of marks stands in it, there is one. */
+export function marksLeft(text: string, length: number): number {
+  const counts = ['<', '|', '=', '>'].map(
+    char => text.match(new RegExp(`^[${char}]{${length}}(?= |\\r?$)`, 'gm'))?.length ?? 0,
+  )
+  return Math.max(...counts)
+}
+
+/** The number of the first line with a mark, from 1 on. */
+export function firstMark(text: string, length: number): number | undefined {
+  const at = text.search(new RegExp(`^([<|=>])\\1{${length - 1}}(?= |\\r?$)`, 'm'))
+  return at < 0 ? undefined : text.slice(0, at).split('\n').length
+}
+
+/** A text in which what is left in conflict becomes what both sides have: ours, and then theirs. */
+export function withBoth(text: string, length: number): string | undefined {
+  const parts = partsOf(text, length)
+  return parts?.map(part => ('same' in part ? part.same : lineEnded(part.ours, part.theirs))).join('')
+}
+
+const lineEnded = (one: string, other: string): string =>
+  one === '' || one.endsWith('\n') || other === '' ? one + other : `${one}\n${other}`

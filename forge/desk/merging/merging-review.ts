@@ -1,0 +1,114 @@
+/** Whether what conflicts became is what such a merge makes: judged as Forklift judges an agent's merge. */
+import { bytesOf, lineOf, mergeBases } from '../../../core/git/commits.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { openScratch } from '../../../core/git/scratch.ts'
+import { emptyTree, entryAt, writeTree } from '../../../core/git/trees.ts'
+import { type Commits, type Review, review } from '../../../core/review.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import { FORGE, isOfForge } from '../chat/forge-folder.ts'
+import type { MergingState } from './merging-commits.ts'
+
+/** What is odd: of some files, and of all of it, in words. */
+export type Oddities = { files: Map<Path, string>; words: string[] }
+
+/** So many judgements are kept. */
+const MOST = 50
+
+export class MergingReviews {
+  readonly #known = new Map<string, Promise<Oddities>>()
+
+  constructor(readonly objects: Objects) {}
+
+  /** Judges a tree as what a merge has become. */
+  async of(state: MergingState, result: Oid): Promise<Oddities> {
+    const key = `${state.does} ${state.oursCommit} ${state.theirsCommit} ${result}`
+    const known = this.#known.get(key) ?? this.#judge(state, result)
+    if (this.#known.size >= MOST) this.#known.clear()
+    this.#known.set(key, known)
+    known.catch(() => this.#known.delete(key))
+    return await known
+  }
+
+  async #judge(state: MergingState, result: Oid): Promise<Oddities> {
+    const { repository } = this.objects
+    const commits = await this.#commits(state, result)
+    const parent = repository.temporary
+    await using scratch = await openScratch({ parent, borrowed: [repository.objects], format: repository.format })
+    return oddIn(await review(scratch, commits), state)
+  }
+
+  /**
+   * The four commits of a judgement. Picks are merges with a base of their own, and the folder .forge is none of this:
+   * so they are made up, except where a merge has several bases.
+   */
+  async #commits({ does, oursCommit, theirsCommit, base }: MergingState, result: Oid): Promise<Commits> {
+    const { objects } = this
+    const { repository } = objects
+    const isPick = does === 'rebase' || does === 'cherry-pick'
+    const bases = isPick
+      ? [base ?? emptyTree(repository.format)]
+      : await mergeBases(repository, oursCommit, theirsCommit)
+    const [from] = bases
+    if (bases.length !== 1 || from === undefined) {
+      const [made] = await this.#make([{ tree: result, parents: [oursCommit, theirsCommit] }])
+      return { origin: oursCommit, start: oursCommit, upstream: theirsCommit, result: made ?? '' }
+    }
+    const trees = await Promise.all([from, oursCommit, theirsCommit, result].map(it => this.#withoutFolder(it)))
+    const [baseTree = '', oursTree = '', theirsTree = '', resultTree = ''] = trees
+    const [root = ''] = await this.#make([{ tree: baseTree, parents: [] }])
+    const [ours = '', theirs = ''] = await this.#make([
+      { tree: oursTree, parents: [root], words: 'ours' },
+      { tree: theirsTree, parents: [root], words: 'theirs' },
+    ])
+    const [made = ''] = await this.#make([{ tree: resultTree, parents: [ours, theirs] }])
+    return { origin: ours, start: ours, upstream: theirs, result: made }
+  }
+
+  async #withoutFolder(treeish: Oid): Promise<Oid> {
+    const { objects } = this
+    const whole = await entryAt(objects, treeish, '')
+    if (!whole) throw new Error(`There is no tree ${treeish}`)
+    if (!(await entryAt(objects, treeish, FORGE))) return whole.oid
+    return await writeTree(objects, whole.oid, new Map([[FORGE, undefined]]))
+  }
+
+  /** Commits that nobody has made: the same each time, so that nothing piles up. */
+  async #make(wanted: readonly { tree: Oid; parents: Oid[]; words?: string }[]): Promise<Oid[]> {
+    const { repository } = this.objects
+    const nobody = lineOf({ name: 'Nobody', email: 'nobody@nowhere.invalid', date: { seconds: 0, zone: '+0000' } })
+    const made = wanted.map(({ tree, parents, words = 'made up' }): NewObject => {
+      return { type: 'commit', bytes: bytesOf({ tree, parents, message: `${words}\n` }, nobody, nobody) }
+    })
+    await writeObjects(repository, made)
+    return made.map(object => oidOf(repository.format, object))
+  }
+}
+
+const CHANGES = { added: 'added', changed: 'changed', deleted: 'deleted', moved: 'moved' } as const
+
+function oddIn(judged: Review, { ours, theirs }: MergingState): Oddities {
+  const [one, other] = [visiblePath(ours), visiblePath(theirs)]
+  const files = new Map<Path, string>()
+  const note = (path: Path, words: string) => {
+    if (!isOfForge(path) && !files.has(path)) files.set(path, words)
+  }
+  // Where both sides' lines are taken, about half of the difference is gone.
+  for (const { path, before, after } of judged.shrunk)
+    if (after * 2 < before)
+      note(path, `of ${many(before, 'line')} in which ${one} differed from ${other}, ${after} are left`)
+  for (const { path, change, to } of judged.edits)
+    note(
+      path,
+      to === undefined
+        ? `${CHANGES[change]}, though no conflict was in it`
+        : `moved to ${visiblePath(to)}, though no conflict was in it`,
+    )
+  for (const path of judged.dropped) note(path, `what ${other} changed was not taken, though nothing was in its way`)
+  for (const path of judged.vanished) note(path, `what ${one} changed is undone, though nothing was in its way`)
+  const whose = judged.settledOn === 'the fork' ? one : other
+  const whole = judged.settledOn ? [`All of it is as in ${whose}: every conflict went that way.`] : []
+  // Those that speak of two programs' sides are named by ours.
+  const refusals = judged.refusals.map(words => words.replace(/[Tt]he fork\b/g, one).replace(/[Uu]pstream\b/g, other))
+  return { files, words: [...refusals, ...whole] }
+}

@@ -1,0 +1,100 @@
+/** Turns of an AI in a branch in which a merge waits: what it is asked, and what it did as drafts on that merge. */
+import { Failure } from '../../../core/failure.ts'
+import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import type { Move } from '../../../core/git/refs.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import type { BranchWork } from '../branches/branch-work.ts'
+import { mergeDrafts } from '../branches/draft-merges.ts'
+import { type DraftFile, entryIn, entryInTip, isEmpty, makeDrafts, noDrafts } from '../branches/drafts.ts'
+import type { Checkpoint, Checkpoints } from '../chat/turn-checkpoints.ts'
+import { sessionChanges } from '../chat/turn-ends.ts'
+import type { WrittenHere } from '../chat/written-here.ts'
+import type { MergingFile } from '../repository-view.ts'
+import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
+
+/** What the AI is asked: nothing of a file's content, which it has, and which is material. */
+export function requestOf(state: MergingState, open: readonly { row: ConflictRow; file: MergingFile }[]): string {
+  const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
+  const what =
+    state.does === 'rebase' || state.does === 'cherry-pick'
+      ? `The commit ${theirs} is being put on ${ours}`
+      : `${theirs} is being merged into ${ours}`
+  const lines = open.map(({ row, file }) => {
+    const marks = row.mark === undefined ? '' : `; its marks are ${row.mark} characters long`
+    const left = row.mark === undefined ? '' : `, ${many(file.left, 'conflict')} left`
+    return `- \`${visiblePath(row.path)}\` (${row.kind}${left}): ${file.words ?? 'in conflict'}${marks}`
+  })
+  return `${what}, and git could not settle these files:
+
+${lines.join('\n')}
+
+Settle them. In a text, each conflict stands between marks in git's diff3 style: first the lines of ${ours}, then, \
+after the line of bars, those that both were made from, then, after the line of equals signs, those of ${theirs}. Find \
+out what each side wanted, and write what does both. Take all marks out of what you have settled, and change nothing \
+that is in no conflict, except where it has to follow. What you can't decide leave as it is, with its marks, and say \
+what the person has to know to decide it. A file that one side deleted is there with what the other made of it: delete \
+it, carry its change to where it belongs now, or leave it and say why. Nothing is committed when you are done: the \
+person looks at it first.`
+}
+
+/** Whether a turn began in a merge that waited: then it ends there, and nowhere else. */
+export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
+  return base !== undefined && (await readMerging(objects, base)) !== undefined
+}
+
+/**
+ * Takes what a turn did, and its conversation, among the drafts of the merge that waits: its commit comes when that is
+ * finished.
+ */
+export async function settleByTurn(
+  work: BranchWork,
+  turn: Checkpoint,
+  { end }: Checkpoints,
+  own: WrittenHere,
+): Promise<void> {
+  await work.inOneGo(
+    async () => {
+      const { objects, operations } = work.room
+      const { merging, name, head } = work
+      const state = merging === undefined ? undefined : await readMerging(objects, merging)
+      if (!state)
+        throw new Failure(`The merge in ${visiblePath(name)} is over: what the AI did for it is kept until you choose.`)
+      // What the operation is to bring back has to be in the repository.
+      await work.writeDrafts()
+      const files = new Map(turn.files)
+      for (const [path, change] of await sessionChanges(work, turn, own)) {
+        if (!change || 'oid' in change) files.set(path, change)
+        else files.set(path, draftOf(work, change))
+      }
+      for (const [path, file] of files) {
+        const before = await entryInTip(objects, turn.base, path)
+        if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
+      }
+      const done = { tip: turn.base, files, clashes: new Map() }
+      const isSame = work.tip === turn.base
+      const drafts = isSame || isEmpty(done) ? done : await mergeDrafts(objects, noDrafts(turn.base), done, work.drafts)
+      const by = { ...state.by }
+      for (const { path } of state.rows) {
+        const [was, is] = [await entryIn(objects, work.drafts, path), await entryIn(objects, drafts, path)]
+        if (was?.oid !== is?.oid) by[path] = { model: turn.model, ...(is && { oid: is.oid }) }
+      }
+      const { tree, ...rest } = state
+      const next = makeMerging(objects.repository, { ...rest, by }, tree)
+      const settled = { ...drafts, tip: next.oid }
+      const made = await makeDrafts(objects, settled, { base: merging, changes: new Map() })
+      await writeObjects(objects.repository, next.made)
+      const moves: Move[] = [{ ref: mergingRef(name), from: merging, to: next.oid }, work.draftsMove(made)]
+      const changed = moves.filter(({ from, to }) => from !== to)
+      const refs = changed.map(({ ref, from, to }) => ({ ref, before: from, after: to }))
+      const words = `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`
+      await operations.record({ kind: 'settle', words, moves: [...changed, end], refs, made: made?.made ?? [] })
+      await work.comeTo(made?.oid, settled, { head, merging: next.oid })
+    },
+    { isTurn: true, isMerging: true },
+  )
+}
+
+function draftOf({ room: { objects } }: BranchWork, { mode, bytes }: { mode: string; bytes: Uint8Array }): DraftFile {
+  const content = Buffer.from(bytes)
+  return { mode, oid: oidOf(objects.repository.format, { type: 'blob', bytes: content }), bytes: content }
+}

@@ -1,0 +1,510 @@
+/**
+ * Merges, rebases and cherry-picks that wait for a person: what is left of their conflicts, how a file is settled, and
+ * how they end. What is settled is drafts on the commit of the merge (see merging-commits.ts), until Finish makes the
+ * commit of it.
+ */
+import { Failure } from '../../../core/failure.ts'
+import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import type { Move } from '../../../core/git/refs.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import type { BranchWork, Room } from '../branches/branch-work.ts'
+import {
+  asChanges,
+  contentIn,
+  type DraftFile,
+  entryIn,
+  entryInTip,
+  makeDrafts,
+  noDrafts,
+  verifyNoClash,
+} from '../branches/drafts.ts'
+import { moveRefsPatiently } from '../branches/operations.ts'
+import type { Signature } from '../branches/save.ts'
+import type { BranchInfo } from '../messages.ts'
+import { decode } from '../reading/text.ts'
+import type { ConflictFile, Done, Merging, MergingFile, Source } from '../repository-view.ts'
+import { planMerge } from '../steps/merge.ts'
+import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
+import { planPicks, readCommit } from '../steps/picks.ts'
+import { type Planned, type Stop, treeOf } from '../steps/plan.ts'
+import { firstMark, marksLeft, withBoth } from './conflict-marks.ts'
+import { textBytes } from './conflicts.ts'
+import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
+import { MergingReviews } from './merging-review.ts'
+import { requestOf } from './merging-turns.ts'
+
+type State = MergingState & { tree: Oid }
+/** What a merge begins with that is not begun by a step. */
+export type Beginning = { result?: Oid | undefined; forklift?: MergingState['forklift'] }
+type Which = 'ours' | 'theirs' | 'base' | 'both'
+
+/** So many states are kept: each is read once, and never changes. */
+const MOST = 200
+
+export class Mergings {
+  readonly #known = new Map<Oid, State>()
+  readonly #reviews: MergingReviews
+
+  constructor(
+    readonly room: Room,
+    /** The work on a branch. */
+    readonly open: (branch: string) => Promise<BranchWork>,
+  ) {
+    this.#reviews = new MergingReviews(room.objects)
+  }
+
+  // --- What waits
+  // ------------------------------------------------------------------------------------------------------
+
+  /** What waits in a branch, as its tab says it. */
+  async kindIn({ merging }: BranchWork): Promise<BranchInfo['merging']> {
+    const state = merging === undefined ? undefined : await this.#read(merging)
+    return state && kindOf(state)
+  }
+
+  /** What waits in a branch; undefined where nothing does. */
+  async in(branch: string): Promise<Merging | undefined> {
+    const work = await this.open(branch)
+    return await work.locked(async () => {
+      await work.collect()
+      const { merging } = work
+      if (merging === undefined) return undefined
+      const state = await this.#state(work)
+      const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
+      const isOpen = rows.some(row => row.state === 'open')
+      const review = isOpen ? undefined : await this.#reviewOf(work, state)
+      const files = review ? withOdd(rows, review.files) : rows
+      const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', forklift } = state
+      const notYet = whyNotYet(work, state, rows)
+      return {
+        kind: kindOf(state),
+        ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
+        ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
+        message: await this.#messageOf(state),
+        odd: review?.words ?? [],
+        ...(notYet !== undefined && { notYet }),
+        ...(forklift && {
+          forklift: { run: forklift.run, ...(forklift.stuck !== undefined && { stuck: forklift.stuck }) },
+        }),
+      }
+    })
+  }
+
+  async #reviewOf(work: BranchWork, state: State) {
+    const { oid, made } = await resultTree(work)
+    await writeObjects(this.room.objects.repository, made)
+    return await this.#reviews.of(state, oid)
+  }
+
+  async #messageOf({ message, theirsCommit }: State): Promise<string> {
+    if (message !== undefined) return message
+    const { message: bytes, encoding } = await readCommit(this.room.objects, theirsCommit)
+    return decodeMessage(bytes, encoding)
+  }
+
+  async #state({ name, merging }: BranchWork): Promise<State> {
+    if (merging === undefined) throw new Failure(`Nothing waits in ${visiblePath(name)} to be merged.`)
+    const state = await this.#read(merging)
+    if (state) return state
+    throw new Failure(`${visiblePath(mergingRef(name))} is no merge of the desk: delete it by git update-ref -d.`)
+  }
+
+  async #read(commit: Oid): Promise<State | undefined> {
+    const known = this.#known.get(commit)
+    if (known) return known
+    const state = await readMerging(this.room.objects, commit)
+    if (this.#known.size >= MOST) this.#known.clear()
+    if (state) this.#known.set(commit, state)
+    return state
+  }
+
+  /**
+   * Lets a merge into a branch wait for a person, also where git could settle all of it: for one that goes on with a
+   * run of Forklift. The files of `result`, a commit or tree, are drafts from the start.
+   */
+  async begin(branch: string, source: Source, { result, forklift }: Beginning): Promise<void> {
+    const work = await this.open(branch)
+    await work.inOneGo(async () => {
+      const { objects } = this.room
+      const { head } = work
+      if (head === undefined) throw new Failure(`${visiblePath(branch)} has no commit yet that could be merged into.`)
+      const plan = await planMerge(objects, source, { branch, tip: head }, { isCommitWanted: true })
+      if (plan.is === 'nothing')
+        throw new Failure(
+          `There is nothing to do: ${visiblePath(branch)} has all of ${visiblePath(source.words)} already.`,
+        )
+      const words = { ours: branch, theirs: source.words }
+      const state: Stop['state'] = { does: 'merge', message: plan.message, todo: [] }
+      const clean = { merge: { tree: plan.tree, stages: [], conflicts: [] }, ours: head, theirs: source.commit }
+      const stop: Stop = plan.stop ?? { ...clean, words, state }
+      await wait(work, { stop, ours: head, kind: 'begin merge', does: `begin to ${plan.does}`, result, forklift })
+    })
+  }
+
+  // --- A file in conflict
+  // ----------------------------------------------------------------------------------------------
+
+  /** A file in conflict, with its sides. */
+  async conflict(branch: string, path: Path): Promise<ConflictFile> {
+    const { objects } = this.room
+    const work = await this.open(branch)
+    const state = await this.#state(work)
+    const row = rowAt(state, path)
+    const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
+    const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
+    const nothing = { is: 'nothing' } as const
+    return {
+      ...{ path: row.path, kind: row.kind, words: wordsFor(row, state) },
+      ...(row.mark !== undefined && { mark: row.mark }),
+      ...{ base: base ?? nothing, ours: ours ?? nothing, theirs: theirs ?? nothing },
+    }
+  }
+
+  /**
+   * Settles a whole file by what a side has there. `both` keeps what can be kept: of a text all that is still in
+   * conflict, ours first; of other files what git has left.
+   */
+  async takeSide(branch: string, path: Path, side: Which): Promise<void> {
+    const work = await this.open(branch)
+    await work.inOneGo(async () => this.#take(work, path, side), { isMerging: true })
+  }
+
+  async #take(work: BranchWork, path: Path, side: Which): Promise<void> {
+    const { objects } = this.room
+    const { merging } = work
+    const state = await this.#state(work)
+    const row = rowAt(state, path)
+    verifyNoClash(work.drafts, row.paths)
+    const wanted = side === 'both' ? await bothOf(work, row) : await entriesOf(objects, state, row, side)
+    // What was taken before goes, also where it was more than one file.
+    const files = new Map([...work.drafts.files].filter(([at]) => !isSettledWith(row, at)))
+    for (const [at, file] of wanted) {
+      const before = await entryInTip(objects, work.tip, at)
+      if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(at)
+      else files.set(at, file)
+    }
+    // Where git has left just that, nothing but this word says that it was chosen.
+    const others = state.kept.filter(it => it !== row.path)
+    const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
+    const { [row.path]: _, ...by } = state.by
+    const { tree, ...rest } = state
+    const next = makeMerging(objects.repository, { ...rest, kept, by }, tree)
+    const drafts = { ...work.drafts, files, tip: next.oid }
+    const made = await makeDrafts(objects, drafts, { base: merging, changes: new Map() })
+    await writeObjects(objects.repository, [...next.made, ...(made?.made ?? [])])
+    const moves: Move[] = [{ ref: mergingRef(work.name), from: merging, to: next.oid }, work.draftsMove(made)]
+    await moveRefsPatiently(objects, moves.filter(isMove), '')
+    await work.comeTo(made?.oid, drafts, { head: work.head, merging: next.oid })
+  }
+
+  /**
+   * What an AI is asked, so that it settles what is left in some files. It has their content, with both sides and the
+   * base, in the files themselves.
+   */
+  async requestFor(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
+    const work = await this.open(branch)
+    return await work.locked(async () => {
+      await work.collect()
+      const state = await this.#state(work)
+      const wanted = paths === 'all' ? state.rows : paths.map(path => rowAt(state, path))
+      const files = await Promise.all(wanted.map(async row => ({ row, file: await fileOf(work, state, row) })))
+      const open = files.filter(({ file }) => file.state === 'open')
+      if (open.length === 0) throw new Failure(`No conflict is left there in ${visiblePath(branch)}.`)
+      return requestOf(state, open)
+    })
+  }
+
+  // --- The end
+  // ---------------------------------------------------------------------------------------------------------
+
+  /** Makes the commit of what is settled. A rebase goes on to the next conflict or its end. */
+  async finish(branch: string, message?: string): Promise<Done> {
+    const work = await this.open(branch)
+    return await work.inOneGo(async signature => this.#finish(work, signature, message), { isMerging: true })
+  }
+
+  async #finish(work: BranchWork, signature: Promise<Signature>, message?: string): Promise<Done> {
+    const { objects } = this.room
+    const state = await this.#state(work)
+    const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
+    const why = whyNotYet(work, state, rows)
+    if (why !== undefined) throw new Failure(why)
+    verifyNoClash(work.drafts, work.drafts.clashes.keys())
+    // What the operation is to bring back has to be in the repository.
+    await work.writeDrafts()
+    const { oid: tree, made } = await resultTree(work)
+    await writeObjects(objects.repository, made)
+    const planned = await this.#planned(state, tree, message)
+    const first = await writeChain(objects, state.oursCommit, planned, signature)
+    const name = visiblePath(work.name)
+    if (state.does === 'merge' || state.does === 'land') {
+      const does = `${state.does} ${visiblePath(state.theirs)} ${state.does === 'land' ? 'on' : 'into'} ${name}`
+      await arrive(work, { kind: state.does, does, to: first, also: await keptMoves(objects, state) })
+      return { words: `Done: ${does}.`, commit: first }
+    }
+    const { does, of = 1, ours, onto } = state
+    const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true })
+    const tip = await writeChain(objects, first, picks.chain, signature)
+    const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
+    if (!picks.stop) {
+      await arrive(work, { kind: does, does: whole, to: tip })
+      return { words: `Done: ${whole}.`, commit: tip }
+    }
+    const waiting: Waiting = { stop: picks.stop, ours: tip, kind: `go on with ${does}`, does: `go on: ${whole}` }
+    await wait(work, waiting)
+    const { number = 0 } = picks.stop.state
+    return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
+  }
+
+  /** The commit that is finished; none where it would change nothing. */
+  async #planned(state: State, tree: Oid, message: string | undefined): Promise<Planned[]> {
+    const { objects } = this.room
+    const text = message?.trim() ? message : undefined
+    if (state.does === 'merge')
+      return [{ is: 'new', tree, others: [state.theirsCommit], message: text ?? state.message ?? '' }]
+    if (tree === (await treeOf(objects, state.oursCommit))) return []
+    if (state.does === 'land') return [{ is: 'new', tree, others: [], message: text ?? state.message ?? '' }]
+    const { message: own, encoding, author } = await readCommit(objects, state.theirsCommit)
+    const isSame = text === undefined || text.trim() === decodeMessage(own, encoding).trim()
+    if (isSame) return [{ is: 'new', tree, others: [], message: own, encoding, author }]
+    return [{ is: 'new', tree, others: [], message: text, author }]
+  }
+
+  /** Lets go of a merge and of all that was settled. The operation can be undone. */
+  async abort(branch: string): Promise<Done> {
+    const { operations, say } = this.room
+    const work = await this.open(branch)
+    const words = await work.locked(async () => {
+      work.verifyFree()
+      await work.collect()
+      return await work.again(async () => {
+        const { merging, head } = work
+        if (merging === undefined) throw new Failure(`Nothing waits in ${visiblePath(branch)} to be merged.`)
+        await work.writeDrafts()
+        const state = await this.#read(merging)
+        const does = `abort the ${state ? kindOf(state) : 'merge'} in ${visiblePath(branch)}`
+        const none = noDrafts(head)
+        const moves = [{ ref: mergingRef(branch), from: merging, to: undefined }, work.draftsMove(undefined)]
+        await operations.record({ kind: 'abort merging', words: does, moves: moves.filter(isMove) })
+        await work.comeTo(undefined, none, { head, merging: undefined })
+        return does
+      })
+    })
+    say({ say: 'repository' })
+    return { words: `Done: ${words}. ${visiblePath(branch)} is as it was.` }
+  }
+}
+
+const isMove = ({ from, to }: Move): boolean => from !== to
+const kindOf = ({ does }: MergingState): Merging['kind'] => (does === 'land' ? 'merge' : does)
+const decodeMessage = (bytes: Buffer, encoding: string | undefined): string => {
+  try {
+    return new TextDecoder((encoding ?? 'utf-8') as 'utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return bytes.toString('latin1')
+  }
+}
+
+/** The files of the branch as they are with all that is settled. */
+const resultTree = ({ room: { objects }, tip, drafts }: BranchWork) => makeTree(objects, tip, asChanges(drafts.files))
+
+async function keptMoves(objects: Objects, { keep, theirsCommit }: State): Promise<Move[]> {
+  if (keep === undefined) return []
+  return [{ ref: keep, from: (await objects.info(keep))?.oid, to: theirsCommit }]
+}
+
+// --- What is left of a conflict
+// ----------------------------------------------------------------------------------------
+
+function rowAt({ rows }: State, path: Path): ConflictRow {
+  const row = rows.find(it => it.path === path) ?? rows.find(it => it.paths.includes(path))
+  if (row) return row
+  throw new Failure(`${visiblePath(path)} is in no conflict.`)
+}
+
+async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise<MergingFile> {
+  const marks = await marksIn(work, row)
+  const isChosen = row.kind === 'text' || state.kept.includes(row.path) || isTouched(work, row)
+  const left = marks.left + (isChosen ? 0 : 1)
+  const by = await modelBehind(work, state, row)
+  const words =
+    left > 0 && marks.line !== undefined && marks.left > row.all ? `a mark in line ${marks.line}` : wordsFor(row, state)
+  const { path, kind, all } = row
+  return { path, kind, all, left, state: left > 0 ? 'open' : 'settled', words, ...(by !== undefined && { by }) }
+}
+
+/** The model that settled a file, where nobody has changed it since. */
+async function modelBehind({ room: { objects }, drafts }: BranchWork, state: State, { path }: ConflictRow) {
+  const by = state.by[path]
+  return by && (await entryIn(objects, drafts, path))?.oid === by.oid ? by.model : undefined
+}
+
+/** Whether a path is settled with a conflict: one of its own, or where a file was that git has put aside. */
+const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
+  paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
+
+/** Whether a person has put something else where the conflict is. */
+const isTouched = ({ drafts }: BranchWork, row: ConflictRow): boolean =>
+  [...drafts.files.keys()].some(path => isSettledWith(row, path))
+
+async function marksIn({ room: { objects }, drafts }: BranchWork, row: ConflictRow) {
+  if (row.mark === undefined) return { left: 0, line: undefined }
+  const counts = await Promise.all(
+    row.paths.map(async path => {
+      const entry = await entryIn(objects, drafts, path)
+      const content = entry && (await contentIn(objects, drafts, path, entry))
+      const text = content?.bytes?.toString('latin1') ?? ''
+      return { left: marksLeft(text, row.mark ?? 0), line: firstMark(text, row.mark ?? 0) }
+    }),
+  )
+  // The same text stands under both names of a file that got two.
+  return counts.reduce((most, it) => (it.left > most.left ? it : most))
+}
+
+function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly MergingFile[]): string | undefined {
+  const open = rows.filter(row => row.state === 'open')
+  const branch = visiblePath(name)
+  if (head !== state.from)
+    return `${branch} was moved since this began: abort it, and begin anew on what is there now. Nothing was overwritten.`
+  if (open.length === 0) return undefined
+  const left = open.reduce((sum, row) => sum + row.left, 0)
+  const files = open.length <= 2 ? open.map(({ path }) => visiblePath(path)).join(' and ') : many(open.length, 'file')
+  return `${many(left, 'conflict')} ${left === 1 ? 'is' : 'are'} left in ${files}.`
+}
+
+/** What a conflict is about, for a person. */
+function wordsFor({ kind, stages, original }: ConflictRow, state: MergingState): string {
+  const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
+  const has = (number: number) => stages.find(({ stage }) => stage === number)
+  const [gone, there] = has(2) ? [theirs, ours] : [ours, theirs]
+  const named = (number: number) => visiblePath(has(number)?.path ?? '')
+  switch (kind) {
+    case 'text':
+      return has(1) ? 'both changed the same lines' : 'both added it, each with other lines'
+    case 'binary':
+      return 'both changed it, and it is no text that can be merged'
+    case 'modify/delete':
+      return `deleted in ${gone}, changed in ${there}`
+    case 'rename/delete':
+      return `deleted in ${gone}, renamed in ${there}`
+    case 'rename/rename':
+      return `${named(1)} is ${named(2)} in ${ours}, and ${named(3)} in ${theirs}`
+    case 'file/folder':
+      return `${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
+    case 'file/link':
+      return `a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}: git keeps both, under two names`
+    case 'mode':
+      return `the same file, ${modeWords(has(2)?.mode)} in ${ours}, ${modeWords(has(3)?.mode)} in ${theirs}`
+    case 'symlink':
+      return 'a link that leads elsewhere on each side'
+    case 'submodule':
+      return 'a submodule that is at another commit on each side'
+    case 'folder rename':
+      return 'added in a folder that the other side has renamed: git has put it into the renamed one'
+    case 'other':
+      return 'git could not tell what becomes of it'
+  }
+}
+
+const thing = (mode: string | undefined): string =>
+  mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : 'file'
+const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
+
+async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['ours']> {
+  if (!entry) return { is: 'nothing' }
+  const { mode, oid } = entry
+  const text = await textBytes(objects, entry)
+  if (text) return { is: 'text', text: decode(text)?.text ?? '', mode }
+  if (mode === '160000') return { is: 'other', words: `a submodule, at its commit ${oid.slice(0, 12)}`, mode, oid }
+  const object = await objects.read(oid, { limit: 4096 })
+  if (mode === '120000')
+    return { is: 'other', words: `a link to ${visiblePath(object?.bytes?.toString('latin1') ?? '')}`, mode, oid }
+  return { is: 'other', words: `${many(object?.size ?? 0, 'byte')} that are no text to be edited here`, mode, oid }
+}
+
+// --- A side taken
+// ----------------------------------------------------------------------------------------------------
+
+const STAGE = { base: 1, ours: 2, theirs: 3 } as const
+
+/** What a side has in a conflict. */
+async function entryOfSide(
+  objects: Objects,
+  { oursCommit, theirsCommit }: MergingState,
+  { kind, mark, stages }: ConflictRow,
+  number: 1 | 2 | 3,
+): Promise<Entry> {
+  const found = stages.find(({ stage }) => stage === number)
+  if (!found) return undefined
+  // Of a file that got two names git keeps its own merge of the two, with marks in it: a side itself is in its commit.
+  const isMarked = kind === 'rename/rename' && mark !== undefined && number !== 1
+  if (isMarked) return await entryAt(objects, number === 2 ? oursCommit : theirsCommit, found.path)
+  return { mode: found.mode, oid: found.oid }
+}
+
+/** What stands where a conflict is, if one side has its way. */
+async function entriesOf(
+  objects: Objects,
+  state: State,
+  row: ConflictRow,
+  side: Exclude<Which, 'both'>,
+): Promise<Map<Path, DraftFile>> {
+  const { paths, original, stages } = row
+  const wanted = new Map<Path, DraftFile>()
+  const chosen = await entryOfSide(objects, state, row, STAGE[side])
+  if (original === undefined) {
+    const place = stages.find(({ stage }) => stage === STAGE[side])?.path
+    for (const path of paths) wanted.set(path, path === place ? chosen : undefined)
+    return wanted
+  }
+  // What was put aside goes back to its place, or goes; a folder that is in that place goes for it.
+  for (const path of paths) wanted.set(path, undefined)
+  if (!chosen) return wanted
+  const there = await entryAt(objects, state.tree, original)
+  if (there?.mode === '040000') {
+    const { files } = await listFiles(objects, there.oid, { limit: 100_000 })
+    for (const file of files) wanted.set(`${original}/${file.path}`, undefined)
+  }
+  return wanted.set(original, chosen)
+}
+
+/** What is there now, and of a text with conflicts left both sides. */
+async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, DraftFile>> {
+  const { drafts, name, tip } = work
+  const { objects } = work.room
+  const wanted = new Map<Path, DraftFile>()
+  for (const path of row.mark === undefined ? [] : row.paths) {
+    // One of two names that was let go before is there again.
+    const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
+    const content = entry && (await contentIn(objects, drafts, path, entry))
+    if (!entry || !content?.bytes) continue
+    const text = withBoth(content.bytes.toString('latin1'), row.mark ?? 0)
+    if (text === undefined)
+      throw new Failure(
+        `The marks in ${visiblePath(path)} in ${visiblePath(name)} do not belong together: mend them in the editor.`,
+      )
+    const bytes = Buffer.from(text, 'latin1')
+    wanted.set(path, { mode: entry.mode, oid: oidOf(objects.repository.format, { type: 'blob', bytes }), bytes })
+  }
+  return wanted
+}
+
+// --- What is odd about it
+// ---------------------------------------------------------------------------------------------
+
+function withOdd(rows: readonly MergingFile[], odd: ReadonlyMap<Path, string>): MergingFile[] {
+  const known = new Set(rows.map(({ path }) => path))
+  const settled = rows.map((row): MergingFile => {
+    const words = odd.get(row.path)
+    return words === undefined || row.state === 'open' ? row : { ...row, state: 'odd', words }
+  })
+  const others = [...odd].filter(([path]) => !known.has(path))
+  return [
+    ...settled,
+    ...others.map(
+      ([path, words]): MergingFile => ({ path, kind: 'no conflict', state: 'odd', left: 0, all: 0, words }),
+    ),
+  ]
+}

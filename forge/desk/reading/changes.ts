@@ -1,0 +1,88 @@
+/** What differs between two places: which files, what became of them, and how many lines. */
+import { Failure } from '../../../core/failure.ts'
+import { TooLarge } from '../../../core/git/bounds.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { type Entry, fields, type Oid } from '../../../core/git/repository.ts'
+import { GitError, MANY_BLOBS, run } from '../../../core/git/run.ts'
+import { verifyFewChanges } from '../../../core/git/trees.ts'
+import { many } from '../../../core/text.ts'
+import type { Change } from '../messages.ts'
+import { isNotFetched } from './not-fetched.ts'
+
+/** More than anybody reads. */
+const MOST_CHANGES = 20_000
+/** Where more files differ, only names are compared: their contents would take too long. */
+const MOST_READ = 3000
+/** Files that came and files that went, among which git looks for those that only moved. */
+const MOST_RENAMES = 1000
+/** Files of more bytes are not counted by lines. */
+const LARGEST = '2m'
+const SECONDS = 10
+
+/** What differs from one tree to another, by path. Throws a {@link Failure} where it is too much to be shown. */
+export async function changesBetween(objects: Objects, from: Oid, to: Oid): Promise<Change[]> {
+  if (from === to) return []
+  try {
+    await verifyFewChanges(objects, from, to)
+  } catch (error) {
+    if (error instanceof TooLarge) throw new Failure(`This is too large to be compared: ${error.message}.`)
+    throw error
+  }
+  const bounds = { seconds: SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
+  const diff = ['diff-tree', '-r', '-z', '--raw', '--no-ext-diff', '--no-textconv', '--no-abbrev']
+  const ask = async (...more: string[]) => {
+    const args = [...MANY_BLOBS, '-c', `core.bigFileThreshold=${LARGEST}`, ...diff, ...more, from, to]
+    return readChanges(fields((await run(objects.repository, args, { bounds })).stdout))
+  }
+  const names = await ask('--no-renames')
+  if (names.length > MOST_READ) return names
+  try {
+    return await ask('--numstat', '-M', `-l${MOST_RENAMES}`)
+  } catch (error) {
+    // Contents can be made to be slow, and may not be there in a partial clone.
+    if (isNotFetched(error) || (error instanceof GitError && error.ending.bound)) return names
+    throw error
+  }
+}
+
+/** Reads git's list of files, and behind it how many lines of each. */
+function readChanges(words: string[]): Change[] {
+  const changes = new Map<string, Change>()
+  let at = 0
+  for (; words[at]?.startsWith(':'); ) {
+    const [, mode = '', newMode = '', oid = '', newOid = '', letter = ''] =
+      /^:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])/.exec(words[at] ?? '') ?? []
+    const isMove = letter === 'R' || letter === 'C'
+    const [first = '', second = ''] = [words[at + 1], words[at + 2]]
+    const path = isMove ? second : first
+    const [before, after] = [entryOf(mode, oid), entryOf(newMode, newOid)]
+    changes.set(path, {
+      path,
+      ...(isMove && { from: first }),
+      status: statusOf(letter, before, after),
+      ...(before && { before }),
+      ...(after && { after }),
+    })
+    if (changes.size > MOST_CHANGES)
+      throw new Failure(`More than ${many(MOST_CHANGES, 'file')} differ: too many to be shown.`)
+    at += isMove ? 3 : 2
+  }
+  while (at < words.length) {
+    const [, added = '-', deleted = '-', name = ''] = /^([\d-]+)\t([\d-]+)\t(.*)$/s.exec(words[at] ?? '') ?? []
+    // The two names of a file that moved stand behind it.
+    const path = name === '' ? (words[at + 2] ?? '') : name
+    const change = changes.get(path)
+    if (change && added !== '-') Object.assign(change, { added: Number(added), deleted: Number(deleted) })
+    at += name === '' ? 3 : 1
+  }
+  return [...changes.values()]
+}
+
+const entryOf = (mode: string, oid: Oid): Entry => (mode === '000000' ? undefined : { mode, oid })
+
+function statusOf(letter: string, before: Entry, after: Entry): Change['status'] {
+  if (!before) return 'added'
+  if (!after) return 'deleted'
+  if (letter === 'R') return 'renamed'
+  return before.oid === after.oid ? 'mode' : 'changed'
+}

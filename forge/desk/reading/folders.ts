@@ -1,0 +1,48 @@
+/** What stands in a folder, one level at a time. */
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { isFolder, parseTree, readTree, type TreeEntry } from '../../../core/git/trees.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import type { FolderEntry } from '../messages.ts'
+import type { Listed } from './place.ts'
+
+/** More names than anybody looks through: a list of them would only hold up everything else. */
+const MOST = 200_000
+
+/** Folders first, then by name. `draft` marks files that are not saved, and folders with such files in them. */
+export async function listFolder(objects: Objects, place: Listed, path: Path): Promise<FolderEntry[]> {
+  const entries = await entriesIn(objects, place, path)
+  if (!entries) throw new Failure(`There is no folder ${visiblePath(path)} here any more.`)
+  if (entries.length > MOST)
+    throw new Failure(`${visiblePath(path) || 'This folder'} has ${many(entries.length, 'file')}: too many for a list.`)
+  const drafts = namesIn(path, place.drafts)
+  const order = ({ mode, name }: { mode: string; name: string }) => `${mode === '040000' ? 0 : 1}${name}`
+  const keyed = entries.map(({ name, mode }) => ({ name, mode, draft: drafts.has(name) }))
+  return keyed
+    .map(entry => [order(entry), entry] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, entry]) => entry)
+}
+
+/** Undefined where there is no folder. */
+async function entriesIn(objects: Objects, { tree, unwritten }: Listed, path: Path): Promise<TreeEntry[] | undefined> {
+  const entriesOf = async (oid: Oid): Promise<TreeEntry[]> => {
+    const bytes = unwritten.get(oid)
+    return bytes ? parseTree(Buffer.from(bytes), objects.repository.format) : await readTree(objects, oid)
+  }
+  let entries = await entriesOf(tree)
+  for (const name of path === '' ? [] : path.split('/')) {
+    const entry = entries.find(it => it.name === name)
+    if (!entry || !isFolder(entry)) return undefined
+    entries = await entriesOf(entry.oid)
+  }
+  return entries
+}
+
+/** The names in a folder under which some paths are. */
+function namesIn(folder: Path, paths: ReadonlySet<Path>): Set<string> {
+  const prefix = folder === '' ? '' : `${folder}/`
+  const below = [...paths].filter(path => path.startsWith(prefix))
+  return new Set(below.map(path => path.slice(prefix.length).split('/', 1)[0] ?? ''))
+}

@@ -1,0 +1,184 @@
+/** History as the page shows it: of a branch or a commit, of one file in it, and one commit by its id. */
+import { Failure } from '../../../core/failure.ts'
+import { type Commit, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { type History, openHistory, subjectOf, touching } from '../../../core/git/history.ts'
+import { findByDigits, type Objects } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { read } from '../../../core/git/run.ts'
+import { emptyTree, entryAt, isFolder } from '../../../core/git/trees.ts'
+import { visible } from '../../../core/text.ts'
+import type { Change, CommitRow } from '../messages.ts'
+import { changesBetween } from './changes.ts'
+
+/** A longer message is no message. */
+const LONGEST_COMMIT = 1 << 20
+const MOST_MESSAGE = 100_000
+
+/** The histories that were looked at last, each loaded once: a branch's follows its tip. */
+export class Histories implements AsyncDisposable {
+  readonly #loaded = new Map<string, { history: History; tip: Oid; ready: Promise<unknown> }>()
+  static readonly kept = 4
+
+  constructor(readonly objects: Objects) {}
+
+  /**
+   * The commits from one place to another in the history of a tip. `name` says whose it is: a history of that name is
+   * followed to where the tip is now. `total` is undefined while git still lists them.
+   */
+  async rows(
+    name: string,
+    tip: Oid,
+    from: number,
+    count: number,
+  ): Promise<{ rows: CommitRow[]; total: number | undefined }> {
+    const history = await this.#follow(name, tip)
+    const shape = await history.shape(from, from + count)
+    const rows = await rowsOf(
+      this.objects,
+      shape.map(({ oid }) => oid),
+    )
+    const total = await Promise.race([history.complete, Promise.resolve(undefined)])
+    return { rows, total }
+  }
+
+  async #follow(name: string, tip: Oid): Promise<History> {
+    const known = this.#loaded.get(name)
+    const entry = known ?? { history: openHistory(this.objects, [tip]), tip, ready: Promise.resolve() }
+    // What was looked at last is the last to go.
+    this.#loaded.delete(name)
+    this.#loaded.set(name, entry)
+    if (entry.tip !== tip) {
+      entry.tip = tip
+      entry.ready = entry.history.move([tip])
+      entry.ready.catch(() => undefined)
+    }
+    const [[oldest, { history }] = ['', entry]] = this.#loaded
+    if (this.#loaded.size > Histories.kept) {
+      this.#loaded.delete(oldest)
+      await history[Symbol.asyncDispose]()
+    }
+    try {
+      await entry.ready
+    } catch (error) {
+      this.#loaded.delete(name)
+      throw error
+    }
+    return entry.history
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const all = [...this.#loaded.values()]
+    this.#loaded.clear()
+    await Promise.all(all.map(({ history }) => history[Symbol.asyncDispose]()))
+  }
+}
+
+/** The commits that touched a file, under all names that it had, or that touched anything in a folder. */
+export async function rowsTouching(
+  objects: Objects,
+  tip: Oid,
+  path: Path,
+  { from, count }: { from: number; count: number },
+): Promise<CommitRow[]> {
+  const entry = await entryAt(objects, tip, path)
+  const follow = !entry || !isFolder(entry)
+  const { touches } = await touching(objects.repository, tip, path, { count, after: from, follow })
+  const rows = await rowsOf(
+    objects,
+    touches.map(({ oid }) => oid),
+  )
+  return objects.repository.isShallow ? await withParents(objects, rows) : rows
+}
+
+/** At the end of a shallow clone git takes all files for new: what a commit there has touched, nobody knows. */
+async function withParents(objects: Objects, rows: readonly CommitRow[]): Promise<CommitRow[]> {
+  const parents = await Promise.all(rows.map(({ parents: [first] }) => first && objects.info(first)))
+  return rows.filter((row, at) => row.parents.length === 0 || parents[at])
+}
+
+/** The commits that a tip has and another one has not, the newest first. */
+export async function rowsBeyond(
+  objects: Objects,
+  tip: Oid,
+  other: Oid,
+  { from, count }: { from: number; count: number },
+): Promise<CommitRow[]> {
+  const range = ['rev-list', '--topo-order', `--skip=${from}`, `--max-count=${count}`, tip, `^${other}`, '--']
+  const listed = await read(objects.repository, range)
+  return await rowsOf(objects, listed === '' ? [] : listed.split('\n'))
+}
+
+/** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */
+export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
+  const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: LONGEST_COMMIT })))
+  return found.flatMap(object => {
+    if (object?.type !== 'commit') return []
+    return [rowOf(object.oid, parseCommit(object.bytes ?? Buffer.alloc(0)))]
+  })
+}
+
+function rowOf(oid: Oid, commit: Commit): CommitRow {
+  const { name, email, date } = commit.author
+  const model = modelOf(commit)
+  return {
+    oid,
+    parents: commit.parents,
+    subject: subjectOf(commit).slice(0, 1000),
+    author: { name, email },
+    committed: commit.committer.date?.seconds ?? date?.seconds ?? 0,
+    ...(model && { model }),
+  }
+}
+
+/** The model that made a commit says so in its last paragraph. */
+function modelOf({ message, encoding }: Commit): string | undefined {
+  const last =
+    textOf(message, encoding)
+      .trimEnd()
+      .split(/\n\s*\n/)
+      .at(-1) ?? ''
+  return /^Forge-Model: *(.{1,200}?) *$/m.exec(last)?.[1]
+}
+
+/** The commit that an id or the beginning of one names. */
+export async function commitNamed(objects: Objects, digits: string): Promise<Oid> {
+  const wanted = digits.trim().toLowerCase()
+  if (!/^[0-9a-f]{4,64}$/.test(wanted))
+    throw new Failure(`${visible(digits)} is no commit: its id has digits from 0 to f, four at least.`)
+  const found = await findByDigits(objects.repository, wanted)
+  const infos = await Promise.all(found.map(oid => objects.info(`${oid}^{commit}`)))
+  const commits = [...new Set(infos.flatMap(info => (info ? [info.oid] : [])))]
+  const [only, other] = commits
+  if (only === undefined) throw new Failure(`There is no commit ${wanted} in this repository.`)
+  if (other !== undefined) throw new Failure(`${commits.length} commits begin with ${wanted}: give more of the id.`)
+  return only
+}
+
+/** One commit, and what it changed against its first parent. */
+export async function commitInFull(
+  objects: Objects,
+  oid: Oid,
+): Promise<{ row: CommitRow; message: string; changes: Change[] }> {
+  const object = await objects.read(oid, { limit: LONGEST_COMMIT })
+  if (object?.type !== 'commit') throw new Failure(`There is no commit ${oid} in this repository.`)
+  if (!object.bytes) throw new Failure(`The commit ${oid} is too large to be shown.`)
+  const commit = parseCommit(object.bytes)
+  return {
+    row: rowOf(oid, commit),
+    message: textOf(commit.message, commit.encoding).slice(0, MOST_MESSAGE),
+    changes: await changesBetween(objects, await treeBefore(objects, oid, commit), commit.tree),
+  }
+}
+
+/** The tree that a commit began with: its first parent's, or none. */
+export async function treeBefore(objects: Objects, oid: Oid, commit?: Pick<Commit, 'parents'>): Promise<Oid> {
+  const found = commit ? undefined : await objects.read(oid, { limit: LONGEST_COMMIT })
+  const { parents } = commit ?? parseCommit(found?.bytes ?? Buffer.alloc(0))
+  const [parent] = parents
+  if (parent === undefined) return emptyTree(objects.repository.format)
+  const tree = await objects.info(`${parent}^{tree}`)
+  // Without its parent, all of it would seem to be new.
+  if (!tree)
+    throw new Failure('What this commit changed is not known here: its parent was not fetched (git fetch --unshallow).')
+  return tree.oid
+}

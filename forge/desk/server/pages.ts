@@ -1,0 +1,134 @@
+/** The page as it was built: the files that it is made of, each served as it is or compressed, and nothing else. */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { extname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { Failure } from '../../../core/failure.ts'
+import { visible } from '../../../core/text.ts'
+
+/** What stands in the page for what changes with every visit: see {@link Visit}. */
+const [NONCE_MARK, SECRET_MARK] = ['STYLE_NONCE', 'PAGE_SECRET']
+
+export type Visit = {
+  /** The word without which a style of a script's is not taken. */
+  nonce: string
+  /** What the page keeps, for who has just been let in. It has no characters that mean anything in HTML. */
+  secret?: string
+}
+
+const PAGE = '/page.html'
+
+const TYPES: Record<string, string> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
+  '.svg': 'image/svg+xml',
+  '.woff2': 'font/woff2',
+  '.wasm': 'application/wasm',
+}
+const IS_TEXT = /^text\/|svg|wasm/
+/** A name with a hash of the content in it: what it stands for never changes. */
+const IS_HASHED = /-[0-9a-z]{8}\.\w+$/
+/** Shorter ones grow, or gain nothing. */
+const WORTH_COMPRESSING = 1024
+
+type Encoding = 'br' | 'gzip' | 'identity'
+type Asset = { type: string; tag: string; isHashed: boolean; size: number; bodies: Map<Encoding, Promise<Buffer>> }
+
+const compress = {
+  br: (bytes: Buffer) =>
+    promisify(brotliCompress)(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    }),
+  gzip: (bytes: Buffer) => promisify(gzip)(bytes, { level: 6 }),
+}
+
+export class Pages {
+  readonly #assets: ReadonlyMap<string, Asset>
+  readonly #html: string
+
+  private constructor(assets: ReadonlyMap<string, Asset>, html: string) {
+    this.#assets = assets
+    this.#html = html
+  }
+
+  /** Reads the folder that the page was built into. */
+  static async open(folder: string): Promise<Pages> {
+    const top = resolve(folder)
+    const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => [])
+    const paths = entries.filter(entry => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+    const read = paths.map(async path => [path.slice(top.length), await readFile(path)] as const)
+    const files = new Map(await Promise.all(read))
+    const html = files.get(PAGE)
+    if (html === undefined)
+      throw new Failure(`The desk's page is not in ${visible(folder)}: run \`make desk\` once in the folder of Forge.`)
+    const assets = new Map<string, Asset>()
+    for (const [name, bytes] of files) {
+      const type = TYPES[extname(name)]
+      if (type) assets.set(name, assetOf(name, type, bytes, files.get(`${name}.br`)))
+    }
+    return new Pages(assets, html.toString())
+  }
+
+  /** The page itself, for one visit. */
+  html({ nonce, secret = '' }: Visit): string {
+    return this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
+  }
+
+  /** One of the page's files, as the browser wishes it. */
+  async answer(name: string, headers: Headers): Promise<Response | undefined> {
+    const asset = this.#assets.get(name)
+    if (!asset) return undefined
+    const caching = {
+      etag: asset.tag,
+      'cache-control': asset.isHashed ? 'private, max-age=31536000, immutable' : 'private, no-cache',
+      vary: 'accept-encoding',
+    }
+    if (headers.get('if-none-match') === asset.tag) return new Response(null, { status: 304, headers: caching })
+    const encoding = encodingFor(asset, headers.get('accept-encoding') ?? '')
+    const body = await bodyOf(asset, encoding)
+    return new Response(new Uint8Array(body), {
+      headers: {
+        ...caching,
+        'content-type': asset.type,
+        ...(encoding !== 'identity' && { 'content-encoding': encoding }),
+      },
+    })
+  }
+}
+
+/** `compressed`: as it was compressed when the page was built. */
+function assetOf(name: string, type: string, bytes: Buffer, compressed: Buffer | undefined): Asset {
+  const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+  return {
+    type,
+    tag: `"${digest}"`,
+    isHashed: IS_HASHED.test(name),
+    size: bytes.length,
+    bodies: new Map<Encoding, Promise<Buffer>>([
+      ['identity', Promise.resolve(bytes)],
+      ...(compressed ? [['br', Promise.resolve(compressed)] as const] : []),
+    ]),
+  }
+}
+
+function encodingFor({ type, size }: Asset, accepted: string): Encoding {
+  if (!IS_TEXT.test(type) || size < WORTH_COMPRESSING) return 'identity'
+  const taken = accepted.split(/\s*,\s*/).filter(word => !/;\s*q=0(\.0*)?$/.test(word))
+  const names = taken.map(word => word.replace(/;.*/, '').trim())
+  return (['br', 'gzip'] as const).find(encoding => names.includes(encoding)) ?? 'identity'
+}
+
+/** Compressed when it is first asked for, and kept: no file is asked for often enough to make the start wait for it. */
+async function bodyOf(asset: Asset, encoding: Encoding): Promise<Buffer> {
+  const known = asset.bodies.get(encoding)
+  if (known) return await known
+  const made = (async () => {
+    const bytes = (await asset.bodies.get('identity')) ?? Buffer.alloc(0)
+    return encoding === 'identity' ? bytes : await compress[encoding](bytes)
+  })()
+  asset.bodies.set(encoding, made)
+  return await made
+}

@@ -1,0 +1,103 @@
+/** One window of a browser at the desk: what it asks is read, answered, and bounded. */
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { TooLarge } from '../../../core/git/bounds.ts'
+import { RefMoved } from '../../../core/git/refs.ts'
+import { GitError } from '../../../core/git/run.ts'
+import { visible } from '../../../core/text.ts'
+import { type At, type News, Question, type Reply } from '../messages.ts'
+import { isNotFetched, NOT_FETCHED } from '../reading/not-fetched.ts'
+import type { Line } from './server.ts'
+
+/** Questions that wait for an answer; a page that has more of them has gone wild. */
+const MOST_WAITING = 1000
+/** Messages: so many at once, and so many a second. A person who types makes thirty. */
+const [AT_ONCE, A_SECOND] = [4000, 500]
+/** Searches that go on at a time: who looks for something else waits no longer for what was looked for before. */
+const MOST_FINDS = 2
+
+export class Window {
+  /** The files that it has open, as often as it has opened them. */
+  readonly shown: { at: At; path: string }[] = []
+  readonly #finds = new Map<number, AbortController>()
+  #searches = 0
+  #waiting = 0
+  #allowance = AT_ONCE
+  #counted = performance.now()
+  #isGone = false
+
+  constructor(
+    readonly line: Line,
+    readonly answer: (question: Question) => Promise<unknown>,
+  ) {}
+
+  tell(words: News | Reply): void {
+    if (!this.#isGone) this.line.send(JSON.stringify(words))
+  }
+
+  /** Reads a message and answers it. One that can't be answered, since nobody knows what it asks, ends the window. */
+  async hear(text: string): Promise<void> {
+    if (this.#isGone) return
+    const now = performance.now()
+    this.#allowance = Math.min(AT_ONCE, this.#allowance + ((now - this.#counted) * A_SECOND) / 1000) - 1
+    this.#counted = now
+    if (this.#allowance < 0 || this.#waiting >= MOST_WAITING) return this.line.end('Too many questions at once.')
+    const message = parseJson(text)
+    const re = v.safeParse(v.object({ id: v.pipe(v.number(), v.integer(), v.minValue(0)) }), message)
+    if (!re.success) return this.line.end('The desk did not understand this page.')
+    const { id } = re.output
+    const question = v.safeParse(Question, message)
+    if (!question.success) return this.tell({ re: id, error: notUnderstood(question.issues[0]) })
+    this.#waiting++
+    try {
+      this.tell({ re: id, value: (await this.answer(question.output)) ?? null })
+    } catch (error) {
+      this.tell({ re: id, error: inWords(error) })
+    } finally {
+      this.#waiting--
+    }
+  }
+
+  beginToFind(): { search: number; signal: AbortSignal } {
+    for (const earlier of [...this.#finds.keys()].slice(0, Math.max(0, this.#finds.size + 1 - MOST_FINDS)))
+      this.endFinding(earlier)
+    const control = new AbortController()
+    this.#finds.set(++this.#searches, control)
+    return { search: this.#searches, signal: control.signal }
+  }
+
+  endFinding(search: number): void {
+    this.#finds.get(search)?.abort()
+    this.#finds.delete(search)
+  }
+
+  leave(): void {
+    this.#isGone = true
+    for (const search of [...this.#finds.keys()]) this.endFinding(search)
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function notUnderstood(issue: v.BaseIssue<unknown>): string {
+  const where = v.getDotPath(issue)
+  return `The desk did not understand this page${where ? ` (${visible(where)})` : ''}: reload it.`
+}
+
+/** Any error as a sentence for the person at the page. */
+export function inWords(error: unknown): string {
+  if (error instanceof Failure) return error.message
+  if (error instanceof TooLarge) return `This is too large for the desk: ${error.message}.`
+  if (error instanceof RefMoved) return 'The branch was moved meanwhile, so nothing was done: try it again.'
+  if (isNotFetched(error)) return NOT_FETCHED
+  if (error instanceof GitError) return `Git could not do this: ${visible(error.message)}.`
+  const { code, message = String(error) } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full: free some space and try it again.'
+  return `This did not work: ${visible(message.split('\n')[0] ?? '').slice(0, 300)}.`
+}

@@ -1,0 +1,278 @@
+/** Branches: listed, made, renamed, deleted and brought back, each with its drafts. */
+import { expect, test } from 'bun:test'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Work } from '../../../../forge/desk/work.ts'
+import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { commit, gitWith } from '../../../support/git.ts'
+import { until } from '../../../support/repository.ts'
+
+const FILES = { 'a.txt': 'a\n' }
+
+test('branches are listed with what a person wants to know of them', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const first = await desk.git('rev-parse', 'main')
+  await desk.git('update-ref', 'refs/remotes/origin/main', first)
+  await desk.git('config', 'remote.origin.url', 'x')
+  await desk.git('config', 'remote.origin.fetch', '+refs/heads/*:refs/remotes/origin/*')
+  await desk.git('branch', '-q', '--set-upstream-to=origin/main', 'main')
+  const author = 'Jörg <j@example.org>'
+  await commit(desk.path, 'main', { 'b.txt': 'b\n' }, { message: 'Bring b: grüße\n\nBody.', author })
+  await desk.git('reset', '-q', '--hard')
+  const topic = { '.forge/session.json': '{}' }
+  await commit(desk.path, 'wip/\xe2\x82\xac'.normalize(), topic, { parents: [first] }).catch(() => undefined)
+  await commit(desk.path, 'topic', topic, { parents: [first] })
+  await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
+  const list = await desk.work.branches()
+  expect(list.find(it => it.name === 'main')).toEqual({
+    name: 'main',
+    tip: await desk.git('rev-parse', 'main'),
+    committed: Number(await desk.git('log', '-1', '--format=%ct', 'main')),
+    subject: 'Bring b: grüße',
+    session: false,
+    upstream: { name: 'origin/main', ahead: 1, behind: 0 },
+    checkout: desk.path,
+    drafts: [],
+  })
+  expect(list.find(it => it.name === 'topic')).toMatchObject({ session: true, drafts: ['a.txt'] })
+})
+
+test('a branch is made at any commit, and at the one checked out where none is named', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const first = await desk.git('rev-parse', 'main')
+  const second = await commit(desk.path, 'main', { 'b.txt': 'b\n' })
+  await desk.work.newBranch('at/first', first)
+  await desk.work.newBranch('here', null)
+  expect(await desk.git('rev-parse', 'at/first', 'here')).toBe(`${first}\n${second}`)
+  await desk.work.undo()
+  expect(await desk.git('branch', '--list', 'here')).toBe('')
+})
+
+test('names that git would not take are refused in words', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('a', null)
+  const bad: [string, string][] = [
+    ['main', 'There is a branch main already'],
+    ['a/b', 'Git keeps no branch a/b beside a'],
+    ['-rf', "can't be the name of a branch"],
+    ['HEAD', "can't be the name"],
+    ['with space', "can't be the name"],
+    ['x..y', "can't be the name"],
+    ['', "can't be the name"],
+    ['x.lock', "can't be the name"],
+    ['x\ny', "can't be the name"],
+  ]
+  for (const [name, why] of bad) {
+    await expect(desk.work.newBranch(name, null)).rejects.toThrow(why)
+    await expect(desk.work.renameBranch('a', name)).rejects.toThrow(why)
+  }
+  await expect(desk.work.newBranch('new', '1'.repeat(40))).rejects.toThrow('There is no commit')
+  await expect(desk.work.save('nowhere', 'all')).rejects.toThrow('There is no branch nowhere')
+  expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('a\nmain')
+})
+
+test('a renamed branch keeps drafts, upstream and checkout, and so does the undo of it', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.git('config', 'branch.main.remote', 'origin')
+  await desk.git('config', 'branch.main.merge', 'refs/heads/main')
+  await (await edit(desk.work, 'main', 'a.txt')).type('draft\n')
+  await desk.work.renameBranch('main', 'trunk')
+  expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/trunk')
+  expect(await desk.git('config', 'branch.trunk.merge')).toBe('refs/heads/main')
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(await textOf(desk.work, 'trunk', 'a.txt')).toBe('a\ndraft\n')
+  expect((await desk.work.branches()).map(({ name, drafts }) => [name, drafts])).toEqual([['trunk', ['a.txt']]])
+  await desk.work.undo()
+  expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+  expect(await desk.git('config', 'branch.main.merge')).toBe('refs/heads/main')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\ndraft\n')
+  await desk.work.redo()
+  expect(await desk.git('for-each-ref', '--format=%(refname)')).toBe(
+    'refs/forge/drafts/trunk\nrefs/forge/operations\nrefs/heads/trunk',
+  )
+})
+
+test('a deleted branch comes back with its drafts, by undo or by its name, even after garbage was collected', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await desk.work.newBranch('topic', null)
+  await desk.work.newFile('topic', 'only here.txt')
+  const tip = await desk.git('rev-parse', 'topic')
+  await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
+  for (const back of [() => desk.work.undo(), () => desk.work.restoreBranch('topic')]) {
+    await desk.work.deleteBranch('topic')
+    expect(await desk.git('for-each-ref', '--format=%(refname)')).toBe('refs/forge/operations\nrefs/heads/main')
+    await desk.git('gc', '-q', '--prune=now')
+    await back()
+    expect(await desk.git('rev-parse', 'topic')).toBe(tip)
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\ndraft\n')
+  }
+})
+
+test('a branch that is checked out is not deleted', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await expect(desk.work.deleteBranch('main')).rejects.toThrow(`main is checked out in ${desk.path}`)
+  await desk.work.newBranch('topic', null)
+  await desk.git('checkout', '-q', 'topic')
+  await expect(desk.work.undo()).rejects.toThrow('topic is checked out')
+})
+
+test('a switch in the terminal is noticed', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  const seen = desk.news.length
+  await desk.git('checkout', '-q', 'topic')
+  await until(() => desk.news.slice(seen).some(it => it.say === 'branch' && it.branch === 'main'))
+  expect((await desk.work.branches()).find(it => it.name === 'topic')?.checkout).toBe(desk.path)
+})
+
+test('of thousands of branches all are listed, and counts that take long come later', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const first = await desk.git('rev-parse', 'main')
+  const second = await commit(desk.path, 'up', { 'b.txt': 'b\n' }, { parents: [first] })
+  const names = Array.from({ length: 60 }, (_, at) => `b${at}`)
+  const input = names.map(name => `create refs/heads/${name} ${first}\n`).join('')
+  await gitWith(desk.path, ['update-ref', '--stdin'], input)
+  for (const [at, name] of names.entries()) {
+    // Each follows another commit, so that none is known from another one.
+    const other = await commit(desk.path, `up${at}`, { c: name }, { parents: [second] })
+    await desk.git('config', `branch.${name}.remote`, '.')
+    await desk.git('config', `branch.${name}.merge`, `refs/heads/up${at}`)
+    expect(other).toHaveLength(40)
+  }
+  const counted = async () => (await desk.work.branches()).filter(it => it.upstream?.behind === 2).length
+  expect(await counted()).toBeGreaterThanOrEqual(20)
+  await until(async () => (await counted()) === 60)
+}, 60_000)
+
+test('a branch that is renamed while somebody types in it loses nothing, and is found by both names', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  let isDone = false
+  const renaming = desk.work.renameBranch('topic', 'other').finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await editor.type('x')
+    await Bun.sleep(0)
+  }
+  await renaming
+  await editor.type('y\n')
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'topic', to: 'other' })
+  expect(await textOf(desk.work, 'other', 'a.txt')).toBe(editor.text)
+  const work = await desk.restart()
+  expect(await textOf(work, 'other', 'a.txt')).toBe(editor.text)
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts', 'refs/heads')).toBe(
+    'refs/forge/drafts/other\nrefs/heads/main\nrefs/heads/other',
+  )
+})
+
+test('a branch that is deleted while somebody types in it keeps that, and gets it back with the branch', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  let isDone = false
+  const deleting = desk.work.deleteBranch('topic').finally(() => {
+    isDone = true
+  })
+  while (!isDone) {
+    await editor.type('x')
+    await Bun.sleep(0)
+  }
+  await deleting
+  await desk.work.undo()
+  const work = await desk.restart()
+  expect(await textOf(work, 'topic', 'a.txt')).toBe(editor.text)
+})
+
+test('renamed, renamed again, deleted and brought back: there is one branch, and no old name of it comes back', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  // A second window has it open by its first name all the time.
+  const second = await edit(desk.work, 'topic', 'a.txt')
+  await second.type('typed\n')
+  await desk.work.renameBranch('topic', 'second')
+  await second.type('by the old name\n')
+  await desk.work.renameBranch('second', 'third')
+  await second.type('and again\n')
+  await desk.work.deleteBranch('third')
+  await desk.work.undo()
+  await desk.work.look()
+  const work = await desk.restart()
+  expect(await work.vanished()).toEqual([])
+  expect((await work.branches()).map(({ name, drafts }) => [name, drafts])).toEqual([
+    ['main', []],
+    ['third', ['a.txt']],
+  ])
+  for (const name of ['topic', 'second', 'third', 'main'])
+    expect(await work.nameNow(name)).toBe(name === 'main' ? 'main' : 'third')
+  expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\n')
+  // A window that has not heard of any of it types where the branch is now.
+  await (await edit(work, 'topic', 'a.txt')).type('last\n')
+  expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
+  // Renames are undone over the restart, with the drafts.
+  await work.undo(await operationOf(work, 'rename the branch second to third'))
+  await work.undo(await operationOf(work, 'rename the branch topic to second'))
+  expect(await work.nameNow('third')).toBe('topic')
+  expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
+  expect(await (await desk.restart()).vanished()).toEqual([])
+})
+
+const operationOf = async (work: Work, words: string) =>
+  (await work.operations(0, 99)).find(operation => operation.words === words)?.id
+
+test('a new branch of a name that another one had is that branch', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('topic', null)
+  await (await edit(desk.work, 'topic', 'a.txt')).type('of the first\n')
+  await desk.work.renameBranch('topic', 'other')
+  await desk.work.newBranch('topic', null)
+  expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\n')
+  await (await edit(desk.work, 'topic', 'a.txt')).type('of the second\n')
+  expect(await textOf(desk.work, 'other', 'a.txt')).toBe('a\nof the first\n')
+  expect(await (await desk.restart()).nameNow('topic')).toBe('topic')
+})
+
+test('in a branch that was deleted, by whomever, typing goes on, and no commit is made of nothing', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newBranch('here', null)
+  await desk.work.newBranch('outside', null)
+  const tip = await desk.git('rev-parse', 'main')
+  await desk.work.deleteBranch('here')
+  await desk.git('branch', '-D', 'outside')
+  // Nobody had a file open, and the desk was started again meanwhile.
+  let work = await desk.restart()
+  for (const name of ['here', 'outside']) {
+    await expect(work.newFile(name, 'new.txt')).rejects.toThrow('was deleted: bring it back first')
+    await (await edit(work, name, 'a.txt')).type('typed\n')
+    await expect(work.save(name, 'all')).rejects.toThrow('was deleted: bring it back first')
+  }
+  work = await desk.restart()
+  expect(await work.vanished()).toEqual([
+    { branch: 'here', drafts: ['a.txt'] },
+    { branch: 'outside', drafts: ['a.txt'] },
+  ])
+  for (const name of ['here', 'outside']) {
+    await work.restoreBranch(name)
+    expect(await desk.git('rev-parse', name)).toBe(tip)
+    expect(await textOf(work, name, 'a.txt')).toBe('a\ntyped\n')
+  }
+})
+
+test('a branch whose configuration can’t be written has its new name all the same, and that is said', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.git('branch', 'old')
+  await desk.git('config', 'branch.old.remote', '.')
+  await (await edit(desk.work, 'old', 'a.txt')).type('typed\n')
+  await writeFile(join(desk.path, '.git/config.lock'), '')
+  await desk.work.renameBranch('old', 'new')
+  await rm(join(desk.path, '.git/config.lock'))
+  expect(desk.news).toContainEqual({
+    say: 'notice',
+    words: expect.stringMatching(/^new has its new name, but .* still that of old: .*config/),
+    isBad: true,
+  })
+  expect(await textOf(desk.work, 'old', 'a.txt')).toBe('a\ntyped\n')
+  await desk.work.save('old', 'all')
+  expect(await desk.git('show', 'new:a.txt')).toBe('a\ntyped')
+})

@@ -1,0 +1,389 @@
+/** The user's checkout: it follows a save as `git checkout` would, and is otherwise never touched. */
+import { expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, utimes, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
+import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { commit, gitWith } from '../../../support/git.ts'
+import { makePlace } from '../../../support/repository.ts'
+
+const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
+
+/** Every file of a work tree with its mode, times and content, and of git's own folder all but objects and refs. */
+async function snapshot(top: string): Promise<Record<string, string>> {
+  const found: Record<string, string> = {}
+  const walk = async (folder: string) => {
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name)
+      const relative = path.slice(top.length + 1)
+      if (/^\.git\/(objects|refs|logs\/refs|logs\/HEAD|packed-refs|COMMIT_EDITMSG)/.test(relative)) continue
+      const { mode, mtimeMs, ino } = await lstat(path)
+      const kind = mode & 0o170000
+      if (kind === 0o040000) await walk(path)
+      const content =
+        kind === 0o100000
+          ? createHash('sha1')
+              .update(await readFile(path))
+              .digest('hex')
+          : ''
+      const times = kind === 0o040000 ? '' : `${mtimeMs} ${ino}`
+      found[relative] = `${mode.toString(8)} ${times} ${kind === 0o120000 ? await readlink(path) : content}`
+    }
+  }
+  await walk(top)
+  return found
+}
+
+test('a day of work in other branches leaves the checkout, its index and its configuration as they were', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await writeFile(join(desk.path, 'a.txt'), 'changed here\n')
+  await writeFile(join(desk.path, 'b.txt'), 'staged\n')
+  await desk.git('add', 'b.txt')
+  await writeFile(join(desk.path, 'untracked'), 'x')
+  await mkdir(join(desk.path, '.git/hooks'))
+  await writeFile(join(desk.path, '.git/hooks/pre-commit'), '#!/bin/sh\ntouch ran\n', { mode: 0o755 })
+  const before = await snapshot(desk.path)
+  const { work } = desk
+  await work.newBranch('topic', null)
+  const editor = await edit(work, 'topic', 'a.txt')
+  for (let round = 0; round < 3; round++) {
+    await editor.type(`${round}\n`)
+    await work.save('topic', 'all')
+  }
+  await work.newFile('topic', 'folder/new.txt')
+  await work.rename('topic', 'folder', 'other')
+  await work.delete('topic', 'b.txt')
+  await (await edit(work, 'topic', 'a.txt')).type('draft\n')
+  await work.flush()
+  await work.undo()
+  await work.redo()
+  await work.discard('topic', ['a.txt'])
+  await work.renameBranch('topic', 'renamed')
+  await work.open({ kind: 'branch', branch: 'main' }, 'a.txt')
+  await work.branches()
+  await work.deleteBranch('renamed')
+  await work.undo()
+  await work.flush()
+  expect(await snapshot(desk.path)).toEqual(before)
+})
+
+test('the checkout of a branch follows a save, and nothing else in it changes', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await writeFile(join(desk.path, 'b.txt'), 'changed here\n')
+  await writeFile(join(desk.path, 'folder/untracked'), 'mine\n')
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  await desk.work.save('main', 'all')
+  await desk.work.newFile('main', 'folder/new.txt')
+  await desk.work.rename('main', 'folder/c.txt', 'd.txt')
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe(' M b.txt\n?? folder/untracked')
+  expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
+  expect(await readFile(join(desk.path, 'd.txt'), 'utf8')).toBe('c\n')
+  expect(await readFile(join(desk.path, 'b.txt'), 'utf8')).toBe('changed here\n')
+  await desk.work.undo()
+  await desk.work.undo()
+  await desk.work.undo()
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe(' M b.txt\n?? folder/untracked')
+  expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\n')
+})
+
+test('a file that only looks changed does not keep a checkout back', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await utimes(join(desk.path, 'a.txt'), new Date(1e12), new Date(1e12))
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
+})
+
+test('where a local change is in the way nothing is touched, and it is said once', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')
+  const before = await snapshot(desk.path)
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  for (let round = 0; round < 3; round++) {
+    await editor.type(`${round}\n`)
+    await desk.work.save('main', 'all')
+    await desk.work.flush()
+  }
+  const after = await snapshot(desk.path)
+  // Git may have looked at the files' times anew.
+  delete before['.git/index']
+  delete after['.git/index']
+  expect(after).toEqual(before)
+  const said = desk.news.filter(it => it.say === 'checkout left behind')
+  expect(said).toEqual([
+    {
+      say: 'checkout left behind',
+      branch: 'main',
+      folder: desk.path,
+      why: 'a.txt has changes there that are not committed.',
+    },
+  ])
+  // When the way is free, it follows from where it is.
+  await desk.git('restore', '--source', 'main~3', '--staged', '--worktree', 'a.txt')
+  await editor.type('last\n')
+  await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+})
+
+test('an untracked file is not overwritten by one of its name', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await writeFile(join(desk.path, 'new.txt'), 'mine\n')
+  await desk.work.newFile('main', 'new.txt')
+  await desk.work.flush()
+  expect(await readFile(join(desk.path, 'new.txt'), 'utf8')).toBe('mine\n')
+  expect(desk.news).toContainEqual(
+    expect.objectContaining({ say: 'checkout left behind', why: expect.stringContaining('new.txt') }),
+  )
+})
+
+test('every work tree of a branch follows, and those of other branches do not', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const [one, two] = [join(desk.folder, 'one'), join(desk.folder, 'two')]
+  await desk.git('worktree', 'add', '-q', '-b', 'topic', one)
+  await desk.git('worktree', 'add', '-q', '--force', two, 'topic')
+  const before = await snapshot(desk.path)
+  await (await edit(desk.work, 'topic', 'a.txt')).type('saved\n')
+  await desk.work.save('topic', 'all')
+  await desk.work.flush()
+  for (const folder of [one, two]) expect(await readFile(join(folder, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
+  expect(await desk.git('-C', one, 'status', '--porcelain')).toBe('')
+  for (const name of Object.keys(before)) if (name.startsWith('.git/')) delete before[name]
+  expect(await snapshot(desk.path)).toMatchObject(before)
+  expect((await desk.work.branches()).map(it => [it.name, it.checkout])).toEqual([
+    ['main', desk.path],
+    ['topic', expect.stringMatching(/one$|two$/)],
+  ])
+})
+
+test('no hook of the repository runs, whatever is done', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const hooks = join(desk.path, '.git/hooks')
+  await mkdir(hooks)
+  const names = [
+    'pre-commit',
+    'commit-msg',
+    'post-commit',
+    'post-checkout',
+    'post-index-change',
+    'prepare-commit-msg',
+    'post-rewrite',
+  ]
+  for (const name of names)
+    await writeFile(join(hooks, name), `#!/bin/sh\ntouch ${desk.folder}/ran-${name}\n`, { mode: 0o755 })
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  await desk.work.save('main', 'all')
+  await desk.work.rename('main', 'a.txt', 'z.txt')
+  await desk.work.undo()
+  await desk.work.renameBranch('main', 'other')
+  await desk.work.flush()
+  expect((await readdir(desk.folder)).filter(name => name.startsWith('ran'))).toEqual([])
+})
+
+test('filters that the user has configured run for a checkout as they do for git', async () => {
+  await using desk = await makeDesk({ files: { ...FILES, '.gitattributes': '*.up filter=upper\n', 'x.up': 'one\n' } })
+  await desk.git('config', 'filter.upper.smudge', 'tr a-z A-Z')
+  await desk.git('config', 'filter.upper.clean', 'tr A-Z a-z')
+  await desk.git('checkout', '-q', '--force', 'main')
+  await (await edit(desk.work, 'main', 'x.up')).type('two\n')
+  await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(await readFile(join(desk.path, 'x.up'), 'utf8')).toBe('ONE\nTWO\n')
+  expect(await desk.git('status', '--porcelain')).toBe('')
+})
+
+test('a checkout of a work tree that was removed is none', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const folder = join(desk.folder, 'gone')
+  await desk.git('worktree', 'add', '-q', '-b', 'topic', folder)
+  await rm(folder, { recursive: true })
+  await (await edit(desk.work, 'topic', 'a.txt')).type('saved\n')
+  await desk.work.save('topic', 'all')
+  await desk.work.flush()
+  expect((await desk.work.branches()).find(it => it.name === 'topic')?.checkout).toBeUndefined()
+  expect(desk.news.filter(it => it.say === 'checkout left behind' || it.say === 'notice')).toEqual([])
+})
+
+test('a checkout that can’t be written is left behind, and the save is there all the same', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await writeFile(join(desk.path, '.git/index.lock'), '')
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  const commit = await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(await desk.git('rev-parse', 'main')).toBe(commit ?? '')
+  expect(desk.news).toContainEqual(
+    expect.objectContaining({ say: 'checkout left behind', why: expect.stringContaining('index.lock') }),
+  )
+  await chmod(desk.path, 0o755)
+})
+
+test('a checkout follows after a restart where the desk was killed between a save and that', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const before = await desk.git('rev-parse', 'main')
+  const state = join(desk.folder, 'state', 'checkouts.json')
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  const to = await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(JSON.parse(await readFile(state, 'utf8'))).toEqual({})
+  // As it is at that moment: the branch has moved, the files have not.
+  await desk.git('read-tree', '-m', '-u', 'main', before)
+  expect(await desk.git('status', '--porcelain')).toBe('M  a.txt')
+  const pending = { [join(desk.path, '.git')]: { branch: 'main', from: before, to, isTold: false } }
+  await writeFile(state, JSON.stringify(pending))
+  const work = await desk.restart()
+  await work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  // What was written down of another moment is no reason to touch anything.
+  await desk.git('commit', '-q', '--allow-empty', '-m', 'later')
+  await writeFile(state, JSON.stringify(pending))
+  const snap = await snapshot(desk.path)
+  await (await desk.restart()).flush()
+  expect(await snapshot(desk.path)).toEqual(snap)
+  await writeFile(state, 'no JSON')
+  await desk.restart()
+})
+
+test('what is to follow is written down before the branch moves', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await mkdir(join(desk.path, '.git/hooks'))
+  const copy = `cp ${desk.folder}/state/checkouts.json ${desk.folder}/seen.json`
+  const hook = `#!/bin/sh\n[ "$1" = prepared ] && grep -q refs/heads/main && ${copy}\nexit 0\n`
+  await writeFile(join(desk.path, '.git/hooks/reference-transaction'), hook, { mode: 0o755 })
+  const from = await desk.git('rev-parse', 'main')
+  const to = await desk.work.newFile('main', 'new.txt')
+  const seen = JSON.parse(await readFile(join(desk.folder, 'seen.json'), 'utf8'))
+  expect(Object.values(seen)).toEqual([{ branch: 'main', from, to, isTold: false }])
+})
+
+/** A desk with a save that the checkout could not follow, since a.txt was changed there, and a draft typed after it. */
+async function leftBehind() {
+  const desk = await makeDesk({ files: FILES })
+  await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')
+  const before = await desk.git('rev-parse', 'main')
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  await desk.work.save('main', 'all')
+  await editor.type('and more\n')
+  const saved = (await desk.work.save('main', 'all')) ?? ''
+  await editor.type('draft\n')
+  await desk.work.flush()
+  expect(desk.news.filter(it => it.say === 'checkout left behind')).toHaveLength(1)
+  return { desk, before, saved }
+}
+
+test('what a checkout could not follow goes to a new branch, and a commit made in the checkout takes nothing back', async () => {
+  const { desk, before, saved } = await leftBehind()
+  await using _ = desk
+  const untouched = await snapshot(desk.path)
+  expect(await desk.work.saveElsewhere('main', 'main-saved')).toBe(saved)
+  await desk.work.flush()
+  const after = await snapshot(desk.path)
+  for (const it of [untouched, after]) delete it['.git/index']
+  expect(after).toEqual(untouched)
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+  expect(await desk.git('rev-parse', 'main-saved')).toBe(saved)
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
+  expect(await textOf(desk.work, 'main-saved', 'a.txt')).toBe('a\nsaved\nand more\ndraft\n')
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe(
+    'refs/forge/drafts/main-saved',
+  )
+  await desk.git('commit', '-q', '-a', '-m', 'Mine')
+  expect(await desk.git('show', '--format=%P', '--name-only', 'main')).toBe(`${before}\n\na.txt`)
+  expect(await desk.git('show', 'main:a.txt')).toBe('mine, not saved')
+  expect(await desk.git('show', 'main-saved:a.txt')).toBe('a\nsaved\nand more')
+  await desk.work.look()
+  // The checkout follows again.
+  await (await edit(desk.work, 'main', 'b.txt')).type('later\n')
+  await desk.work.save('main', 'all')
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+})
+
+test('that is one operation: undo brings branch, commits and drafts back, redo takes them there again, also after a restart', async () => {
+  const { desk, before, saved } = await leftBehind()
+  await using _ = desk
+  await desk.work.saveElsewhere('main', 'other')
+  await (await edit(desk.work, 'other', 'b.txt')).type('typed in other\n')
+  await (await edit(desk.work, 'main', 'folder/c.txt')).type('typed in main\n')
+  let work = await desk.restart()
+  expect((await work.undoable()).undo).toBe('move what was saved to main to the new branch other')
+  await work.undo()
+  await work.flush()
+  expect(await desk.git('for-each-ref', '--format=%(refname:short) %(objectname)', 'refs/heads')).toBe(`main ${saved}`)
+  for (const [path, text] of [
+    ['a.txt', 'a\nsaved\nand more\ndraft\n'],
+    ['b.txt', 'b\ntyped in other\n'],
+    ['folder/c.txt', 'c\ntyped in main\n'],
+  ] as const)
+    expect(await textOf(work, 'main', path)).toBe(text)
+  expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('mine, not saved\n')
+  work = await desk.restart()
+  await work.redo()
+  await work.flush()
+  expect(await desk.git('rev-parse', 'main', 'other')).toBe(`${before}\n${saved}`)
+  expect(await textOf(work, 'other', 'b.txt')).toBe('b\ntyped in other\n')
+  expect(await desk.git('status', '--porcelain')).toBe(' M a.txt')
+})
+
+test('a branch whose checkout has followed, or that has moved since, is left where it is', async () => {
+  const { desk } = await leftBehind()
+  await using _ = desk
+  const why = (name: string, to: string) => desk.work.saveElsewhere(name, to).catch((error: Error) => error.message)
+  await desk.work.newBranch('followed', null)
+  expect(await why('followed', 'x')).toBe('The checkout of followed has followed: its saves need no other branch.')
+  expect(await why('main', 'followed')).toBe('There is a branch followed already: choose another name.')
+  expect(await why('main', 'a..b')).toContain("can't be the name of a branch")
+  await desk.git('commit', '-q', '--allow-empty', '-m', 'Outside')
+  expect(await why('main', 'x')).toStartWith('main was moved by another program since it was saved')
+  expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('followed\nmain')
+})
+
+test('where the first save of a repository was in the way of a file, it goes to a new branch, too', async () => {
+  await using desk = await makeDesk()
+  await writeFile(join(desk.path, 'a.txt'), 'mine\n')
+  await desk.work.newFile('main', 'a.txt')
+  await desk.work.flush()
+  await desk.work.saveElsewhere('main', 'first')
+  await desk.work.flush()
+  expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('first')
+  expect(await desk.git('status', '--porcelain')).toBe('?? a.txt')
+})
+
+test('a branch that gets another name while its checkout still follows a save is followed all the same', async () => {
+  await using desk = await makeDesk({ files: { ...FILES, '.gitattributes': 'a.txt filter=slow\n' } })
+  await desk.git('config', 'filter.slow.smudge', 'sleep 0.3; cat')
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  for (const text of ['one\n', 'two\n']) {
+    await editor.type(text)
+    await desk.work.save('main', 'all')
+  }
+  await desk.work.renameBranch('main', 'trunk')
+  await desk.work.flush()
+  expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\none\ntwo\n')
+  expect(await desk.git('status', '--porcelain', '-b')).toBe('## trunk')
+})
+
+test('of checkouts that are to follow at the same time, what is written down is what is so', async () => {
+  await using place = await makePlace()
+  const from = await commit(place.path, 'main', FILES)
+  const to = await commit(place.path, 'later', { 'a.txt': 'later\n' })
+  const names = Array.from({ length: 12 }, (_, number) => `branch-${number}`)
+  for (const name of names)
+    await gitWith(place.path, ['worktree', 'add', '-q', '-b', name, join(place.folder, name), 'main'])
+  const state = join(place.folder, 'state')
+  await mkdir(state)
+  const checkouts = await Checkouts.open(place.objects, state, () => undefined)
+  await checkouts.settled()
+  const kept = async () => Object.values(JSON.parse(await readFile(join(state, 'checkouts.json'), 'utf8')))
+  for (let times = 0; times < 10; times++) {
+    const announced = await Promise.all(names.map(name => checkouts.announce(name, from, to)))
+    expect(await kept()).toHaveLength(names.length)
+    await Promise.all(announced.map(withdraw => withdraw()))
+    expect(await kept()).toEqual([])
+  }
+})

@@ -1,0 +1,85 @@
+/** A text that several windows edit: one order for all, and nothing that a page could do harm with. */
+import { expect, test } from 'bun:test'
+import { Document } from '../../../../forge/desk/branches/documents.ts'
+import { EDITABLE } from '../../../../forge/desk/reading/text.ts'
+import { replacement } from '../../../support/desk.ts'
+import { randomFrom } from '../../../support/random.ts'
+
+const LF = { lineEnd: 'LF', bom: false } as const
+const by = (...changes: unknown[]) => changes.map(it => ({ client: 'window', changes: it }))
+
+test('an edit for the newest version is taken, one for an older version is not', () => {
+  const document = new Document('one\n', LF)
+  expect(document.take(0, by([4, [0, 'two', '']]))).toEqual({ accepted: true, edits: by([4, [0, 'two', '']]) })
+  expect([document.text, document.version]).toEqual(['one\ntwo\n', 1])
+  expect(document.take(0, by([4, [0, 'late']]))).toEqual({ accepted: false })
+  expect(document.take(1, by([[1, 'O'], 7], [8, [0, '!']]))).toMatchObject({ accepted: true })
+  expect([document.text, document.version]).toEqual(['One\ntwo\n!', 3])
+})
+
+test('all edits of a call count, or none', () => {
+  const document = new Document('abc', LF)
+  expect(() => document.take(0, by([3, [0, 'd']], [99]))).toThrow('no edit of this text')
+  expect([document.text, document.version]).toEqual(['abc', 0])
+})
+
+test('what is no edit of the text is refused', () => {
+  const hostile: unknown[] = [
+    ...[undefined, null, 3, 'x', {}, [], [2], [4], [-1, 4], [3.5], [Number.NaN], [Number.POSITIVE_INFINITY], ['3']],
+    ...[
+      [[3, 1]],
+      [[-3, 'x'], 6],
+      [[3, 'a\nb']],
+      [[3, '\ud800']],
+      [[3, 'a\0']],
+      [[3, null]],
+      [[], 3],
+      [[[3]]],
+      [2 ** 53, 3],
+    ],
+    ...[[{ length: 3 }], [3, { 0: 0, length: 1 }]],
+  ]
+  const document = new Document('abc', LF)
+  for (const changes of hostile) expect(() => document.take(0, by(changes))).toThrow()
+  expect([document.text, document.version]).toEqual(['abc', 0])
+})
+
+test('a character is not cut in half', () => {
+  const document = new Document('a🎉b', LF)
+  for (const changes of [
+    [1, [1], 2],
+    [2, [1], 1],
+    [2, [0, 'x'], 2],
+  ])
+    expect(() => document.take(0, by(changes))).toThrow('no edit')
+  document.take(0, by([1, [2], 1]))
+  expect(document.text).toBe('ab')
+})
+
+test('a text does not grow beyond what is edited, and may always become shorter', () => {
+  const document = new Document('x'.repeat(EDITABLE), LF)
+  expect(() => document.take(0, by([EDITABLE, [0, 'y']]))).toThrow('2 MB')
+  expect(document.take(0, by([EDITABLE - 1, [1]]))).toMatchObject({ accepted: true })
+})
+
+test('what is typed while the server works with a text stays typed in what comes of it', () => {
+  const random = randomFrom(5)
+  const words = ['alpha\n', 'beta\n', 'gamma\n', 'delta\n']
+  for (let round = 0; round < 500; round++) {
+    const before = Array.from({ length: random.below(8) }, () => random.pick(words)).join('')
+    const after = Array.from({ length: random.below(8) }, () => random.pick(words)).join('')
+    const document = new Document(before, LF)
+    const window = new Document(before, LF)
+    document.mark()
+    const at = random.below(before.length + 1)
+    const typed = by(replacement(before.length, at, 0, `<${round}>`))
+    document.take(0, typed)
+    window.take(0, typed)
+    const made = document.become(after, LF)
+    expect(document.text.replace(`<${round}>`, '')).toBe(after)
+    expect(document.text).toContain(`<${round}>`)
+    // A window that is told of it has the same text.
+    if (made) window.take(made.version, [made.edit])
+    expect([window.text, window.version]).toEqual([document.text, document.version])
+  }
+})

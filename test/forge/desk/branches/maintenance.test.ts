@@ -1,0 +1,82 @@
+/** What typing and saving leave in the repository, and that git tidies it up as it does after its own commits. */
+import { expect, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Desk, edit, makeDesk } from '../../../support/desk.ts'
+
+const FILES = { 'a.txt': 'a\n' }
+
+/** Git looks into one of 256 folders, and takes what it finds there for what is in each: of so many some are in it. */
+const MANY = 1000
+
+async function countLoose(desk: Desk): Promise<number> {
+  return Number((await desk.git('count-objects')).split(' ')[0])
+}
+
+/** A desk in whose repository git finds that there is much to tidy up: objects that a branch needs. */
+async function untidy(...configuration: [string, string][]): Promise<Desk> {
+  const desk = await makeDesk({ files: FILES, bare: true })
+  const lines = Array.from({ length: MANY }, (_, at) => `M 100644 inline f${at}\ndata <<E\n${at}\nE\n`)
+  const head = 'commit refs/heads/many\ncommitter A <a@b> 1700000000 +0000\ndata 0\n'
+  const child = Bun.spawn(['git', '-c', 'fastimport.unpackLimit=1000000', 'fast-import', '--quiet'], {
+    cwd: desk.path,
+    stdin: Buffer.from(`${head}${lines.join('')}\n`),
+  })
+  expect(await child.exited).toBe(0)
+  for (const [key, value] of [['gc.autoDetach', 'false'], ['gc.auto', '100'], ...configuration] as const)
+    await desk.git('config', key, value)
+  expect(await countLoose(desk)).toBeGreaterThan(MANY)
+  return desk
+}
+
+async function saveOnce(desk: Desk): Promise<void> {
+  await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
+  await desk.work.save('main', 'all')
+  await desk.work.flush()
+}
+
+test('after a save git tidies up where there is much, and all that was typed is there', async () => {
+  await using desk = await untidy()
+  await (await edit(desk.work, 'main', 'a.txt')).type('draft of before\n')
+  await saveOnce(desk)
+  expect(await countLoose(desk)).toBeLessThan(100)
+  expect(await desk.git('fsck', '--strict')).toBe('')
+  await desk.work.undo()
+  expect((await desk.work.branches()).find(({ name }) => name === 'main')?.drafts).toEqual(['a.txt'])
+}, 30_000)
+
+test.each<[string, string]>([
+  ['gc.auto', '0'],
+  ['maintenance.auto', 'false'],
+])(
+  'it does not where %s=%s',
+  async (key, value) => {
+    await using desk = await untidy([key, value])
+    await saveOnce(desk)
+    expect(await countLoose(desk)).toBeGreaterThan(MANY)
+  },
+  30_000,
+)
+
+test('nor where a hook would be asked, which is not run', async () => {
+  await using desk = await untidy()
+  await mkdir(join(desk.path, 'hooks'), { recursive: true })
+  await writeFile(join(desk.path, 'hooks/pre-auto-gc'), '#!/bin/sh\ntouch ran\n', { mode: 0o755 })
+  await saveOnce(desk)
+  expect(await countLoose(desk)).toBeGreaterThan(MANY)
+  expect(await Bun.file(join(desk.path, 'ran')).exists()).toBe(false)
+}, 30_000)
+
+test('a second of typing leaves a handful of objects, however fast one types', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const before = await countLoose(desk)
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  const end = performance.now() + 3000
+  while (performance.now() < end) {
+    await editor.type('x')
+    await Bun.sleep(10)
+  }
+  await desk.work.flush()
+  // A blob, a tree and a commit each time.
+  expect((await countLoose(desk)) - before).toBeLessThanOrEqual(5 * 3)
+}, 30_000)

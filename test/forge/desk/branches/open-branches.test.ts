@@ -1,0 +1,31 @@
+/** The work on several branches at a time. */
+import { expect, test } from 'bun:test'
+import { BranchWork } from '../../../../forge/desk/branches/branch-work.ts'
+import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
+import { Maintenance } from '../../../../forge/desk/branches/maintenance.ts'
+import { lockedAll } from '../../../../forge/desk/branches/open-branches.ts'
+import { Operations } from '../../../../forge/desk/branches/operations.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace } from '../../../support/repository.ts'
+
+test('two that want the same branches do not wait for each other for ever', async () => {
+  await using place = await makePlace()
+  const { objects } = place
+  await commit(place.path, 'one', { a: 'a' })
+  await commit(place.path, 'two', { a: 'a' })
+  const say = () => undefined
+  const room = {
+    objects,
+    operations: new Operations(objects),
+    checkouts: await Checkouts.open(objects, place.folder, say),
+    maintenance: new Maintenance(objects.repository),
+    say,
+  }
+  const one = await BranchWork.open(room, 'one')
+  const two = await BranchWork.open(room, 'two')
+  const done = await Promise.all([
+    lockedAll([one, two], async () => 'first'),
+    lockedAll([two, one], async () => 'second'),
+  ])
+  expect(done).toEqual(['first', 'second'])
+})

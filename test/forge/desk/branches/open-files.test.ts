@@ -1,0 +1,23 @@
+/** Files that windows have open: what is typed in them stays, whatever becomes of the branch meanwhile. */
+import { expect, test } from 'bun:test'
+import { noDrafts } from '../../../../forge/desk/branches/drafts.ts'
+import { OpenFiles } from '../../../../forge/desk/branches/open-files.ts'
+import { replacement } from '../../../support/desk.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace } from '../../../support/repository.ts'
+
+for (const [what, files] of [
+  ['is deleted', {}],
+  ['becomes binary', { 'a.ts': '\0' }],
+] as const)
+  test(`what is typed at the moment in which a file ${what} elsewhere is not lost`, async () => {
+    await using place = await makePlace()
+    const before = noDrafts(await commit(place.path, 'main', { 'a.ts': 'one\n', 'b.ts': 'b\n' }))
+    const after = noDrafts(await commit(place.path, 'other', { 'b.ts': 'b\n', ...files }))
+    const open = new OpenFiles('main', place.objects, () => undefined)
+    await open.open(before, 'a.ts')
+    open.edit(before, 'a.ts', 0, [{ client: 'window', changes: replacement(4, 4, 0, 'typed\n') }])
+    await open.follow(after)
+    expect([...open.typed]).toEqual(['a.ts'])
+    expect(open.take('a.ts')?.toString()).toBe('one\ntyped\n')
+  })

@@ -1,0 +1,197 @@
+/** Undo and redo of whatever the desk did to refs. */
+import { expect, test } from 'bun:test'
+import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { commit } from '../../../support/git.ts'
+
+const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
+
+test('each operation says what it did, and where refs were', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const before = await desk.git('rev-parse', 'main')
+  const after = await desk.work.newFile('main', 'new.txt')
+  await desk.work.newBranch('topic', null)
+  const [second, first] = await desk.work.operations(0, 10)
+  expect(first).toMatchObject({
+    kind: 'new file',
+    words: 'add new.txt to main',
+    refs: [{ ref: 'refs/heads/main', before, after }],
+  })
+  expect(second).toMatchObject({ kind: 'new branch', words: 'make the branch topic' })
+  expect(await desk.work.operations(1, 10)).toEqual([first as never])
+  // Anybody can read it.
+  expect(await desk.git('log', '-1', '--format=%s', 'refs/forge/operations')).toBe('make the branch topic')
+  await desk.git('fsck', '--strict')
+})
+
+test('everything that a person can do comes back, in any order, and leaves nothing behind', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const { work } = desk
+  const state = async () => [
+    await desk.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads'),
+    await desk.git('status', '--porcelain'),
+    (await work.branches()).map(it => it.drafts),
+  ]
+  const steps: (() => Promise<unknown>)[] = [
+    () => work.newFile('main', 'new.txt'),
+    () => work.rename('main', 'folder', 'other'),
+    () => work.delete('main', 'b.txt'),
+    () => work.newBranch('topic', null),
+    () => work.rename('topic', 'new.txt', 'newer.txt'),
+    () => work.renameBranch('topic', 'renamed'),
+    () => work.deleteBranch('renamed'),
+  ]
+  const states = [await state()]
+  for (const step of steps) {
+    await step()
+    await work.flush()
+    states.push(await state())
+  }
+  for (let round = 0; round < 2; round++) {
+    for (const before of states.toReversed().slice(1)) {
+      await work.undo()
+      await work.flush()
+      expect(await state()).toEqual(before)
+    }
+    await expect(work.undo()).rejects.toThrow('nothing to undo')
+    for (const after of states.slice(1)) {
+      await work.redo()
+      await work.flush()
+      expect(await state()).toEqual(after)
+    }
+    await expect(work.redo()).rejects.toThrow('nothing to do again')
+  }
+})
+
+test('after something new there is nothing to do again', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.work.newFile('main', 'one.txt')
+  await desk.work.undo()
+  await desk.work.newFile('main', 'two.txt')
+  await expect(desk.work.redo()).rejects.toThrow('nothing to do again')
+  expect(await desk.work.undoable()).toEqual({ undo: 'add two.txt to main' })
+  await desk.work.undo()
+  await expect(desk.work.undo()).rejects.toThrow('nothing to undo')
+})
+
+test('an operation whose ref has moved since is not undone, and the ref is named', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await desk.work.newFile('main', 'one.txt')
+  const [first] = await desk.work.operations(0, 1)
+  await desk.work.newFile('main', 'two.txt')
+  await expect(desk.work.undo(first?.id)).rejects.toThrow('main has moved since')
+  const tip = await commit(desk.path, 'main', { x: 'x' })
+  await expect(desk.work.undo()).rejects.toThrow('main has moved since')
+  expect(await desk.git('rev-parse', 'main')).toBe(tip)
+})
+
+test('an older operation on another branch can be undone alone', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const before = await desk.git('rev-parse', 'main')
+  await desk.work.newBranch('topic', null)
+  await desk.work.newFile('main', 'one.txt')
+  const [operation] = await desk.work.operations(0, 1)
+  const other = await desk.work.newFile('topic', 'two.txt')
+  expect(await desk.work.undo(operation?.id)).toEqual({ words: 'undo: add one.txt to main', refs: ['refs/heads/main'] })
+  expect(await desk.git('rev-parse', 'main', 'topic')).toBe(`${before}\n${other}`)
+  await desk.work.redo()
+  expect(await desk.git('ls-tree', '--name-only', 'main')).toContain('one.txt')
+})
+
+test('what was typed after a save stays when the save is undone', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  await (await edit(desk.work, 'main', 'b.txt')).type('kept\n')
+  await desk.work.save('main', ['a.txt'])
+  await editor.type('typed\n')
+  await desk.work.undo()
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\n')
+  expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nkept\n')
+  expect((await desk.work.branches())[0]?.drafts).toEqual(['a.txt', 'b.txt'])
+  await editor.type('on\n')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\non\n')
+})
+
+test('drafts that were let go come back by undo', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('typed\n')
+  await (await edit(desk.work, 'main', 'b.txt')).type('kept\n')
+  await desk.work.discard('main', ['a.txt'])
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
+  expect(desk.news).toContainEqual(expect.objectContaining({ say: 'replaced', path: 'a.txt' }))
+  await desk.git('gc', '-q', '--prune=now')
+  await desk.work.undo()
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\ntyped\n')
+  await desk.work.redo()
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
+  expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nkept\n')
+})
+
+test('a draft goes along with a rename, and comes back with a file whose deletion is undone', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const editor = await edit(desk.work, 'main', 'folder/c.txt')
+  await editor.type('typed\n')
+  await desk.work.rename('main', 'folder', 'moved')
+  expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBe('c\ntyped\n')
+  expect(await desk.git('show', 'main:moved/c.txt')).toBe('c')
+  expect(desk.news).toContainEqual({ say: 'replaced', branch: 'main', path: 'folder/c.txt', file: { kind: 'nothing' } })
+  await desk.work.delete('main', 'moved')
+  expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBeUndefined()
+  await desk.work.undo()
+  expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBe('c\ntyped\n')
+  await desk.work.undo()
+  expect(await textOf(desk.work, 'main', 'folder/c.txt')).toBe('c\ntyped\n')
+  expect((await desk.work.branches())[0]?.drafts).toEqual(['folder/c.txt'])
+})
+
+test('what stands at refs/forge/operations and is none of ours does no harm', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await desk.git('update-ref', 'refs/forge/operations', 'main')
+  expect(await desk.work.operations(0, 9)).toEqual([])
+  await expect(desk.work.undo()).rejects.toThrow('nothing to undo')
+  for (const id of ['1'.repeat(40), '1'.repeat(64), '--help', await desk.git('rev-parse', 'main^{tree}')])
+    await expect(desk.work.undo(id)).rejects.toThrow('no operation')
+  await desk.work.newFile('main', 'one.txt')
+  expect(await desk.work.operations(0, 9)).toHaveLength(1)
+  await desk.work.undo()
+})
+
+test('a rename of a file or folder is undone and done again over restarts, with what is typed in it', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n', 'folder/b.txt': 'b\n' } })
+  await (await edit(desk.work, 'main', 'a.txt')).type('draft of a\n')
+  await (await edit(desk.work, 'main', 'folder/b.txt')).type('draft of b\n')
+  await desk.work.rename('main', 'a.txt', 'c.txt')
+  await desk.work.rename('main', 'folder', 'other')
+  let work = await desk.restart()
+  await (await edit(work, 'main', 'other/b.txt')).type('and more\n')
+  await work.undo()
+  work = await desk.restart()
+  await work.undo()
+  expect(await desk.git('ls-tree', '-r', '--name-only', 'main')).toBe('a.txt\nfolder/b.txt')
+  expect(await textOf(work, 'main', 'a.txt')).toBe('a\ndraft of a\n')
+  expect(await textOf(work, 'main', 'folder/b.txt')).toBe('b\ndraft of b\nand more\n')
+  work = await desk.restart()
+  await work.redo()
+  await work.redo()
+  expect(await desk.git('ls-tree', '-r', '--name-only', 'main')).toBe('c.txt\nother/b.txt')
+  expect(await textOf(work, 'main', 'other/b.txt')).toBe('b\ndraft of b\nand more\n')
+  await work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+})
+
+test('what is typed in a new branch stays where it was typed when the branch is undone, and is there again by redo', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': 'one\n' } })
+  await desk.work.newBranch('new', null)
+  await (await edit(desk.work, 'new', 'a.ts')).type('two\n')
+  await desk.work.undo()
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/heads')).toBe('refs/heads/main')
+  expect(await desk.work.vanished()).toEqual([{ branch: 'new', drafts: ['a.ts'] }])
+  expect(await desk.work.clashes('new')).toEqual([])
+  await desk.restart()
+  await desk.work.redo()
+  expect(await desk.work.clashes('new')).toEqual([])
+  expect(await textOf(desk.work, 'new', 'a.ts')).toBe('one\ntwo\n')
+  await desk.work.save('new', 'all')
+  expect(await desk.git('diff', '--name-status', 'main', 'new')).toBe('M\ta.ts')
+})

@@ -1,0 +1,110 @@
+/** A desk with the models that its settings name: what goes over the wire, and what must not. */
+import { expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { SetModels } from '../../../../forge/desk/chat/models.ts'
+import { answers } from '../../../../forge/desk/web/answers.ts'
+import { beginsWith, ModelServer, type Provider, type Turn } from '../../../doubles/model-server.ts'
+import { makeDesk, textOf } from '../../../support/desk.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace, until } from '../../../support/repository.ts'
+import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.ts'
+import { openTestDesk } from '../../../support/served.ts'
+
+const onMain = { kind: 'branch', branch: 'main' } as const
+
+async function makeWire(provider: Provider, turns: Turn[]) {
+  const server = await ModelServer.start(turns)
+  const models = new SetModels({ ...server.environment(provider), XDG_CONFIG_HOME: '/nowhere' })
+  const desk = await makeDesk({ files: { 'a.txt': 'one\n', 'AGENTS.md': 'Be brief.\n' }, models })
+  const run = async (text: string) => {
+    await desk.work.chat.turns.send('main', text)
+    await until(async () => (await desk.work.conversation(onMain)).turn?.state !== 'running')
+    return await desk.work.conversation(onMain)
+  }
+  const close = async () => {
+    await desk[Symbol.asyncDispose]()
+    await server.stop()
+  }
+  return { server, desk, run, [Symbol.asyncDispose]: close }
+}
+
+for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
+  test(`two turns with a restart between them are one chain of requests, by ${provider}`, async () => {
+    await using wire = await makeWire(provider, [
+      { text: 'I write it.', calls: [write('a.txt', 'two\n'), write('b.txt', 'new\n')] },
+      { calls: [{ name: 'get_lines', arguments: { path: 'a.txt', from: 1, to: 1 } }] },
+      { text: 'Done.' },
+      { text: 'Write b' },
+      { calls: [write('b.txt', 'newer\n')] },
+      { text: 'Done again.' },
+      { text: 'Write b anew' },
+    ])
+    await wire.run('Write b.')
+    await wire.desk.restart()
+    const said = await wire.run('Write it anew.')
+    expect(said.turn).toBeUndefined()
+    expect(await wire.desk.git('log', '--format=%s', 'main')).toBe('Write b anew\nWrite b\nBegin')
+    const heard = wire.server.requests.flatMap(it => (it.heard ? [it.heard] : []))
+    expect(heard).toHaveLength(7)
+    const broken = heard.flatMap((it, at) =>
+      at > 0 && heard[at - 1] && !beginsWith(it, heard[at - 1] ?? it) ? [at] : [],
+    )
+    expect(broken).toEqual([])
+    expect(said.usage.input).toBeGreaterThan(0)
+  }, 30_000)
+
+test('a stream that is cut inside of a call runs nothing of it, and the key is nowhere', async () => {
+  await using wire = await makeWire('openai', [])
+  wire.server.play(() => ({ calls: [write('a.txt', 'two\n')], cut: { at: 330, how: 'reset' } }))
+  await wire.desk.work.chat.turns.send('main', 'Write it.')
+  await until(async () => wire.server.requests.length > 0)
+  wire.desk.work.chat.turns.stop('main')
+  await until(async () => (await wire.desk.work.conversation(onMain)).turn?.state !== 'running')
+  expect(await textOf(wire.desk.work, 'main', 'a.txt')).toBe('one\n')
+  await wire.desk.work.chat.turns.end('main', true)
+  const everything = await wire.desk.git('log', '-p', '--all', '--format=%B')
+  expect(everything + JSON.stringify(wire.desk.news)).not.toContain(wire.server.key)
+}, 30_000)
+
+test('a key that the provider does not know is said with what to do, and nothing is lost', async () => {
+  await using wire = await makeWire('anthropic', [{ status: 401 }])
+  const said = await wire.run('Write it.')
+  expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('ANTHROPIC_API_KEY') })
+  expect(said.items).toMatchObject([
+    { kind: 'user', text: 'Write it.' },
+    { kind: 'end', how: 'failed' },
+  ])
+}, 30_000)
+
+test('a window asks for a turn, hears what becomes of it, and may be closed meanwhile', async () => {
+  await using place = await makePlace()
+  await commit(place.path, 'main', { 'a.txt': 'one\n', 'b.txt': 'b\n' })
+  const gate = Promise.withResolvers<void>()
+  const model = new ScriptedModel((_, count) => {
+    if (count === 1) return { text: 'I write it.', calls: [write('a.txt', 'two\n')] }
+    return count === 2 ? { text: 'Done.', until: gate.promise } : { text: 'Write a' }
+  })
+  await using desk = await openTestDesk(place.path, modelsOf(model))
+  const window = await desk.window()
+  await window.ask({ ask: 'set context', branch: 'main', path: 'b.txt', isWhole: true })
+  await window.ask({ ask: 'open', at: onMain, path: 'a.txt' })
+  const { turn } = v.parse(answers.send, await window.ask({ ask: 'send', branch: 'main', text: 'Write a.' }))
+  await window.heard('turn', ({ news }) => news.is === 'text' && news.delta === 'Done.' && news.turn === turn)
+  await window.heard(
+    'replaced',
+    ({ file }) => file.kind === 'text' && file.readOnly !== undefined && file.text === 'two\n',
+  )
+  await window[Symbol.asyncDispose]()
+  gate.resolve()
+  await using other = await desk.window()
+  const ask = async () => v.parse(answers.conversation, await other.ask({ ask: 'conversation', at: onMain }))
+  await until(async () => (await ask()).turn === undefined)
+  expect((await ask()).items.at(-1)).toMatchObject({ kind: 'end', commit: { subject: 'Write a' } })
+  const circles = async () => v.parse(answers.folder, await other.ask({ ask: 'folder', at: onMain, path: '' }))
+  await until(async () => (await circles()).some(({ context }) => context === 'whole'))
+  expect((await circles()).map(({ name, context }) => `${name} ${context}`)).toContain('b.txt whole')
+  expect(v.parse(answers['undo turn'], await other.ask({ ask: 'undo turn', branch: 'main', turn })).refs).toContain(
+    'refs/heads/main',
+  )
+  expect(await place.git('show', 'main:a.txt')).toBe('one')
+}, 30_000)

@@ -1,0 +1,54 @@
+/** What is a secret stays one: it is searched for in every object and ref of the repository, in the state and the news. */
+import { expect, test } from 'bun:test'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { SetModels } from '../../../../forge/desk/chat/models.ts'
+import { ModelServer } from '../../../doubles/model-server.ts'
+import { onBranch, run } from '../../../support/chat.ts'
+import { type Desk, makeDesk } from '../../../support/desk.ts'
+import { until } from '../../../support/repository.ts'
+import { write } from '../../../support/scripted-model.ts'
+
+const SECRET = 'hunter2-is-no-key-of-any-known-form'
+const TOKEN = `ghp_${'a1B2'.repeat(9)}`
+
+/** Everything that the repository and the desk's folder have in them, as one text. */
+async function everythingOf({ git, path, folder }: Desk): Promise<string> {
+  const objects = await git('cat-file', '--batch-all-objects', '--batch', '--unordered')
+  const refs = await git('for-each-ref')
+  const state = await readdir(join(folder, 'state'), { recursive: true, withFileTypes: true })
+  const files = state.filter(it => it.isFile()).map(it => readFile(join(it.parentPath, it.name), 'latin1'))
+  const logs = await readFile(join(path, '.git/logs/HEAD'), 'latin1').catch(() => '')
+  return [objects, refs, logs, ...(await Promise.all(files))].join('\n')
+}
+
+for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
+  test(`keys and what looks like one are in no object, ref, file or word of the desk, by ${provider}`, async () => {
+    await using server = await ModelServer.start([], { key: SECRET })
+    const models = new SetModels({ ...server.environment(provider), XDG_CONFIG_HOME: '/nowhere' })
+    await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models })
+    server.play([
+      { text: `Your key is ${SECRET}, base64 ${btoa(SECRET)}, and ${TOKEN}.`, reasoning: `It is ${SECRET}.` },
+      { status: 400, words: `The key ${SECRET} is odd` },
+      { text: 'I write it.', calls: [{ name: 'get_lines', arguments: { path: SECRET, from: 1 } }] },
+      { calls: [write('b.txt', 'b\n'), { name: SECRET, arguments: { [SECRET]: [SECRET, { at: TOKEN }] } }] },
+      { text: `It is ${TOKEN}` },
+      { text: `Add ${SECRET}\n\n${TOKEN}` },
+      { text: `Half of it: ${SECRET}${'.'.repeat(2000)}`, cut: { at: 700, how: 'close' } },
+      { status: 400, words: `The key ${encodeURIComponent(SECRET)} is odd` },
+    ])
+    await run(desk, `My key is ${SECRET}, and ${TOKEN}.`)
+    await run(desk, 'Again.')
+    await desk.work.chat.turns.end('main', true)
+    await run(desk, 'Write b.')
+    await run(desk, 'Half.')
+    await until(async () => (await desk.work.conversation(onBranch())).turn?.state !== 'running')
+    const all = await everythingOf(desk)
+    expect([SECRET, btoa(SECRET), TOKEN].filter(it => all.includes(it))).toEqual([])
+    expect(all).not.toContain(SECRET.slice(0, 12))
+    // What the model is asked has it nowhere but in the header that it is for.
+    expect(server.requests.slice(1).some(({ body }) => body.includes(SECRET))).toBe(false)
+    // What comes is seen as it comes, by the person alone; all that the desk itself says has none.
+    const news = desk.news.filter(it => it.say !== 'turn' || !['text', 'reasoning'].includes(it.news.is))
+    expect(JSON.stringify(news)).not.toMatch(new RegExp(`${SECRET}|${TOKEN}`))
+  }, 60_000)

@@ -1,0 +1,627 @@
+/** Turns of an AI on the desk: one commit with code and conversation, or a person's choice. */
+import { expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { ModelError } from '../../../../forge/ai/request.ts'
+import { Conversation } from '../../../../forge/desk/conversation.ts'
+import { News } from '../../../../forge/desk/messages.ts'
+import type { Work } from '../../../../forge/desk/work.ts'
+import { type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { until } from '../../../support/repository.ts'
+import { modelsOf, type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
+
+const onBranch = (branch = 'main') => ({ kind: 'branch', branch }) as const
+
+async function makeChat(script: Script, files: Record<string, string> = { 'a.txt': 'one\n' }) {
+  const model = new ScriptedModel(script)
+  const desk = await makeDesk({ files, models: modelsOf(model) })
+  return { model, desk, [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose]() }
+}
+
+/** Why something was not done. (Bun's own `rejects` waits in a loop of its own, and now and then for ever.) */
+const refusal = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => 'it was done',
+    error => String(error.message),
+  )
+
+const turnIn = async (work: Work, branch = 'main') => (await work.conversation(onBranch(branch))).turn
+
+/** Waits until no turn runs in a branch: it has ended, or waits for a person. */
+async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
+  await until(async () => (await turnIn(work, branch))?.state !== 'running')
+  for (const said of news) v.parse(News, said)
+  // What the page is told is what it understands.
+  return v.parse(Conversation, await work.conversation(onBranch(branch)))
+}
+
+async function run(desk: Desk, text = 'Please.', branch = 'main'): Promise<Conversation> {
+  await desk.work.chat.turns.send(branch, text)
+  return await untilEnded(desk, branch)
+}
+
+const endIn = ({ items }: Conversation) => items.findLast(item => item.kind === 'end')
+
+test('a turn is one commit with code, conversation and message', async () => {
+  await using chat = await makeChat([
+    { text: 'I write it.', calls: [write('a.txt', 'two\n'), write('b.txt', 'new\n')] },
+    { text: 'Done.' },
+    { text: 'Count further\n\nOne was not enough.' },
+  ])
+  const { desk, model } = chat
+  const said = await run(desk, 'Count further, please.')
+  expect(said.turn).toBeUndefined()
+  expect(await desk.git('log', '--format=%s|%an|%b', '-1')).toBe(
+    `Count further|Ada|One was not enough.\n\nForge-Model: openai/scripted\nForge-Turn: ${endIn(said)?.turn}`,
+  )
+  expect(await desk.git('diff', '--name-status', 'HEAD~1', 'HEAD')).toBe(
+    'A\t.forge/.gitattributes\nA\t.forge/session.json\nM\ta.txt\nA\tb.txt',
+  )
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
+  expect(model.requests).toHaveLength(3)
+  const kinds = said.items.map(item => (item.kind === 'call' ? `${item.call.title} ${item.call.state}` : item.kind))
+  expect(kinds).toEqual(['user', 'text', 'write_file a.txt done', 'write_file b.txt done', 'text', 'end'])
+  const { commit } = endIn(said) ?? {}
+  expect(commit).toMatchObject({ subject: 'Count further', canUndo: true })
+  expect(commit?.files).toEqual([
+    { path: 'a.txt', status: 'changed', added: 1, deleted: 1 },
+    { path: 'b.txt', status: 'added', added: 1, deleted: 0 },
+  ])
+})
+
+test('a turn that changes nothing commits the conversation alone', async () => {
+  await using chat = await makeChat([{ text: 'It is a text.' }])
+  const said = await run(chat.desk, 'What is in a.txt?\nTell me.')
+  expect(chat.model.requests).toHaveLength(1)
+  expect(await chat.desk.git('log', '--format=%s', '-1')).toBe('chat: What is in a.txt?')
+  expect(endIn(said)?.commit?.files).toEqual([])
+  expect((await chat.desk.work.branches())[0]).toMatchObject({ session: true })
+})
+
+test('while a turn runs its branch can’t be changed, and shows what the AI writes', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([
+    { calls: [write('a.txt', 'two\n')] },
+    { text: 'Now I think', until: gate.promise },
+  ])
+  const { work, git, news } = chat.desk
+  await git('branch', 'other')
+  const editor = await edit(work, 'main', 'a.txt')
+  await work.chat.turns.send('main', 'Please.')
+  await until(async () => (await textOf(work, 'main', 'a.txt')) === 'two\n')
+  await until(() => news.some(it => it.say === 'turn' && it.news.is === 'text'))
+  const file = await work.open(onBranch(), 'a.txt')
+  expect(file).toMatchObject({ readOnly: expect.stringContaining('The AI is at work in main') })
+  const busy = 'The AI is at work in main'
+  expect(await refusal(editor.type('x'))).toContain(busy)
+  expect(await refusal(work.save('main', 'all'))).toContain(busy)
+  expect(await refusal(work.newFile('main', 'c.txt'))).toContain(busy)
+  expect(await refusal(work.rename('main', 'a.txt', 'c.txt'))).toContain(busy)
+  expect(await refusal(work.delete('main', 'a.txt'))).toContain(busy)
+  expect(await refusal(work.discard('main', ['a.txt']))).toContain(busy)
+  expect(await refusal(work.renameBranch('main', 'trunk'))).toContain(busy)
+  expect(await refusal(work.chat.turns.send('main', 'And this.'))).toContain(busy)
+  const there = await edit(work, 'other', 'a.txt')
+  await there.type('more\n')
+  await work.save('other', 'all')
+  expect((await work.branches()).map(({ name, turn }) => [name, turn])).toEqual([
+    ['main', 'running'],
+    ['other', undefined],
+  ])
+  expect((await work.conversation(onBranch())).items.at(-1)).toMatchObject({ kind: 'text', text: 'Now I think' })
+  gate.resolve()
+  await untilEnded(chat.desk)
+  expect(await work.open(onBranch(), 'a.txt')).toMatchObject({ text: 'two\n', saved: 'two\n', readOnly: undefined })
+  expect(await git('show', 'main:a.txt')).toBe('two')
+})
+
+test('what is typed and not saved is in the way of a turn', async () => {
+  await using chat = await makeChat([{ text: 'Yes.' }])
+  await (await edit(chat.desk.work, 'main', 'a.txt')).type('typed\n')
+  expect(await refusal(chat.desk.work.chat.turns.send('main', 'Please.'))).toContain('a.txt in main is not saved')
+  expect(chat.model.requests).toEqual([])
+  await chat.desk.work.save('main', 'all')
+  await run(chat.desk)
+  expect(chat.model.requests).toHaveLength(1)
+})
+
+test('two branches have turns at the same time', async () => {
+  const gate = Promise.withResolvers<void>()
+  let open = 0
+  await using chat = await makeChat(request => {
+    const words = JSON.stringify(request.messages)
+    const branch = words.includes('in other') ? 'other' : 'main'
+    if (words.includes(`Wrote ${branch}.txt`)) return { text: `Do it in ${branch}` }
+    if (++open === 2) gate.resolve()
+    return { calls: [write(`${branch}.txt`, 'text\n')], until: gate.promise }
+  })
+  const { desk } = chat
+  await desk.git('branch', 'other')
+  await Promise.all([
+    desk.work.chat.turns.send('main', 'Do it in main'),
+    desk.work.chat.turns.send('other', 'Do it in other'),
+  ])
+  await Promise.all([untilEnded(desk, 'main'), untilEnded(desk, 'other')])
+  expect(await desk.git('show', 'main:main.txt')).toBe('text')
+  expect(await desk.git('show', 'other:other.txt')).toBe('text')
+  expect(await desk.git('ls-tree', '--name-only', 'other')).not.toContain('main.txt')
+})
+
+const ENDS: { name: string; script: Script; how: string; words: string }[] = [
+  {
+    name: 'an error of the provider',
+    script: [
+      { calls: [write('a.txt', 'two\n')] },
+      { text: 'Then I', error: new ModelError('rate', 'Too many requests: wait for 20 seconds, and send it again.') },
+    ],
+    how: 'failed',
+    words: 'wait for 20 seconds',
+  },
+  {
+    name: 'an error that nobody foresaw',
+    script: [{ calls: [write('a.txt', 'two\n')] }, { error: new TypeError('x is undefined') }],
+    how: 'failed',
+    words: 'not expected: x is undefined',
+  },
+  {
+    name: 'a refusal',
+    script: [{ calls: [write('a.txt', 'two\n')] }, { text: 'No.', end: 'refused' }],
+    how: 'failed',
+    words: 'refused',
+  },
+  {
+    name: 'calls for ever',
+    script: () => ({ calls: [write('a.txt', 'two\n')] }),
+    how: 'limit',
+    words: '12 steps',
+  },
+  {
+    name: 'calls of tools that are none',
+    script: (_, count) => ({ calls: [count === 1 ? write('a.txt', 'two\n') : { name: 'launch' }] }),
+    how: 'limit',
+    words: '8 times in a row',
+  },
+  {
+    name: 'an answer that is cut',
+    script: [{ calls: [write('a.txt', 'two\n')] }, { text: 'And so on and', end: 'length' }],
+    how: 'limit',
+    words: 'longer than an answer can be',
+  },
+  {
+    name: 'money',
+    script: () => ({ calls: [write('a.txt', 'two\n')], cost: 2 }),
+    how: 'limit',
+    words: '$5.00',
+  },
+]
+
+for (const { name, script, how, words } of ENDS)
+  test(`${name}: what was done waits, and is kept as drafts or discarded`, async () => {
+    await using chat = await makeChat(script)
+    const { desk } = chat
+    const before = await desk.git('rev-parse', 'main')
+    const said = await run(desk)
+    expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining(words), files: ['a.txt'] })
+    expect(endIn(said)).toMatchObject({ how, words: expect.stringContaining(words) })
+    expect(await desk.git('rev-parse', 'main')).toBe(before)
+    expect(await refusal(desk.work.chat.turns.send('main', 'Go on.'))).toContain('keep or discard')
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
+    await desk.work.chat.turns.end('main', false)
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
+    expect(await desk.git('rev-parse', 'main')).toBe(before)
+    expect((await desk.work.conversation(onBranch())).items).toEqual([])
+    // To let go of it can be undone like everything else.
+    await desk.work.undo()
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
+    await desk.work.chat.turns.end('main', true)
+    expect((await desk.work.branches())[0]).toMatchObject({ drafts: ['a.txt'] })
+    expect(await desk.git('show', 'main:a.txt')).toBe('one')
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
+    expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({ how, commit: { files: [] } })
+    expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
+    // So can keeping it.
+    await desk.work.undo()
+    expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
+    expect((await desk.work.branches())[0]).toMatchObject({ drafts: [], tip: before })
+    await desk.work.redo()
+    expect((await desk.work.branches())[0]).toMatchObject({ drafts: ['a.txt'] })
+    expect(await turnIn(desk.work)).toBeUndefined()
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
+  })
+
+test('a turn that is stopped keeps what was said so far', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'I wonder', until: never }])
+  const { work, news } = chat.desk
+  await work.chat.turns.send('main', 'Please.')
+  await until(() => news.some(it => it.say === 'turn' && it.news.is === 'text'))
+  work.chat.turns.stop('main')
+  const said = await untilEnded(chat.desk)
+  expect(said.turn).toMatchObject({ state: 'unfinished', words: 'You stopped it.' })
+  expect(said.items.slice(-2)).toMatchObject([
+    { kind: 'text', text: 'I wonder' },
+    { kind: 'end', how: 'stopped' },
+  ])
+})
+
+const never = new Promise<void>(() => undefined)
+
+test('a model that answers nothing ends its turn', async () => {
+  await using chat = await makeChat([{}])
+  expect(endIn(await run(chat.desk))).toMatchObject({ how: 'done', words: 'The model answered nothing.' })
+})
+
+test('without a message of the model’s, the commit is called by what it changed', async () => {
+  await using chat = await makeChat([
+    { calls: [write('a.txt', 'two\n')] },
+    { text: 'Done.' },
+    { error: new ModelError('overloaded', 'It is overloaded.') },
+  ])
+  const said = await run(chat.desk)
+  expect(endIn(said)).toMatchObject({ how: 'done', commit: { subject: 'edit: a.txt' } })
+})
+
+test('a branch that is moved meanwhile keeps what is new there, and gets the turn on top', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
+  const { desk } = chat
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(async () => (await textOf(desk.work, 'main', 'a.txt')) === 'two\n')
+  await commitElsewhere(desk, 'b.txt', 'theirs\n')
+  gate.resolve()
+  const said = await untilEnded(desk)
+  expect(said.turn).toBeUndefined()
+  expect(await desk.git('show', 'main:a.txt')).toBe('two')
+  expect(await desk.git('show', 'main:b.txt')).toBe('theirs')
+  expect(await desk.git('log', '--format=%s', '-2', 'main')).toBe('Do what was asked\nElsewhere')
+})
+
+test('where a turn can’t be merged with what came meanwhile, a person chooses', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
+  const { desk } = chat
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(async () => (await textOf(desk.work, 'main', 'a.txt')) === 'two\n')
+  await commitElsewhere(desk, 'a.txt', 'theirs\n')
+  gate.resolve()
+  const said = await untilEnded(desk)
+  expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('was moved meanwhile') })
+  expect(await desk.git('show', 'main:a.txt')).toBe('theirs')
+  await desk.work.chat.turns.end('main', true)
+  expect(await desk.work.clashes('main')).toEqual([{ path: 'a.txt', base: 'one\n', draft: 'two\n', tip: 'theirs\n' }])
+})
+
+test('of a branch that is deleted meanwhile nothing is lost', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
+  const { desk } = chat
+  await desk.git('branch', 'other')
+  await desk.work.chat.turns.send('other', 'Please.')
+  await until(async () => (await textOf(desk.work, 'other', 'a.txt')) === 'two\n')
+  await desk.git('branch', '-D', 'other')
+  gate.resolve()
+  const said = await untilEnded(desk, 'other')
+  expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('was deleted') })
+  await desk.restart()
+  expect(await turnIn(desk.work, 'other')).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
+  await desk.work.restoreBranch('other')
+  await desk.work.chat.turns.end('other', true)
+  expect(await textOf(desk.work, 'other', 'a.txt')).toBe('two\n')
+})
+
+test('a turn that is sent under the old name of a branch is that of its new one', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ text: 'Now I think', until: gate.promise }])
+  const { work, git } = chat.desk
+  await git('branch', 'old')
+  await textOf(work, 'old', 'a.txt')
+  await work.renameBranch('old', 'new')
+  await work.chat.turns.send('old', 'Please.')
+  expect((await work.branches()).map(({ name, turn }) => [name, turn])).toEqual([
+    ['main', undefined],
+    ['new', 'running'],
+  ])
+  expect(await refusal(work.chat.turns.send('new', 'And this.'))).toContain('The AI is at work in new')
+  gate.resolve()
+  await untilEnded(chat.desk, 'new')
+  expect(await git('log', '--format=%s', '-1', 'new')).toBe('chat: Please.')
+})
+
+test('a branch in which an AI is at work is not taken away by the undo of what made it', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ text: 'Now I think', until: gate.promise }])
+  const { work, git } = chat.desk
+  const base = await git('rev-parse', 'main')
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  await work.draftsElsewhere('main', base, 'mine')
+  const [made] = await work.operations(0, 1)
+  await work.discard('mine', ['a.txt'])
+  await work.chat.turns.send('mine', 'Please.')
+  expect(await refusal(work.undo(made?.id))).toContain('The AI is at work in mine')
+  expect(await git('rev-parse', 'mine')).toBe(base)
+  gate.resolve()
+  await untilEnded(chat.desk, 'mine')
+})
+
+test('where somebody else has ended a turn, the branch is the person’s again', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+  const { desk } = chat
+  await run(desk)
+  await desk.work.chat.turns.in('main')?.done
+  await desk.git('update-ref', '-d', 'refs/forge/turns/main')
+  expect(await refusal(desk.work.chat.turns.end('main', true))).toContain('refs/forge/turns/main')
+  expect(await turnIn(desk.work)).toBeUndefined()
+  await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
+})
+
+/** A commit by another program that adds or changes a file, without a checkout. */
+async function commitElsewhere({ git, path }: Desk, file: string, content: string, branch = 'main') {
+  const blob = (await Bun.$`printf %s ${content} | git -C ${path} hash-object -w --stdin`.text()).trim()
+  const env = { ...process.env, GIT_INDEX_FILE: `${path}/.git/elsewhere` }
+  await Bun.$`git -C ${path} read-tree ${branch}`.env(env).quiet()
+  await Bun.$`git -C ${path} update-index --add --cacheinfo 100644,${blob},${file}`.env(env).quiet()
+  const tree = (await Bun.$`git -C ${path} write-tree`.env(env).text()).trim()
+  const commit = await git('commit-tree', tree, '-p', branch, '-m', 'Elsewhere')
+  await git('update-ref', `refs/heads/${branch}`, commit)
+}
+
+test('undo takes a turn back, and redo brings it again', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }])
+  const { desk } = chat
+  const said = await run(desk)
+  await desk.work.chat.undoTurn('main', endIn(said)?.turn ?? '')
+  expect(await desk.git('show', 'main:a.txt')).toBe('one')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
+  expect((await desk.work.conversation(onBranch())).items).toEqual([])
+  expect((await desk.work.branches())[0]?.drafts).toEqual([])
+  await desk.work.redo()
+  expect(await desk.git('show', 'main:a.txt')).toBe('two')
+})
+
+test('a turn with later work on top is taken back by a commit, where that is possible', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }], {
+    'a.txt': 'one\n',
+    'b.txt': 'b\n',
+  })
+  const { desk } = chat
+  const turn = endIn(await run(desk))?.turn ?? ''
+  await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
+  await desk.work.save('main', 'all')
+  await (await edit(desk.work, 'main', 'b.txt')).type('typed\n')
+  await desk.work.chat.undoTurn('main', turn)
+  expect(await desk.git('log', '--format=%s', '-1', 'main')).toBe('Undo: Do what was asked')
+  expect(await desk.git('show', 'main:a.txt')).toBe('one')
+  expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nmore\ntyped\n')
+  expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({
+    commit: { canUndo: false, why: 'It was taken back.' },
+  })
+  expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain('taken back already')
+})
+
+test('a turn whose lines were changed since is not taken back', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }])
+  const { desk } = chat
+  const turn = endIn(await run(desk))?.turn ?? ''
+  await (await edit(desk.work, 'main', 'a.txt')).type('three\n', 0, 4)
+  await desk.work.save('main', 'all')
+  const before = await desk.git('rev-parse', 'main')
+  expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain(
+    'Later work has changed the same places in a.txt',
+  )
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+})
+
+test('a commit has the conversation up to it, and a branch from there goes on with it', async () => {
+  await using chat = await makeChat([{ text: 'First.' }, { text: 'Second.' }, { text: 'Third.' }])
+  const { desk } = chat
+  await run(desk, 'One?')
+  const commit = await desk.git('rev-parse', 'main')
+  await run(desk, 'Two?')
+  const then = await desk.work.conversation({ kind: 'commit', commit })
+  expect(then.items.flatMap(item => (item.kind === 'user' ? [item.text] : []))).toEqual(['One?'])
+  expect(endIn(then)).toMatchObject({ commit: { oid: commit, canUndo: false } })
+  await desk.work.newBranch('fork', commit)
+  const said = await run(desk, 'Three?', 'fork')
+  expect(said.items.flatMap(item => (item.kind === 'user' ? [item.text] : []))).toEqual(['One?', 'Three?'])
+  expect(JSON.stringify(chat.model.requests.at(-1)?.messages)).toContain('First.')
+  expect(JSON.stringify(chat.model.requests.at(-1)?.messages)).not.toContain('Second.')
+})
+
+test('a desk that is closed in the middle of a turn has it again, and asks nothing by itself', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'I wonder', until: never }])
+  const { desk, model } = chat
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(() => desk.news.some(it => it.say === 'turn' && it.news.is === 'text'))
+  await desk.restart()
+  expect(await turnIn(desk.work)).toMatchObject({
+    state: 'unfinished',
+    words: 'The desk was closed while it ran.',
+    files: ['a.txt'],
+  })
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
+  expect(model.requests).toHaveLength(2)
+})
+
+test('secrets are in no commit', async () => {
+  await using chat = await makeChat([
+    { text: 'It is sk-secret.', calls: [{ name: 'nothing', arguments: ['sk-secret'] }] },
+  ])
+  await run(chat.desk, 'Use sk-secret.')
+  expect(await chat.desk.git('show', 'main:.forge/session.json')).toContain('[secret]')
+  expect(await chat.desk.git('log', '-p', '--all', '--format=%B')).not.toContain('sk-secret')
+})
+
+test('a merge by plain git keeps the conversation of the branch that is merged into', async () => {
+  await using chat = await makeChat(() => ({ text: 'Yes.' }))
+  const { desk } = chat
+  await run(desk, 'Zero?')
+  await desk.git('branch', 'other')
+  await run(desk, 'One?')
+  await run(desk, 'Two?', 'other')
+  const own = await desk.git('rev-parse', 'main:.forge/session.json')
+  await desk.git('merge', '-q', '-m', 'Merge', 'other')
+  expect(await desk.git('rev-parse', 'main:.forge/session.json')).toBe(own)
+})
+
+test('what is chosen for the context and the model is there after a restart, and in the next turn', async () => {
+  await using chat = await makeChat([{ text: 'Yes.' }])
+  const { desk } = chat
+  await desk.work.chat.setContext('main', 'a.txt', true)
+  await desk.work.chat.chooseModel('main', 'openai/scripted')
+  await desk.restart()
+  await run(desk)
+  expect(JSON.stringify(chat.model.requests[0]?.messages)).toContain('one\\n')
+  expect(await desk.git('show', 'main:.forge/session.json')).toContain('"a.txt"')
+})
+
+test('what is chosen in a branch stays its own where it gets another name, and where that is undone', async () => {
+  await using chat = await makeChat([])
+  const { work, git } = chat.desk
+  await git('branch', 'old')
+  await work.chat.setContext('old', 'a.txt', true)
+  await work.renameBranch('old', 'new')
+  expect(work.chat.choices.wishesIn('new').whole).toEqual({ 'a.txt': true })
+  await work.undo()
+  expect(work.chat.choices.wishesIn('old').whole).toEqual({ 'a.txt': true })
+  await work.redo()
+  expect(work.chat.choices.wishesIn('new').whole).toEqual({ 'a.txt': true })
+  expect(work.chat.choices.wishesIn('old').whole).toEqual({})
+})
+
+test('before a first commit, a turn makes it', async () => {
+  const model = new ScriptedModel([{ calls: [write('a.txt', 'one\n')] }, { text: 'Done.' }])
+  await using desk = await makeDesk({ models: modelsOf(model) })
+  await run(desk)
+  expect(await desk.git('show', 'main:a.txt')).toBe('one')
+  await desk.work.undo()
+  expect(await desk.git('for-each-ref', 'refs/heads')).toBe('')
+})
+
+test('without a key the chat says what to set, and the rest works', async () => {
+  const model = new ScriptedModel([])
+  const missing = 'Set ANTHROPIC_API_KEY.'
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, models: modelsOf(model, { missing: () => missing }) })
+  expect(await desk.work.conversation(onBranch())).toMatchObject({ missing, items: [] })
+  expect(await refusal(desk.work.chat.turns.send('main', 'Please.'))).toContain(missing)
+  await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
+  expect(await desk.work.save('main', 'all')).toBeString()
+})
+
+// --- Tools of the repository
+// ------------------------------------------------------------------------------------------
+
+const SHOUT = `export const schema = {
+  name: 'shout',
+  description: 'Writes a file in capitals.',
+  properties: { path: { type: 'string' } },
+  required: ['path'],
+}
+export async function execute(vfs, { path }) {
+  await vfs.writeFile(path, (await vfs.readFile(path)).toUpperCase())
+  return 'It is loud now.'
+}
+`
+const shout = { name: 'shout', arguments: { path: 'a.txt' } }
+
+test('a tool of the repository waits until the person has approved it, and asks only once', async () => {
+  await using chat = await makeChat([{ calls: [shout] }, { text: 'Done.' }, { text: 'Shout' }], {
+    'a.txt': 'one\n',
+    'tools/shout.ts': SHOUT,
+  })
+  const { desk } = chat
+  const said = await run(desk)
+  expect(said.turn).toMatchObject({ state: 'waits' })
+  expect((await desk.work.branches())[0]).toMatchObject({ turn: 'waits' })
+  const [question] = said.approvals
+  expect(question).toMatchObject({ path: 'tools/shout.ts', source: SHOUT })
+  expect(said.items.at(-1)).toMatchObject({ kind: 'call', call: { id: question?.call, state: 'waits' } })
+  expect(() => desk.work.chat.turns.approve('main', 'tools/shout.ts', '0'.repeat(40), true)).toThrow('look at it again')
+  desk.work.chat.turns.approve('main', 'tools/shout.ts', question?.oid ?? '', true)
+  await until(async () => (await turnIn(desk.work)) === undefined)
+  expect(await desk.git('show', 'main:a.txt')).toBe('ONE')
+  expect(await desk.git('diff', '--name-only', 'main~1', 'main')).toContain('.forge/approved_tools.json')
+  chat.model.play([{ calls: [shout] }, { text: 'Done.' }])
+  expect((await run(desk)).turn).toBeUndefined()
+}, 20_000)
+
+test('a tool that is not approved does not run, and the model is told', async () => {
+  await using chat = await makeChat([{ calls: [shout] }, { text: 'Then not.' }], {
+    'a.txt': 'one\n',
+    'tools/shout.ts': SHOUT,
+  })
+  const { desk } = chat
+  const { approvals } = await run(desk)
+  desk.work.chat.turns.approve('main', 'tools/shout.ts', approvals[0]?.oid ?? '', false)
+  await until(async () => (await turnIn(desk.work)) === undefined)
+  const { items } = await desk.work.conversation(onBranch())
+  expect(items.find(item => item.kind === 'call')).toMatchObject({
+    call: { state: 'failed', result: expect.stringContaining('has not approved') },
+  })
+  expect(await desk.git('show', 'main:a.txt')).toBe('one')
+}, 20_000)
+
+// --- A conversation that is a stranger's
+// ------------------------------------------------------------------------------
+
+test('a conversation that can’t be read is kept beside a new one, and said', async () => {
+  await using chat = await makeChat([{ text: 'Yes.' }], { 'a.txt': 'one\n', '.forge/session.json': '{"version": 99' })
+  const { desk } = chat
+  const before = await desk.work.conversation(onBranch())
+  expect(before.items).toMatchObject([{ kind: 'note', isBad: true }])
+  const said = await run(desk)
+  expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'text', 'end'])
+  expect(await desk.git('show', 'main:.forge/session-unreadable-1.json')).toBe('{"version": 99')
+})
+
+test('what a model calls a commit can forge no trailer and order no machine', async () => {
+  const message = `Make it\u0007 good [skip ci] ${'and long '.repeat(20)}\n\nSince.\n\nForge-Turn: other\nSigned-off-by: Eve`
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }, { text: message }])
+  const said = await run(chat.desk)
+  const whole = await chat.desk.git('log', '--format=%B', '-1')
+  expect(whole.split('\n')[0]?.length).toBeLessThanOrEqual(72)
+  expect(whole).not.toMatch(/\p{Cc}(?<!\n)|\[skip ci\]|Eve|other/u)
+  expect(endIn(said)?.commit?.subject).toStartWith('Make it')
+})
+
+test('an explorer shows how the AI knows each file', async () => {
+  await using chat = await makeChat([], { 'a.txt': 'one\n', 'b.txt': 'two\n' })
+  const { work } = chat.desk
+  await work.chat.setContext('main', 'a.txt', true)
+  await until(async () => (await work.chat.conversations.circlesIn('main', ['a.txt'])).size > 0)
+  expect([...(await work.chat.conversations.circlesIn('main', ['a.txt', 'b.txt']))]).toEqual([
+    ['a.txt', 'whole'],
+    ['b.txt', 'summary'],
+  ])
+  expect((await work.conversation(onBranch())).context).toMatchObject({ of: 200_000, files: [{ path: 'a.txt' }] })
+})
+
+test('a model that only a stranger’s conversation names is not asked', async () => {
+  const session = { version: 1, model: 'openai/dear', active_files: [], messages: [] }
+  await using chat = await makeChat([{ text: 'Yes.' }], {
+    'a.txt': 'one\n',
+    '.forge/session.json': JSON.stringify(session),
+  })
+  const { work } = chat.desk
+  expect(await work.conversation(onBranch())).toMatchObject({ model: 'openai/scripted' })
+  await work.chat.chooseModel('main', 'openai/dear')
+  expect(await work.conversation(onBranch())).toMatchObject({ model: 'openai/dear' })
+})
+
+test('where git knows no name for commits, nothing is asked', async () => {
+  const model = new ScriptedModel([{ text: 'Yes.' }])
+  const env = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'user.useConfigOnly', GIT_CONFIG_VALUE_0: 'true' }
+  await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model), env })
+  expect(await refusal(desk.work.chat.turns.send('main', 'Please.'))).toContain('git config')
+  expect(model.requests).toEqual([])
+  expect(await desk.work.open(onBranch(), 'a.txt')).toMatchObject({ readOnly: undefined })
+})
+
+test('commands are off until the person switches them on, for this repository', async () => {
+  await using chat = await makeChat([])
+  const { work } = chat.desk
+  expect((await work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+  await work.chat.allowCommands(true)
+  await chat.desk.restart()
+  expect((await chat.desk.work.conversation(onBranch())).commands).toMatchObject({ isAllowed: true })
+  await chat.desk.work.chat.allowCommands(false)
+  expect((await chat.desk.work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+})

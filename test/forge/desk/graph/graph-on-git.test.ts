@@ -1,0 +1,157 @@
+/** The repository view on a real desk of a real repository: what is dropped is what git has then, and comes back. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { urlOf } from '../../../../forge/desk/server/address.ts'
+import { serveGit } from '../../../doubles/git-http.ts'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { bare, commit, git } from '../../../support/git.ts'
+import { makePlace, type Place, until } from '../../../support/repository.ts'
+import { openTestDesk, type TestDesk } from '../../../support/served.ts'
+import { builtPage } from '../web-stand-in.ts'
+
+describe.skipIf(!hasBrowser)('the repository view on git', () => {
+  let built: string
+  let browser: OpenBrowser
+  let place: Place
+  let desk: TestDesk
+  let page: Page
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    place = await makePlace()
+    const lines = Array.from({ length: 30 }, (_, at) => `line ${at}\n`)
+    const changed = (at: number, words: string) => lines.with(at, `${words}\n`).join('')
+    const base = await commit(place.path, 'main', { 'a.txt': lines.join('') }, { message: 'Base' })
+    await commit(place.path, 'main', { 'a.txt': changed(2, 'main') }, { message: 'Main moves' })
+    await commit(place.path, 'same-line', { 'a.txt': changed(2, 'other') }, { message: 'Same line', parents: [base] })
+    await commit(place.path, 'topic', { 'a.txt': changed(20, 'topic') }, { message: 'Topic 1', parents: [base] })
+    await commit(place.path, 'topic', { 'b.txt': 'new\n' }, { message: 'Topic 2' })
+    desk = await openTestDesk(place.path, undefined, built)
+    page = await browser.context.newPage()
+    await page.goto(urlOf(desk.key))
+    await page.getByRole('option', { name: /Topic 2/ }).waitFor()
+  })
+  afterEach(async () => {
+    await page.close()
+    await desk[Symbol.asyncDispose]()
+    await place[Symbol.asyncDispose]()
+  })
+
+  const tip = (branch: string) => place.git('rev-parse', `refs/heads/${branch}`)
+  const label = (branch: string) => page.locator(`.graph-row .label[data-branch="${branch}"]`)
+  const dialog = () => page.getByRole('dialog')
+  const middleOf = async (branch: string) => {
+    const box = await label(branch).boundingBox()
+    if (!box) throw new Error(`${branch} is not to be seen`)
+    return [box.x + box.width / 2, box.y + box.height / 2] as const
+  }
+  const drop = async (from: string, onto: string) => {
+    const [x, y] = await middleOf(from)
+    await page.mouse.move(x, y)
+    await page.mouse.down()
+    await page.mouse.move(x + 9, y + 5)
+    await label(onto).locator('.why').waitFor()
+    await page.mouse.move(...(await middleOf(onto)), { steps: 3 })
+    await page.locator('.drop-preview .outlook').waitFor()
+    await page.mouse.up()
+    await dialog().locator('.step-outlook .outlook').waitFor()
+  }
+
+  test('a branch that is dropped is merged, the graph shows it, and Undo takes it back', async () => {
+    const before = await tip('main')
+    await drop('topic', 'main')
+    await dialog().getByRole('textbox', { name: 'Message of the commit' }).fill('Bring in the topic')
+    await dialog().getByRole('button', { name: 'Merge', exact: true }).click()
+    await page.getByRole('option', { name: /main Bring in the topic.*merge of 2 commits/ }).waitFor()
+    expect(await place.git('log', '-1', '--format=%s %P', 'main')).toBe(
+      `Bring in the topic ${before} ${await tip('topic')}`,
+    )
+    expect(await place.git('show', 'main:b.txt')).toBe('new')
+    await page.getByRole('button', { name: 'Undo', exact: true }).click()
+    await page.getByRole('option', { name: /Bring in the topic/ }).waitFor({ state: 'detached' })
+    expect(await tip('main')).toBe(before)
+  })
+
+  test('a conflict is said on the target, and waits in its tab', async () => {
+    const before = await tip('main')
+    await drop('same-line', 'main')
+    await dialog().getByText('a.txt').first().waitFor()
+    await dialog().getByRole('button', { name: 'Merge and settle 1 file' }).click()
+    await page.getByRole('tab', { name: /main/, selected: true }).waitFor()
+    expect(await tip('main')).toBe(before)
+    expect(await place.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging')).toBe('refs/forge/merging/main')
+  })
+
+  test('by keyboard alone a branch is rebased, and what it was is shown as abandoned', async () => {
+    const before = await tip('topic')
+    await page.getByRole('listbox', { name: 'Commits' }).focus()
+    await page.keyboard.press('Home')
+    await page.keyboard.press('r')
+    await dialog()
+      .getByRole('option', { name: /main.*clean/ })
+      .waitFor()
+    await page.keyboard.type('main')
+    await until(async () => (await dialog().getByRole('option').count()) === 1)
+    await page.keyboard.press('Enter')
+    await dialog().getByText('rebases cleanly').waitFor()
+    await dialog().getByRole('button', { name: 'Rebase', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await until(async () => (await tip('topic')) !== before)
+    expect(await place.git('log', '--format=%s', 'main..topic')).toBe('Topic 2\nTopic 1')
+    expect(await place.git('merge-base', 'main', 'topic')).toBe(await tip('main'))
+    await page.getByRole('listbox', { name: 'Commits' }).focus()
+    await page.keyboard.press('a')
+    await page.getByRole('option', { name: /Topic 2.*abandoned/ }).waitFor()
+  })
+
+  test('a fetch shows what came, a pull merges it, and a push sends it back', async () => {
+    const origin = await bare(join(place.folder, 'origin.git'))
+    await place.git('remote', 'add', 'origin', origin)
+    await place.git('push', '-q', '-u', 'origin', 'main')
+    await commit(origin, 'main', { 'far.txt': 'far\n' }, { message: 'Made far away' })
+    await commit(place.path, 'main', { 'near.txt': 'near\n' }, { message: 'Made here' })
+    await page.getByRole('option', { name: /Made here/ }).click()
+    const button = (name: string) => page.getByRole('toolbar', { name: 'Repository' }).getByRole('button', { name })
+    await button('Fetch').click()
+    await page.getByText('Fetched from origin: 1 branch moved.').first().waitFor()
+    await page.getByRole('option', { name: /Made far away/ }).waitFor()
+    await page.getByRole('option', { name: /Made here/ }).click()
+    await button('Pull').click()
+    await dialog().getByText('merges cleanly').waitFor()
+    await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
+    await page.getByRole('option', { name: /Merge remote-tracking branch 'origin\/main'/ }).waitFor()
+    await button('Push').click()
+    await dialog().getByText('2 commits to origin/main').waitFor()
+    await dialog().getByRole('button', { name: 'Push', exact: true }).click()
+    await page.getByText('Pushed main to origin/main: 2 commits.').first().waitFor()
+    expect(await git(origin, 'rev-parse', 'main')).toBe(await tip('main'))
+    await rm(origin, { recursive: true })
+    await button('Fetch').click()
+    await page.getByText('There is no repository where origin points to').first().waitFor()
+  })
+
+  test('a fetch that hangs is stopped by its button', async () => {
+    await using server = serveGit(place.folder, { delay: 60_000 })
+    await place.git('remote', 'add', 'origin', `${server.url}/origin.git`)
+    await page.getByRole('option', { name: /Main moves/ }).click()
+    const bar = page.getByRole('toolbar', { name: 'Repository' })
+    await bar.getByRole('button', { name: 'Fetch' }).click()
+    await bar.getByText('Fetching…').waitFor()
+    await bar.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('The fetch was stopped: nothing new.').first().waitFor()
+    await bar.getByRole('button', { name: 'Fetch' }).waitFor()
+  })
+
+  test('what moves in a terminal is there without a reload', async () => {
+    await commit(place.path, 'elsewhere', { 'c.txt': '1\n' }, { message: 'Made in a terminal' })
+    await page.getByRole('option', { name: /branch elsewhere Made in a terminal/ }).waitFor()
+    await place.git('tag', 'v1', 'main')
+    await page.getByRole('option', { name: /tag v1/ }).waitFor()
+  })
+})

@@ -1,0 +1,335 @@
+/** Fetch, pull and push of the desk against real remotes: files, and git over HTTP. */
+import { expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { serveGit } from '../../../doubles/git-http.ts'
+import { type Desk, edit, makeDesk } from '../../../support/desk.ts'
+import { bare, commit, type Files, git, gitWith } from '../../../support/git.ts'
+import { until } from '../../../support/repository.ts'
+
+const MAIN = { branch: 'main' } as const
+const push = (more: { isForced?: boolean; to?: string; branch?: string } = {}) =>
+  ({ step: 'push', branch: 'main', remote: 'origin', isForced: false, ...more }) as const
+const pull = (how: 'fast-forward' | 'merge' | 'rebase') => ({ step: 'pull', ...MAIN, how }) as const
+
+type Far = Desk & {
+  /** The remote's repository. */
+  origin: string
+  far: (...args: string[]) => Promise<string>
+  tip: (branch?: string) => Promise<string>
+}
+
+/** A desk on a repository whose main follows that of origin, which has what it has. */
+async function makeFar(files: Files = { 'a.txt': 'one\n' }): Promise<Far> {
+  const desk = await makeDesk({ bare: true })
+  const origin = await bare(join(desk.folder, 'far', 'origin.git'))
+  await commit(origin, 'main', files, { message: 'Begin' })
+  await desk.git('remote', 'add', 'origin', origin)
+  await desk.git('fetch', '-q', 'origin')
+  await desk.git('branch', '-q', '--track', 'main', 'origin/main')
+  await desk.work.look()
+  return Object.assign(desk, {
+    origin,
+    far: (...args: string[]) => git(origin, ...args),
+    tip: (branch = 'main') => desk.git('rev-parse', `refs/heads/${branch}`),
+  })
+}
+
+const wordsOf = ({ news }: Desk): string[] =>
+  news.flatMap(it => (it.say === 'progress' && it.words !== undefined ? [it.words] : []))
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** What a step fails with. */
+const failure = async (asked: Promise<unknown>): Promise<string> =>
+  await asked.then(
+    () => 'it did not fail',
+    (error: Error) => error.message,
+  )
+
+test('a fetch over HTTP says how far it is, and what came of it', async () => {
+  await using desk = await makeFar()
+  await using server = serveGit(join(desk.folder, 'far'))
+  await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
+  const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  await commit(desk.origin, 'topic', { 'c.txt': 'three\n' }, { message: 'Three' })
+  await desk.far('tag', 'v1', 'main')
+  const before = await desk.tip()
+  const { words } = await desk.work.steps.do({ step: 'fetch' })
+  expect(words).toBe('Fetched from origin: 1 branch moved, 1 branch new, 1 tag new.')
+  expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
+  expect(await desk.tip()).toBe(before)
+  expect(wordsOf(desk)[0]).toBe('Fetching…')
+  expect(wordsOf(desk).join('\n')).toMatch(/^(remote: )?(\w+ objects: +\d+|Total \d+)/m)
+  expect(desk.news.filter(({ say }) => say === 'progress').at(-1)).toEqual({ say: 'progress' })
+  expect((await desk.work.steps.do({ step: 'fetch', remote: 'origin' })).words).toBe(
+    'Fetched from origin: nothing new.',
+  )
+})
+
+test('where one of two remotes fails, the other is fetched all the same', async () => {
+  await using desk = await makeFar()
+  await desk.git('remote', 'add', 'gone', join(desk.folder, 'nothing'))
+  const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  const words = await failure(desk.work.steps.do({ step: 'fetch' }))
+  expect(words).toContain('There is no repository where gone points to')
+  expect(words).toContain('The rest was fetched from origin: 1 branch moved.')
+  expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
+})
+
+test('a branch whose name is in the way keeps no other from being fetched', async () => {
+  await using desk = await makeFar()
+  await desk.far('branch', 'topic', 'main')
+  await desk.work.steps.do({ step: 'fetch' })
+  await desk.far('branch', '-D', 'topic')
+  await desk.far('branch', 'topic/one', 'main')
+  const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('run git remote prune origin')
+  expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
+  await desk.git('remote', 'prune', 'origin')
+  expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: 1 branch new.')
+})
+
+test('what is not there is said in a sentence', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('There is no remote to fetch from')
+  expect(await failure(desk.work.steps.do({ step: 'fetch', remote: '--all' }))).toContain('There is no remote --all')
+  expect((await desk.work.steps.preview(pull('merge'))).words).toContain('main follows no branch of a remote')
+  expect((await desk.work.steps.preview(push())).words).toContain('There is no remote origin')
+  await desk.git('remote', 'add', 'origin', 'http://127.0.0.1:1/origin.git')
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain("origin can't be reached")
+})
+
+test('a pull follows where the branch has nothing of its own, and undo brings it back', async () => {
+  await using desk = await makeFar()
+  const before = await desk.tip()
+  const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  // Nothing of it is known before it is fetched.
+  expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({ is: 'clean', commits: 0, before })
+  const done = await desk.work.steps.do(pull('fast-forward'), before)
+  expect(done).toEqual({ words: 'Pull origin/main into main: fast-forward.', commit: tip })
+  expect(await desk.tip()).toBe(tip)
+  await desk.work.undo()
+  expect(await desk.tip()).toBe(before)
+  expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
+  expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({ is: 'clean', commits: 1 })
+})
+
+test('a pull merges or rebases what both have, and never merges where only a fast-forward was wanted', async () => {
+  await using desk = await makeFar()
+  const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  expect(await failure(desk.work.steps.do(pull('fast-forward'), own))).toContain('main has 1 commit of its own')
+  expect(await desk.tip()).toBe(own)
+  expect((await desk.work.steps.preview(pull('fast-forward'))).is).toBe('impossible')
+  await desk.work.steps.do(pull('merge'), own)
+  expect(await desk.git('log', '-1', '--format=%P %s', 'main')).toBe(
+    `${own} ${tip} Merge remote-tracking branch 'origin/main'`,
+  )
+  await desk.work.undo()
+  await desk.work.steps.do(pull('rebase'), own)
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('Own\nTwo\nBegin')
+  await desk.work.undo()
+  expect(await desk.tip()).toBe(own)
+})
+
+test('a pull with a conflict waits for a person', async () => {
+  await using desk = await makeFar()
+  await commit(desk.origin, 'main', { 'a.txt': 'far\n' }, { message: 'Far' })
+  const own = await commit(desk.path, 'main', { 'a.txt': 'near\n' }, { message: 'Near' })
+  await desk.work.look()
+  expect(await desk.work.steps.do(pull('merge'), own)).toMatchObject({ merging: 'main' })
+  expect((await desk.work.mergings.in('main'))?.files.map(({ path }) => path)).toEqual(['a.txt'])
+  expect(await desk.tip()).toBe(own)
+})
+
+test('a push sends what was previewed, and a new branch follows it from then on', async () => {
+  await using desk = await makeFar()
+  await using server = serveGit(join(desk.folder, 'far'))
+  await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
+  const tip = await commit(desk.path, 'main', { 'b.txt': 'two\n', '.forge/session.json': '{}\n' }, { message: 'Two' })
+  await desk.git('branch', 'topic', 'main')
+  await desk.work.look()
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('more\n')
+  const preview = await desk.work.steps.preview(push())
+  expect(preview).toMatchObject({ is: 'clean', words: '1 commit to origin/main', commits: 1, before: tip })
+  expect(preview.warnings.join('\n')).toContain('.forge/ goes out too')
+  expect(preview.warnings.join('\n')).toContain('What was typed in 1 file of main is not saved')
+  const { words } = await desk.work.steps.do(push(), tip)
+  expect(words).toBe('Pushed main to origin/main: 1 commit.')
+  expect(await desk.far('rev-parse', 'main')).toBe(tip)
+  expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
+  expect(await desk.work.steps.preview(push())).toMatchObject({ is: 'nothing', warnings: [] })
+  const more = await desk.work.steps.preview(push({ branch: 'topic', to: 'other' }))
+  expect(more).toMatchObject({ is: 'clean', words: 'makes origin/other', commits: 0 })
+  expect(more.warnings).toEqual(['topic follows origin/other from then on.'])
+  await desk.work.steps.do(push({ branch: 'topic', to: 'other' }))
+  expect(await desk.git('rev-parse', '--abbrev-ref', 'topic@{upstream}')).toBe('origin/other')
+})
+
+test('what the remote has beyond the branch is replaced by a lease only, and only as it was fetched last', async () => {
+  await using desk = await makeFar()
+  const first = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  // Nobody has fetched yet: the remote itself says no.
+  expect(await failure(desk.work.steps.do(push(), own))).toContain('so it was rejected: pull, and push again')
+  expect(await failure(desk.work.steps.do(push({ isForced: true }), own))).toContain('moved since it was fetched last')
+  await desk.work.steps.do({ step: 'fetch' })
+  const refused = await desk.work.steps.preview(push())
+  expect(refused).toMatchObject({ is: 'impossible' })
+  expect(refused.words).toContain('origin/main has 1 commit that main has not')
+  const forced = await desk.work.steps.preview(push({ isForced: true }))
+  expect(forced.warnings[0]).toContain('1 commit of origin/main is in it no more')
+  const second = await commit(desk.origin, 'main', { 'd.txt': 'four\n' }, { message: 'Meanwhile' })
+  expect(await failure(desk.work.steps.do(push({ isForced: true }), own))).toContain('moved since it was fetched last')
+  expect(await desk.far('rev-parse', 'main', 'main^')).toBe(`${second}\n${first}`)
+  await desk.work.steps.do({ step: 'fetch' })
+  await desk.work.steps.do(push({ isForced: true }), own)
+  expect(await desk.far('rev-parse', 'main')).toBe(own)
+})
+
+test('a protected branch stays what it is, and the words of the server are shown', async () => {
+  await using desk = await makeFar()
+  const before = await desk.far('rev-parse', 'main')
+  await mkdir(join(desk.origin, 'hooks'), { recursive: true })
+  const hook = join(desk.origin, 'hooks/pre-receive')
+  await writeFile(hook, '#!/bin/sh\nprintf "main is \\033[31mprotected\\n" >&2\nexit 1\n')
+  await chmod(hook, 0o755)
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  const words = await failure(desk.work.steps.do(push(), own))
+  expect(words).toContain('origin rejected origin/main (pre-receive hook declined')
+  expect(words).toContain('main is \\x1b[31mprotected')
+  expect(await desk.far('rev-parse', 'main')).toBe(before)
+})
+
+test('a wrong password is said without the password', async () => {
+  await using desk = await makeFar()
+  await using server = serveGit(join(desk.folder, 'far'), { token: 'right' })
+  const url = server.url.replace('http://', 'http://ada:hunter-two@')
+  await desk.git('config', 'remote.origin.url', `${url}/origin.git`)
+  const words = await failure(desk.work.steps.do({ step: 'fetch' }))
+  expect(words).toContain("origin doesn't let git in")
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  const pushed = await failure(desk.work.steps.do(push(), own))
+  expect(pushed).toContain("origin doesn't let git in")
+  expect(JSON.stringify([words, pushed, desk.news])).not.toContain('hunter-two')
+  // The user's own helpers are asked, as by their git.
+  await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
+  await desk.git('config', 'credential.helper', '!f() { echo username=ada; echo password=right; }; f')
+  expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: nothing new.')
+})
+
+test('a fetch, pull or push that hangs is stopped, and nothing has moved', async () => {
+  await using desk = await makeFar()
+  await using server = serveGit(join(desk.folder, 'far'), { delay: 60_000 })
+  await desk.git('config', 'remote.origin.url', `${server.url}/origin.git`)
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  const refs = await desk.git('for-each-ref')
+  const { steps } = desk.work
+  for (const [step, words] of [
+    [{ step: 'fetch' }, 'The fetch was stopped: nothing new.'],
+    [pull('merge'), 'The pull was stopped: the branch stays where it is.'],
+    [push(), 'The push was stopped: nothing moved here, and a fetch tells what origin/main has got.'],
+  ] as const) {
+    const begun = wordsOf(desk).length
+    const asked = steps.do(step)
+    const ended = asked.then(({ words }) => words).catch(({ message }: Error) => message)
+    await until(async () => wordsOf(desk).length > begun)
+    expect(await failure(steps.do({ step: 'fetch' }))).toContain('under way already')
+    steps.stop()
+    expect(await ended).toBe(words)
+  }
+  expect(await desk.git('for-each-ref')).toBe(refs)
+  expect(await desk.tip()).toBe(own)
+})
+
+test('a fetch that is stopped in the middle of what comes leaves nothing behind', async () => {
+  await using desk = await makeFar()
+  const bytes = randomBytes(2_000_000).toString('base64')
+  await commit(desk.origin, 'main', { 'large.txt': bytes }, { message: 'Large' })
+  const slow = join(desk.folder, 'slow')
+  const [pid, stalled] = [join(desk.folder, 'pid'), join(desk.folder, 'stalled')]
+  const script = `#!/bin/sh\necho $$ >'${pid}'\ngit-upload-pack "$@" | { dd bs=1000 count=300 2>/dev/null; : >'${stalled}'; exec sleep 600; }\n`
+  await writeFile(slow, script)
+  await chmod(slow, 0o755)
+  await desk.git('config', 'remote.origin.uploadpack', slow)
+  const refs = await desk.git('for-each-ref')
+  const asked = desk.work.steps.do({ step: 'fetch' })
+  await until(async () => (await readdir(desk.folder)).includes('stalled'))
+  desk.work.steps.stop()
+  expect((await asked).words).toBe('The fetch was stopped: nothing new.')
+  expect(await desk.git('for-each-ref')).toBe(refs)
+  // What served it here has ended with it.
+  const served = Number(await readFile(pid, 'utf8'))
+  await until(async () => !isAlive(served))
+  await desk.git('config', '--unset', 'remote.origin.uploadpack')
+  expect((await desk.work.steps.do({ step: 'fetch' })).words).toBe('Fetched from origin: 1 branch moved.')
+  await desk.git('fsck', '--strict')
+})
+
+test('ssh is told to ask nothing, also where the user has an ssh command of their own', async () => {
+  await using desk = await makeFar()
+  const [ssh, told] = [join(desk.folder, 'ssh'), join(desk.folder, 'told')]
+  await writeFile(ssh, `#!/bin/sh\necho "$@" >>'${told}'\necho 'Permission denied (publickey).' >&2\nexit 255\n`)
+  await chmod(ssh, 0o755)
+  await desk.git('config', 'core.sshCommand', `${ssh} -4`)
+  await desk.git('config', 'remote.origin.url', 'git@far.example:origin.git')
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain(
+    "origin doesn't let git in (Permission denied (publickey).)",
+  )
+  expect(await readFile(told, 'utf8')).toStartWith('-4 -o BatchMode=yes ')
+})
+
+test('no hook of the repository runs, and the preview says which', async () => {
+  await using desk = await makeFar()
+  const ran = join(desk.folder, 'ran')
+  await mkdir(join(desk.path, 'hooks'), { recursive: true })
+  for (const name of ['pre-push', 'reference-transaction', 'post-merge']) {
+    const hook = join(desk.path, 'hooks', name)
+    await writeFile(hook, `#!/bin/sh\ncase $0 in *reference*) exit 0;; esac\necho ${name} >>'${ran}'\n`)
+    await chmod(hook, 0o755)
+  }
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  const { warnings } = await desk.work.steps.preview(push())
+  expect(warnings).toEqual(['Hooks of this repository do not run: pre-push, reference-transaction.'])
+  await desk.work.steps.do(push(), own)
+  expect(await desk.far('rev-parse', 'main')).toBe(own)
+  expect(await readdir(desk.folder)).not.toContain('ran')
+})
+
+test('an address names no program, and no option', async () => {
+  await using desk = await makeFar()
+  const ran = join(desk.folder, 'ran')
+  await desk.git('config', 'protocol.ext.allow', 'always')
+  await desk.git('config', 'remote.origin.url', `ext::touch ${ran}`)
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('Git may not use the address of origin')
+  await desk.git('config', 'remote.origin.url', `--upload-pack=touch ${ran}`)
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).not.toBe('it did not fail')
+  await gitWith(desk.path, ['config', 'remote.origin.url', `ssh://-oProxyCommand=touch${ran}/x`])
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).not.toBe('it did not fail')
+  await desk.git('config', 'remote.--upload-pack=touch.url', desk.origin)
+  expect(await failure(desk.work.steps.do({ step: 'fetch', remote: '--upload-pack=touch' }))).not.toContain('usage')
+  expect(await readdir(desk.folder)).not.toContain('ran')
+})
+
+test('a mirror is not fetched: it would take the branches of this repository away', async () => {
+  await using desk = await makeFar()
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.git('config', 'remote.origin.fetch', '+refs/*:refs/*')
+  expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('origin is a mirror')
+  expect(await desk.tip()).toBe(own)
+})

@@ -1,0 +1,305 @@
+/** Forklift on the desk: its runs as the real one leaves them, opened, finished by hand, and published. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Edit, File } from '../../../../forge/desk/messages.ts'
+import type { Forklift, ForkliftRun, Merging } from '../../../../forge/desk/repository-view.ts'
+import { openForge } from '../../../support/forge.ts'
+import { show } from '../../../support/git.ts'
+import { makeFolder } from '../../../support/repository.ts'
+import { makePage, type TestWindow } from '../../../support/served.ts'
+import { expectExit, makeWorld, type World, type WorldOptions } from '../../../support/world.ts'
+
+setDefaultTimeout(60_000)
+
+let folder: Awaited<ReturnType<typeof makeFolder>>
+let page: string
+beforeAll(async () => {
+  folder = await makeFolder()
+  page = await makePage(join(folder.path, 'page'))
+})
+afterAll(() => folder[Symbol.asyncDispose]())
+
+/** Two conflicts, of which an agent can settle one. */
+const TWO: WorldOptions = {
+  files: { base: { 'b.txt': 'b\n' }, fork: { 'b.txt': 'b of the fork\n' }, upstream: { 'b.txt': 'b of upstream\n' } },
+}
+const STUCK = 'printf "Which greeting?\\n\\n<b>I tried</b> both.\\n" >STUCK.md; exit 4'
+/** What the harness does first, and one conflict that is settled and left. */
+const LEFT = `merge || true; printf 'b of both\\n' >b.txt; ${STUCK}`
+const COMMITTED = `merge || resolve 'Keep both'; ${STUCK}`
+
+const ask = async (window: TestWindow) => (await window.ask({ ask: 'forklift' })) as Forklift
+const merging = async (window: TestWindow, branch: string) =>
+  (await window.ask({ ask: 'merging', branch })) as Merging | null
+const onlyRun = async (window: TestWindow): Promise<ForkliftRun> => {
+  const { runs } = await ask(window)
+  expect(runs).toHaveLength(1)
+  return runs[0] as ForkliftRun
+}
+const open = async (window: TestWindow) => {
+  const { run } = await onlyRun(window)
+  return ((await window.ask({ ask: 'open run', run })) as { branch: string }).branch
+}
+
+/** A person at the editor puts another text in a file. */
+async function type(window: TestWindow, branch: string, path: string, text: string): Promise<void> {
+  const file = (await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path })) as File
+  if (file.kind !== 'text') throw new Error(`${path} is ${file.kind}`)
+  const { ChangeSet } = await import('@codemirror/state')
+  const changes = ChangeSet.of({ from: 0, to: file.text.length, insert: text }, file.text.length).toJSON()
+  const edits: Edit[] = [{ client: 'a person', changes }]
+  const { accepted } = (await window.ask({ ask: 'edit', branch, path, version: file.version, edits })) as {
+    accepted: boolean
+  }
+  expect(accepted).toBe(true)
+}
+
+async function stuckRun(agent: string, options: WorldOptions = {}): Promise<World> {
+  const world = await makeWorld(options)
+  await world.agent(agent)
+  expectExit(await world.run(), 4)
+  return world
+}
+
+describe('a fork', () => {
+  test('is told with how far upstream is ahead, and its runs with their ends', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const told = await ask(window)
+    expect(told.upstream).toEqual({ name: 'them/project', branch: 'main', ahead: 1 })
+    expect(told.isRunning).toBe(false)
+    expect(told.runs).toEqual([
+      expect.objectContaining({ end: 'stuck', words: 'Stuck, 2 files in conflict', canOpen: true, isByHand: false }),
+    ])
+  })
+
+  test('of whom nobody named what was forked is none, in words', async () => {
+    await using world = await makeWorld()
+    await world.git('remote', 'remove', 'upstream')
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    expect(await ask(window)).toMatchObject({ missing: expect.stringContaining('git remote add upstream'), runs: [] })
+    const refused = await window.ask({ ask: 'open run', run: 'fork_20261122_101500' }).catch(error => error.message)
+    expect(refused).toContain('git remote add upstream')
+  })
+
+  test('has no runs of others, nor what is none', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    for (const name of ['other_20261122_101500', 'fork_20261122_101500', 'fork_20261122_101501']) {
+      await mkdir(join(world.runsFolder, name))
+      await writeFile(join(world.runsFolder, name, 'metadata.json'), '{"origin": 1}')
+    }
+    await rm(join(world.runsFolder, 'fork_20261122_101501', 'metadata.json'))
+    await symlink('/dev/zero', join(world.runsFolder, 'fork_20261122_101501', 'metadata.json'))
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    expect((await ask(window)).runs).toHaveLength(1)
+    const refused = await window.ask({ ask: 'open run', run: '../../../etc' }).catch(error => error.message)
+    expect(refused).toContain('There is no such run')
+  })
+})
+
+describe('a run that got stuck', () => {
+  test('opens as a branch at its start, in merging, with what the agent left and its letter', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    expect(branch).toMatch(/^forklift-\d{8}_\d{6}$/)
+    expect(await world.git('rev-parse', branch)).toBe((await world.tip('origin')) ?? '')
+    const waits = await merging(window, branch)
+    expect(waits).toMatchObject({
+      kind: 'merge',
+      ours: 'main',
+      theirs: 'upstream/main',
+      theirsCommit: await world.tip('upstream'),
+      forklift: { stuck: 'Which greeting?\n\n<b>I tried</b> both.\n' },
+    })
+    expect(waits?.files.map(({ path, state, by }) => [path, state, by])).toEqual([
+      ['b.txt', 'settled', 'claude-sonnet-5'],
+      ['greeting.txt', 'open', undefined],
+    ])
+    const file = await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path: 'b.txt' })
+    expect(file).toMatchObject({ text: 'b of both\n' })
+    // Opened once more, it is the same one.
+    expect(await onlyRun(window)).toMatchObject({ branch })
+    expect(await open(window)).toBe(branch)
+  })
+
+  test('has the half of a file that the agent settled, with marks around what is open', async () => {
+    const lines = (one: string, other: string) => `${one}\n${'same\n'.repeat(9)}${other}\n`
+    const files = {
+      base: { 'two.txt': lines('a', 'b') },
+      fork: { 'two.txt': lines('a of the fork', 'b of the fork') },
+      upstream: { 'two.txt': lines('a of upstream', 'b of upstream') },
+    }
+    // As the harness begins the merge.
+    const begin = 'git -c merge.conflictStyle=zdiff3 merge --quiet "refs/remotes/upstream/$upstream_branch" || true'
+    const half = "sed -i '1,/^>>>>>>>/{/^<<<<<<</d;/^|||||||/,/^>>>>>>>/d}' two.txt"
+    const settle = `${begin}; ${half}; ${STUCK}`
+    await using world = await stuckRun(settle, { files })
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    const { files: rows = [] } = (await merging(window, branch)) ?? {}
+    expect(rows.find(({ path }) => path === 'two.txt')).toMatchObject({ state: 'open', left: 1, all: 2 })
+    const file = await window.ask({ ask: 'open', at: { kind: 'branch', branch }, path: 'two.txt' })
+    expect((file as { text: string }).text).toStartWith('a of the fork\nsame\n')
+  })
+
+  test('of which the workspace is gone opens all the same, with all conflicts', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    await rm((await world.lastRun()).workspace, { recursive: true })
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    const waits = await merging(window, branch)
+    expect(waits?.files.map(({ state }) => state)).toEqual(['open', 'open'])
+    expect(waits?.forklift?.stuck).toContain('Which greeting?')
+  })
+
+  test('has what the agent committed, without its letter', async () => {
+    await using world = await stuckRun(COMMITTED, TWO)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    const waits = await merging(window, branch)
+    expect(waits?.files.map(({ path, left }) => [path, left])).toEqual([
+      ['b.txt', 0],
+      ['greeting.txt', 0],
+    ])
+    expect(waits?.notYet).toBeUndefined()
+    const folder = (await window.ask({ ask: 'folder', at: { kind: 'branch', branch }, path: '' })) as { name: string }[]
+    expect(folder.map(({ name }) => name)).not.toContain('STUCK.md')
+  })
+
+  test('is opened without a trace of a hostile workspace, and says so', async () => {
+    await using world = await stuckRun(
+      `${LEFT.replace('exit 4', '')}
+git config core.fsmonitor 'touch ${'$'}HOME/pwned'
+ln -sf /etc/passwd b.txt
+rm -rf .git/objects/info; ln -s /etc .git/objects/info
+exit 4`,
+      TWO,
+    )
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    expect((await merging(window, branch))?.files.map(({ state }) => state)).toEqual(['open', 'open'])
+    const { words } = await window.heard('notice', ({ words }) => words.includes('Nothing of the agent'))
+    expect(words).toContain('.git/objects')
+    expect(await readdir(world.home)).not.toContain('pwned')
+  })
+
+  test('goes away with its branch when it is aborted and the branch deleted, and can be opened again', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    await window.ask({ ask: 'abort merging', branch })
+    await window.ask({ ask: 'delete branch', branch })
+    expect((await onlyRun(window)).branch).toBeUndefined()
+    expect(await open(window)).toBe(branch)
+  })
+
+  test('finished by hand goes out as a pull request', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    const early = await window.ask({ ask: 'publish', branch }).catch(error => error.message)
+    expect(early).toContain('finish it first')
+    await type(window, branch, 'greeting.txt', 'hello from both\n')
+    expect((await merging(window, branch))?.notYet).toBeUndefined()
+    await window.ask({ ask: 'finish merging', branch, message: 'Bring in the news' })
+    await window.ask({ ask: 'publish', branch })
+    const { end } = await window.heard('forklift', ({ end }) => end !== undefined)
+    expect({ end, said: (await ask(window)).said?.lines }).toMatchObject({ end: 0 })
+    const [published] = (await ask(window)).runs
+    expect(published).toMatchObject({ isByHand: true, branch, end: 'merged', words: 'Merged 1 commit by hand' })
+    expect(published?.pullRequest).toBe('https://github.com/me/fork/pull/1')
+    expect(await show(world.origin, world.pull.headSha, 'greeting.txt')).toBe('hello from both')
+    expect(await show(world.origin, world.pull.headSha, 'b.txt')).toBe('b of both')
+  })
+})
+
+describe('a run that ended otherwise', () => {
+  test('opens with its reason as the letter, where it was refused', async () => {
+    await using world = await makeWorld(TWO)
+    await world.agent('merge || true; git add --all; git commit --quiet -m "With marks"')
+    expectExit(await world.run(), 3)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    expect(await onlyRun(window)).toMatchObject({ end: 'refused', canOpen: true })
+    const waits = await merging(window, await open(window))
+    expect(waits?.forklift?.stuck).toContain('Refused')
+    expect(waits?.files.map(({ state }) => state)).toEqual(['open', 'open'])
+  })
+
+  test('is not opened where it ended well', async () => {
+    await using world = await makeWorld()
+    expectExit(await world.run(), 0)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const { run, canOpen } = await onlyRun(window)
+    expect(canOpen).toBe(false)
+    const refused = await window.ask({ ask: 'open run', run }).catch(error => error.message)
+    expect(refused).toContain('nothing in it to go on with')
+  })
+})
+
+describe('Run', () => {
+  test('follows Forklift to its end, line by line', async () => {
+    await using world = await makeWorld()
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    await window.ask({ ask: 'run forklift' })
+    expect((await ask(window)).isRunning).toBe(true)
+    const again = await window.ask({ ask: 'run forklift' }).catch(error => error.message)
+    expect(again).toContain('running already')
+    await window.heard('forklift', ({ line }) => line?.includes('The agent merges') === true)
+    await window.heard('forklift', ({ line }) => line?.includes('Pull request opened') === true)
+    await window.heard('forklift', ({ end }) => end === 0)
+    const told = await ask(window)
+    expect(told).toMatchObject({ isRunning: false, said: { end: 0 } })
+    expect(told.runs[0]).toMatchObject({ end: 'merged', pullRequest: 'https://github.com/me/fork/pull/1' })
+  })
+
+  test('is ended by Stop as by Ctrl-C, and leaves no container', async () => {
+    await using world = await makeWorld()
+    await world.agent('sleep 60')
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const idle = await window.ask({ ask: 'stop forklift' }).catch(error => error.message)
+    expect(idle).toContain('not running')
+    await window.ask({ ask: 'run forklift' })
+    await window.heard('forklift', ({ line }) => line?.includes('The agent merges') === true)
+    await window.ask({ ask: 'stop forklift' })
+    await window.heard('forklift', ({ end }) => end === 130)
+    expect(await world.containers()).toEqual([])
+  })
+
+  test('goes on when the window is closed, and is told to the next one', async () => {
+    await using world = await makeWorld()
+    await using forge = await openForge(world, page)
+    const first = await forge.window()
+    await first.ask({ ask: 'run forklift' })
+    await first[Symbol.asyncDispose]()
+    await using second = await forge.window()
+    const isOver = async () => !(await ask(second)).isRunning
+    while (!(await isOver())) await Bun.sleep(50)
+    expect((await ask(second)).said?.lines.at(-1)).toContain('Pull request opened')
+  })
+
+  test('says what Forklift said where something is missing', async () => {
+    await using world = await makeWorld()
+    await rm(join(world.home, '.config/forklift'), { recursive: true })
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    await window.ask({ ask: 'run forklift' })
+    await window.heard('forklift', ({ end }) => end === 1)
+    expect((await ask(window)).said?.lines.join('\n')).toContain('opencode.env is missing')
+  })
+})

@@ -1,0 +1,727 @@
+/** Merges, rebases and cherry-picks that wait for a person: every kind of conflict, to its end and back. */
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { ConflictFile, Merging, Preview } from '../../../../forge/desk/repository-view.ts'
+import type { Work } from '../../../../forge/desk/work.ts'
+import { type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
+import { commit, type Files, gitWith, PLAIN, show } from '../../../support/git.ts'
+import { lines, makePair, type Pair, rowsIn, type Sides } from '../../../support/merging.ts'
+import { randomFrom } from '../../../support/random.ts'
+import { until } from '../../../support/repository.ts'
+import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.ts'
+
+const merge = ({ source }: Pick<Pair, 'source'>) => ({ step: 'merge', source, onto: 'main' }) as const
+
+/** Begins the merge of topic into main, as it was previewed. */
+async function begin(desk: Pair): Promise<void> {
+  const preview = v.parse(Preview, await desk.work.steps.preview(merge(desk)))
+  expect(preview.is).toBe('conflicts')
+  const done = await desk.work.steps.do(merge(desk), preview.before)
+  expect(done.merging).toBe('main')
+  // What was said to be in conflict is, and the page can read all of it.
+  const { files } = v.parse(Merging, await desk.work.mergings.in('main'))
+  for (const { path } of files) v.parse(ConflictFile, await desk.work.mergings.conflict('main', path))
+  const rows = await rowsIn(desk.work)
+  expect(rows.map(([path, kind]) => ({ path, kind }))).toEqual(preview.conflictsIn)
+}
+
+/** The files of a commit: mode, path, and the content of those that are short. */
+async function filesOf(desk: Desk, commitish: string): Promise<Record<string, string>> {
+  const list = (await desk.git('ls-tree', '-r', '-z', '--full-tree', commitish)).split('\0').filter(Boolean)
+  const files = list.map(async entry => {
+    const [, mode = '', type = '', oid = '', path = ''] = /^(\d+) (\w+) ([0-9a-f]+)\t(.*)$/s.exec(entry) ?? []
+    const content = type === 'commit' ? oid.slice(0, 4) : await desk.git('cat-file', 'blob', oid)
+    return [path, mode === '100644' ? content : `${mode} ${content}`] as const
+  })
+  return Object.fromEntries(await Promise.all(files))
+}
+
+const link = (content: string) => ({ mode: '120000', content }) as const
+const program = (content: string) => ({ mode: '100755', content }) as const
+const long = lines({}, 20).trimEnd()
+const changed = lines({ 20: 'changed' }, 20).trimEnd()
+
+type Case = {
+  name: string
+  sides: Sides
+  rows: [string, string][]
+  /** What the files are where one side is taken for the first row. */
+  ours: Record<string, string>
+  theirs: Record<string, string>
+  both: Record<string, string>
+}
+
+const CASES: Case[] = [
+  {
+    name: 'a text changed in two ways',
+    sides: { base: { a: 'one\n' }, ours: { a: 'two\n' }, theirs: { a: 'three\n' } },
+    rows: [['a', 'text']],
+    ours: { a: 'two' },
+    theirs: { a: 'three' },
+    both: { a: 'two\nthree' },
+  },
+  {
+    name: 'a text that both have added',
+    sides: { base: { z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: 'three\n' } },
+    rows: [['a', 'text']],
+    ours: { a: 'two', z: 'z' },
+    theirs: { a: 'three', z: 'z' },
+    both: { a: 'two\nthree', z: 'z' },
+  },
+  {
+    name: 'bytes that are no text',
+    sides: { base: { a: 'a\0' }, ours: { a: 'b\0' }, theirs: { a: 'c\0' } },
+    rows: [['a', 'binary']],
+    ours: { a: 'b\0' },
+    theirs: { a: 'c\0' },
+    both: { a: 'b\0' },
+  },
+  {
+    name: 'changed here, deleted there',
+    sides: { base: { a: 'one\n', z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: null } },
+    rows: [['a', 'modify/delete']],
+    ours: { a: 'two', z: 'z' },
+    theirs: { z: 'z' },
+    both: { a: 'two', z: 'z' },
+  },
+  {
+    name: 'deleted here, changed there',
+    sides: { base: { a: 'one\n', z: 'z\n' }, ours: { a: null }, theirs: { a: 'two\n' } },
+    rows: [['a', 'modify/delete']],
+    ours: { z: 'z' },
+    theirs: { a: 'two', z: 'z' },
+    both: { a: 'two', z: 'z' },
+  },
+  {
+    name: 'renamed here, deleted there',
+    sides: { base: { a: `${long}\n`, z: 'z\n' }, ours: { a: null, b: `${long}\n` }, theirs: { a: null } },
+    rows: [['b', 'rename/delete']],
+    ours: { b: long, z: 'z' },
+    theirs: { z: 'z' },
+    both: { b: long, z: 'z' },
+  },
+  {
+    name: 'two other names for one file',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, c: `${long}\n` },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: changed, z: 'z' },
+    theirs: { c: changed, z: 'z' },
+    both: { b: changed, c: changed, z: 'z' },
+  },
+  {
+    name: 'two other names for one file, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, c: `${lines({ 20: 'otherwise' }, 20)}` },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: changed, z: 'z' },
+    theirs: { c: lines({ 20: 'otherwise' }, 20).trimEnd(), z: 'z' },
+    both: {
+      b: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      c: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      z: 'z',
+    },
+  },
+  {
+    name: 'a file here, a folder there',
+    sides: { base: { a: 'one\n', z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: null, 'a/in': 'in\n' } },
+    rows: [['a~HEAD', 'file/folder']],
+    ours: { a: 'two', z: 'z' },
+    theirs: { 'a/in': 'in', z: 'z' },
+    both: { 'a~HEAD': 'two', 'a/in': 'in', z: 'z' },
+  },
+  {
+    name: 'a folder here, a file there',
+    sides: { base: { z: 'z\n' }, ours: { 'a/in': 'in\n' }, theirs: { a: 'two\n' } },
+    rows: [['a~topic', 'file/folder']],
+    ours: { 'a/in': 'in', z: 'z' },
+    theirs: { a: 'two', z: 'z' },
+    both: { 'a~topic': 'two', 'a/in': 'in', z: 'z' },
+  },
+  {
+    name: 'a file here, a link there',
+    sides: { base: { z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: link('z') } },
+    rows: [['a~HEAD', 'file/link']],
+    ours: { a: 'two', z: 'z' },
+    theirs: { a: '120000 z', z: 'z' },
+    both: { 'a~HEAD': 'two', a: '120000 z', z: 'z' },
+  },
+  {
+    name: 'a link here, a file there',
+    sides: { base: { z: 'z\n' }, ours: { a: link('z') }, theirs: { a: 'two\n' } },
+    rows: [['a', 'file/link']],
+    ours: { a: '120000 z', z: 'z' },
+    theirs: { a: 'two', z: 'z' },
+    both: { 'a~topic': 'two', a: '120000 z', z: 'z' },
+  },
+  {
+    name: 'one file with two modes',
+    sides: { base: { z: 'z\n' }, ours: { a: 'same\n' }, theirs: { a: program('same\n') } },
+    rows: [['a', 'mode']],
+    ours: { a: 'same', z: 'z' },
+    theirs: { a: '100755 same', z: 'z' },
+    both: { a: 'same', z: 'z' },
+  },
+  {
+    name: 'links that lead elsewhere',
+    sides: { base: { a: link('x') }, ours: { a: link('y') }, theirs: { a: link('z') } },
+    rows: [['a', 'symlink']],
+    ours: { a: '120000 y' },
+    theirs: { a: '120000 z' },
+    both: { a: '120000 y' },
+  },
+  {
+    name: 'a file added to a folder that the other side has renamed',
+    sides: {
+      base: { 'old/a': `${long}\n`, 'old/b': `${long}b\n` },
+      ours: { 'old/a': null, 'old/b': null, 'new/a': `${long}\n`, 'new/b': `${long}b\n` },
+      theirs: { 'old/c': 'c\n' },
+    },
+    rows: [['new/c', 'folder rename']],
+    ours: { 'new/a': long, 'new/b': `${long}b` },
+    theirs: { 'new/a': long, 'new/b': `${long}b`, 'new/c': 'c' },
+    both: { 'new/a': long, 'new/b': `${long}b`, 'new/c': 'c' },
+  },
+]
+
+const SIDES = ['ours', 'theirs', 'both'] as const
+
+for (const { name, sides, rows, ...ends } of CASES)
+  for (const side of SIDES)
+    test(`${name}: ${side} can be taken, finished, undone and aborted`, async () => {
+      await using desk = await makePair(sides)
+      const { work } = desk
+      await begin(desk)
+      expect(await rowsIn(work)).toEqual(rows.map(([path, kind]) => [path, kind, 'open']))
+      expect((await work.mergings.in('main'))?.notYet).toContain('left in')
+      await expect(work.mergings.finish('main')).rejects.toThrow('left in')
+      const [path = ''] = rows[0] ?? []
+      expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
+      // Whatever was taken or let go before, the last word counts.
+      for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
+      await work.discard('main', (await work.branches()).find(({ name: it }) => it === 'main')?.drafts ?? [])
+      await work.mergings.takeSide('main', path, side)
+      expect(await work.mergings.in('main')).not.toHaveProperty('notYet')
+      expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
+      const { commit: made = '' } = await work.mergings.finish('main')
+      expect(await desk.git('rev-parse', 'main', 'main^1', 'main^2')).toBe([made, desk.ours, desk.theirs].join('\n'))
+      expect(await filesOf(desk, 'main')).toEqual(ends[side])
+      expect((await work.branches()).find(it => it.name === 'main')).toMatchObject({ drafts: [] })
+      expect(await work.mergings.in('main')).toBeUndefined()
+      await work.undo()
+      expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
+      expect((await rowsIn(work)).map(([at, , state]) => [at, state])).not.toContainEqual([path, 'open'])
+      await work.mergings.abort('main')
+      expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
+      await desk.git('fsck', '--strict')
+    })
+
+test('a submodule at two commits waits for a choice', async () => {
+  await using desk = await makePair({ base: { z: 'z\n' }, ours: { z: 'z\n' }, theirs: { z: 'z\n' } })
+  const { work } = desk
+  const put = async (branch: string, digit: string) => {
+    const tree = await gitWith(desk.path, ['mktree'], `160000 commit ${digit.repeat(40)}\tsub\n`)
+    const made = await desk.git('commit-tree', tree, '-p', desk.base, '-m', 'Sub')
+    await desk.git('update-ref', `refs/heads/${branch}`, made)
+    return made
+  }
+  const [, theirs] = [await put('main', '1'), await put('topic', '2')]
+  await work.look()
+  await begin({ ...desk, source: { ...desk.source, commit: theirs } })
+  expect(await rowsIn(work)).toEqual([['sub', 'submodule', 'open']])
+  expect((await work.mergings.conflict('main', 'sub')).theirs).toMatchObject({ is: 'other', mode: '160000' })
+  await work.mergings.takeSide('main', 'sub', 'theirs')
+  await work.mergings.finish('main')
+  expect(await filesOf(desk, 'main')).toEqual({ sub: '160000 2222' })
+})
+
+/** A merge of one file with two conflicts. */
+const TWO: Sides = {
+  base: { 'a.txt': lines(), 'b.txt': 'b\n' },
+  ours: { 'a.txt': lines({ 2: 'ours 2', 8: 'ours 8' }) },
+  theirs: { 'a.txt': lines({ 2: 'theirs 2', 8: 'theirs 8' }), 'b.txt': 'changed\n' },
+}
+
+/** Replaces the first conflict in main's a.txt by some text, as a person types it. */
+async function settleFirst(work: Work, path: string, text: string): Promise<void> {
+  const editor = await edit(work, 'main', path)
+  const [conflict = ''] = /^<{7} .*?^>{7}[^\n]*\n/ms.exec(editor.text) ?? []
+  await editor.type(text, editor.text.indexOf(conflict), conflict.length)
+  await work.close({ kind: 'branch', branch: 'main' }, path)
+}
+
+test('a conflict is settled by typing, one place after the other', async () => {
+  await using desk = await makePair(TWO)
+  const { work } = desk
+  await begin(desk)
+  const file = async () => (await work.mergings.in('main'))?.files[0]
+  expect(await file()).toMatchObject({ left: 2, all: 2, state: 'open' })
+  expect(await work.mergings.in('main')).toMatchObject({ kind: 'merge', ours: 'main', theirs: 'topic', byGit: 1 })
+  expect((await work.branches()).find(({ name }) => name === 'main')?.merging).toBe('merge')
+  await settleFirst(work, 'a.txt', 'both 2\n')
+  expect(await file()).toMatchObject({ left: 1, all: 2, state: 'open' })
+  await settleFirst(work, 'a.txt', 'both 8\n')
+  expect(await file()).toMatchObject({ left: 0, state: 'settled' })
+  await work.mergings.finish('main', 'Bring topic in')
+  expect(await show(desk.path, 'main', 'a.txt')).toBe(lines({ 2: 'both 2', 8: 'both 8' }).trimEnd())
+  expect(await show(desk.path, 'main', 'b.txt')).toBe('changed')
+  expect(await desk.git('log', '-1', '--format=%B%an', 'main')).toBe('Bring topic in\nAda')
+})
+
+test('a text that has marks of its own gets longer ones', async () => {
+  const own = (word: string) => `<<<<<<< a heading\n${word}\n=======\n>>>>>>>>\n`
+  const files = (word: string): Files => ({ a: own(word) })
+  await using desk = await makePair({ base: files('one'), ours: files('two'), theirs: files('three') })
+  const { work } = desk
+  await begin(desk)
+  expect((await work.mergings.conflict('main', 'a')).mark).toBe(9)
+  expect(await textOf(work, 'main', 'a')).toContain(`${'<'.repeat(9)} main\ntwo\n`)
+  await work.mergings.takeSide('main', 'a', 'both')
+  await work.mergings.finish('main')
+  expect(await show(desk.path, 'main', 'a')).toBe(own('two\nthree').trimEnd())
+})
+
+test('line ends stay what they are in what is merged, and in what is settled', async () => {
+  const crlf = (changes: Record<number, string>) => lines(changes).replaceAll('\n', '\r\n')
+  await using desk = await makePair({
+    base: { a: crlf({}) },
+    ours: { a: crlf({ 3: 'ours' }) },
+    theirs: { a: crlf({ 3: 'theirs', 7: 'more' }) },
+  })
+  await begin(desk)
+  await settleFirst(desk.work, 'a', 'settled\n')
+  await desk.work.mergings.finish('main')
+  expect(await show(desk.path, 'main', 'a')).toBe(crlf({ 3: 'settled', 7: 'more' }).trimEnd())
+})
+
+test('abort leaves no trace, and an undo brings all back that was settled', async () => {
+  await using desk = await makePair(TWO)
+  const { work } = desk
+  const before = await desk.git('for-each-ref', 'refs/heads', 'refs/forge/drafts', 'refs/forge/merging')
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled\n')
+  const text = await textOf(work, 'main', 'a.txt')
+  await work.mergings.abort('main')
+  expect(await desk.git('for-each-ref', 'refs/heads', 'refs/forge/drafts', 'refs/forge/merging')).toBe(before)
+  expect(await textOf(work, 'main', 'a.txt')).toBe(lines({ 2: 'ours 2', 8: 'ours 8' }))
+  await desk.git('gc', '-q', '--prune=now')
+  await work.undo()
+  expect(await textOf(work, 'main', 'a.txt')).toBe(text)
+  expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 1, all: 2 })
+  await work.undo()
+  expect(await work.mergings.in('main')).toBeUndefined()
+  await work.redo()
+  expect(await textOf(work, 'main', 'a.txt')).toBe(text)
+})
+
+test('undo after the end takes the merge back with all that was settled, and redo ends it again', async () => {
+  await using desk = await makePair(TWO, {})
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'one\n')
+  await settleFirst(work, 'a.txt', 'two\n')
+  const { commit: made } = await work.mergings.finish('main')
+  await work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  await work.undo()
+  await work.flush()
+  expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(await textOf(work, 'main', 'a.txt')).toBe(lines({ 2: 'one', 8: 'two' }))
+  expect(await rowsIn(work)).toEqual([['a.txt', 'text', expect.stringMatching(/settled|odd/)]])
+  await work.redo()
+  await work.flush()
+  expect(await desk.git('rev-parse', 'main')).toBe(made ?? '')
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
+})
+
+test('while a merge waits the branch is not saved, renamed, deleted or merged into', async () => {
+  await using desk = await makePair(TWO)
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled\n')
+  for (const refused of [
+    () => work.save('main', 'all'),
+    () => work.newFile('main', 'new.txt'),
+    () => work.delete('main', 'b.txt'),
+    () => work.renameBranch('main', 'other'),
+    () => work.deleteBranch('main'),
+    () => work.steps.do(merge(desk)),
+  ])
+    await expect(refused()).rejects.toThrow('A merge waits in main')
+  expect(await work.steps.preview(merge(desk))).toMatchObject({
+    is: 'impossible',
+    words: expect.stringContaining('waits'),
+  })
+  // Other branches are not affected.
+  await work.newFile('topic', 'new.txt')
+})
+
+test('what was typed and not saved is in the way of conflicts, and of nothing else', async () => {
+  await using desk = await makePair(TWO)
+  const { work } = desk
+  await (await edit(work, 'main', 'b.txt')).type('typed\n')
+  const preview = await work.steps.preview(merge(desk))
+  expect(preview.warnings.join()).toContain('saved or discarded')
+  await expect(work.steps.do(merge(desk))).rejects.toThrow('b.txt in main is not saved')
+  expect(await textOf(work, 'main', 'b.txt')).toBe('b\ntyped\n')
+  expect(await desk.git('for-each-ref', 'refs/forge/merging')).toBe('')
+})
+
+test('a branch that was moved from outside is not overwritten', async () => {
+  await using desk = await makePair(TWO)
+  const { work } = desk
+  await begin(desk)
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  const tip = await commit(desk.path, 'main', { 'c.txt': 'c\n' })
+  await work.look()
+  expect((await work.mergings.in('main'))?.notYet).toContain('main was moved')
+  await expect(work.mergings.finish('main')).rejects.toThrow('abort it, and begin anew')
+  expect(await textOf(work, 'main', 'a.txt')).toContain('theirs 2')
+  await work.mergings.abort('main')
+  expect(await desk.git('rev-parse', 'main')).toBe(tip)
+  expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
+})
+
+test('another desk sees what waits, and what was settled, and may finish it', async () => {
+  await using desk = await makePair(TWO)
+  await begin(desk)
+  const { work: other } = await desk.another()
+  await settleFirst(desk.work, 'a.txt', 'one\n')
+  await desk.work.flush()
+  await other.look()
+  expect((await other.mergings.in('main'))?.files[0]).toMatchObject({ left: 1 })
+  await other.mergings.takeSide('main', 'a.txt', 'theirs')
+  await other.mergings.finish('main')
+  await desk.work.look()
+  expect(await desk.work.mergings.in('main')).toBeUndefined()
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe(lines({ 2: 'theirs 2', 8: 'theirs 8' }))
+})
+
+test('the conversation stays that of the branch that is merged into', async () => {
+  const file = '.forge/session.json'
+  await using desk = await makePair({
+    base: { ...TWO.base, [file]: 'base\n' },
+    ours: { ...TWO.ours, [file]: 'ours\n' },
+    theirs: { ...TWO.theirs, [file]: 'theirs\n' },
+  })
+  const { work } = desk
+  await begin(desk)
+  expect(await rowsIn(work)).toEqual([['a.txt', 'text', 'open']])
+  await work.mergings.takeSide('main', 'a.txt', 'both')
+  expect((await work.mergings.in('main'))?.odd).toEqual([])
+  await work.mergings.finish('main')
+  expect(await show(desk.path, 'main', file)).toBe('ours')
+})
+
+test('a landing with conflicts ends as one commit, and its tip is kept', async () => {
+  await using desk = await makePair(TWO)
+  const { work, source } = desk
+  const done = await work.steps.do({ step: 'land', source, onto: 'main', message: 'Land it' })
+  expect(done.merging).toBe('main')
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  await work.mergings.finish('main')
+  expect(await desk.git('log', '-1', '--format=%s %P', 'main')).toBe(`Land it ${desk.ours}`)
+  expect(await desk.git('rev-parse', `refs/forge/kept/topic-${desk.theirs.slice(0, 8)}`)).toBe(desk.theirs)
+})
+
+// --- Rebases and cherry-picks
+// -----------------------------------------------------------------------------------------
+
+/** A topic of five commits: the first, third and fifth change what main has changed, too. */
+async function makeChain() {
+  const base = { 'a.txt': lines(), 'b.txt': lines() }
+  const ours = { 'a.txt': lines({ 1: 'main 1', 5: 'main 5', 9: 'main 9' }) }
+  const desk = await makePair({ base, ours, theirs: { 'a.txt': lines({ 1: 'topic 1' }) } })
+  const author = 'Bea <bea@example.org>'
+  const steps: [string, Files][] = [
+    ['Two', { 'b.txt': lines({ 2: 'topic b' }) }],
+    ['Three', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic 5' }) }],
+    ['Four', { 'c.txt': 'c\n' }],
+    ['Five', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic 5', 9: 'topic 9' }) }],
+  ]
+  for (const [message, files] of steps) await commit(desk.path, 'topic', files, { message: `${message}\n`, author })
+  await desk.work.look()
+  const onto = { commit: desk.ours, branch: 'main', words: 'main' }
+  return Object.assign(desk, { step: { step: 'rebase', branch: 'topic', onto } as const })
+}
+
+test('a rebase stops at each of three conflicts, and moves its branch once, at the end', async () => {
+  await using desk = await makeChain()
+  const { work, step } = desk
+  const before = await desk.git('rev-parse', 'topic')
+  const preview = await work.steps.preview(step)
+  expect(preview).toMatchObject({
+    is: 'conflicts',
+    conflicts: 1,
+    commits: 5,
+    words: expect.stringContaining('commit 1 of 5'),
+  })
+  expect(await work.steps.do(step, preview.before)).toMatchObject({ merging: 'topic' })
+  for (const [number, subject] of [
+    [1, 'Change theirs'],
+    [3, 'Three'],
+    [5, 'Five'],
+  ] as const) {
+    expect(await work.mergings.in('topic')).toMatchObject({
+      kind: 'rebase',
+      ours: 'main',
+      at: { number, of: 5, subject },
+    })
+    expect(await desk.git('rev-parse', 'topic')).toBe(before)
+    await work.mergings.takeSide('topic', 'a.txt', 'both')
+    await work.mergings.finish('topic')
+  }
+  expect(await work.mergings.in('topic')).toBeUndefined()
+  const log = await desk.git('log', '--reverse', '--format=%s %an %cn', 'main..topic')
+  expect(log.split('\n')).toEqual([
+    'Change theirs Una Upstream Ada',
+    ...['Two', 'Three', 'Four', 'Five'].map(it => `${it} Bea Ada`),
+  ])
+  expect(await show(desk.path, 'topic', 'a.txt')).toContain('main 5\ntopic 5\n')
+  // Back step by step, with what was settled at each stop.
+  await work.undo()
+  expect(await desk.git('rev-parse', 'topic')).toBe(before)
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 5 } })
+  expect((await rowsIn(work, 'topic')).map(it => it[2])).not.toContain('open')
+  await work.undo()
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 } })
+  await work.redo()
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 5 } })
+  await desk.git('gc', '-q', '--prune=now')
+  await work.mergings.finish('topic')
+  expect(await desk.git('log', '--reverse', '--format=%s', 'main..topic')).toBe('Change theirs\nTwo\nThree\nFour\nFive')
+})
+
+test('a rebase is aborted in its middle, and the branch is where it was', async () => {
+  await using desk = await makeChain()
+  const { work, step } = desk
+  const before = await desk.git('rev-parse', 'topic')
+  await work.steps.do(step)
+  await work.mergings.takeSide('topic', 'a.txt', 'ours')
+  // What is settled to what is there already makes no commit.
+  await work.mergings.finish('topic')
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 } })
+  await work.mergings.abort('topic')
+  expect(await desk.git('rev-parse', 'topic')).toBe(before)
+  expect(await work.mergings.in('topic')).toBeUndefined()
+})
+
+test('picks that stop go on with those that are left', async () => {
+  await using desk = await makeChain()
+  const { work } = desk
+  const commits = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
+  const done = await work.steps.do({ step: 'cherry-pick', commits: [commits[2] ?? '', commits[3] ?? ''], onto: 'main' })
+  expect(done).toMatchObject({ merging: 'main' })
+  expect(await work.mergings.in('main')).toMatchObject({
+    kind: 'cherry-pick',
+    at: { number: 1, of: 2, subject: 'Three' },
+  })
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  await work.mergings.finish('main', 'Three, here\n')
+  expect(await desk.git('log', '--reverse', '--format=%s %an', `${desk.ours}..main`)).toBe('Three, here Bea\nFour Bea')
+})
+
+// --- What is odd
+// ------------------------------------------------------------------------------------------------------
+
+test('what was changed beside the conflicts is listed as odd, and does not stop the end', async () => {
+  await using desk = await makePair(TWO)
+  const { work } = desk
+  await begin(desk)
+  await work.mergings.takeSide('main', 'a.txt', 'both')
+  await (await edit(work, 'main', 'b.txt')).type('and more\n')
+  const merging = await work.mergings.in('main')
+  expect(merging?.files).toContainEqual(
+    expect.objectContaining({ path: 'b.txt', state: 'odd', words: expect.stringContaining('no conflict') }),
+  )
+  expect(merging).not.toHaveProperty('notYet')
+  await work.mergings.finish('main')
+})
+
+test('a merge begins with what somebody has settled already, also where git has no conflict', async () => {
+  await using desk = await makePair({ ...TWO, theirs: { 'b.txt': 'changed\n' } })
+  const { work, source } = desk
+  const result = await commit(
+    desk.path,
+    'result',
+    { 'b.txt': 'otherwise\n', '.forge/session.json': '{}\n' },
+    { parents: [desk.ours] },
+  )
+  await work.mergings.begin('main', source, { result, forklift: { run: 'run-1', stuck: 'Which one?' } })
+  expect(await work.mergings.in('main')).toMatchObject({ forklift: { run: 'run-1', stuck: 'Which one?' } })
+  await work.mergings.finish('main')
+  expect(await filesOf(desk, 'main')).toEqual({
+    'a.txt': lines({ 2: 'ours 2', 8: 'ours 8' }).trimEnd(),
+    'b.txt': 'otherwise',
+  })
+  await work.undo()
+  await work.undo()
+  expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
+})
+
+test('names of any bytes, and commits of 64 digits, are merged and settled', async () => {
+  const name = 'm\xfcll'
+  const sides: Sides = {
+    base: { a: 'one\n', d: 'd\n' },
+    ours: { a: 'two\n', d: 'dd\n' },
+    theirs: { a: 'three\n', d: null, 'd/in': 'in\n' },
+  }
+  await using desk = await makePair(sides, { bare: true, format: 'sha256' })
+  const { work } = desk
+  const source = { commit: desk.theirs, words: `x/${name}` }
+  await work.steps.do({ step: 'merge', source, onto: 'main' })
+  expect(await rowsIn(work)).toEqual([
+    ['a', 'text', 'open'],
+    ['d~HEAD', 'file/folder', 'open'],
+  ])
+  expect(await textOf(work, 'main', 'a')).toContain('>>>>>>> x/m\\xfcll\n')
+  await work.mergings.takeSide('main', 'd~HEAD', 'both')
+  await work.mergings.takeSide('main', 'a', 'theirs')
+  await work.mergings.finish('main')
+  expect(await filesOf(desk, 'main')).toEqual({ a: 'three', 'd/in': 'in', 'd~HEAD': 'dd' })
+})
+
+// --- The AI
+// -----------------------------------------------------------------------------------------------------------
+
+const FILES_OF_TWO = { 'a.txt': lines({ 2: 'both 2', 8: 'both 8' }) }
+
+/** Asks the AI for all conflicts in main, and waits until its turn is over. */
+async function askForAll(work: Work): Promise<void> {
+  await work.askForConflicts('main', 'all')
+  await until(async () => (await work.conversation({ kind: 'branch', branch: 'main' })).turn?.state !== 'running')
+}
+
+test('an AI settles conflicts as drafts, and is named; its conversation comes with the commit', async () => {
+  const model = new ScriptedModel([{ calls: [write('a.txt', FILES_OF_TWO['a.txt'])] }, { text: 'Settled.' }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  await askForAll(work)
+  expect(JSON.stringify(model.requests[0])).toContain('a.txt` (text, 2 conflicts left)')
+  expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
+  expect((await work.mergings.in('main'))?.files).toEqual([
+    expect.objectContaining({ path: 'a.txt', left: 0, by: 'openai/scripted' }),
+  ])
+  const said = await work.conversation({ kind: 'branch', branch: 'main' })
+  expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'call', 'text', 'end'])
+  // An undo takes the turn back, and another brings it again.
+  await work.undo()
+  expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 2 })
+  await work.redo()
+  await work.mergings.finish('main')
+  expect(await desk.git('rev-parse', 'main^1', 'main^2')).toBe(`${desk.ours}\n${desk.theirs}`)
+  expect(await show(desk.path, 'main', 'a.txt')).toBe(FILES_OF_TWO['a.txt'].trimEnd())
+  expect(await show(desk.path, 'main', '.forge/session.json')).toContain('Settled.')
+})
+
+test('what was said while a rebase waited is in the branch when it is done', async () => {
+  const settled = { name: 'write_file', arguments: { path: 'a.txt', content: lines({ 1: 'both 1', 5: 'main 5' }) } }
+  const model = new ScriptedModel([{ calls: [settled] }, { text: 'Settled.' }])
+  await using desk = await makePair(
+    {
+      base: { 'a.txt': lines() },
+      ours: { 'a.txt': lines({ 1: 'main 1', 5: 'main 5' }) },
+      theirs: { 'a.txt': lines({ 1: 'topic 1' }) },
+    },
+    { bare: true, models: modelsOf(model) },
+  )
+  const { work } = desk
+  await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
+  await work.look()
+  await work.steps.do({ step: 'rebase', branch: 'topic', onto: { commit: desk.ours, words: 'main' } })
+  await work.askForConflicts('topic', ['a.txt'])
+  await until(async () => (await work.conversation({ kind: 'branch', branch: 'topic' })).turn?.state !== 'running')
+  await work.mergings.finish('topic')
+  expect(await show(desk.path, 'topic', 'b.txt')).toBe('b')
+  expect(await show(desk.path, 'topic', '.forge/session.json')).toContain('Settled.')
+})
+
+test('what an AI did beside the conflicts is odd, and what a person changes after it is not its own', async () => {
+  const calls = [write('a.txt', FILES_OF_TWO['a.txt']), write('b.txt', 'something else\n')]
+  const model = new ScriptedModel([{ calls }, { text: 'Settled.' }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  await askForAll(work)
+  const odd = (await work.mergings.in('main'))?.files.find(({ path }) => path === 'b.txt')
+  expect(odd).toMatchObject({ state: 'odd', words: expect.stringContaining('no conflict') })
+  await (await edit(work, 'main', 'a.txt')).type('mine\n')
+  expect((await work.mergings.in('main'))?.files[0]).not.toHaveProperty('by')
+})
+
+test('a turn goes on with what was settled, and what it did before it was stopped can be kept', async () => {
+  const model = new ScriptedModel([{ calls: [write('c.txt', 'c\n')] }, { text: 'And', error: new Error('It broke.') }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled 2\n')
+  await askForAll(work)
+  expect(await textOf(work, 'main', 'a.txt')).toContain('settled 2')
+  await expect(work.mergings.finish('main')).rejects.toThrow('did not end well')
+  await work.chat.turns.end('main', true)
+  expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
+  expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 1 })
+  await work.mergings.abort('main')
+  expect(await textOf(work, 'main', 'c.txt')).toBeUndefined()
+})
+
+// --- Kill -9
+// ----------------------------------------------------------------------------------------------------------
+
+const MERGER = join(import.meta.dir, 'merger.ts')
+
+/** Lets a desk merge, settle, finish and undo, over and over, and kills it; gives what it said it had done. */
+async function mergeUntilKilled(words: string[], milliseconds: number): Promise<string[]> {
+  const child = Bun.spawn([process.execPath, MERGER, ...words], {
+    env: { ...process.env, ...PLAIN, ...PERSON },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  let said = ''
+  for await (const piece of child.stdout) {
+    if (said === '') setTimeout(() => child.kill('SIGKILL'), milliseconds)
+    said += Buffer.from(piece).toString()
+  }
+  await child.exited
+  return said.split('\n').slice(0, -1)
+}
+
+test('after kill -9 at any moment the merge waits with what was settled, or is done, or has not begun', async () => {
+  await using desk = await makePair(TWO)
+  await desk.work[Symbol.asyncDispose]()
+  const random = randomFrom(Date.now())
+  for (let round = 0; round < 6; round++) {
+    const said = await mergeUntilKilled([desk.path, join(desk.folder, 'state'), desk.theirs], 100 + random.below(1200))
+    const work = await desk.restart()
+    const merging = await work.mergings.in('main')
+    const [head, parents] = (await desk.git('log', '-1', '--format=%H,%P', 'main')).split(',')
+    const written = said.findLast(line => line.startsWith('written'))?.split(' ')[1]
+    const last = said.at(-1) ?? ''
+    if (merging) {
+      expect(head).toBe(desk.ours)
+      if (last.startsWith('written')) expect(await textOf(work, 'main', 'a.txt')).toContain(`settled ${written}\n`)
+      await work.mergings.takeSide('main', 'a.txt', 'theirs')
+      await work.mergings.finish('main')
+      expect(await desk.git('rev-parse', 'main^1', 'main^2')).toBe(`${desk.ours}\n${desk.theirs}`)
+    } else if (head !== desk.ours) {
+      expect(parents).toBe(`${desk.ours} ${desk.theirs}`)
+      expect(await desk.git('show', 'main:a.txt')).toContain('settled')
+    } else expect(last === 'finished' || last.startsWith('written')).toBe(false)
+    expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
+    await work.steps
+      .do({ step: 'move', branch: 'main', to: { commit: desk.ours, words: 'ours' } })
+      .catch(() => undefined)
+    await work[Symbol.asyncDispose]()
+  }
+  await desk.git('fsck', '--strict', '--no-dangling')
+}, 60_000)

@@ -1,0 +1,365 @@
+/**
+ * What is looked at: folders, files by name, text, changes, history. With drafts, and with what strangers may write.
+ */
+import { describe, expect, test } from 'bun:test'
+import { asBytes } from '../../../../core/git/repository.ts'
+import type { At, Change, CommitRow, FolderEntry } from '../../../../forge/desk/messages.ts'
+import { commit, gitWith } from '../../../support/git.ts'
+import { makePlace } from '../../../support/repository.ts'
+import { openTestDesk, type TestWindow } from '../../../support/served.ts'
+
+const main: At = { kind: 'branch', branch: 'main' }
+
+async function makeDesk(files: Parameters<typeof commit>[2], format: 'sha1' | 'sha256' = 'sha1') {
+  const place = await makePlace(format)
+  const tip = await commit(place.path, 'main', files)
+  const desk = await openTestDesk(place.path)
+  const window = await desk.window()
+  return {
+    place,
+    tip,
+    desk,
+    window,
+    [Symbol.asyncDispose]: async () => {
+      await window[Symbol.asyncDispose]()
+      await desk[Symbol.asyncDispose]()
+      await place[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** Types a text in place of all that is in a file. */
+async function type(window: TestWindow, path: string, before: number, text: string) {
+  await window.ask({ ask: 'open', at: main, path })
+  const changes = [[before, ...text.split('\n')]]
+  await window.ask({ ask: 'edit', branch: 'main', path, version: 0, edits: [{ client: 'me', changes }] })
+}
+
+/** All that a search finds. */
+async function find(
+  window: TestWindow,
+  words: string,
+  options: { isRegex?: boolean; matchCase?: boolean; at?: At } = {},
+) {
+  const { isRegex = false, matchCase = true, at = main } = options
+  const { search } = (await window.ask({ ask: 'find text', at, words, isRegex, matchCase })) as { search: number }
+  const { isCut } = await window.heard('found', news => news.search === search && news.isDone)
+  const matches = window.news.flatMap(news => (news.say === 'found' && news.search === search ? news.matches : []))
+  return { matches, isCut }
+}
+
+describe('a folder', () => {
+  const folder = async (window: TestWindow, path = '', at: At = main) =>
+    (await window.ask({ ask: 'folder', at, path })) as FolderEntry[]
+
+  test('is one level, folders first, and says what is not saved', async () => {
+    await using it = await makeDesk({
+      'b.txt': 'b\n',
+      'z/deep/c.txt': 'c\n',
+      'a/d.txt': 'd\n',
+      x: { mode: '100755', content: '#' },
+    })
+    expect(await folder(it.window)).toEqual([
+      { name: 'a', mode: '040000', draft: false },
+      { name: 'z', mode: '040000', draft: false },
+      { name: 'b.txt', mode: '100644', draft: false },
+      { name: 'x', mode: '100755', draft: false },
+    ])
+    await type(it.window, 'z/deep/c.txt', 2, 'typed')
+    expect((await folder(it.window)).map(({ name, draft }) => [name, draft])).toEqual([
+      ['a', false],
+      ['z', true],
+      ['b.txt', false],
+      ['x', false],
+    ])
+    expect(await folder(it.window, 'z/deep')).toEqual([{ name: 'c.txt', mode: '100644', draft: true }])
+    expect(await folder(it.window, 'z/deep', { kind: 'commit', commit: it.tip })).toEqual([
+      { name: 'c.txt', mode: '100644', draft: false },
+    ])
+  })
+
+  test('of 100,000 files is there within seconds, and others are answered meanwhile', async () => {
+    await using place = await makePlace()
+    const blob = await gitWith(place.path, ['hash-object', '-w', '--stdin'], 'a\n')
+    const lines = Array.from({ length: 100_000 }, (_, at) => `100644 blob ${blob}\tf${at}\n`)
+    const tree = await gitWith(place.path, ['mktree'], lines.join(''))
+    const person = ['-c', 'user.name=A', '-c', 'user.email=a@b']
+    await place.git('update-ref', 'refs/heads/main', await place.git(...person, 'commit-tree', '-m', 'Many', tree))
+    await using desk = await openTestDesk(place.path)
+    await using window = await desk.window()
+    await using other = await desk.window()
+    const begun = performance.now()
+    const listed = folder(window)
+    await other.ask({ ask: 'stop finding', search: 0 })
+    const answered = performance.now() - begun
+    expect(await listed).toHaveLength(100_000)
+    expect(answered).toBeLessThan(1000)
+    expect(performance.now() - begun).toBeLessThan(5000)
+  })
+})
+
+describe('a file by its name', () => {
+  const named = async (window: TestWindow, words: string, count = 10) =>
+    (await window.ask({ ask: 'find file', at: main, words, count })) as { path: string; ranges: [number, number][] }[]
+
+  test('is found by a few letters, its own name before its folders', async () => {
+    await using it = await makeDesk({ 'lease/other.ts': '', 'src/lease.ts': '', 'src/release.ts': '', 'README.md': '' })
+    expect((await named(it.window, 'lease.ts'))[0]).toEqual({ path: 'src/lease.ts', ranges: [[4, 12]] })
+    expect((await named(it.window, 'rdme')).map(({ path }) => path)).toEqual(['README.md'])
+    expect(await named(it.window, 'nosuchthing')).toEqual([])
+    expect(await named(it.window, '', 2)).toEqual([
+      { path: 'README.md', ranges: [] },
+      { path: 'lease/other.ts', ranges: [] },
+    ])
+  })
+
+  test('in any letters, with ranges of its bytes', async () => {
+    await using it = await makeDesk({ 'Tromsø/größe.txt': '', plain: '' })
+    const [found] = await named(it.window, 'größe')
+    expect(found?.path).toBe(asBytes('Tromsø/größe.txt'))
+    const hit = (found?.ranges ?? []).map(([from, to]) => found?.path.slice(from, to)).join('')
+    expect(hit).toBe(asBytes('größe'))
+  })
+
+  test('that was made a moment ago is found, one that was deleted is not', async () => {
+    await using it = await makeDesk({ 'old.txt': 'x\n' })
+    expect(await named(it.window, 'txt')).toHaveLength(1)
+    await it.window.ask({ ask: 'new file', branch: 'main', path: 'new.txt' })
+    await it.window.ask({ ask: 'delete', branch: 'main', path: 'old.txt' })
+    expect((await named(it.window, 'txt')).map(({ path }) => path)).toEqual(['new.txt'])
+  })
+})
+
+describe('text', () => {
+  test('is found with its place, in all text files', async () => {
+    await using it = await makeDesk({
+      'a.txt': 'x\nfoo bar foo\r\n',
+      'sp ace\nline.txt': 'foo\n',
+      bin: 'foo\0\n',
+      'u.txt': 'ä foo ö\n',
+    })
+    const { matches, isCut } = await find(it.window, 'foo')
+    expect(isCut).toBe(false)
+    expect(matches).toEqual([
+      {
+        path: 'a.txt',
+        line: 2,
+        text: 'foo bar foo',
+        ranges: [
+          [0, 3],
+          [8, 11],
+        ],
+      },
+      { path: 'sp ace\nline.txt', line: 1, text: 'foo', ranges: [[0, 3]] },
+      { path: 'u.txt', line: 1, text: 'ä foo ö', ranges: [[2, 5]] },
+    ])
+  })
+
+  test('in drafts as it is typed, not as it was saved', async () => {
+    await using it = await makeDesk({ 'a.txt': 'before\n', 'b.txt': 'before\n' })
+    await type(it.window, 'a.txt', 7, 'after\n')
+    expect((await find(it.window, 'before')).matches.map(({ path }) => path)).toEqual(['b.txt'])
+    expect((await find(it.window, 'after')).matches.map(({ path }) => path)).toEqual(['a.txt'])
+    const commitAt: At = { kind: 'commit', commit: it.tip }
+    expect((await find(it.window, 'before', { at: commitAt })).matches).toHaveLength(2)
+  })
+
+  test('as it is, or by an expression, in either case', async () => {
+    await using it = await makeDesk({ 'a.txt': 'a.b\naxb\nA.B\nÄ1\nä2\n' })
+    const lines = async (words: string, options = {}) =>
+      (await find(it.window, words, options)).matches.map(({ line }) => line)
+    expect(await lines('a.b')).toEqual([1])
+    expect(await lines('a.b', { matchCase: false })).toEqual([1, 3])
+    expect(await lines('a.b', { isRegex: true })).toEqual([1, 2])
+    expect(await lines('ä', { matchCase: false })).toEqual([4, 5])
+    expect(await lines('^\\w\\d$|ä\\d', { isRegex: true, matchCase: false })).toEqual([4, 5])
+    expect(await lines('--help')).toEqual([])
+  })
+
+  test('whose marks a file tries to forge is found where it is', async () => {
+    await using it = await makeDesk({ 'a.txt': '\u001b[31mfake\u001b[m foo \u001b[38;2;1;2;3mx\u001b[m\n' })
+    const [match] = (await find(it.window, 'foo')).matches
+    expect(match?.text.slice(...(match.ranges[0] ?? [0, 0]))).toBe('foo')
+    expect(match?.text).toBe('\u001b[31mfake\u001b[m foo \u001b[38;2;1;2;3mx\u001b[m')
+  })
+
+  test('on an endless line is shown around the hit', async () => {
+    await using it = await makeDesk({ 'min.js': `${'x'.repeat(300_000)}needle${'y'.repeat(300_000)}\n` })
+    const [match] = (await find(it.window, 'needle')).matches
+    expect(match?.text.length).toBeLessThan(500)
+    expect(match?.text.slice(...(match.ranges[0] ?? [0, 0]))).toBe('needle')
+  })
+
+  test('of very many lines is cut, and the search is over', async () => {
+    await using it = await makeDesk({ 'a.txt': 'foo\n'.repeat(30_000) })
+    const { matches, isCut } = await find(it.window, 'foo')
+    expect([matches.length, isCut]).toEqual([10_000, true])
+  })
+
+  test('by an expression that takes for ever ends with a sentence', async () => {
+    await using it = await makeDesk({ 'a.txt': `${'a'.repeat(50_000)}!\n` })
+    expect(await find(it.window, '(a+)+$', { isRegex: true })).toEqual({ matches: [], isCut: true })
+    expect((await it.window.heard('notice')).words).toMatch(/^The expression takes too long .*: make it simpler\.$/)
+  })
+
+  test('that nobody waits for any more is not looked for', async () => {
+    await using it = await makeDesk({ 'a.txt': 'foo\n' })
+    const ask = async () =>
+      (
+        (await it.window.ask({ ask: 'find text', at: main, words: 'foo', isRegex: false, matchCase: true })) as {
+          search: number
+        }
+      ).search
+    const search = await ask()
+    await it.window.ask({ ask: 'stop finding', search })
+    await it.window.heard('found', news => news.search === search && news.isDone)
+    expect(it.window.news.filter(news => news.say === 'notice')).toEqual([])
+  })
+})
+
+describe('changes', () => {
+  const changes = async (window: TestWindow, to: At, from?: At) =>
+    (await window.ask({ ask: 'changes', to, ...(from && { from }) })) as Change[]
+
+  test('of a commit, with lines, renames, modes and what is binary', async () => {
+    const moved = 'one\ntwo\nthree\nfour\n'
+    await using it = await makeDesk({
+      'a.txt': 'a\n',
+      'old name.txt': moved,
+      script: '#',
+      bin: 'a\0',
+      gone: 'was here\n',
+    })
+    const second = await commit(it.place.path, 'main', {
+      'a.txt': 'b\nc\n',
+      'old name.txt': null,
+      'new\nname.txt': `${moved}five\n`,
+      script: { mode: '100755', content: '#' },
+      bin: 'b\0',
+      gone: null,
+      added: 'x\n',
+    })
+    const found = await changes(it.window, { kind: 'commit', commit: second })
+    expect(found.map(({ path, from, status, added, deleted }) => [path, from, status, added, deleted])).toEqual([
+      ['a.txt', undefined, 'changed', 2, 1],
+      ['added', undefined, 'added', 1, 0],
+      ['bin', undefined, 'changed', undefined, undefined],
+      ['gone', undefined, 'deleted', 0, 1],
+      ['new\nname.txt', 'old name.txt', 'renamed', 1, 0],
+      ['script', undefined, 'mode', 0, 0],
+    ])
+    expect(found[0]?.before?.oid).toBe(await it.place.git('rev-parse', `${it.tip}:a.txt`))
+    // The first commit has nothing before it.
+    expect(
+      (await changes(it.window, { kind: 'commit', commit: it.tip })).every(({ status }) => status === 'added'),
+    ).toBe(true)
+  })
+
+  test('that are not saved, and against another branch', async () => {
+    await using it = await makeDesk({ 'a.txt': 'a\n', 'b.txt': 'b\n' })
+    await it.place.git('branch', 'other')
+    await commit(it.place.path, 'other', { 'b.txt': 'B\n' })
+    expect(await changes(it.window, main)).toEqual([])
+    await type(it.window, 'a.txt', 2, 'typed\n')
+    const [unsaved] = await changes(it.window, main)
+    expect(unsaved).toMatchObject({ path: 'a.txt', status: 'changed', added: 1, deleted: 1 })
+    expect(await it.window.ask({ ask: 'blob', oid: unsaved?.after?.oid ?? '' })).toEqual({ text: 'typed\n' })
+    const against = await changes(it.window, main, { kind: 'branch', branch: 'other' })
+    // What the other branch has gained since they parted is no change of this one.
+    expect(against.map(({ path }) => path)).toEqual(['a.txt'])
+    const other = await changes(it.window, { kind: 'branch', branch: 'other' }, main)
+    expect(other.map(({ path }) => path)).toEqual(['b.txt'])
+  })
+
+  test('too many to be shown are a sentence', async () => {
+    await using it = await makeDesk({ a: '' })
+    const many = await commit(
+      it.place.path,
+      'main',
+      Object.fromEntries(Array.from({ length: 20_001 }, (_, at) => [`d${at % 50}/${at}`, ''])),
+    )
+    const answer = changes(it.window, { kind: 'commit', commit: many })
+    expect(await answer.catch((error: Error) => error.message)).toBe(
+      'More than 20,000 files differ: too many to be shown.',
+    )
+  })
+
+  test('a text is text only if it is', async () => {
+    await using it = await makeDesk({ text: 'ä\r\n', bin: 'a\0', large: 'x'.repeat(3 << 20) })
+    const text = async (name: string) =>
+      await it.window.ask({ ask: 'blob', oid: await it.place.git('rev-parse', `main:${name}`) })
+    expect([await text('text'), await text('bin'), await text('large')]).toEqual([{ text: 'ä\r\n' }, {}, {}])
+  })
+
+  test('a text in Latin-1 is one to be compared, and said to be that perhaps', async () => {
+    await using it = await makeDesk({ a: '' })
+    const hash = ['git', 'hash-object', '-w', '--stdin']
+    const stdin = Buffer.from('caf\xe9\r\n', 'latin1')
+    const oid = (await Bun.spawn(hash, { cwd: it.place.path, stdin, stdout: 'pipe' }).stdout.text()).trim()
+    expect(await it.window.ask({ ask: 'blob', oid })).toEqual({ text: 'café\r\n', encoding: 'Latin-1' })
+  })
+})
+
+describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
+  const history = async (window: TestWindow, from: number, count: number, path?: string, at = main) =>
+    (await window.ask({ ask: 'history', at, from, count, ...(path !== undefined && { path }) })) as {
+      rows: CommitRow[]
+      total?: number
+    }
+
+  test('of a branch, by windows, follows its tip', async () => {
+    await using it = await makeDesk({ a: '0\n' }, format)
+    for (let at = 1; at < 30; at++) await commit(it.place.path, 'main', { a: `${at}\n` }, { message: `Change ${at}` })
+    const oids = (await it.place.git('rev-list', 'main')).split('\n')
+    const { rows } = await history(it.window, 5, 10)
+    expect(rows.map(({ oid }) => oid)).toEqual(oids.slice(5, 15))
+    expect(rows[0]).toMatchObject({ subject: 'Change 24', author: { name: 'Una Upstream' }, parents: [oids[6]] })
+    await commit(
+      it.place.path,
+      'main',
+      { a: 'x\n' },
+      { message: 'By a model\n\nForge-Model: some/model-1\nForge-Turn: 3' },
+    )
+    await it.window.heard('branch')
+    const { rows: newest, total } = await history(it.window, 0, 1)
+    expect(newest).toMatchObject([{ subject: 'By a model', model: 'some/model-1' }])
+    expect(total).toBe(31)
+    expect((await history(it.window, 100, 10)).rows).toEqual([])
+  })
+
+  test('of what a branch has beyond another one', async () => {
+    await using it = await makeDesk({ a: '0\n' }, format)
+    await it.place.git('branch', 'other')
+    await commit(it.place.path, 'main', { a: '1\n' }, { message: 'Only on main' })
+    await commit(it.place.path, 'other', { b: '1\n' }, { message: 'Only on other' })
+    await it.window.heard('branch')
+    const beyond = async (at: At, beyond: string, from = 0) => {
+      const answer = await it.window.ask({ ask: 'history', at, beyond, from, count: 10 })
+      return (answer as { rows: CommitRow[] }).rows.map(({ subject }) => subject)
+    }
+    expect(await beyond(main, 'other')).toEqual(['Only on main'])
+    expect(await beyond({ kind: 'branch', branch: 'other' }, 'main')).toEqual(['Only on other'])
+    expect(await beyond(main, 'main')).toEqual([])
+    expect(await beyond(main, 'other', 1)).toEqual([])
+  })
+
+  test('of a file, through its names', async () => {
+    await using it = await makeDesk({ 'old.txt': 'one\ntwo\nthree\n', other: '' }, format)
+    await commit(it.place.path, 'main', { other: 'x' })
+    await commit(it.place.path, 'main', { 'old.txt': null, 'new.txt': 'one\ntwo\nthree\n' }, { message: 'Rename' })
+    const { rows } = await history(it.window, 0, 10, 'new.txt')
+    expect(rows.map(({ subject }) => subject)).toEqual(['Rename', 'Change old.txt, other'])
+    expect((await history(it.window, 1, 10, 'new.txt')).rows).toHaveLength(1)
+  })
+
+  test('a commit by its id or the beginning of one', async () => {
+    await using it = await makeDesk({ a: 'a\n' }, format)
+    const tip = await commit(it.place.path, 'main', { a: 'b\n' }, { message: 'Subject\n\nBody' })
+    for (const id of [tip, tip.slice(0, 8), ` ${tip.slice(0, 8).toUpperCase()} `])
+      expect(await it.window.ask({ ask: 'commit', commit: id })).toMatchObject({
+        row: { oid: tip, subject: 'Subject' },
+        message: 'Subject\n\nBody',
+        changes: [{ path: 'a', added: 1, deleted: 1 }],
+      })
+  })
+})

@@ -1,0 +1,27 @@
+/** Images of the repository, as they are shown. */
+import { expect, test } from 'bun:test'
+import { openObjects } from '../../../../core/git/objects.ts'
+import { openRepository } from '../../../../core/git/repository.ts'
+import { imageAnswer } from '../../../../forge/desk/server/images.ts'
+import { makeDesk } from '../../../support/desk.ts'
+
+const IMAGES = {
+  'a.png': Buffer.from('\x89PNG\r\n\x1a\n....', 'latin1'),
+  'a.jpg': Buffer.from('\xff\xd8\xff\xe0....', 'latin1'),
+  'a.gif': Buffer.from('GIF89a....'),
+  'a.webp': Buffer.from('RIFF....WEBPVP8 '),
+  'a.avif': Buffer.from('\0\0\0 ftypavif....'),
+  'a.bmp': Buffer.from('BM....\0\0\0\0....'),
+  'a.ico': Buffer.from('\0\0\x01\0....'),
+}
+
+test('each file that is said to be an image is answered as one', async () => {
+  await using desk = await makeDesk({ files: IMAGES, bare: true })
+  await using objects = openObjects(await openRepository(desk.path))
+  for (const path of Object.keys(IMAGES)) {
+    const file = await desk.work.open({ kind: 'branch', branch: 'main' }, path)
+    if (file.kind !== 'image') throw new Error(`${path} is ${JSON.stringify(file)}`)
+    const answer = await imageAnswer(objects, file.oid)
+    expect([path, answer?.headers.get('content-type')]).toEqual([path, file.type])
+  }
+})

@@ -1,0 +1,237 @@
+/** What a person does to branches and tags on the desk: previewed, done, undone, refused. */
+import { expect, test } from 'bun:test'
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Step } from '../../../../forge/desk/repository-view.ts'
+import { edit, PERSON, textOf } from '../../../support/desk.ts'
+import { commit, gitWith, show } from '../../../support/git.ts'
+import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
+import { makeFolder } from '../../../support/repository.ts'
+
+const CLEAN: Sides = { base: { 'a.txt': 'a\n' }, ours: { 'ours.txt': 'o\n' }, theirs: { 'theirs.txt': 't\n' } }
+
+const tree = (desk: Pair, name: string) => desk.git('rev-parse', `${name}^{tree}`)
+
+/** Previews a step and does it: the files are as they were said to be, and undo takes all of it back. */
+async function doAsPreviewed(desk: Pair, step: Step, branch: string) {
+  const { work } = desk
+  const refs = () => desk.git('for-each-ref', 'refs/heads', 'refs/tags', 'refs/forge/kept', 'refs/forge/drafts')
+  const before = await refs()
+  const preview = await work.steps.preview(step)
+  expect(preview).toMatchObject({ is: 'clean', before: await desk.git('rev-parse', branch) })
+  expect(await tree(desk, preview.result ?? '')).toBe(preview.tree ?? '')
+  const done = await work.steps.do(step, preview.before)
+  expect(await tree(desk, branch)).toBe(preview.tree ?? '')
+  expect(await desk.git('rev-parse', branch)).toBe(done.commit ?? '')
+  const after = await refs()
+  await work.undo()
+  expect(await refs()).toBe(before)
+  await work.redo()
+  expect(await refs()).toBe(after)
+  await desk.git('fsck', '--strict', '--no-dangling')
+  return { preview, done }
+}
+
+test('a merge makes the commit that git makes, and is taken back', async () => {
+  await using desk = await makePair(CLEAN)
+  const step: Step = { step: 'merge', source: desk.source, onto: 'main' }
+  const { preview } = await doAsPreviewed(desk, step, 'main')
+  expect(preview).toMatchObject({ commits: 1, message: "Merge branch 'topic'\n", conflicts: 0 })
+  expect(await desk.git('log', '-1', '--format=%P %an %s', 'main')).toBe(
+    `${desk.ours} ${desk.theirs} Ada Merge branch 'topic'`,
+  )
+  const back = { commit: await desk.git('rev-parse', 'main'), branch: 'main', words: 'main' }
+  const forward = await desk.work.steps.preview({ step: 'merge', source: back, onto: 'topic' })
+  expect(forward).toMatchObject({ is: 'clean', words: 'fast-forward' })
+  const wanted = { step: 'merge', source: back, onto: 'topic', isCommitWanted: true } as const
+  expect((await desk.work.steps.preview(wanted)).message).toBe("Merge branch 'main' into topic\n")
+})
+
+test('a fast-forward moves the branch alone, but never brings a conversation in', async () => {
+  await using desk = await makePair({ ...CLEAN, ours: {} })
+  await desk.git('update-ref', 'refs/heads/main', desk.base)
+  await desk.work.look()
+  const step: Step = { step: 'merge', source: desk.source, onto: 'main' }
+  await doAsPreviewed(desk, step, 'main')
+  expect(await desk.git('rev-parse', 'main')).toBe(desk.theirs)
+  const talk = await commit(desk.path, 'topic', { '.forge/session.json': '{}\n', 'b.txt': 'b\n' })
+  const source = { ...desk.source, commit: talk }
+  const { preview } = await doAsPreviewed(desk, { step: 'merge', source, onto: 'main' }, 'main')
+  expect(preview.warnings.join()).toContain('.forge/ belongs to its branch')
+  expect(await desk.git('ls-tree', '-r', '--name-only', 'main')).toBe('a.txt\nb.txt\ntheirs.txt')
+})
+
+test('a landing is one commit without the conversation, and the tip is kept', async () => {
+  await using desk = await makePair(CLEAN)
+  const model = 'Forge-Model: openai/made-up\nForge-Turn: 1'
+  const message = `Say more\n\nBecause.\n\n${model}\n`
+  const tip = await commit(desk.path, 'topic', { '.forge/session.json': '{}\n', 'b.txt': 'b\n' }, { message })
+  const source = { ...desk.source, commit: tip }
+  const { preview } = await doAsPreviewed(desk, { step: 'land', source, onto: 'main' }, 'main')
+  expect(preview.message).toBe(
+    `Land topic\n\n- Change theirs\n- Say more\n\nForge-Session: topic ${tip.slice(0, 12)}\n`,
+  )
+  expect(await desk.git('log', '-1', '--format=%P', 'main')).toBe(desk.ours)
+  expect(await desk.git('ls-tree', '-r', '--name-only', 'main')).toBe('a.txt\nb.txt\nours.txt\ntheirs.txt')
+  expect(await desk.git('rev-parse', `refs/forge/kept/topic-${tip.slice(0, 8)}`)).toBe(tip)
+  const again = await desk.work.steps.preview({ step: 'land', source, onto: 'main' })
+  expect(again).toMatchObject({ is: 'nothing', words: 'nothing to do' })
+  await expect(desk.work.steps.do({ step: 'land', source, onto: 'main' })).rejects.toThrow('nothing to do')
+})
+
+test('a rebase keeps who wrote a commit, when, and every byte of its message', async () => {
+  await using desk = await makePair(CLEAN)
+  const latin = Buffer.from('Gr\xfc\xdfe\n\n  odd  \n\n', 'latin1')
+  const parent = await desk.git('rev-parse', 'topic')
+  const blob = await gitWith(desk.path, ['hash-object', '-w', '--stdin'], 'x\n')
+  const files = await gitWith(desk.path, ['mktree'], `100644 blob ${blob}\tx\n`)
+  const head = `tree ${files}\nparent ${parent}\nauthor B\xf6rk <b@example.org> 1700000000 +0545\ncommitter C <c@example.org> 1700000001 +0000\nencoding ISO-8859-1\n\n`
+  const file = join(desk.folder, 'commit')
+  await writeFile(file, Buffer.concat([Buffer.from(head, 'latin1'), latin]))
+  const tip = await desk.git('hash-object', '-t', 'commit', '-w', file)
+  await desk.git('update-ref', 'refs/heads/topic', tip)
+  await desk.work.look()
+  const onto = { commit: desk.ours, branch: 'main', words: 'main' }
+  const { preview } = await doAsPreviewed(desk, { step: 'rebase', branch: 'topic', onto }, 'topic')
+  expect(preview.commits).toBe(2)
+  const made = Buffer.from(await Bun.$`git -C ${desk.path} cat-file commit topic`.arrayBuffer())
+  expect(made.subarray(-latin.length)).toEqual(latin)
+  expect(made.toString('latin1')).toContain('author B\xf6rk <b@example.org> 1700000000 +0545\ncommitter Ada')
+  expect(made.toString('latin1')).toContain('\nencoding ISO-8859-1\n')
+})
+
+test('a rebased branch keeps its own conversation, and a pick brings none', async () => {
+  const file = '.forge/session.json'
+  await using desk = await makePair({ ...CLEAN, ours: { ...CLEAN.ours, [file]: 'main\n' } })
+  const talk = await commit(desk.path, 'topic', { 'b.txt': 'b\n', [file]: 'topic\n' })
+  await commit(desk.path, 'topic', { 'c.txt': 'c\n' })
+  await desk.work.look()
+  await doAsPreviewed(desk, { step: 'cherry-pick', commits: [talk], onto: 'main' }, 'main')
+  expect(await show(desk.path, 'main', file)).toBe('main')
+  const onto = { commit: desk.ours, words: 'main' }
+  await doAsPreviewed(desk, { step: 'rebase', branch: 'topic', onto }, 'topic')
+  expect(await show(desk.path, 'topic', file)).toBe('topic')
+  expect(await show(desk.path, 'topic~', file)).toBe('topic')
+})
+
+test('one commit, or several, are picked onto a branch; a merge is not', async () => {
+  await using desk = await makePair(CLEAN)
+  const second = await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
+  await doAsPreviewed(desk, { step: 'cherry-pick', commits: [desk.theirs, second], onto: 'main' }, 'main')
+  expect(await desk.git('rev-list', '--count', `${desk.ours}..main`)).toBe('2')
+  const again: Step = { step: 'cherry-pick', commits: [second], onto: 'main' }
+  expect(await desk.work.steps.preview(again)).toMatchObject({ is: 'nothing' })
+  const merge = await commit(desk.path, 'topic', { 'm.txt': 'm\n' }, { parents: [second, desk.ours] })
+  const picked: Step = { step: 'cherry-pick', commits: [merge], onto: 'main' }
+  expect(await desk.work.steps.preview(picked)).toMatchObject({
+    is: 'impossible',
+    words: expect.stringContaining('is a merge'),
+  })
+  await expect(desk.work.steps.do(picked)).rejects.toThrow('is a merge')
+})
+
+test('a branch that is moved says what nobody else has, and keeps it', async () => {
+  await using desk = await makePair(CLEAN)
+  const to = { commit: desk.base, words: desk.base.slice(0, 8) }
+  const { preview } = await doAsPreviewed(desk, { step: 'move', branch: 'topic', to }, 'topic')
+  expect(preview.words).toBe('1 commit left without a name')
+  expect(preview.warnings.join()).toContain('“Change theirs”')
+  await desk.git('gc', '-q', '--prune=now')
+  await desk.work.undo()
+  expect(await desk.git('rev-parse', 'topic')).toBe(desk.theirs)
+})
+
+test('tags are made and deleted, with a message or without, and come back', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work } = desk
+  await work.steps.do({ step: 'tag', name: 'v1', at: desk.ours })
+  await work.steps.do({ step: 'tag', name: 'v2', at: desk.ours, message: 'The second' })
+  expect(
+    await desk.git('for-each-ref', '--format=%(refname) %(objecttype) %(*objectname)%(contents)', 'refs/tags'),
+  ).toBe(`refs/tags/v1 commit Change ours\n\nrefs/tags/v2 tag ${desk.ours}The second`)
+  await desk.git('fsck', '--strict')
+  await expect(work.steps.do({ step: 'tag', name: 'v1', at: desk.base })).rejects.toThrow('There is a tag v1 already')
+  await expect(work.steps.do({ step: 'tag', name: '-x', at: desk.base })).rejects.toThrow("can't be the name of a tag")
+  await work.steps.do({ step: 'delete tag', name: 'v2' })
+  await work.undo()
+  expect(await desk.git('cat-file', '-t', 'v2')).toBe('tag')
+  await work.undo()
+  expect(await desk.git('tag')).toBe('v1')
+})
+
+test('what was typed is brought along, and checkouts follow', async () => {
+  await using desk = await makePair(CLEAN, {})
+  const { work } = desk
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  await work.steps.do({ step: 'merge', source: desk.source, onto: 'main' })
+  await work.flush()
+  expect(await textOf(work, 'main', 'a.txt')).toBe('a\ntyped\n')
+  expect(await textOf(work, 'main', 'theirs.txt')).toBe('t\n')
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(await readFile(join(desk.path, 'theirs.txt'), 'utf8')).toBe('t\n')
+})
+
+test('a preview says which checkout can’t follow, and which hooks do not run', async () => {
+  await using desk = await makePair(CLEAN, {})
+  await writeFile(join(desk.path, 'theirs.txt'), 'my own\n')
+  await mkdir(join(desk.path, '.git/hooks'), { recursive: true })
+  const hook = join(desk.path, '.git/hooks/commit-msg')
+  await writeFile(hook, '#!/bin/sh\nexit 1\n')
+  await chmod(hook, 0o755)
+  const { warnings } = await desk.work.steps.preview({ step: 'merge', source: desk.source, onto: 'main' })
+  expect(warnings.join('\n')).toContain("A checkout of main can't follow")
+  expect(warnings.join('\n')).toContain('do not run: commit-msg')
+})
+
+test('what a remote has is said before a branch leaves it', async () => {
+  await using desk = await makePair(CLEAN)
+  await desk.git('update-ref', 'refs/remotes/origin/topic', desk.theirs)
+  const onto = { commit: desk.ours, branch: 'main', words: 'main' }
+  const { warnings } = await desk.work.steps.preview({ step: 'rebase', branch: 'topic', onto })
+  expect(warnings.join()).toContain('1 commit that goes is on a remote already')
+})
+
+test('nothing is done where the branch is not what was previewed, or has nothing in common', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work, source } = desk
+  const step: Step = { step: 'merge', source, onto: 'main' }
+  const { before } = await work.steps.preview(step)
+  const tip = await commit(desk.path, 'main', { 'later.txt': 'l\n' })
+  await expect(work.steps.do(step, before)).rejects.toThrow('main was moved since this was previewed')
+  expect(await desk.git('rev-parse', 'main')).toBe(tip)
+  const stranger = await commit(desk.path, 'stranger', { x: 'x\n' })
+  const odd: Step = { step: 'merge', source: { commit: stranger, words: 'stranger' }, onto: 'main' }
+  expect(await work.steps.preview(odd)).toMatchObject({
+    is: 'impossible',
+    words: expect.stringContaining('no history in common'),
+  })
+  expect(await work.steps.outlooks({ commit: stranger, words: 'stranger' }, ['main', 'topic', 'stranger'])).toEqual([
+    { is: 'impossible', conflicts: 0, words: 'no history in common' },
+    { is: 'impossible', conflicts: 0, words: 'no history in common' },
+    { is: 'nothing', conflicts: 0, words: 'nothing to do' },
+  ])
+  await expect(work.steps.do({ step: 'merge', source, onto: 'nowhere' })).rejects.toThrow('no branch nowhere')
+})
+
+test('commits are signed where the user wants that, those of a rebase too', async () => {
+  await using place = await makeFolder()
+  const folder = place.path
+  await Bun.$`ssh-keygen -q -t ed25519 -N "" -f ${join(folder, 'key')}`.quiet()
+  const signing = {
+    GIT_CONFIG_COUNT: '5',
+    GIT_CONFIG_KEY_2: 'commit.gpgSign',
+    GIT_CONFIG_VALUE_2: 'true',
+    GIT_CONFIG_KEY_3: 'gpg.format',
+    GIT_CONFIG_VALUE_3: 'ssh',
+    GIT_CONFIG_KEY_4: 'user.signingKey',
+    GIT_CONFIG_VALUE_4: join(folder, 'key'),
+  }
+  await using desk = await makePair(CLEAN, { bare: true, env: { ...PERSON, ...signing } })
+  const second = await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
+  const onto = { commit: desk.ours, branch: 'main', words: 'main' }
+  await desk.work.steps.do({ step: 'rebase', branch: 'topic', onto })
+  expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('2')
+  for (const name of ['topic', 'topic~']) expect(await desk.git('cat-file', 'commit', name)).toContain('gpgsig')
+  expect(await show(desk.path, 'topic', 'b.txt')).toBe('b')
+  expect(await desk.git('rev-parse', 'topic')).not.toBe(second)
+})
