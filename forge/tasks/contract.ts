@@ -1,0 +1,274 @@
+/**
+ * What flows and activities say to each other. Flows are replayed from their history, so all of this is small: what is
+ * long is a blob of the repository, and only its name goes through here. Types alone: flows import nothing else.
+ */
+
+/** The id of a commit, tree or blob, in hex. */
+export type Oid = string
+
+/**
+ * A blob that the run keeps alive. `kind` says which schema it has: 'request', 'answer', 'plan', 'report', 'artifact',
+ * 'question', 'review', 'validation', …
+ */
+export type Reference = { kind: string; oid: Oid }
+
+/** As a person types it: a date, a few words, and what makes it the only one (20261122-add-undo-x7k2). */
+export type RunId = string
+/** As the plan names it: lower case letters, digits and dashes. */
+export type TaskId = string
+
+/** How capable a model has to be; which one that is, the user's settings say. In this order, from low to high. */
+export type Tier = 'classification' | 'summarization' | 'generation' | 'reasoning'
+
+/** What a step is for: another prompt, schema and context for each, the same five activities for all. */
+export type StepKind = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
+
+/** How a step can end by the model's own word. */
+export type Signal =
+  | 'success'
+  | 'failure_retryable'
+  | 'failure_terminal'
+  | 'new_tasks_discovered'
+  | 'blocked_on_human'
+  | 'blocked_on_sibling'
+
+/** What nobody can classify stops everything, and a person is asked. */
+export type Outcome = Signal | 'confused'
+
+/** What a run may take in all. Undefined: no such limit. Money is in US dollars, depth in levels of sub-agents. */
+export type Limits = {
+  requests?: number
+  tokens?: number
+  cost?: number
+  minutes?: number
+  tasks?: number
+  depth: number
+}
+
+/** What was used: `requests` that were sent, whether or not an answer came. */
+export type Spent = { requests: number; input: number; output: number; cost: number }
+
+// --- A step
+
+/** Where a step belongs. `step` is unique in its run: 'plan/1', 'parser/1/2', 'parser/1/2/api-docs'. */
+export type StepPlace = { run: RunId; task?: TaskId; attempt: number; step: string }
+
+export type StepInput = StepPlace & {
+  kind: StepKind
+  tier: Tier
+  /** Of a tier's models which one: a second reviewer is another provider's where there are two. */
+  choice: number
+  /** The commit whose files it sees. */
+  base: Oid
+  /** How many levels of sub-agents it may still ask for. */
+  depth: number
+  /** What it is about: the plan, the outline's step, the report of the last failure, artifacts, a person's answer … */
+  about: Reference[]
+}
+
+/** A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. */
+export type Constructed = { request: Reference; key: string; model: string }
+export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
+/** An answer as its schema reads it; without `parsed`, it is none, and `words` say why. */
+export type Received = { parsed?: Reference; words: string }
+/** What became of it: a commit where it changed files; `words` where it can't be applied. */
+export type Serialized = { commit?: Oid; artifact?: Reference; words?: string }
+
+export type SubAgent = { id: string; tier: Tier; asks: Reference }
+
+/** How a step ended. What only some signals have is undefined with all others. */
+export type StepResult = {
+  outcome: Outcome
+  /** One short line for the journal. */
+  words: string
+  parsed?: Reference
+  commit?: Oid
+  artifact?: Reference
+  /** With success: what it wants to have found out before it is done. */
+  fanOut?: SubAgent[]
+  /** With blocked_on_human. */
+  question?: Reference
+  /** With blocked_on_sibling: the task that it waits for. */
+  sibling?: TaskId
+  spent: Spent
+}
+
+/** A step's five activities. Each may be done again after a crash, and then finds what it did. */
+export interface StepActivities {
+  /** Packs the context and writes the request. */
+  construct(input: StepInput): Promise<Constructed>
+  /**
+   * Asks the model, unless its answer is there. Fails as `ApplicationFailure` of type ModelError: retryable with the
+   * provider's own delay, or not; of type OutOfBudget where it would pass a limit (never retryable).
+   */
+  send(input: StepPlace & Constructed): Promise<Sent>
+  receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
+  /** Applies edits to `base` and commits them on the attempt's branch, or keeps an artifact. */
+  serialize(input: StepPlace & { kind: StepKind; base: Oid; key: string; parsed: Reference }): Promise<Serialized>
+  /** Decides how the step ended, and writes the journal's line. */
+  transition(input: StepInput & { received: Received; serialized?: Serialized; sent: Sent }): Promise<StepResult>
+}
+
+// --- A plan
+
+/** What the flow has to know of a task; everything else stands in the plan's blob. */
+export type TaskShape = {
+  id: TaskId
+  title: string
+  dependsOn: TaskId[]
+  tier: Tier
+  /** Levels of sub-agents that its steps may ask for. */
+  recursion: number
+  /** A small one is done in a single step, without an outline. */
+  isSmall: boolean
+  /** How many models are asked about its result. */
+  reviews: number
+  /** Whether it runs while no other one does: its boundaries are not known. */
+  isAlone: boolean
+}
+
+/** A plan that the linter lets through, or why it does not: a sentence for each complaint. */
+export type Linted = { plan?: Reference; tasks: TaskShape[]; complaints: string[]; report?: Reference }
+
+export interface PlanActivities {
+  /** `parsed` is a model's plan or a person's; `done` the tasks that have begun, which a new plan must leave as they are. */
+  lintPlan(input: { run: RunId; parsed: Reference; base: Oid; done: TaskId[] }): Promise<Linted>
+}
+
+// --- A task
+
+/** Files that two sides changed in ways which git can't bring together; `report` has them for a resolve step. */
+export type Gathered = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; report: Reference } }
+
+/** What checks say of an attempt: `head` is another commit than before where a formatter mended something. */
+export type Validated = { isGood: boolean; head: Oid; report: Reference; words: string; question?: Reference }
+
+export type TaskPlace = { run: RunId; task: TaskId; attempt: number }
+
+export interface TaskActivities {
+  /**
+   * The run's base with the results of what the task depends on, and the attempt's branch
+   * `forge/<run>/<task>/<attempt>` on it. Results are merged in the order given.
+   */
+  gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference }): Promise<Gathered>
+  /** Whether a resolution is what such a merge may be, by core/review; a commit with both parents where it is. */
+  judge(
+    input: TaskPlace & { ours: Oid; theirs: Oid; resolved: Oid },
+  ): Promise<{ commit?: Oid; report: Reference; words: string }>
+  /** Boundaries from the diff, what can be mended by itself, then the checks in the container. Heartbeats. */
+  validate(input: TaskPlace & { plan: Reference; base: Oid; head: Oid }): Promise<Validated>
+  /** Writes down why an attempt failed, for the next one and for a person. */
+  reportFailure(
+    input: TaskPlace & { plan: Reference; outcome: Outcome; words: string; evidence: Reference[] },
+  ): Promise<Reference>
+  /** Sets `forge/<run>/<task>` to the attempt that passed. */
+  deliver(input: TaskPlace & { head: Oid }): Promise<void>
+}
+
+// --- A run
+
+export type RunInput = {
+  run: RunId
+  /** What the person wants, or a plan that they bring along. */
+  wish: Reference
+  plan?: Reference
+  base: Oid
+  limits: Limits
+  /** Whether plans, and their commands, are approved as they come. */
+  isApproved: boolean
+  /** Stop at the plan. */
+  onlyPlan: boolean
+  /** Tasks at the same time. */
+  atMost: number
+}
+
+/** What was decided before, found in git: a run whose server has lost everything goes on with it. */
+export type Remembered = { approvedPlan?: Reference; answers: PersonAnswer[] }
+export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
+
+export type TaskState = 'waits' | 'runs' | 'asks' | 'paused' | 'done' | 'failed' | 'stopped'
+
+export type RunState =
+  | 'planning'
+  | 'approving'
+  | 'runs'
+  | 'paused'
+  | 'asks'
+  | 'done'
+  | 'failed'
+  | 'stopped'
+  | 'out of budget'
+
+/** What `forge show`, `attach` and `runs` ask a run: the answer of the query `status`. */
+export type RunStatus = {
+  run: RunId
+  state: RunState
+  /** Why, as a sentence, where it is not plain. */
+  words: string
+  plan?: Reference
+  complaints: string[]
+  tasks: {
+    id: TaskId
+    title: string
+    state: TaskState
+    attempt: number
+    doing: string
+    head?: Oid
+    question?: Reference
+    words: string
+    dependsOn: TaskId[]
+  }[]
+  spent: Spent
+  question?: Reference
+  result?: Oid
+  report?: Reference
+}
+
+export interface RunActivities {
+  /** Makes the run's folder and refs where they are not there, and gives what is remembered. */
+  begin(input: RunInput): Promise<Remembered>
+  /** A line in the journal; the same `id` twice is written once. */
+  note(line: JournalLine): Promise<void>
+  /** Keeps what a person decided: an approval (`task` '' and `answer` the plan), or an answer to a question. */
+  remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void>
+  /** The escalation report: for the terminal and the desk, and as a file. */
+  escalate(input: {
+    run: RunId
+    task?: TaskId
+    plan?: Reference
+    words: string
+    evidence: Reference[]
+    status: RunStatus
+  }): Promise<Reference>
+  /** Gathers all results on `forge/<run>/result`, and checks the contract there. */
+  finish(input: {
+    run: RunId
+    base: Oid
+    plan: Reference
+    results: { task: TaskId; head: Oid }[]
+  }): Promise<Validated & { conflicts?: Gathered['conflicts'] }>
+}
+
+/** One decision, for people. `id` is the same when it is made again after a crash. */
+export type JournalLine = {
+  run: RunId
+  id: string
+  task?: TaskId
+  attempt?: number
+  what: string
+  words: string
+  why?: string
+  refs?: Reference[]
+}
+
+export type Activities = StepActivities & PlanActivities & TaskActivities & RunActivities
+
+/** What a person may tell a run while it is under way. Each is a Temporal update, refused with a sentence. */
+export type RunUpdates = {
+  approve: (plan: Reference) => Promise<void>
+  /** `task` '' answers the run's own question. */
+  answer: (task: TaskId | '', answer: Reference) => Promise<void>
+  pause: (task?: TaskId) => Promise<void>
+  resume: (task?: TaskId) => Promise<void>
+  stop: (task?: TaskId) => Promise<void>
+}
