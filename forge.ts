@@ -11,6 +11,7 @@ import { EXIT, type ExitCode, Failure } from './core/failure.ts'
 import { xdgFolder } from './core/folders.ts'
 import { openRepository, type Repository } from './core/git/repository.ts'
 import { GitError, read } from './core/git/run.ts'
+import { Claim, openState } from './core/state.ts'
 import { visible } from './core/text.ts'
 import { SetModels } from './forge/desk/chat/models.ts'
 import type { Desk } from './forge/desk/desk.ts'
@@ -18,7 +19,7 @@ import { type Options, parseOptions } from './forge/desk/options.ts'
 import { askForTicket, urlOf, urlWith } from './forge/desk/server/address.ts'
 import { Pages } from './forge/desk/server/pages.ts'
 import { serve } from './forge/desk/server/server.ts'
-import { type Address, Claim, nameOf, openState, readAddress, writeAddress } from './forge/desk/server/state.ts'
+import { type Address, nameOf, readAddress, writeAddress } from './forge/desk/server/state.ts'
 import { version } from './package.json'
 
 const HELP = `forge: opens the desk, where branches are tabs in the browser and saving is a commit.
@@ -54,7 +55,7 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
     import('./forge/desk/work.ts'),
   ])
   const state = await openState(repository, process.env)
-  using claim = Claim.take(state)
+  using claim = Claim.take(join(state, 'lock'))
   if (!claim) return await openTheOneThatIsThere(repository, state, options)
   const config = join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge')
   const models = new SetModels(process.env)

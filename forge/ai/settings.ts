@@ -61,6 +61,10 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
+/** How capable a model has to be, from low to high: work names one of these, and the person says which models it means. */
+export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
+export type Tier = (typeof TIERS)[number]
+
 /** US dollars for a million tokens: sent, answered, and of those sent, read from and written to the cache. */
 export type Price = { input: number; output: number; cacheRead: number; cacheWrite: number }
 
@@ -96,6 +100,10 @@ const SettingsSchema = v.strictObject({
   FORGE_TURN_COST: v.optional(Dollars, '5'),
   FORGE_PRICES: v.optional(Prices, ''),
   FORGE_WINDOW: v.optional(whole(4096, 100_000_000)),
+  FORGE_TIER_REASONING: v.optional(Names, ''),
+  FORGE_TIER_GENERATION: v.optional(Names, ''),
+  FORGE_TIER_SUMMARIZATION: v.optional(Names, ''),
+  FORGE_TIER_CLASSIFICATION: v.optional(Names, ''),
 })
 type Parsed = v.InferOutput<typeof SettingsSchema>
 
@@ -125,6 +133,23 @@ export class Settings {
   /** All models to choose from, the default one first. */
   get models(): string[] {
     return [...new Set([...(this.model ? [this.model] : []), ...this.#parsed.FORGE_MODELS])]
+  }
+
+  /**
+   * The models for work of a tier, the first one first. Where the tier is not set, it takes those of the next higher one
+   * that is, else of the next lower one, else the default model; none where there is none either.
+   */
+  modelsOf(tier: Tier): string[] {
+    const at = TIERS.indexOf(tier)
+    const order = [...TIERS.slice(at), ...TIERS.slice(0, at).reverse()]
+    const names = order.map(it => this.#tier(it)).find(it => it.length > 0) ?? []
+    return names.length > 0 ? names : this.model ? [this.model] : []
+  }
+
+  /** The next higher tier that means other models; undefined where there is none. */
+  tierAbove(tier: Tier): Tier | undefined {
+    const own = this.modelsOf(tier).join()
+    return TIERS.slice(TIERS.indexOf(tier) + 1).find(it => this.modelsOf(it).join() !== own)
   }
 
   get limits(): Limits {
@@ -177,6 +202,17 @@ export class Settings {
 
   [inspect.custom](): string {
     return `Settings ${JSON.stringify(this)}`
+  }
+
+  #tier(tier: Tier): string[] {
+    const parsed = this.#parsed
+    const names: Record<Tier, string[]> = {
+      classification: parsed.FORGE_TIER_CLASSIFICATION,
+      summarization: parsed.FORGE_TIER_SUMMARIZATION,
+      generation: parsed.FORGE_TIER_GENERATION,
+      reasoning: parsed.FORGE_TIER_REASONING,
+    }
+    return [...new Set(names[tier])]
   }
 
   private given(provider: Provider): { key: string | undefined; address: string | undefined } {

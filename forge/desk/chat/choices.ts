@@ -4,8 +4,8 @@
  */
 import * as v from 'valibot'
 import type { Path } from '../../../core/git/repository.ts'
+import { readJson, writeJson } from '../../../core/state.ts'
 import { type Session, withActive, withInactive, withModel } from '../../ai/session.ts'
-import { readJson, writeJson } from '../server/state.ts'
 
 const Wishes = v.object({
   model: v.optional(v.string()),

@@ -54,6 +54,46 @@ test('the environment goes before forge.env', async () => {
   expect(settings.endpoint('anthropic')?.key).toBe(KEY)
 })
 
+describe('a tier means the models that are set for it:', () => {
+  test('its own, in their order, also of several providers', async () => {
+    const settings = await read(
+      'FORGE_TIER_REASONING=anthropic/big, openrouter/v/big,anthropic/big\nFORGE_MODEL=openai/m',
+    )
+    expect(settings.modelsOf('reasoning')).toEqual(['anthropic/big', 'openrouter/v/big'])
+  })
+
+  test('one that is not set takes the next higher one that is', async () => {
+    const settings = await read(
+      'FORGE_TIER_REASONING=anthropic/big\nFORGE_TIER_GENERATION=anthropic/mid\nFORGE_MODEL=openai/m',
+    )
+    expect(settings.modelsOf('summarization')).toEqual(['anthropic/mid'])
+    expect(settings.modelsOf('classification')).toEqual(['anthropic/mid'])
+  })
+
+  test('where none is higher, the next lower one', async () => {
+    const settings = await read('FORGE_TIER_CLASSIFICATION=openai/tiny\nFORGE_TIER_SUMMARIZATION=openai/small')
+    expect(settings.modelsOf('reasoning')).toEqual(['openai/small'])
+  })
+
+  test('where no tier is set, the default model, or none', async () => {
+    expect((await read('FORGE_MODEL=openai/m')).modelsOf('generation')).toEqual(['openai/m'])
+    expect((await read('')).modelsOf('generation')).toEqual([])
+  })
+
+  test('the tier above is one that means other models', async () => {
+    const settings = await read('FORGE_TIER_REASONING=anthropic/big\nFORGE_TIER_SUMMARIZATION=openai/small')
+    expect(settings.tierAbove('classification')).toBe('generation')
+    expect(settings.tierAbove('summarization')).toBe('generation')
+    expect(settings.tierAbove('generation')).toBeUndefined()
+    expect(settings.tierAbove('reasoning')).toBeUndefined()
+    expect((await read('FORGE_MODEL=openai/m')).tierAbove('classification')).toBeUndefined()
+  })
+
+  test('a name that is none is refused by its setting', async () => {
+    expect(await refused('FORGE_TIER_GENERATION=gpt')).toContain('FORGE_TIER_GENERATION')
+  })
+})
+
 test('limits have defaults, and are what is set', async () => {
   expect((await read('')).limits).toEqual({ steps: 100, seconds: 1800, cost: 5 })
   const set = await read('FORGE_TURN_STEPS=7\nFORGE_TURN_MINUTES=2\nFORGE_TURN_COST=0.25')

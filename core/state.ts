@@ -1,0 +1,103 @@
+/**
+ * What programs keep outside of repositories, in the state folder of the user who runs them: a folder of its own for
+ * each repository, the same for all of its worktrees; small files that are written whole or not at all; and that one
+ * process at a time does something.
+ */
+import { Database } from 'bun:sqlite'
+import { createHash, randomUUID } from 'node:crypto'
+import { chmod, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { Failure } from './failure.ts'
+import { xdgFolder } from './folders.ts'
+import type { Repository } from './git/repository.ts'
+import { visible } from './text.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** Finds the state folder of a repository, and makes it where it is not there. */
+export async function openState(repository: Pick<Repository, 'commonDir'>, env: Environment): Promise<string> {
+  const common = await realpath(repository.commonDir)
+  const digest = createHash('sha256').update(common).digest('hex').slice(0, 16)
+  return await openFolder(join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', digest))
+}
+
+/** Makes a folder that is the user's alone, where it is not there; gives its path. */
+export async function openFolder(folder: string): Promise<string> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    // One that somebody has opened to others is closed again: keys and addresses are in there.
+    await chmod(folder, 0o700)
+  } catch (error) {
+    throw unusable(folder, error)
+  }
+  return folder
+}
+
+const unusable = (path: string, error: unknown): Failure => {
+  const { code = 'unknown' } = error as NodeJS.ErrnoException
+  return new Failure(`${visible(path)} can't be used (${code}): check its owner and its disk.`)
+}
+
+/**
+ * That one process at a time has something, such as the desk of a repository. The system lets go of it when the process
+ * ends, however it ends.
+ */
+export class Claim implements Disposable {
+  readonly #lock: Database
+
+  private constructor(lock: Database) {
+    this.#lock = lock
+  }
+
+  /** By a file that is there for nothing else. Undefined where another process has it. */
+  static take(path: string): Claim | undefined {
+    let lock: Database | undefined
+    try {
+      // An open transaction on an empty database: a lock that every system has, and nothing that could be left behind.
+      lock = new Database(path, { create: true })
+      lock.exec('BEGIN EXCLUSIVE')
+      return new Claim(lock)
+    } catch (error) {
+      lock?.close()
+      if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined
+      throw unusable(path, error)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#lock.close()
+  }
+}
+
+/** Undefined where there is no such file, or none that can be read. */
+export async function readJson<Schema extends v.GenericSchema>(
+  path: string,
+  schema: Schema,
+): Promise<v.InferOutput<Schema> | undefined> {
+  try {
+    const parsed = v.safeParse(schema, JSON.parse(await readFile(path, 'utf8')))
+    return parsed.success ? parsed.output : undefined
+  } catch {
+    // Not there, or cut off by a power failure: both mean that nothing is known.
+    return undefined
+  }
+}
+
+/** The whole of it or nothing: who reads meanwhile, or after a power failure, finds the old or the new one. */
+export async function writeJson(path: string, value: unknown): Promise<void> {
+  const draft = `${path}.${randomUUID()}`
+  try {
+    const file = await open(draft, 'wx', 0o600)
+    try {
+      await file.writeFile(JSON.stringify(value))
+      await file.datasync()
+    } finally {
+      await file.close()
+    }
+    await rename(draft, path)
+  } catch (error) {
+    await rm(draft, { force: true })
+    throw unusable(path, error)
+  }
+}
