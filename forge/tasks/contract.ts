@@ -84,6 +84,12 @@ export type StepResult = {
   parsed?: Reference
   commit?: Oid
   artifact?: Reference
+  /** With an outline: its steps in order, a blob for each. */
+  steps?: Reference[]
+  /** With a review: its verdict. */
+  isGood?: boolean
+  /** With plan, and with check plan where the plan is no longer right: the plan that is proposed, as `lintPlan` takes it. */
+  plan?: Reference
   /** With success: what it wants to have found out before it is done. */
   fanOut?: SubAgent[]
   /** With blocked_on_human. */
@@ -98,8 +104,9 @@ export interface StepActivities {
   /** Packs the context and writes the request. */
   construct(input: StepInput): Promise<Constructed>
   /**
-   * Asks the model, unless its answer is there. Fails as `ApplicationFailure` of type ModelError: retryable with the
-   * provider's own delay, or not; of type OutOfBudget where it would pass a limit (never retryable).
+   * Asks the model, unless its answer is there. Heartbeats. Fails as `ApplicationFailure` of type ModelError, with the
+   * trouble's name as the first of its details: retryable with the provider's own delay, or not; of type OutOfBudget
+   * where it would pass a limit (never retryable). Its message is a sentence for a person.
    */
   send(input: StepPlace & Constructed): Promise<Sent>
   receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
@@ -107,6 +114,8 @@ export interface StepActivities {
   serialize(input: StepPlace & { kind: StepKind; base: Oid; key: string; parsed: Reference }): Promise<Serialized>
   /** Decides how the step ended, and writes the journal's line. */
   transition(input: StepInput & { received: Received; serialized?: Serialized; sent: Sent }): Promise<StepResult>
+  /** Keeps a few sentences of the flow's own as a blob of that kind, so that a request can be about them. */
+  keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference>
 }
 
 // --- A plan
@@ -148,12 +157,16 @@ export type TaskPlace = { run: RunId; task: TaskId; attempt: number }
 export interface TaskActivities {
   /**
    * The run's base with the results of what the task depends on, and the attempt's branch
-   * `forge/<run>/<task>/<attempt>` on it. Results are merged in the order given.
+   * `forge/<run>/<task>/<attempt>` on it. Results are merged in the order given. After a conflict was resolved it is
+   * called again with that merge as `resolved`: it goes on from there, and what is in it already adds nothing.
    */
-  gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference }): Promise<Gathered>
-  /** Whether a resolution is what such a merge may be, by core/review; a commit with both parents where it is. */
+  gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered>
+  /**
+   * Whether a resolution is what such a merge may be, by core/review; a commit with both parents where it is. Without
+   * `task` it is one between results, at the run's end.
+   */
   judge(
-    input: TaskPlace & { ours: Oid; theirs: Oid; resolved: Oid },
+    input: Omit<TaskPlace, 'task'> & { task?: TaskId; ours: Oid; theirs: Oid; resolved: Oid },
   ): Promise<{ commit?: Oid; report: Reference; words: string }>
   /** Boundaries from the diff, what can be mended by itself, then the checks in the container. Heartbeats. */
   validate(input: TaskPlace & { plan: Reference; base: Oid; head: Oid }): Promise<Validated>
@@ -180,6 +193,8 @@ export type RunInput = {
   onlyPlan: boolean
   /** Tasks at the same time. */
   atMost: number
+  /** Events after which the run goes on with a new history; without it, long before the server's own limit. */
+  events?: number
 }
 
 /** What was decided before, found in git: a run whose server has lost everything goes on with it. */
@@ -225,7 +240,10 @@ export type RunStatus = {
 }
 
 export interface RunActivities {
-  /** Makes the run's folder and refs where they are not there, and gives what is remembered. */
+  /**
+   * Makes the run's folder and refs where they are not there, and gives what is remembered. Called again with larger
+   * limits where a person raised them: those hold from then on.
+   */
   begin(input: RunInput): Promise<Remembered>
   /** A line in the journal; the same `id` twice is written once. */
   note(line: JournalLine): Promise<void>
@@ -240,12 +258,13 @@ export interface RunActivities {
     evidence: Reference[]
     status: RunStatus
   }): Promise<Reference>
-  /** Gathers all results on `forge/<run>/result`, and checks the contract there. */
+  /** Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract. Heartbeats. */
   finish(input: {
     run: RunId
     base: Oid
     plan: Reference
     results: { task: TaskId; head: Oid }[]
+    resolved?: Oid
   }): Promise<Validated & { conflicts?: Gathered['conflicts'] }>
 }
 
@@ -271,4 +290,6 @@ export type RunUpdates = {
   pause: (task?: TaskId) => Promise<void>
   resume: (task?: TaskId) => Promise<void>
   stop: (task?: TaskId) => Promise<void>
+  /** Other limits from now on; a run that is out of budget goes on with them. */
+  raise: (limits: Partial<Limits>) => Promise<void>
 }

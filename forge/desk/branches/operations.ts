@@ -3,13 +3,11 @@
  * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
  * more, so that no garbage collection takes them.
  */
-import { rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import { listRefs, type Move, moveRefs, RefMoved } from '../../../core/git/refs.ts'
+import { moveRefsPatiently as movePatiently } from '../../../core/git/patience.ts'
+import { listRefs, type Move, RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
@@ -53,41 +51,9 @@ export type NewOperation = {
   made?: readonly NewObject[]
 }
 
-/** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
-const TRIES = 6
-const PAUSE = 50
-
-/**
- * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on one of
- * the desk's own refs that stays all the time was left behind by a git that was killed: it is taken away. One on a
- * branch may be that of another program, and is the user's to judge. Throws what moveRefs throws.
- */
-export async function moveRefsPatiently(objects: Objects, moves: readonly Move[], message: string): Promise<void> {
-  let seen: string | undefined
-  for (let tries = 1; ; tries++) {
-    try {
-      return await moveRefs(objects.repository, moves, { message })
-    } catch (error) {
-      const lock = error instanceof GitError ? LOCKED.exec(error.stderr)?.[1] : undefined
-      if (lock === undefined) throw error
-      const now = await identityOf(lock)
-      const isOurs = lock.startsWith(join(objects.repository.commonDir, 'refs/forge/'))
-      if (tries >= TRIES && !isOurs) throw error
-      if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
-      if (tries > 2 * TRIES) throw error
-      // Another lock, another owner: the patience begins anew only for the one that stays.
-      if (tries === TRIES) seen = now
-    }
-    await sleep(PAUSE)
-  }
-}
-
-const LOCKED = /Unable to create '(.*\.lock)': File exists/s
-
-async function identityOf(path: string): Promise<string | undefined> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined)
-  return found && `${found.ino} ${found.mtimeNs}`
-}
+/** Moves refs with patience for other gits; a lock that stays on one of the forge's own refs is taken away. */
+export const moveRefsPatiently = (objects: Objects, moves: readonly Move[], message: string): Promise<void> =>
+  movePatiently(objects.repository, moves, { message, own: 'refs/forge/' })
 
 /** The operations of one repository. */
 export class Operations {

@@ -1,0 +1,47 @@
+/** Moving refs with patience for other gits, and for the locks that killed ones have left. */
+import { rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Move, moveRefs } from './refs.ts'
+import type { Repository } from './repository.ts'
+import { GitError } from './run.ts'
+
+/** How often a ref that another git holds for a moment is tried again, and after how many milliseconds. */
+const TRIES = 6
+const PAUSE = 50
+
+/**
+ * Moves refs as {@link moveRefs} does, with patience for a git that holds one of them for a moment. A lock on a ref
+ * below `own` that stays all the time was left behind by a git that was killed: it is taken away. One on another ref
+ * may be that of another program, and is the user's to judge. Throws what moveRefs throws.
+ */
+export async function moveRefsPatiently(
+  repository: Repository,
+  moves: readonly Move[],
+  { message, own }: { message: string; own: string },
+): Promise<void> {
+  let seen: string | undefined
+  for (let tries = 1; ; tries++) {
+    try {
+      return await moveRefs(repository, moves, { message })
+    } catch (error) {
+      const lock = error instanceof GitError ? LOCKED.exec(error.stderr)?.[1] : undefined
+      if (lock === undefined) throw error
+      const now = await identityOf(lock)
+      const isOwn = lock.startsWith(join(repository.commonDir, own))
+      if (tries >= TRIES && !isOwn) throw error
+      if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
+      if (tries > 4 * TRIES) throw error
+      // Another lock, another owner: the patience begins anew for the one that stays.
+      if (tries === TRIES) seen = now
+    }
+    await sleep(PAUSE)
+  }
+}
+
+const LOCKED = /Unable to create '(.*\.lock)': File exists/s
+
+async function identityOf(path: string): Promise<string | undefined> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined)
+  return found && `${found.ino} ${found.mtimeNs}`
+}

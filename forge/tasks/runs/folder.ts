@@ -1,0 +1,120 @@
+/**
+ * Where runs lie: their refs in the repository, and a folder for each in the user's state folder. A run is found by
+ * either, since one may be lost or on another machine.
+ */
+import { createHash, randomInt } from 'node:crypto'
+import { chmod, mkdir, readdir, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
+import { xdgFolder } from '../../../core/folders.ts'
+import { moveRefsPatiently } from '../../../core/git/patience.ts'
+import { listRefs, type RefName } from '../../../core/git/refs.ts'
+import type { Repository } from '../../../core/git/repository.ts'
+import { read } from '../../../core/git/run.ts'
+import { visible } from '../../../core/text.ts'
+import type { RunId, TaskId } from '../contract.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** All refs of runs but their branches. */
+export const RUNS = 'refs/forge/runs/'
+/** All branches of runs. */
+export const BRANCHES = 'refs/heads/forge/'
+
+/** The commit whose tree has all that a run keeps. */
+export const storeRef = (run: RunId): RefName => `${RUNS}${run}/store`
+/** What a task's attempt has so far. */
+export const attemptRef = (run: RunId, task: TaskId, attempt: number): RefName => `${BRANCHES}${run}/${task}/${attempt}`
+/** What of a task has passed. Git keeps no branch beside a folder of its name, so it is one more in that. */
+export const doneRef = (run: RunId, task: TaskId): RefName => `${BRANCHES}${run}/${task}/done`
+/** All results together. No task may have this name. */
+export const resultRef = (run: RunId): RefName => `${BRANCHES}${run}/result`
+
+const RUN = /^[a-z0-9][a-z0-9-]{0,79}$/
+
+/** Throws a {@link Failure} where a text is no run's id: it becomes part of refs and of paths. */
+export function verifyRunId(text: string): RunId {
+  if (RUN.test(text)) return text
+  throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)
+}
+
+/** A new run's id: the day, a few words of what it is about, and what makes it the only one. */
+export function newRunId(about: string, now: Date): RunId {
+  const day = now.toISOString().slice(0, 10).replaceAll('-', '')
+  const plain = about.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
+  const words = (plain.match(/[a-z0-9]+/g) ?? []).slice(0, 4).map(word => word.slice(0, 12))
+  const sign = randomInt(36 ** 4)
+    .toString(36)
+    .padStart(4, '0')
+  return [day, ...words, sign].join('-')
+}
+
+/** The folder of a repository's runs; all its worktrees have the same. It need not be there. */
+export async function runsFolder(repository: Repository, env: Environment): Promise<string> {
+  const common = await realpath(repository.commonDir)
+  const digest = createHash('sha256').update(common).digest('hex').slice(0, 16)
+  return join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', digest, 'runs')
+}
+
+/** A run's folder, made where it is not there: the user's alone. */
+export async function openRunFolder(repository: Repository, run: RunId, env: Environment): Promise<string> {
+  const folder = join(await runsFolder(repository, env), verifyRunId(run))
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    // One that somebody has opened to others is closed again.
+    await chmod(folder, 0o700)
+  } catch (error) {
+    const { code = 'unknown' } = error as NodeJS.ErrnoException
+    throw new Failure(`${visible(folder)} can't be used (${code}): check its owner and its disk.`)
+  }
+  return folder
+}
+
+/** A run as it lies there: in git, in a folder of this machine, or both. */
+export type FoundRun = { run: RunId; isInGit: boolean; folder?: string }
+
+/** All runs of a repository, the newest day first. */
+export async function listRuns(repository: Repository, env: Environment): Promise<FoundRun[]> {
+  const top = await runsFolder(repository, env)
+  const [refs, names] = await Promise.all([listRefs(repository, [RUNS]), readdir(top).catch(() => [])])
+  const inGit = new Set(refs.map(({ name }) => name.slice(RUNS.length).split('/')[0] ?? ''))
+  const folders = new Set(names)
+  return [...new Set([...inGit, ...folders])]
+    .filter(name => RUN.test(name))
+    .sort()
+    .reverse()
+    .map(run => ({ run, isInGit: inGit.has(run), ...(folders.has(run) && { folder: join(top, run) }) }))
+}
+
+export type Pruned = { refs: RefName[]; kept: RefName[] }
+
+/**
+ * Lets go of a run: its refs, its folder, and those of its branches that another branch has in it; with `all`, also
+ * those that nobody has merged. Gives which refs went and which branches stay. Whether it has ended is not asked here.
+ */
+export async function pruneRun(
+  repository: Repository,
+  run: RunId,
+  { env, all }: { env: Environment; all: boolean },
+): Promise<Pruned> {
+  const id = verifyRunId(run)
+  const [own, branches] = await Promise.all([
+    listRefs(repository, [`${RUNS}${id}/`]),
+    listRefs(repository, [`${BRANCHES}${id}/`]),
+  ])
+  const merged: typeof branches = []
+  for (const branch of branches) if (all || (await isInAnother(repository, branch.oid))) merged.push(branch)
+  const moves = [...own, ...merged].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
+  await moveRefsPatiently(repository, moves, { message: `forge: prune ${id}`, own: 'refs/forge/' })
+  await rm(join(await runsFolder(repository, env), id), { recursive: true, force: true })
+  return {
+    refs: moves.map(({ ref }) => ref),
+    kept: branches.filter(branch => !merged.includes(branch)).map(({ name }) => name),
+  }
+}
+
+/** Whether a branch that is no run's has a commit in it. */
+async function isInAnother(repository: Repository, oid: string): Promise<boolean> {
+  const names = await read(repository, ['for-each-ref', '--format=%(refname)', `--contains=${oid}`, 'refs/heads/'])
+  return names.split('\n').some(name => name !== '' && !name.startsWith(BRANCHES))
+}

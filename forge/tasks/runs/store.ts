@@ -1,0 +1,204 @@
+/**
+ * What a run keeps in git: every blob that a reference names, answers by the key of their request, decisions, the
+ * journal's lines. It is the tree of one commit, at a ref of the run's own:
+ *
+ *   kept/a/b/REST       a blob by its id, so that no garbage collection takes it
+ *   answers/a/b/REST    an answer by its request's key
+ *   journal/a/b/REST    a line of the journal by the hash of its id
+ *   decisions/a/b/REST  what a person decided, by the hash of what it is about
+ *   run.json plan.json  the run as it was asked for, and the plan that holds
+ *
+ * All but the last two are written once: whoever comes second finds what is there. So nothing depends on the order in
+ * which processes write, and one that is killed has written all of a group or nothing of it. What is written at the
+ * same time goes into one commit.
+ */
+import { createHash } from 'node:crypto'
+import { Failure } from '../../../core/failure.ts'
+import { bytesOf, lineOf } from '../../../core/git/commits.ts'
+import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import { moveRefsPatiently } from '../../../core/git/patience.ts'
+import { RefMoved } from '../../../core/git/refs.ts'
+import type { Path } from '../../../core/git/repository.ts'
+import { type Change, entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
+import type { Oid, Reference, RunId } from '../contract.ts'
+import { storeRef, verifyRunId } from './folder.ts'
+
+/** Folders in which what is there stays. */
+type Once = 'answers' | 'journal' | 'decisions'
+/** Files of which the last one counts. */
+type Last = 'run.json' | 'plan.json'
+
+/** So many files of a folder are listed at most. */
+const MOST_LISTED = 1_000_000
+/** No blob of a run is larger. */
+const LARGEST = 64 << 20
+/** How often others may be faster in a row. */
+const TRIES = 200
+
+type Wish = {
+  path: Path
+  bytes: Uint8Array
+  oid: Oid
+  /** Whether what is there stays. */
+  isOnce: boolean
+  resolve: (oid: Oid) => void
+  reject: (reason: unknown) => void
+}
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+const placeOf = (folder: string, hex: string): Path => `${folder}/${hex[0]}/${hex[1]}/${hex.slice(2)}`
+
+/** What one run keeps. Any number of processes may have it open. */
+export class RunStore {
+  readonly ref: string
+  #waiting: Wish[] = []
+  #writing: Promise<void> | undefined
+
+  constructor(
+    readonly objects: Objects,
+    readonly run: RunId,
+    private readonly now: () => number = Date.now,
+  ) {
+    this.ref = storeRef(verifyRunId(run))
+  }
+
+  /** Keeps a text or bytes; when this is done, it is in git. */
+  async put(kind: string, content: string | Uint8Array): Promise<Reference> {
+    const bytes = Buffer.from(content as string)
+    const oid = oidOf(this.objects.repository.format, { type: 'blob', bytes })
+    await this.#write(placeOf('kept', oid), bytes, oid, false)
+    return { kind, oid }
+  }
+
+  /** The same for a value, as JSON that is the same for the same value built in the same order. */
+  putJson(kind: string, value: unknown): Promise<Reference> {
+    return this.put(kind, `${JSON.stringify(value)}\n`)
+  }
+
+  /** The bytes of what a reference names. Throws a {@link Failure} where they are gone. */
+  async read({ kind, oid }: Reference): Promise<Buffer> {
+    const object = await this.objects.read(oid, { limit: LARGEST })
+    if (object?.bytes && object.type === 'blob') return object.bytes
+    throw new Failure(`The ${kind} ${oid.slice(0, 12)} of run ${this.run} is not in this repository any more.`)
+  }
+
+  async readText(reference: Reference): Promise<string> {
+    return (await this.read(reference)).toString()
+  }
+
+  /** Parsed JSON; what it has to be is up to whoever reads it. */
+  async readJson(reference: Reference): Promise<unknown> {
+    return JSON.parse(await this.readText(reference))
+  }
+
+  /** The id of what is kept under a name, undefined where nothing is. */
+  async find(folder: Once, name: string): Promise<Oid | undefined> {
+    return await this.#at(placeOf(folder, hexOf(folder, name)))
+  }
+
+  /** Keeps bytes under a name, unless something is there already: gives the id of what is there in the end. */
+  async keep(folder: Once, name: string, content: string | Uint8Array): Promise<Oid> {
+    const bytes = Buffer.from(content as string)
+    const oid = oidOf(this.objects.repository.format, { type: 'blob', bytes })
+    return await this.#write(placeOf(folder, hexOf(folder, name)), bytes, oid, true)
+  }
+
+  /** The contents of all that is kept in a folder, in no order. */
+  async all(folder: Once): Promise<Buffer[]> {
+    const top = await this.#at(folder)
+    if (top === undefined) return []
+    const { files } = await listFiles(this.objects, top, { limit: MOST_LISTED })
+    return await Promise.all(files.map(({ oid }) => this.read({ kind: folder, oid })))
+  }
+
+  /** Writes one of the files of which the last counts. */
+  async set(name: Last, content: string | Uint8Array): Promise<void> {
+    const bytes = Buffer.from(content as string)
+    await this.#write(name, bytes, oidOf(this.objects.repository.format, { type: 'blob', bytes }), false)
+  }
+
+  /** What was last written there. */
+  async get(name: Last): Promise<Buffer | undefined> {
+    const oid = await this.#at(name)
+    return oid === undefined ? undefined : await this.read({ kind: name, oid })
+  }
+
+  async #at(path: Path): Promise<Oid | undefined> {
+    const tip = await this.#tip()
+    return tip === undefined ? undefined : (await entryAt(this.objects, tip, path))?.oid
+  }
+
+  async #tip(): Promise<Oid | undefined> {
+    return (await this.objects.info(this.ref))?.oid
+  }
+
+  #write(path: Path, bytes: Uint8Array, oid: Oid, isOnce: boolean): Promise<Oid> {
+    const { promise, resolve, reject } = Promise.withResolvers<Oid>()
+    this.#waiting.push({ path, bytes, oid, isOnce, resolve, reject })
+    this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined
+    })
+    return promise
+  }
+
+  async #writeAll(): Promise<void> {
+    // What is asked for in the same moment goes along.
+    await new Promise(resolve => setImmediate(resolve))
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting.splice(0)
+      try {
+        const written = await this.#commit(group)
+        for (const { path, oid, resolve } of group) resolve(written.get(path) ?? oid)
+      } catch (error) {
+        for (const { reject } of group) reject(error)
+      }
+    }
+  }
+
+  /** Writes a group, on top of whatever others write meanwhile; gives what was there already, by path. */
+  async #commit(group: readonly Wish[]): Promise<Map<Path, Oid>> {
+    const { repository } = this.objects
+    for (let tries = 1; ; tries++) {
+      const tip = await this.#tip()
+      const there = await this.#thereOf(group, tip)
+      const changes = new Map<Path, Change>()
+      const oids = new Map(there)
+      for (const { path, bytes, oid, isOnce } of group) {
+        if (isOnce && oids.has(path)) continue
+        if (isOnce) oids.set(path, oid)
+        changes.set(path, { mode: '100644', bytes })
+      }
+      const { oid: tree, made } = await makeTree(this.objects, tip, changes)
+      const before = tip === undefined ? undefined : (await this.objects.info(`${tip}^{tree}`))?.oid
+      if (tree === before) return oids
+      const who = lineOf({
+        name: 'Forge',
+        email: 'forge@localhost.invalid',
+        date: { seconds: Math.floor(this.now() / 1000), zone: '+0000' },
+      })
+      const parents = tip === undefined ? [] : [tip]
+      const commit = bytesOf({ tree, parents, message: `What run ${this.run} keeps\n` }, who, who)
+      const to = (await writeObjects(repository, [...made, { type: 'commit', bytes: commit }])).at(-1)
+      try {
+        const moves = [{ ref: this.ref, from: tip, to }]
+        await moveRefsPatiently(repository, moves, { message: '', own: 'refs/forge/' })
+        return oids
+      } catch (error) {
+        // Another process was faster: this goes on top of what it has written.
+        if (!(error instanceof RefMoved) || tries > TRIES) throw error
+      }
+    }
+  }
+
+  /** What of a group is there, and stays. */
+  async #thereOf(group: readonly Wish[], tip: Oid | undefined): Promise<Map<Path, Oid>> {
+    if (tip === undefined) return new Map()
+    const once = [...new Set(group.filter(({ isOnce }) => isOnce).map(({ path }) => path))]
+    const entries = await Promise.all(once.map(path => entryAt(this.objects, tip, path)))
+    return new Map(once.flatMap((path, at) => (entries[at] ? [[path, entries[at].oid] as const] : [])))
+  }
+}
+
+/** An answer's name is its key, which is a hash already. */
+const hexOf = (folder: Once, name: string): string =>
+  folder === 'answers' && /^[0-9a-f]{64}$/.test(name) ? name : sha256(name)

@@ -1,0 +1,112 @@
+/**
+ * A model's edits made on the files of a commit: all of them or none, in memory, by the tools that the models of the
+ * desk have. Nothing is written but one commit.
+ */
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Path } from '../../../core/git/repository.ts'
+import { many } from '../../../core/text.ts'
+import { builtInTools } from '../../ai/built-in-tools.ts'
+import { pathFrom } from '../../ai/model-files.ts'
+import type { ToolRoom } from '../../ai/tool.ts'
+import { WorkInProgressVfs } from '../../vfs.ts'
+import type { Oid } from '../contract.ts'
+import type { Edit } from './answers.ts'
+
+/** The files as they became, not written yet; or why not, in words from which a model recovers. */
+export type AppliedEdits = { files: WorkInProgressVfs; words?: never } | { files?: never; words: string }
+
+/** So many complaints are told at once. */
+const MOST_COMPLAINTS = 5
+/** So many edits of one file are made in one go. */
+const AT_ONCE = 100
+
+/** One call of a tool, and which of the edits it makes. */
+type Call = { name: string; arguments: unknown; edits: number[]; edit: Edit }
+
+/** Makes edits on the files of a commit, in their order. Nothing of the repository changes. */
+export async function applyAll(
+  objects: Objects,
+  base: Oid,
+  edits: readonly Edit[],
+  signal: AbortSignal,
+): Promise<AppliedEdits> {
+  const files = new WorkInProgressVfs(objects, base)
+  const tools = new Map(builtInTools().map(tool => [tool.description.name, tool]))
+  const room = roomOf(files, signal)
+  const complaints: string[] = []
+  for (const call of callsFor(edits)) {
+    const result = await tools.get(call.name)?.run(call.arguments, room)
+    if (!result || result.isError) {
+      complaints.push(`${named(call)}: ${result?.text ?? 'nothing of that kind is known.'}`)
+      // What comes after it may only fail since this did; a few are told all the same, so that all can be mended at once.
+      if (complaints.length === MOST_COMPLAINTS) break
+      continue
+    }
+    if (call.edit.kind === 'write' && call.edit.executable !== undefined) await setMode(files, call.edit)
+  }
+  if (complaints.length === 0) return { files }
+  const head = `Nothing was changed, since ${many(complaints.length, 'edit')} could not be made.`
+  return { words: [head, ...complaints].join('\n') }
+}
+
+/** Edits of a file that follow each other are one call: its complaints then name them all. */
+function callsFor(edits: readonly Edit[]): Call[] {
+  const calls: Call[] = []
+  for (const [at, edit] of edits.entries()) {
+    const last = calls.at(-1)
+    const isSame = last?.edit.kind === 'replace' && edit.kind === 'replace' && last.edit.path === edit.path
+    if (isSame && last.edits.length < AT_ONCE) {
+      last.edits.push(at)
+      last.arguments = searchReplace(last.edits.map(number => edits[number] as Edit))
+      continue
+    }
+    calls.push({ ...callFor(edit), edits: [at], edit })
+  }
+  return calls
+}
+
+function callFor(edit: Edit): Pick<Call, 'name' | 'arguments'> {
+  switch (edit.kind) {
+    case 'replace':
+      return { name: 'search_replace', arguments: searchReplace([edit]) }
+    case 'write':
+      return { name: 'write_file', arguments: { path: edit.path, content: edit.content } }
+    case 'delete':
+      return { name: 'delete_file', arguments: { path: edit.path } }
+    case 'rename':
+      return { name: 'rename_file', arguments: { from: edit.path, to: edit.to } }
+  }
+}
+
+const searchReplace = (edits: readonly Edit[]) => ({
+  path: edits[0]?.path,
+  edits: edits.flatMap(edit => (edit.kind === 'replace' ? [{ search: edit.search, replace: edit.replace }] : [])),
+})
+
+function named({ edits, edit }: Call): string {
+  const [first = 0] = edits
+  const numbers = edits.length === 1 ? `edits[${first}]` : `edits[${first}] to edits[${first + edits.length - 1}]`
+  return `${numbers} (${edit.kind} ${JSON.stringify(edit.path)})`
+}
+
+async function setMode(files: WorkInProgressVfs, edit: Extract<Edit, { kind: 'write' }>): Promise<void> {
+  const path = await pathFrom(files, edit.path)
+  await files.writeFile(path, await files.readFile(path), { mode: edit.executable ? '100755' : '100644' })
+}
+
+/** What the tools may use: the files alone. There is nobody to ask, and no context that a file could come into. */
+function roomOf(vfs: WorkInProgressVfs, signal: AbortSignal): ToolRoom {
+  return {
+    vfs,
+    activate: () => undefined,
+    deactivate: () => undefined,
+    active: new Set<Path>(),
+    misses: new Map(),
+    changed: async () => undefined,
+    forPerson: () => {
+      throw new Failure('There is nobody to ask.')
+    },
+    signal,
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Reads what a model answered in a step: the one call of the tool `answer`, or a text that is just its JSON. What is no
+ * answer is told in words from which a model recovers.
+ */
+import * as v from 'valibot'
+import { many, short, visible } from '../../../core/text.ts'
+import type { Answer } from '../../ai/request.ts'
+import type { StepKind } from '../contract.ts'
+import { ANSWERS, type AnswerOf } from './answers.ts'
+
+/** The name of the only tool that a step has. */
+export const TOOL = 'answer'
+
+/**
+ * An answer as its schema has it, or why it is none. `isConfused`: it says that it ended in a way which nobody knows,
+ * so that a person has to look.
+ */
+export type ReadAnswer<Kind extends StepKind> =
+  | { parsed: AnswerOf<Kind>; words: string }
+  | { parsed?: never; words: string; isConfused: boolean }
+
+const SIGNALS = [
+  'success',
+  'failure_retryable',
+  'failure_terminal',
+  'new_tasks_discovered',
+  'blocked_on_human',
+  'blocked_on_sibling',
+]
+/** So many complaints about one answer are told. */
+const MOST_COMPLAINTS = 5
+
+/** Reads an answer to a step of a kind. */
+export function readAnswer<Kind extends StepKind>(
+  kind: Kind,
+  answer: Pick<Answer, 'blocks' | 'end'>,
+): ReadAnswer<Kind> {
+  if (answer.end === 'length')
+    return noAnswer(
+      'The answer was cut, since it was longer than an answer may be: answer shorter. Send edits instead of whole files, or do a part of it and say in words what is left.',
+    )
+  const calls = answer.blocks.filter(block => block.type === 'call' && block.name === TOOL)
+  if (calls.length > 1)
+    return noAnswer(`There were ${calls.length} calls of the tool ${TOOL}: call it once, with everything in it.`)
+  const [call] = calls
+  const text = answer.blocks.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('')
+  const sent = call?.type === 'call' ? call.arguments : jsonIn(text)
+  if (sent === undefined) return noAnswer(withoutCall(answer, text))
+  const wanted = unwrapped(sent)
+  if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
+    return noAnswer(`The arguments of ${TOOL} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`)
+  const whole = withoutStrings(wanted)
+  const parsed = v.safeParse(ANSWERS[kind], whole)
+  // The schema of each kind is known by its kind alone.
+  if (parsed.success) return { parsed: parsed.output as AnswerOf<Kind>, words: parsed.output.words }
+  const { signal } = whole as { signal?: unknown }
+  if (typeof signal === 'string' && !SIGNALS.includes(signal)) {
+    const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which nobody knows.`
+    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, isConfused: true }
+  }
+  return noAnswer(complaintsAbout(parsed.issues))
+}
+
+const noAnswer = (words: string): ReadAnswer<never> => ({ words, isConfused: false })
+
+function withoutCall({ end, blocks }: Pick<Answer, 'blocks' | 'end'>, text: string): string {
+  if (end === 'refused') return 'The model refused to answer this.'
+  const other = blocks.find(block => block.type === 'call')
+  if (other?.type === 'call')
+    return `There is no tool ${short(visible(other.name), 60)}: the only one is ${TOOL}. Call it once.`
+  if (text.trim() === '') return `The answer was empty: call the tool ${TOOL} once.`
+  return `The answer was a text that is not the JSON of ${TOOL}: call the tool ${TOOL} once, with all that is to be said in it.`
+}
+
+/** What stands in `answer`, as the tool has it; some models leave that out, or send its JSON as a string. */
+function unwrapped(sent: unknown): unknown {
+  const whole = typeof sent === 'string' ? (jsonIn(sent) ?? sent) : sent
+  if (typeof whole !== 'object' || whole === null || !('answer' in whole)) return whole
+  return typeof whole.answer === 'string' ? (jsonIn(whole.answer) ?? whole.answer) : whole.answer
+}
+
+/** Lists and objects that some models send as a string of their JSON. */
+function withoutStrings(wanted: object): object {
+  const nested = ['edits', 'fan_out', 'steps', 'plan', 'findings', 'discovered']
+  const entries = Object.entries(wanted).map(([name, value]) => {
+    const isNested = nested.includes(name) && typeof value === 'string'
+    return [name, isNested ? (jsonIn(value) ?? value) : value] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+/** The JSON that a text is, alone or in the only fence of it. */
+function jsonIn(text: string): unknown {
+  const fences = [...text.matchAll(/^(`{3,})[^\n`]*\n([\s\S]*?)\n\1[ \t]*$/gm)]
+  const [only, another] = fences
+  for (const candidate of [text, only && !another ? only[2] : undefined]) {
+    if (candidate === undefined || !/^\s*[[{]/.test(candidate)) continue
+    try {
+      return JSON.parse(candidate)
+    } catch {
+      // The other one, or none.
+    }
+  }
+  return undefined
+}
+
+function complaintsAbout(issues: readonly v.BaseIssue<unknown>[]): string {
+  const told = issues.slice(0, MOST_COMPLAINTS).map(sentenceOf)
+  const rest = issues.length - told.length
+  const more = rest > 0 ? ` There ${rest === 1 ? 'is' : 'are'} ${many(rest, 'more fault')}.` : ''
+  return `The answer does not fit its schema. ${told.join(' ')}${more} Send all of it again.`
+}
+
+function sentenceOf(issue: v.BaseIssue<unknown>): string {
+  const path = (issue.path ?? []).map(({ key }) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`))
+  const where = short(visible(`answer${path.join('')}`), 120)
+  if (issue.received === 'undefined') return `${where} is missing.`
+  if (issue.kind === 'validation' && issue.type === 'max_length')
+    return `${where} is too long: at most ${issue.expected?.replace(/\D+/, '')}.`
+  if (issue.kind === 'validation' && (issue.type === 'non_empty' || issue.type === 'min_length'))
+    return `${where} is empty.`
+  if (issue.type === 'regex') return `${where} ${issue.message} (it was ${short(visible(issue.received), 60)}).`
+  if (!issue.expected) return `${where}: ${short(visible(issue.message), 200)}.`
+  return `${where} must be ${visible(issue.expected)}, and was ${short(visible(issue.received), 60)}.`
+}
