@@ -10,7 +10,7 @@ import type { BranchWork } from './branch-work.ts'
 import { type Clashing, type DraftFile, entryInTip, entryOf } from './drafts.ts'
 
 export async function clashesOf(work: BranchWork): Promise<Clash[]> {
-  return await work.locked(async () => {
+  return await work.brieflyLocked(async () => {
     await work.collect()
     return await Promise.all([...work.drafts.clashes].map(([path, clash]) => sidesOf(work, path, clash)))
   })

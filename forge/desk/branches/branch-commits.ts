@@ -1,6 +1,6 @@
 /** Commits that the desk makes on a branch: saves, new files, other names, deletions; and drafts that are let go. */
 import { Failure } from '../../../core/failure.ts'
-import { writeObjects } from '../../../core/git/objects.ts'
+import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, makeTree } from '../../../core/git/trees.ts'
@@ -11,6 +11,7 @@ import { headRef } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
   asChanges,
+  type DraftFile,
   type Drafts,
   draftsBelow,
   entryIn,
@@ -19,6 +20,7 @@ import {
   isSameDrafts,
   makeDrafts,
   noDrafts,
+  pathAfter,
   type Renamed,
   renamedFiles,
   verifyNoClash,
@@ -45,7 +47,7 @@ export async function save(work: BranchWork, selection: Selection, message?: str
 
 /** What a save would be called. */
 export async function messageForSave(work: BranchWork, selection: Selection): Promise<string> {
-  return await work.locked(async () => {
+  return await work.brieflyLocked(async () => {
     await work.collect()
     return messageFor(await stepsOf(work, selected(work.drafts, selection)))
   })
@@ -170,6 +172,23 @@ async function commitAlways(work: BranchWork, commit: NewCommit, signature: Prom
 }
 
 /**
+ * What has become of files since a commit was begun, which had to wait for its signature: drafts on top of that commit,
+ * also where the file is again what it was before.
+ */
+async function typedSince({ room, drafts }: BranchWork, begun: Drafts, renamed: Renamed | undefined) {
+  const typed = new Map<Path, DraftFile>()
+  for (const path of new Set([...begun.files.keys(), ...drafts.files.keys()])) {
+    const [before, now] = await Promise.all([begun, drafts].map(them => fileIn(room.objects, them, path)))
+    if (before?.oid === now?.oid && before?.mode === now?.mode) continue
+    typed.set(renamed ? pathAfter(renamed, path) : path, now)
+  }
+  return typed
+}
+
+const fileIn = async (objects: Objects, { tip, files }: Drafts, path: Path): Promise<DraftFile> =>
+  files.has(path) ? files.get(path) : await entryInTip(objects, tip, path)
+
+/**
  * Makes a commit on the tip and moves the branch to it; drafts and the operation are moved and written in the same
  * transaction. Gives undefined where the commit would change nothing.
  */
@@ -179,7 +198,7 @@ export async function commitTo(
   signature: Promise<Signature>,
 ): Promise<Oid | undefined> {
   const { objects, operations, checkouts, maintenance, say } = work.room
-  const { tip, name } = work
+  const { tip, name, drafts: begun } = work
   const tree = await makeTree(objects, tip, changes)
   const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
   if (tree.oid === before) {
@@ -189,12 +208,16 @@ export async function commitTo(
     return undefined
   }
   const parents = tip === undefined ? [] : [tip]
-  const commit = await makeCommit(objects.repository, await signature, { tree, parents, message })
-  const meets = mayMeetDrafts && !isEmpty(after)
+  const who = await signature
+  const make = () => makeCommit(objects.repository, who, { tree, parents, message })
+  const commit = who.sign ? await work.unlocked(make) : await make()
+  const typed = await typedSince(work, begun, renamed)
+  const left = { ...after, files: new Map([...after.files, ...typed]) }
+  const meets = mayMeetDrafts && !isEmpty(left)
   if (meets) await writeObjects(objects.repository, commit.made)
   const drafts = meets
-    ? await mergeDrafts(objects, noDrafts(tip), after, noDrafts(commit.oid))
-    : { ...after, tip: commit.oid }
+    ? await mergeDrafts(objects, noDrafts(tip), left, noDrafts(commit.oid))
+    : { ...left, tip: commit.oid }
   const made = await makeDrafts(objects, drafts, meets ? undefined : { base: tip, changes })
   const objectsMade = [...commit.made, ...(made?.made ?? [])]
   const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)]

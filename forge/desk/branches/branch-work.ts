@@ -1,6 +1,7 @@
 /**
  * The work on one branch: its tip, its drafts, and the files of it that are open, as they are at the desk and in the
- * repository. Everything that reads or moves its refs goes through one queue; typing does not wait for that.
+ * repository. Everything that reads or moves its refs goes through one queue; typing does not wait for that, nor does
+ * what is typed wait to be written while a commit waits for its signature (branch-lock.ts).
  *
  * What is done with it stands elsewhere: commits in branch-commits.ts, what can't be merged in branch-clashes.ts, undo
  * in branch-undo.ts.
@@ -14,6 +15,7 @@ import { visiblePath } from '../../../core/text.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import { mergingRef } from '../merging/merging-commits.ts'
 import type { Edit, File, Moved, News } from '../messages.ts'
+import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -69,7 +71,7 @@ export class BranchWork {
   #moved: Moved | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #lock = new BranchLock()
   /** The files with drafts when it was last said that there are others. */
   #saidDrafts = ''
 
@@ -157,24 +159,45 @@ export class BranchWork {
   }
 
   /** Does something that no other work on this branch's refs may come between. */
-  locked<Result>(task: () => Promise<Result>): Promise<Result> {
-    const next = this.#last.then(task)
-    this.#last = next.catch(() => undefined)
-    return next
+  async locked<Result>(task: () => Promise<Result>): Promise<Result> {
+    return await this.#lock.hold(task)
+  }
+
+  /**
+   * The same for what only looks, or takes and writes what is typed: it need not wait while a commit waits for its
+   * signature (see {@link unlocked}).
+   */
+  async brieflyLocked<Result>(task: () => Promise<Result>): Promise<Result> {
+    return await this.#lock.hold(task, { isBrief: true })
+  }
+
+  /**
+   * Lets who has locked the branch wait for something (a commit's signature) that may take as long as a person does:
+   * files are opened meanwhile, and what is typed is written. What has come among the drafts by then is in
+   * {@link drafts}, and in the repository. Throws {@link RefMoved} where something else has become of the branch: what
+   * was waited for is not about what is there now.
+   */
+  async unlocked<Result>(wait: () => Promise<Result>): Promise<Result> {
+    const { tip, head, merging, isGone } = this
+    const { clashes } = this.#drafts
+    const result = await this.#lock.stepAside(wait)
+    const isSame = this.tip === tip && this.head === head && this.merging === merging && this.isGone === isGone
+    if (isSame && isSameDrafts({ ...noDrafts(tip), clashes }, { ...this.#drafts, files: new Map() })) return result
+    throw new RefMoved(headRef(this.name), head, this.head)
   }
 
   // --- Files
   // -----------------------------------------------------------------------------------------------------------
 
   async open(path: Path): Promise<File> {
-    return await this.locked(async () => {
+    return await this.brieflyLocked(async () => {
       await this.collect()
       return await this.#files.open(this.#shown, path)
     })
   }
 
   async close(path: Path): Promise<void> {
-    await this.locked(async () => {
+    await this.brieflyLocked(async () => {
       this.#files.close(path)
       await this.collect()
     })
@@ -193,7 +216,7 @@ export class BranchWork {
 
   /** The files of the branch with all drafts, as they are at this moment. */
   async vfs(): Promise<WorkInProgressVfs> {
-    return await this.locked(async () => {
+    return await this.brieflyLocked(async () => {
       await this.collect()
       const { tip, files, clashes } = this.#shown
       const changes = asChanges(files)
@@ -233,7 +256,7 @@ export class BranchWork {
 
   /** Writes what is not written yet; throws where that is not possible now. It will be tried again then. */
   async write(): Promise<void> {
-    await this.locked(async () => {
+    await this.brieflyLocked(async () => {
       try {
         await this.collect()
         // What was typed and taken out again is no draft any more.
@@ -395,7 +418,7 @@ export class BranchWork {
 
   /** Looks where the branch and its drafts are, and brings the drafts along where somebody has moved one of them. */
   async refresh(): Promise<void> {
-    await this.locked(async () => {
+    await this.brieflyLocked(async () => {
       await this.collect()
       await this.lookAgain()
     })
