@@ -345,14 +345,14 @@ export class Work implements AsyncDisposable {
     return await clashesOf(await this.#branches.work(branch))
   }
 
-  /** Takes a text for a file that clashed. */
-  async settle(branch: string, path: Path, text: string): Promise<void> {
-    await settle(await this.#branches.work(branch), path, text)
+  /** Takes a text for a file that clashed; `choice` says which one it was that was seen. */
+  async settle(branch: string, path: Path, text: string, choice?: string): Promise<void> {
+    await settle(await this.#branches.work(branch), path, text, choice)
   }
 
   /** Takes one side of a file that clashed, as it is. */
-  async takeSide(branch: string, path: Path, side: 'draft' | 'tip'): Promise<void> {
-    await takeSide(await this.#branches.work(branch), path, side)
+  async takeSide(branch: string, path: Path, side: 'draft' | 'tip', choice?: string): Promise<void> {
+    await takeSide(await this.#branches.work(branch), path, side, choice)
   }
 
   async #commit(oid: Oid): Promise<Oid> {

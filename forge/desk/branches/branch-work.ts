@@ -56,6 +56,11 @@ export type Held = { files: Drafts; why: string }
 /** Where a branch is: its own commit, and that of a merge which waits in it for a person. */
 export type Standing = { head: Oid | undefined; merging: Oid | undefined }
 
+/** Whether the same is to be chosen: between drafts and what they stand on, or what others have typed there. */
+const hasSameClashes = (one: Drafts, other: Drafts): boolean =>
+  isSameDrafts(one, { ...other, files: one.files }) &&
+  [...one.clashes.keys()].every(path => one.files.get(path)?.oid === other.files.get(path)?.oid)
+
 /** How often work begins anew because somebody else has moved the same refs. */
 const TRIES = 10
 
@@ -479,12 +484,13 @@ export class BranchWork {
 
   /** Makes other drafts those of this branch, and lets the open files follow. */
   async become(drafts: Drafts): Promise<void> {
-    const before = [...this.#drafts.clashes.keys()]
+    const before = this.#drafts
     const paths = [...drafts.clashes.keys()]
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
-    // Also that nothing is left: another window may show what was settled in this one.
-    if (before.sort().join('\0') !== [...paths].sort().join('\0'))
+    // Also that nothing is left, or that it is about other texts: a window may show what was to be chosen before.
+    const wasToChoose = before.clashes.size > 0
+    if (paths.length > 0 ? !hasSameClashes(before, drafts) : wasToChoose)
       this.room.say({ say: 'clashes', branch: this.name, paths })
     this.#sayBranch()
   }
