@@ -32,6 +32,7 @@ import { MERGING } from './merging/merging-commits.ts'
 import { Mergings } from './merging/mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { showFile } from './reading/file-content.ts'
+import { Filters } from './reading/filters.ts'
 import { Steps } from './steps/steps.ts'
 
 export type WorkOptions = {
@@ -56,8 +57,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   try {
     const checkouts = await Checkouts.open(objects, options.state, options.onNews)
     const operations = new Operations(objects)
+    const filters = new Filters(objects)
     const maintenance = new Maintenance(repository)
-    const work = new Work({ objects, operations, checkouts, maintenance, say: options.onNews })
+    const work = new Work({ objects, operations, checkouts, filters, maintenance, say: options.onNews })
     await work.begin(options)
     return work
   } catch (error) {

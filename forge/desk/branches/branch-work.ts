@@ -15,6 +15,7 @@ import { visiblePath } from '../../../core/text.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import { mergingRef } from '../merging/merging-commits.ts'
 import type { Edit, File, Moved, News } from '../messages.ts'
+import type { Filters } from '../reading/filters.ts'
 import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
@@ -43,6 +44,7 @@ export type Room = {
   objects: Objects
   operations: Operations
   checkouts: Checkouts
+  filters: Filters
   maintenance: Maintenance
   say: (news: News) => void
 }
@@ -88,7 +90,7 @@ export class BranchWork {
     this.#name = name
     this.#drafts = noDrafts(tip)
     this.#written = { commit: undefined, drafts: this.#drafts }
-    this.#files = new OpenFiles(name, room.objects, room.say)
+    this.#files = new OpenFiles(name, room.objects, room.filters, room.say)
     const tell = { failing: (error: unknown) => this.#tellFailing(error), again: () => this.#tellAgain() }
     this.#writing = new Writing(() => this.write(), tell)
   }
