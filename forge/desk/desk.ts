@@ -296,7 +296,7 @@ export class Desk implements AsyncDisposable {
       case 'clashes':
         return await work.clashes(question.branch)
       case 'settle':
-        return await work.settle(question.branch, question.path, question.text)
+        return await work.settle(question.branch, question.path, question.text, question.choice)
       case 'conversation':
         return await work.conversation(question.at)
       case 'send':
@@ -334,7 +334,7 @@ export class Desk implements AsyncDisposable {
       case 'publish':
         return await this.#theForklift.publish(question.branch)
       case 'settle by side':
-        return await work.takeSide(question.branch, question.path, question.side)
+        return await work.takeSide(question.branch, question.path, question.side, question.choice)
       case 'outlooks':
         return await work.steps.outlooks(question.source, question.targets)
       case 'preview':

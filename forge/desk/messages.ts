@@ -150,8 +150,11 @@ export type Layout = v.InferOutput<typeof Layout>
 export const Side = v.union([v.string(), v.object({ what: v.string() })])
 export type Side = v.InferOutput<typeof Side>
 
-/** Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen. */
-export const Clash = v.object({ path: Path, base: Side, draft: Side, tip: Side })
+/**
+ * Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen. `choice` is
+ * another one where one of the sides is.
+ */
+export const Clash = v.object({ path: Path, base: Side, draft: Side, tip: Side, choice: v.optional(v.string()) })
 export type Clash = v.InferOutput<typeof Clash>
 
 /** All of the desk but the contents of files. */
@@ -245,7 +248,7 @@ export const Question = v.variant('ask', [
   /** Clash[] */
   ask('clashes', { branch: Branch }),
   /** nothing: a file that clashes is to have this text, or what one side has */
-  ask('settle', { branch: Branch, path: Path, text: v.string() }),
+  ask('settle', { branch: Branch, path: Path, text: v.string(), choice: v.optional(v.string()) }),
   /** Conversation, of conversation.ts; that of a commit is as it was */
   ask('conversation', { at: At }),
   /** { turn: string }: a turn has begun; what becomes of it comes by itself. Drafts have to be saved before. */
@@ -297,7 +300,12 @@ export const Question = v.variant('ask', [
   ask('open run', { run: v.pipe(v.string(), v.maxLength(400)) }),
   /** nothing: `forklift --publish BRANCH` is started, and what it says comes by itself */
   ask('publish', { branch: Branch }),
-  ask('settle by side', { branch: Branch, path: Path, side: v.picklist(['draft', 'tip']) }),
+  ask('settle by side', {
+    branch: Branch,
+    path: Path,
+    side: v.picklist(['draft', 'tip']),
+    choice: v.optional(v.string()),
+  }),
 ])
 export type Question = v.InferOutput<typeof Question>
 
@@ -322,7 +330,10 @@ export const News = v.variant('say', [
   say('saved', { branch: Branch, commit: Oid }),
   /** A checkout of the branch could not follow: why, and in which folder. */
   say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
-  /** The drafts that have to be settled by the person, all that are left: none, where another window has done it. */
+  /**
+   * The drafts that have to be settled by the person, all that are left: none, where another window has done it. Also
+   * said where one of them is about other texts than before.
+   */
   say('clashes', { branch: Branch, paths: v.array(Path) }),
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
   /** What an AI does in a branch. */

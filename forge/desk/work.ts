@@ -32,6 +32,7 @@ import { MERGING } from './merging/merging-commits.ts'
 import { Mergings } from './merging/mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { showFile } from './reading/file-content.ts'
+import { Filters } from './reading/filters.ts'
 import { Steps } from './steps/steps.ts'
 
 export type WorkOptions = {
@@ -56,8 +57,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   try {
     const checkouts = await Checkouts.open(objects, options.state, options.onNews)
     const operations = new Operations(objects)
+    const filters = new Filters(objects)
     const maintenance = new Maintenance(repository)
-    const work = new Work({ objects, operations, checkouts, maintenance, say: options.onNews })
+    const work = new Work({ objects, operations, checkouts, filters, maintenance, say: options.onNews })
     await work.begin(options)
     return work
   } catch (error) {
@@ -345,14 +347,14 @@ export class Work implements AsyncDisposable {
     return await clashesOf(await this.#branches.work(branch))
   }
 
-  /** Takes a text for a file that clashed. */
-  async settle(branch: string, path: Path, text: string): Promise<void> {
-    await settle(await this.#branches.work(branch), path, text)
+  /** Takes a text for a file that clashed; `choice` says which one it was that was seen. */
+  async settle(branch: string, path: Path, text: string, choice?: string): Promise<void> {
+    await settle(await this.#branches.work(branch), path, text, choice)
   }
 
   /** Takes one side of a file that clashed, as it is. */
-  async takeSide(branch: string, path: Path, side: 'draft' | 'tip'): Promise<void> {
-    await takeSide(await this.#branches.work(branch), path, side)
+  async takeSide(branch: string, path: Path, side: 'draft' | 'tip', choice?: string): Promise<void> {
+    await takeSide(await this.#branches.work(branch), path, side, choice)
   }
 
   async #commit(oid: Oid): Promise<Oid> {

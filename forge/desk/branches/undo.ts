@@ -4,6 +4,7 @@ import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { turnRef } from '../chat/turn-checkpoints.ts'
 import { MERGING, mergingRef } from '../merging/merging-commits.ts'
 import type { Operation } from '../messages.ts'
+import { SETTLE } from './branch-clashes.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { type Prepared, prepare, take } from './branch-undo.ts'
@@ -75,6 +76,9 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
 /** Where the first commit of a branch is undone it has none again; any other branch that goes is no more. */
 const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
 
+/** The kinds of operations that have let drafts go, or made some. */
+const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
+
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
 async function tryToMoveBack(
   branches: OpenBranches,
@@ -91,7 +95,7 @@ async function tryToMoveBack(
     // What is typed in a branch that goes stays on the commit that it was typed on.
     const head = moved && !moved.before && !isFirst(original) ? undefined : moved
     const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
-    const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
+    const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
     const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
     const isUnsaved = original.kind === 'save' && how.kind === 'undo'
     const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))
