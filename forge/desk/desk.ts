@@ -43,6 +43,12 @@ import type { Work, WorkOptions } from './work.ts'
  * told how it is.
  */
 const SETTINGS_FOR = 10_000
+/**
+ * Milliseconds after which the desk is described anew: at once, but for several changes together, where refs have moved;
+ * later where there are other drafts only, of which the window that they are typed in knows by itself: git, which is
+ * asked for the description, is not to be in the way of who types and saves.
+ */
+const [SOON, LATER] = [20, 250]
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
 
@@ -70,7 +76,8 @@ export class Desk implements AsyncDisposable {
   #work: Work | undefined
   #forklift: Forklift | undefined
   #layout: Promise<unknown> = Promise.resolve()
-  #isDeskNews = false
+  /** When the desk is described anew. */
+  #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
 
   private constructor(
@@ -132,13 +139,15 @@ export class Desk implements AsyncDisposable {
   // --- What is said to all windows ----------------------------------------------------------------------------------
 
   #say(news: News): void {
-    const isOfRefs = news.say === 'branch' || news.say === 'saved' || news.say === 'repository'
+    const isOfDrafts = news.say === 'branch' && news.isOfDrafts === true
+    const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
     // Before it is said: who hears it asks.
     if (isOfRefs) this.#graph.touch()
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.
-    if (isOfRefs) this.#sayDesk()
+    if (isOfRefs) this.#sayDesk(SOON)
+    else if (isOfDrafts) this.#sayDesk(LATER)
   }
 
   #tell(news: News): void {
@@ -146,15 +155,17 @@ export class Desk implements AsyncDisposable {
   }
 
   /** Several changes at once make one description. */
-  #sayDesk(): void {
-    if (this.#isDeskNews) return
-    this.#isDeskNews = true
-    setTimeout(async () => {
-      this.#isDeskNews = false
+  #sayDesk(after: number): void {
+    const at = performance.now() + after
+    if (this.#deskNews && this.#deskNews.at <= at) return
+    clearTimeout(this.#deskNews?.clock)
+    const clock = setTimeout(async () => {
+      this.#deskNews = undefined
       if (this.#windows.size === 0) return
       const desk = await this.#describe(this.#settings()).catch(() => undefined)
       if (desk) this.#say({ say: 'desk', desk })
-    }, 20)
+    }, after)
+    this.#deskNews = { clock, at }
   }
 
   /** What the window has open is closed. */

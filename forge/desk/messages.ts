@@ -319,15 +319,19 @@ const say = <const Kind extends string, const Fields extends v.ObjectEntries>(ki
 /** What the server says by itself. */
 export const News = v.variant('say', [
   say('desk', { desk: Desk }),
-  /** A branch has another tip or other drafts: what is shown of it is to be asked for again. */
-  say('branch', { branch: Branch }),
+  /**
+   * A branch has another tip or other drafts (`isOfDrafts`: only these): what is shown of it is to be asked for again,
+   * but for files that are open, of which the server says by itself what becomes of them.
+   */
+  say('branch', { branch: Branch, isOfDrafts: v.optional(v.boolean()) }),
   /** A branch has another name: whoever shows it goes on under that. */
   say('renamed', { branch: Branch, to: Branch }),
   /** Edits of an open file, the first of which leads to `version` + 1. The window's own come back, too. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** An open file has another text altogether: saved elsewhere, merged, undone, discarded. */
   say('replaced', { branch: Branch, path: Path, file: File }),
-  say('saved', { branch: Branch, commit: Oid }),
+  /** `drafts`: those that are left in the branch. */
+  say('saved', { branch: Branch, commit: Oid, drafts: v.array(Path) }),
   /** A checkout of the branch could not follow: why, and in which folder. */
   say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
   /**

@@ -265,7 +265,7 @@ export async function commitTo(
   }
   checkouts.follow(name, tip, commit.oid)
   await work.wroteAndBecome(made?.oid, drafts, renamed)
-  say({ say: 'saved', branch: name, commit: commit.oid })
+  say({ say: 'saved', branch: name, commit: commit.oid, drafts: work.draftPaths })
   maintenance.afterCommit()
   return commit.oid
 }

@@ -239,8 +239,8 @@ export class BranchWork {
    */
   async collect(): Promise<void> {
     const { objects } = this.room
-    for (const path of [...this.#files.typed]) {
-      const before = await entryInTip(objects, this.tip, path)
+    const typed = [...this.#files.typed].map(async path => [path, await entryInTip(objects, this.tip, path)] as const)
+    for (const [path, before] of await Promise.all(typed)) {
       // From here on nothing is waited for: an edit comes before all of this or after it.
       const bytes = this.#files.take(path)
       if (!bytes) continue
@@ -337,12 +337,12 @@ export class BranchWork {
   }
 
   #sayDrafts(): void {
-    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch()
+    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch({ isOfDrafts: true })
   }
 
-  #sayBranch(): void {
+  #sayBranch(what: { isOfDrafts?: true } = {}): void {
     this.#saidDrafts = this.draftPaths.join('\0')
-    this.room.say({ say: 'branch', branch: this.name })
+    this.room.say({ say: 'branch', branch: this.name, ...what })
   }
 
   // --- One thing after the other

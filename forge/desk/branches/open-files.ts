@@ -6,6 +6,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { allOf } from '../../../core/together.ts'
 import type { Edit, File, News } from '../messages.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
@@ -111,14 +112,14 @@ export class OpenFiles {
 
   /** Lets the open files be what they are with these drafts; what was typed since they were taken stays typed. */
   async follow(drafts: Drafts): Promise<void> {
-    for (const [path, open] of this.#files) await this.#followIn(drafts, path, open)
+    await allOf([...this.#files].map(([path, open]) => this.#followIn(drafts, path, open)))
   }
 
   /** {@link follow}, where from now on (or not any more) none can be edited: only what is different is told. */
   async hold(drafts: Drafts, readOnly: string | undefined): Promise<void> {
     const isTold = this.#readOnly === readOnly
     this.#readOnly = readOnly
-    for (const [path, open] of this.#files) await this.#followIn(drafts, path, open, isTold)
+    await allOf([...this.#files].map(([path, open]) => this.#followIn(drafts, path, open, isTold)))
   }
 
   async #followIn(drafts: Drafts, path: Path, open: OpenFile, onlyChanges = false): Promise<void> {
