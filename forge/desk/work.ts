@@ -13,7 +13,7 @@ import { allOf } from '../../core/together.ts'
 import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
-import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import { deleteBranch, newBranch, newMergingBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
@@ -240,20 +240,16 @@ export class Work implements AsyncDisposable {
     await newBranch(this.#branches, name, from)
   }
 
-  /** Makes a branch in which a merge waits from the start: `begin` lets it. Where that fails there is no branch. */
+  /**
+   * Makes a branch in which a merge waits from the start, by the one operation of `begin`: where that fails there is no
+   * branch.
+   */
   async newMergingBranch<Result>(
     name: string,
     from: Oid,
     begin: (work: BranchWork) => Promise<Result>,
   ): Promise<Result> {
-    await newBranch(this.#branches, name, from)
-    try {
-      const work = await this.#branches.work(name)
-      return await work.inOneGo(() => begin(work))
-    } catch (error) {
-      await deleteBranch(this.#branches, name).catch(failure => this.#complain(failure))
-      throw error
-    }
+    return await newMergingBranch(this.#branches, name, from, begin)
   }
 
   /** Deletes a branch with its drafts. Both are kept by the operation, and come back when it is undone. */

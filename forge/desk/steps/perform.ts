@@ -116,6 +116,8 @@ export type Waiting = {
   result?: Oid | undefined
   /** The model that has settled them. */
   by?: string | undefined
+  /** The branch is made by it, at `ours`. */
+  isNew?: boolean
 }
 
 /**
@@ -124,10 +126,11 @@ export type Waiting = {
  */
 export async function wait(
   work: BranchWork,
-  { stop, ours, kind, does, also = [], forklift, result, by }: Waiting,
+  { stop, ours, kind, does, also = [], forklift, result, by, isNew = false }: Waiting,
 ): Promise<void> {
   const { objects, operations, say } = work.room
-  const { name, head, merging } = work
+  const { name, merging } = work
+  const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
   const { merge, words, theirs, state } = stop
@@ -153,7 +156,8 @@ export async function wait(
   await writeObjects(objects.repository, waiting.made)
   const drafts = { ...noDrafts(waiting.oid), files }
   const made = await makeDrafts(objects, drafts)
-  const moves = [{ ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
+  const own = isNew ? [{ ref: headRef(name), from: undefined, to: head }] : []
+  const moves = [...own, { ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
   await operations.record({ kind, words: does, moves: moves.filter(isMove), made: made?.made ?? [] })
   await work.comeTo(made?.oid, drafts, { head, merging: waiting.oid })
   say({ say: 'repository' })
