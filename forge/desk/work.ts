@@ -32,6 +32,7 @@ import { MERGING } from './merging/merging-commits.ts'
 import { Mergings } from './merging/mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { showFile } from './reading/file-content.ts'
+import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
 export type WorkOptions = {
@@ -89,8 +90,9 @@ export class Work implements AsyncDisposable {
     )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
     const open = (branch: string) => this.#branches.work(branch)
-    this.steps = new Steps(room, open)
-    this.mergings = new Mergings(room, open)
+    const plannings = new Plannings(room.objects, room.say)
+    this.steps = new Steps(room, open, plannings)
+    this.mergings = new Mergings(room, open, plannings)
   }
 
   get #objects(): Objects {

@@ -16,16 +16,18 @@ import { conflictRows } from '../merging/conflicts.ts'
 import { type MergingState, makeMerging, mergingRef } from '../merging/merging-commits.ts'
 import type { Plan, Planned, Stop } from './plan.ts'
 
-/** Writes the commits of a chain, each on the one before it; gives the last one. */
+/** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */
 export async function writeChain(
   objects: Objects,
   onto: Oid,
   chain: readonly Planned[],
   signature: Promise<Signature>,
+  signal?: AbortSignal,
 ): Promise<Oid> {
   let tip = onto
   const made: NewObject[] = []
   for (const planned of chain) {
+    signal?.throwIfAborted()
     if (planned.is === 'there') {
       tip = planned.commit
       continue
@@ -172,14 +174,17 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
   )
 }
 
-/** Does what a plan says. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
+/** Does what a plan says, unless the signal ends it before a ref has moved. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
 export async function carryOut(
   work: BranchWork,
   { onto, chain, stop, kind, does, also }: Plan,
   signature: Promise<Signature>,
+  signal: AbortSignal,
 ): Promise<Oid> {
   if (stop) verifyNothingTyped(work)
-  const tip = await writeChain(work.room.objects, onto, chain, signature)
+  const tip = await writeChain(work.room.objects, onto, chain, signature, signal)
+  // From here on it is done.
+  signal.throwIfAborted()
   if (stop) await wait(work, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
   else await arrive(work, { kind, does, to: tip, also })
   return tip

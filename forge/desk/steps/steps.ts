@@ -17,6 +17,7 @@ import { planMove } from './move.ts'
 import { Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
 import type { Plan, Target } from './plan.ts'
+import type { Plannings } from './plannings.ts'
 import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
 import { type PushStep, planPush, previewPush, push } from './push.ts'
 import { planRebase } from './rebase.ts'
@@ -37,6 +38,7 @@ export class Steps {
     readonly room: Room,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
+    readonly plannings: Plannings,
   ) {
     this.#outlooks = new Outlooks(room.objects)
     this.#transfers = new Transfers(room)
@@ -91,7 +93,7 @@ export class Steps {
     const rest = { conflicts: 0, before: target.tip, commits: 0, conflictsIn: [], warnings: [] }
     const name = visiblePath(upstream.words)
     if (!source) return { ...rest, is: 'clean', words: `${name} was not fetched yet` }
-    const plan = await planPull(objects, source, target, how)
+    const plan = await planPull(objects, source, target, how, this.plannings.once)
     if (plan.is === 'nothing') return { ...rest, is: 'clean', words: `nothing new in ${name} as fetched last` }
     const preview = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
     // Its commit says what came, which is known only then.
@@ -139,21 +141,35 @@ export class Steps {
     const work = await this.open(targetOf(wanted))
     if (wanted.step === 'push') return await this.#push(wanted, work, before)
     if (wanted.step === 'pull') return await this.#pull(wanted, work, before)
-    return await work.inOneGo(async signature => {
+    // What takes long is computed before the branch is locked, and is there then.
+    if (wanted.step === 'rebase' || wanted.step === 'cherry-pick') {
+      work.verifyFree()
+      work.verifyNotMerging()
       verifyAt(work, before)
-      const plan = await this.#plan(wanted, work)
-      if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
-      return doneOf(work, plan, await carryOut(work, plan, signature))
-    })
+      await this.#plan(wanted, work)
+    }
+    return await this.plannings.run(({ signal }) =>
+      work.inOneGo(async signature => {
+        verifyAt(work, before)
+        const plan = await this.#plan(wanted, work)
+        if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
+        return doneOf(work, plan, await carryOut(work, plan, signature, signal))
+      }),
+    )
   }
 
-  /** Ends a fetch, pull or push that is under way: what has not come by then does not come. */
+  /**
+   * Ends a fetch, pull or push that is under way (what has not come by then does not come), and what is being planned,
+   * previewed or done to many commits: nothing of that is left.
+   */
   stop(): void {
     this.#transfers.stop()
+    this.plannings.stop()
   }
 
   /** Ends what is under way, and waits for that. */
   async end(): Promise<void> {
+    this.plannings.stop()
     await this.#transfers.end()
   }
 
@@ -172,15 +188,21 @@ export class Steps {
     verifyAt(work, before)
     const upstream = await followed(objects.repository, branch)
     if (upstream.remote !== '.') await this.#fetchFor(upstream.remote)
-    return await work.inOneGo(async signature => {
-      verifyAt(work, before)
+    const planNow = async () => {
       const source = await sourceOf(objects, upstream)
       if (!source) throw new Failure(`There is no ${visiblePath(upstream.words)} any more: nothing was pulled.`)
-      const plan = await planPull(objects, source, targetIn(work), how)
-      const words = `${visiblePath(branch)} has all of ${visiblePath(upstream.words)} already.`
-      if (plan.is === 'nothing') return { words, commit: plan.before }
-      return doneOf(work, plan, await carryOut(work, plan, signature))
-    })
+      return await planPull(objects, source, targetIn(work), how, this.plannings.once)
+    }
+    if (how === 'rebase') await planNow()
+    return await this.plannings.run(({ signal }) =>
+      work.inOneGo(async signature => {
+        verifyAt(work, before)
+        const plan = await planNow()
+        const words = `${visiblePath(branch)} has all of ${visiblePath(upstream.words)} already.`
+        if (plan.is === 'nothing') return { words, commit: plan.before }
+        return doneOf(work, plan, await carryOut(work, plan, signature, signal))
+      }),
+    )
   }
 
   async #fetchFor(name: string): Promise<void> {
@@ -205,9 +227,11 @@ export class Steps {
       case 'land':
         return await planLand(objects, await this.#source(step.source), target, step.message)
       case 'rebase':
-        return await planRebase(objects, target, await this.#source(step.onto))
-      case 'cherry-pick':
-        return await planCherryPick(objects, await Promise.all(step.commits.map(oid => this.#commit(oid))), target)
+        return await planRebase(objects, target, await this.#source(step.onto), this.plannings.once)
+      case 'cherry-pick': {
+        const commits = await Promise.all(step.commits.map(oid => this.#commit(oid)))
+        return await planCherryPick(objects, commits, target, this.plannings.once)
+      }
       case 'move':
         return await planMove(objects, target, await this.#source(step.to))
     }
