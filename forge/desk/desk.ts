@@ -340,7 +340,7 @@ export class Desk implements AsyncDisposable {
       case 'preview':
         return await work.steps.preview(question.step)
       case 'do':
-        return await work.steps.do(question.step, question.before)
+        return await work.steps.do(question.step, question)
       case 'stop step':
         return work.steps.stop()
       case 'merging':

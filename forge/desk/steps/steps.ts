@@ -19,7 +19,7 @@ import { carryOut } from './perform.ts'
 import type { Plan, Target } from './plan.ts'
 import type { Plannings } from './plannings.ts'
 import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
-import { type PushStep, planPush, previewPush, push } from './push.ts'
+import { type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
 import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
@@ -28,6 +28,8 @@ import { warningsFor } from './warnings.ts'
 
 /** Steps that are done to a branch, by this repository alone. */
 type BranchStep = Extract<Step, { step: 'merge' | 'land' | 'rebase' | 'cherry-pick' | 'move' }>
+/** What a preview has shown: the commits of the target, and of the remote's branch. */
+export type Previewed = { before?: Oid | undefined; there?: Oid | null | undefined }
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 
 export class Steps {
@@ -134,12 +136,15 @@ export class Steps {
     return oid
   }
 
-  /** Does a step. `before` is the target's commit as it was previewed: where it has moved since, nothing is done. */
-  async do(wanted: Step, before?: Oid): Promise<Done> {
+  /**
+   * Does a step. `before` is the target's commit as it was previewed, and `there` that of the remote's branch (null for
+   * none): where one of them has moved since, nothing is done.
+   */
+  async do(wanted: Step, { before, there }: Previewed = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return { words: await fetchFrom(this.#transfers, wanted.remote) }
     const work = await this.open(targetOf(wanted))
-    if (wanted.step === 'push') return await this.#push(wanted, work, before)
+    if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, before)
     // What takes long is computed before the branch is locked, and is there then.
     if (wanted.step === 'rebase' || wanted.step === 'cherry-pick') {
@@ -173,10 +178,12 @@ export class Steps {
     await this.#transfers.end()
   }
 
-  async #push(step: PushStep, work: BranchWork, before: Oid | undefined): Promise<Done> {
+  async #push(step: PushStep, work: BranchWork, { before, there }: Previewed): Promise<Done> {
     verifyAt(work, before)
     const target = targetIn(work)
-    const words = await push(this.#transfers, await planPush(this.room, step, target))
+    const plan = await planPush(this.room, step, target)
+    verifyThere(plan, there)
+    const words = await push(this.#transfers, plan)
     this.room.say({ say: 'branch', branch: target.branch })
     return { words, commit: target.tip }
   }

@@ -37,7 +37,7 @@ test('a long rebase says how far it is, and the step takes what the preview has 
   expect(progress(desk).at(-1)).toBeUndefined()
   const said = progress(desk).length
   const begun = performance.now()
-  await work.steps.do(rebase(desk), preview.before)
+  await work.steps.do(rebase(desk), preview)
   // Not one commit of it was computed anew.
   expect(progress(desk)).toHaveLength(said)
   expect(performance.now() - begun).toBeLessThan(2_000)
@@ -81,7 +81,7 @@ test('what a garbage collection took between preview and step is computed anew',
   await using desk = await makeLong(3)
   const preview = await desk.work.steps.preview(rebase(desk))
   await desk.git('gc', '-q', '--prune=now')
-  await desk.work.steps.do(rebase(desk), preview.before)
+  await desk.work.steps.do(rebase(desk), preview)
   expect(await desk.git('rev-parse', 'topic^{tree}')).toBe(preview.tree ?? '')
   await desk.git('fsck', '--connectivity-only', '--no-dangling')
 })
