@@ -280,6 +280,11 @@ export class Work implements AsyncDisposable {
     await draftsElsewhere(this.#branches, branch, from, to)
   }
 
+  /** The commit of a branch, whatever waits in it; undefined before its first one. */
+  async headOf(branch: string): Promise<Oid | undefined> {
+    return (await this.#branches.work(branch)).head
+  }
+
   /** What a branch is called now, where operations of any time have renamed it. */
   async nameNow(name: string): Promise<string> {
     return await this.#branches.nameNow(name)
