@@ -351,7 +351,7 @@ export class Desk implements AsyncDisposable {
       case 'preview':
         return await work.steps.preview(question.step)
       case 'do':
-        return await work.steps.do(question.step, question.before)
+        return await work.steps.do(question.step, question)
       case 'stop step':
         return work.steps.stop()
       case 'merging':
@@ -450,12 +450,18 @@ export class Desk implements AsyncDisposable {
     }
   }
 
+  /** The commit of a place: of a branch in which a merge waits, its own. */
+  async #commitOf(at: At): Promise<Oid | undefined> {
+    if (at.kind === 'branch') return await this.#opened.headOf(at.branch)
+    return (await this.#placeOf(at)).commit
+  }
+
   async #history({ at, path, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
-    const { commit } = await this.#placeOf(at)
+    const commit = await this.#commitOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
-    const other = beyond === undefined ? undefined : await this.#placeOf({ kind: 'branch', branch: beyond })
-    if (other?.commit !== undefined)
-      return { rows: await rowsBeyond(this.objects, commit, other.commit, { from, count }), total: undefined }
+    const other = beyond === undefined ? undefined : await this.#commitOf({ kind: 'branch', branch: beyond })
+    if (other !== undefined)
+      return { rows: await rowsBeyond(this.objects, commit, other, { from, count }), total: undefined }
     if (path !== undefined)
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit

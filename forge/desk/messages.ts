@@ -276,9 +276,12 @@ export const Question = v.variant('ask', [
   ask('outlooks', { source: Source, targets: v.pipe(v.array(Branch), v.maxLength(64)) }),
   /** Preview */
   ask('preview', { step: Step }),
-  /** Done; `before` is the target's commit as it was previewed: where it has moved since, nothing is done */
-  ask('do', { step: Step, before: v.optional(Oid) }),
-  /** nothing: a fetch, a pull or a push that is under way is ended */
+  /**
+   * Done; `before` is the target's commit as it was previewed, and `there` that of the remote's branch (null for none):
+   * where one of them has moved since, nothing is done. A forced push is not done without `there`.
+   */
+  ask('do', { step: Step, before: v.optional(Oid), there: v.optional(v.nullable(Oid)) }),
+  /** nothing: what is under way (a fetch, pull or push, a step of many commits or its preview) is ended */
   ask('stop step', {}),
   /** Merging | null */
   ask('merging', { branch: Branch }),

@@ -13,7 +13,7 @@ import { allOf } from '../../core/together.ts'
 import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
-import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import { deleteBranch, newBranch, newMergingBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
@@ -33,6 +33,7 @@ import { Mergings } from './merging/mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { showFile } from './reading/file-content.ts'
 import { Filters } from './reading/filters.ts'
+import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
 export type WorkOptions = {
@@ -91,8 +92,9 @@ export class Work implements AsyncDisposable {
     )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
     const open = (branch: string) => this.#branches.work(branch)
-    this.steps = new Steps(room, open)
-    this.mergings = new Mergings(room, open)
+    const plannings = new Plannings(room.objects, room.say)
+    this.steps = new Steps(room, open, plannings)
+    this.mergings = new Mergings(room, open, plannings)
   }
 
   get #objects(): Objects {
@@ -242,20 +244,16 @@ export class Work implements AsyncDisposable {
     await newBranch(this.#branches, name, from)
   }
 
-  /** Makes a branch in which a merge waits from the start: `begin` lets it. Where that fails there is no branch. */
+  /**
+   * Makes a branch in which a merge waits from the start, by the one operation of `begin`: where that fails there is no
+   * branch.
+   */
   async newMergingBranch<Result>(
     name: string,
     from: Oid,
     begin: (work: BranchWork) => Promise<Result>,
   ): Promise<Result> {
-    await newBranch(this.#branches, name, from)
-    try {
-      const work = await this.#branches.work(name)
-      return await work.inOneGo(() => begin(work))
-    } catch (error) {
-      await deleteBranch(this.#branches, name).catch(failure => this.#complain(failure))
-      throw error
-    }
+    return await newMergingBranch(this.#branches, name, from, begin)
   }
 
   /** Deletes a branch with its drafts. Both are kept by the operation, and come back when it is undone. */
@@ -282,6 +280,11 @@ export class Work implements AsyncDisposable {
   /** Gives the drafts of a branch that has moved a branch of their own, where it was. */
   async draftsElsewhere(branch: string, from: Oid, to: string): Promise<void> {
     await draftsElsewhere(this.#branches, branch, from, to)
+  }
+
+  /** The commit of a branch, whatever waits in it; undefined before its first one. */
+  async headOf(branch: string): Promise<Oid | undefined> {
+    return (await this.#branches.work(branch)).head
   }
 
   /** What a branch is called now, where operations of any time have renamed it. */

@@ -1,6 +1,8 @@
 /** Undo and redo: the refs of an operation go back together, and the drafts of their branches with them. */
 import { Failure } from '../../../core/failure.ts'
+import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { many } from '../../../core/text.ts'
 import { turnRef } from '../chat/turn-checkpoints.ts'
 import { MERGING, mergingRef } from '../merging/merging-commits.ts'
 import type { Operation } from '../messages.ts'
@@ -42,7 +44,21 @@ export async function reverse(
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
-  return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
+  const stays = await whatStays(branches, heads)
+  return { words: [how.words, ...stays].join('; '), refs: operation.refs.map(({ ref }) => ref) }
+}
+
+/** Of what a branch has no more, that which was pushed: nothing on a remote is taken back. */
+async function whatStays({ room }: OpenBranches, heads: Operation['refs']): Promise<string[]> {
+  const said: string[] = []
+  for (const { ref, before, after } of heads) {
+    if (before === undefined || after === undefined) continue
+    const count = await countOnRemotes(room.objects.repository, before, after)
+    const [are, stay] = count === 1 ? ['is', 'stays'] : ['are', 'stay']
+    const forced = `a push of ${nameOfRef(ref)} has to be forced now`
+    if (count > 0) said.push(`${many(count, 'commit')} of it ${are} on a remote already and ${stay} there: ${forced}`)
+  }
+  return said
 }
 
 /** Throws where a branch is not where the operation has left it. Drafts may have gone on: they are brought along. */

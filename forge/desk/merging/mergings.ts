@@ -29,6 +29,7 @@ import { planMerge } from '../steps/merge.ts'
 import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, type Stop, treeOf } from '../steps/plan.ts'
+import type { Plannings } from '../steps/plannings.ts'
 import { firstMark, marksLeft, withBoth } from './conflict-marks.ts'
 import { textBytes } from './conflicts.ts'
 import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
@@ -51,6 +52,7 @@ export class Mergings {
     readonly room: Room,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
+    readonly plannings: Plannings,
   ) {
     this.#reviews = new MergingReviews(room.objects)
   }
@@ -246,8 +248,11 @@ export class Mergings {
       return { words: `Done: ${does}.`, commit: first }
     }
     const { does, of = 1, ours, onto } = state
-    const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true })
-    const tip = await work.unlocked(() => writeChain(objects, first, picks.chain, signature))
+    const { picks, tip } = await this.plannings.run(async pace => {
+      const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true }, pace)
+      const write = () => writeChain(objects, first, picks.chain, signature, pace.signal)
+      return { picks, tip: await work.unlocked(write) }
+    })
     const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
     if (!picks.stop) {
       await arrive(work, { kind: does, does: whole, to: tip, settled })

@@ -16,16 +16,18 @@ import { conflictRows } from '../merging/conflicts.ts'
 import { type MergingState, makeMerging, mergingRef } from '../merging/merging-commits.ts'
 import type { Plan, Planned, Stop } from './plan.ts'
 
-/** Writes the commits of a chain, each on the one before it; gives the last one. */
+/** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */
 export async function writeChain(
   objects: Objects,
   onto: Oid,
   chain: readonly Planned[],
   signature: Promise<Signature>,
+  signal?: AbortSignal,
 ): Promise<Oid> {
   let tip = onto
   const made: NewObject[] = []
   for (const planned of chain) {
+    signal?.throwIfAborted()
     if (planned.is === 'there') {
       tip = planned.commit
       continue
@@ -120,6 +122,8 @@ export type Waiting = {
   result?: Oid | undefined
   /** The model that has settled them. */
   by?: string | undefined
+  /** The branch is made by it, at `ours`. */
+  isNew?: boolean
 }
 
 /**
@@ -128,10 +132,11 @@ export type Waiting = {
  */
 export async function wait(
   work: BranchWork,
-  { stop, ours, kind, does, also = [], settled = work.drafts, forklift, result, by }: Waiting,
+  { stop, ours, kind, does, also = [], settled = work.drafts, forklift, result, by, isNew = false }: Waiting,
 ): Promise<void> {
   const { objects, operations, say } = work.room
-  const { name, head, merging } = work
+  const { name, merging } = work
+  const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
   const { merge, words, theirs, state } = stop
@@ -158,7 +163,8 @@ export async function wait(
   // What was typed while a commit waited for its signature went into none.
   const drafts = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(waiting.oid), files })
   const made = await makeDrafts(objects, drafts)
-  const moves = [{ ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
+  const own = isNew ? [{ ref: headRef(name), from: undefined, to: head }] : []
+  const moves = [...own, { ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
   await operations.record({ kind, words: does, moves: moves.filter(isMove), made: made?.made ?? [] })
   await work.comeTo(made?.oid, drafts, { head, merging: waiting.oid })
   say({ say: 'repository' })
@@ -173,14 +179,17 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
   )
 }
 
-/** Does what a plan says. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
+/** Does what a plan says, unless the signal ends it before a ref has moved. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
 export async function carryOut(
   work: BranchWork,
   { onto, chain, stop, kind, does, also }: Plan,
   signature: Promise<Signature>,
+  signal: AbortSignal,
 ): Promise<Oid> {
   if (stop) verifyNothingTyped(work)
-  const tip = await work.unlocked(() => writeChain(work.room.objects, onto, chain, signature))
+  const tip = await work.unlocked(() => writeChain(work.room.objects, onto, chain, signature, signal))
+  // From here on it is done.
+  signal.throwIfAborted()
   if (stop) await wait(work, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
   else await arrive(work, { kind, does, to: tip, also })
   return tip
