@@ -8,6 +8,7 @@ SHELL := /bin/bash
 HERE := $(shell cd -- "$$(dirname -- '$(strip $(MAKEFILE_LIST))')" && pwd)
 FORK ?= .
 REPO ?=
+DEMO ?=
 IMAGE := forklift/kitchen-sink:latest
 BUN_VERSION := 1.4.5
 BENCH ?= run git desk ai desk-turn
@@ -25,11 +26,13 @@ help: ## list these targets
 run: runtime ## bring upstream into the fork in this folder, or in FORK=path; ARGS="--check" and the like
 	@cd -- '$(patsubst ~/%,$(HOME)/%,$(FORK))' && exec '$(HERE)/forklift.ts' $(ARGS)
 
-demo: runtime jq ## show the whole thing on a made-up fork: needs no docker, no key, no GitHub
+demo: runtime jq ## show it on a made-up fork, up to a question that the desk answers: needs no docker, key or GitHub
 	@'$(HERE)/test/demo.sh'
 
+# With DEMO, the folder of a demo: on its fork, with its stand-ins.
 desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around
-	@repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \
+	@[[ -z '$(DEMO)' ]] || exec '$(HERE)/test/demo.sh' '$(DEMO)' $(ARGS); \
+	repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \
 	exec '$(HERE)/forge.ts' $(ARGS) "$$repository"
 
 image: ## build the container image that the agent works in
