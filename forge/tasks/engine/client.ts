@@ -144,7 +144,11 @@ export async function queryRun<Answer>(
 }
 
 /** Tells a run something by an update of its flow. What the flow refuses is thrown as a Failure in its own words. */
-export async function updateRun<Answer>(client: Client, run: string, update: string, args: [unknown, ...unknown[]],
+export async function updateRun<Answer>(
+  client: Client,
+  run: string,
+  update: string,
+  args: [unknown, ...unknown[]],
 ): Promise<Answer> {
   const handle = client.workflow.getHandle(workflowOf(run))
   const execute = () => handle.executeUpdate<Answer, [unknown, ...unknown[]]>(update, { args })
