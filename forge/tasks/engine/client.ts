@@ -14,8 +14,9 @@ export type Server = Omit<TheirServer, 'kind'>
 
 /** @throws Failure where nobody answers, where it is no Temporal server, or where it does not let us in. */
 export async function connect(server: Server): Promise<Connection> {
-  const { Connection } = await import('@temporalio/client')
   try {
+    await reach(server.address)
+    const { Connection } = await import('@temporalio/client')
     const { tls, apiKey, metadata } = server.options
     const options = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
     return await Connection.connect({ address: server.address, connectTimeout: PATIENCE, ...options })
@@ -23,6 +24,26 @@ export async function connect(server: Server): Promise<Connection> {
     throw inWords(error, server)
   }
 }
+
+/** Where nobody listens, the library would go on trying until its time is over. Behind a proxy it has to. */
+async function reach(address: string): Promise<void> {
+  const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
+  if (!host || !port || PROXIES.some(name => process.env[name])) return
+  const { connect: dial } = await import('node:net')
+  await new Promise<void>((resolve, reject) => {
+    const socket = dial({ host, port: Number(port), timeout: PATIENCE })
+    const end = (error?: Error) => {
+      socket.destroy()
+      if (error) reject(error)
+      else resolve()
+    }
+    socket.once('connect', () => end())
+    socket.once('timeout', () => end(new Error('nobody answers')))
+    socket.once('error', end)
+  })
+}
+
+const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
 /**
  * Waits until the namespace is there (a server that has just begun makes it), and adds what runs are found by. On our

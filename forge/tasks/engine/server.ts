@@ -134,7 +134,7 @@ function argumentsOf(
     ['server', 'start-dev', '--ip', LOOPBACK, '--port', String(port), '--namespace', NAMESPACE],
     // Servers of other versions can't read each other's files.
     ['--db-filename', join(place.folder, `temporal-${version}.db`), '--sqlite-pragma', 'journal_mode=wal'],
-    uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort), '--ui-disable-news-fetch'],
+    uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)],
     ['--dynamic-config-value', `frontend.httpAllowedHosts=["${randomUUID()}.invalid"]`],
     ['--log-level', 'error', '--log-format', 'text', '--color', 'never'],
     attributes,

@@ -1,0 +1,44 @@
+/** A worker in the process of a test, with activities of the test's own. */
+import { hostWorker } from '../../forge/tasks/engine/worker.ts'
+import type { TestTemporal } from './temporal.ts'
+
+export type TestWorker = AsyncDisposable & {
+  queue: string
+  log: string[]
+  /** Asks it to end, or to drain. */
+  end: () => void
+  drain: () => void
+  ended: Promise<void>
+}
+
+type Activities = Record<string, (input: never) => Promise<unknown>>
+
+let count = 0
+
+/** Starts a worker on a queue of its own; closing it ends it. */
+export async function workOn(
+  { server, env }: TestTemporal,
+  { bundle, activities = {} }: { bundle: string; activities?: Activities },
+): Promise<TestWorker> {
+  const queue = `test-${process.pid}-${count++}`
+  const [end, drain] = [new AbortController(), new AbortController()]
+  const log: string[] = []
+  const ready = Promise.withResolvers<void>()
+  const ended = hostWorker({
+    server,
+    queue,
+    bundle,
+    activities: { ask: async () => 'answered', ...activities },
+    env,
+    signal: end.signal,
+    drain: drain.signal,
+    log: line => log.push(line),
+    onReady: ready.resolve,
+  })
+  await Promise.race([ready.promise, ended])
+  const close = async () => {
+    end.abort()
+    await ended
+  }
+  return { queue, log, end: () => end.abort(), drain: () => drain.abort(), ended, [Symbol.asyncDispose]: close }
+}
