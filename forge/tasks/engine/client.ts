@@ -1,0 +1,227 @@
+/** How a Temporal server is spoken to, and its failures as sentences. */
+import type { Client, Connection, WorkflowHandle } from '@temporalio/client'
+import { Failure } from '../../../core/failure.ts'
+import { firstLine, visible } from '../../../core/text.ts'
+import type { TheirServer } from './find.ts'
+
+/** How long a server may take to answer the first time, and to answer one question, in milliseconds. */
+const PATIENCE = 10_000
+/** How long finished runs can be looked up, in seconds; their results and journals stay in git. */
+const RETENTION = 30 * 24 * 3600
+
+/** Where a server answers, and what lets in. */
+export type Server = Omit<TheirServer, 'kind'>
+
+/** @throws Failure where nobody answers, where it is no Temporal server, or where it does not let us in. */
+export async function connect(server: Server): Promise<Connection> {
+  try {
+    await reach(server.address)
+    const { Connection } = await import('@temporalio/client')
+    const { tls, apiKey, metadata } = server.options
+    const options = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
+    return await Connection.connect({ address: server.address, connectTimeout: PATIENCE, ...options })
+  } catch (error) {
+    throw inWords(error, server)
+  }
+}
+
+/** Where nobody listens, the library would go on trying until its time is over. Behind a proxy it has to. */
+async function reach(address: string): Promise<void> {
+  const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
+  if (!host || !port || PROXIES.some(name => process.env[name])) return
+  const { connect: dial } = await import('node:net')
+  await new Promise<void>((resolve, reject) => {
+    const socket = dial({ host, port: Number(port), timeout: PATIENCE })
+    const end = (error?: Error) => {
+      socket.destroy()
+      if (error) reject(error)
+      else resolve()
+    }
+    socket.once('connect', () => end())
+    socket.once('timeout', () => end(new Error('nobody answers')))
+    socket.once('error', end)
+  })
+}
+
+const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
+
+/**
+ * Waits until the namespace is there (a server that has just begun makes it), and adds what runs are found by. On our
+ * own server it also sees to it that finished runs are kept for a month.
+ */
+export async function prepareNamespace(
+  connection: Connection,
+  server: Server,
+  { isOurs, attributes }: { isOurs: boolean; attributes: readonly string[] },
+): Promise<void> {
+  const { namespace } = server
+  try {
+    const seconds = await retention(connection, namespace, isOurs ? PATIENCE : 0)
+    if (isOurs && seconds !== RETENTION) {
+      const config = { workflowExecutionRetentionTtl: await duration(RETENTION) }
+      await connection.workflowService.updateNamespace({ namespace, config })
+    }
+  } catch (error) {
+    throw inWords(error, server)
+  }
+  await addSearchAttributes(connection, server, attributes)
+}
+
+async function retention(connection: Connection, namespace: string, patience: number): Promise<number> {
+  for (const last = Date.now() + patience; ; await Bun.sleep(50)) {
+    try {
+      const { config } = await connection.workflowService.describeNamespace({ namespace })
+      return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0)
+    } catch (error) {
+      if (Date.now() >= last) throw error
+    }
+  }
+}
+
+async function duration(seconds: number) {
+  const { msToTs } = await import('@temporalio/common/lib/time')
+  return msToTs(seconds * 1000)
+}
+
+async function addSearchAttributes(connection: Connection, server: Server, wanted: readonly string[]): Promise<void> {
+  const { namespace } = server
+  const { temporal } = await import('@temporalio/proto')
+  const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+  const there = await connection.operatorService.listSearchAttributes({ namespace }).then(
+    ({ customAttributes }) => Object.keys(customAttributes ?? {}),
+    (): string[] => [],
+  )
+  const missing = wanted.filter(name => !there.includes(name))
+  if (missing.length === 0) return
+  const searchAttributes = Object.fromEntries(missing.map(name => [name, keyword]))
+  await connection.operatorService.addSearchAttributes({ namespace, searchAttributes }).catch(error => {
+    // Another command may have added them meanwhile.
+    if (codeOf(error) === ALREADY_EXISTS) return
+    const commands = missing.map(name => `--name ${name} --type Keyword`).join(' ')
+    throw new Failure(
+      `The namespace ${visible(namespace)} at ${visible(server.address)} lacks search attributes, and they can't be added from here (${reasonOf(error)}): temporal operator search-attribute create ${commands}`,
+    )
+  })
+}
+
+// --- Runs
+// -------------------------------------------------------------------------------------------------------------
+
+/** The id of a run's workflow. */
+export const workflowOf = (run: string): string => `forge-run-${run}`
+
+/** Submits a run. One that is under way already stays as it is. */
+export async function startRun<Input extends { run: string }>(
+  client: Client,
+  queue: string,
+  input: Input,
+): Promise<WorkflowHandle> {
+  const { defineSearchAttributeKey, TypedSearchAttributes } = await import('@temporalio/common')
+  const attribute = (name: string, value: string) => ({ key: defineSearchAttributeKey(name, 'KEYWORD'), value })
+  return await spoken(input.run, () =>
+    client.workflow.start('run', {
+      args: [input],
+      taskQueue: queue,
+      workflowId: workflowOf(input.run),
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      typedSearchAttributes: new TypedSearchAttributes([attribute('forgeRun', input.run)]),
+    }),
+  )
+}
+
+/** Asks a run for what a query of its flow answers. */
+export async function queryRun<Answer>(
+  client: Client,
+  run: string,
+  query: string,
+  ...args: unknown[]
+): Promise<Answer> {
+  const handle = client.workflow.getHandle(workflowOf(run))
+  return await spoken(run, () =>
+    client.withDeadline(Date.now() + PATIENCE, () => handle.query<Answer, unknown[]>(query, ...args)),
+  )
+}
+
+/** Tells a run something by an update of its flow. What the flow refuses is thrown as a Failure in its own words. */
+export async function updateRun<Answer>(
+  client: Client,
+  run: string,
+  update: string,
+  args: [unknown, ...unknown[]],
+): Promise<Answer> {
+  const handle = client.workflow.getHandle(workflowOf(run))
+  const execute = () => handle.executeUpdate<Answer, [unknown, ...unknown[]]>(update, { args })
+  return await spoken(run, () => client.withDeadline(Date.now() + PATIENCE, execute))
+}
+
+/** The runs that are not finished, of one queue or of all. */
+export async function openRuns(client: Client, queue?: string): Promise<string[]> {
+  const ofQueue = queue === undefined ? '' : ` AND TaskQueue = '${queue}'`
+  const runs: string[] = []
+  for await (const { workflowId } of client.workflow.list({
+    query: `WorkflowType = 'run' AND ExecutionStatus = 'Running'${ofQueue}`,
+  }))
+    runs.push(workflowId.replace(/^forge-run-/, ''))
+  return runs
+}
+
+async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<Answer> {
+  const { WorkflowNotFoundError } = await import('@temporalio/common')
+  const { WorkflowUpdateFailedError, QueryRejectedError, WorkflowUpdateRPCTimeoutOrCancelledError } = await import(
+    '@temporalio/client'
+  )
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError)
+      throw new Failure(`The Temporal server knows no run ${visible(run)} that is under way: see forge runs.`)
+    if (error instanceof WorkflowUpdateFailedError) throw new Failure(visible(error.cause?.message ?? error.message))
+    const isLate = error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || codeOf(error) === DEADLINE_EXCEEDED
+    if (isLate || error instanceof QueryRejectedError)
+      throw new Failure(`The run ${visible(run)} does not answer: see with forge doctor whether a worker is there.`)
+    throw error
+  }
+}
+
+// --- Failures
+// ---------------------------------------------------------------------------------------------------------
+
+const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED] = [
+  4, 5, 6, 7, 12, 16,
+]
+
+/** gRPC's code of an error, also of one that is wrapped. */
+function codeOf(error: unknown): number | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code } = at as { code?: unknown }
+    if (typeof code === 'number') return code
+  }
+  return undefined
+}
+
+/** What is furthest down tells most. */
+function reasonOf(error: unknown): string {
+  let reason = ''
+  for (let at = error; at instanceof Error; at = at.cause) reason = at.message
+  return visible(firstLine(reason)).slice(0, 300)
+}
+
+export function inWords(error: unknown, { address, namespace }: Server): Failure {
+  const [where, reason] = [visible(address), reasonOf(error)]
+  const code = codeOf(error)
+  if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)
+    return new Failure(`The Temporal server at ${where} lets nobody in with this key or certificate (${reason}).`)
+  if (code === NOT_FOUND)
+    return new Failure(
+      `The Temporal server at ${where} has no namespace ${visible(namespace)}: set TEMPORAL_NAMESPACE, or create it.`,
+    )
+  if (code === UNIMPLEMENTED) return new Failure(`What answers at ${where} is no Temporal server (${reason}).`)
+  if (/ssl|tls|certificate|wrong version number|secure/i.test(reason))
+    return new Failure(
+      `No secure connection to the Temporal server at ${where} (${reason}): check TEMPORAL_TLS and its certificates.`,
+    )
+  return new Failure(
+    `No Temporal server answers at ${where} (${reason}): check that it runs, and TEMPORAL_ADDRESS if that names it.`,
+  )
+}

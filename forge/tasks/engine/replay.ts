@@ -1,0 +1,50 @@
+#!/usr/bin/env bun
+/**
+ * Replays recorded histories with a bundle of workflows, and tells of those that would not go on as they began: a change
+ * of a workflow that breaks runs which are under way is found by that. It knows nothing of Bun, so that it also runs
+ * under Node: replay.ts BUNDLE HISTORY.json …
+ */
+import { readFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils'
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
+
+/** A history as it is kept: with the id of its workflow, since the ids of its children begin with that. */
+export type RecordedHistory = { workflowId: string; history: unknown }
+
+/** Gives a sentence for each history that does not go on; none where all do. */
+export async function replay(histories: readonly RecordedHistory[], bundle: string): Promise<string[]> {
+  beQuiet()
+  const complaints: string[] = []
+  const options = { workflowBundle: { codePath: bundle }, sinks: { exporter: { export: { fn: () => undefined } } } }
+  const given = histories.map(({ workflowId, history }) => ({ workflowId, history: historyFromJSON(history) }))
+  for await (const { workflowId, error } of Worker.runReplayHistories(options, given))
+    if (error) complaints.push(`${workflowId}: ${error.message.split('\n')[0]}`)
+  return complaints
+}
+
+/** What it would print, it gives. */
+function beQuiet(): void {
+  try {
+    const logger = new DefaultLogger('ERROR', () => undefined)
+    Runtime.install({ logger, telemetryOptions: { logging: { forward: {}, filter: 'OFF' } } })
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'IllegalStateError') throw error
+  }
+}
+
+export async function readHistory(path: string): Promise<RecordedHistory> {
+  const { workflowId, history } = JSON.parse(await readFile(path, 'utf8'))
+  if (typeof workflowId !== 'string' || !history) throw new Error(`${basename(path)} is no recorded history`)
+  return { workflowId, history }
+}
+
+const [, script, bundle, ...paths] = process.argv
+if (script && import.meta.url === pathToFileURL(script).href) {
+  if (!bundle || paths.length === 0) throw new Error('Say which: replay.ts BUNDLE HISTORY.json …')
+  const complaints = await replay(await Promise.all(paths.map(readHistory)), bundle)
+  for (const complaint of complaints) console.error(complaint)
+  console.log(`${paths.length - complaints.length} of ${paths.length} histories go on as they began`)
+  process.exit(complaints.length === 0 ? 0 : 1)
+}

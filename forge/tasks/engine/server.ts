@@ -1,0 +1,213 @@
+/**
+ * The Temporal server of our own: one for each user of a machine, started by the first command that needs it, found again
+ * by the next one, ended by `forge down`. It listens on this machine alone, keeps everything in the state folder, and
+ * its interface for browsers is locked, since a page in the user's browser could reach that.
+ */
+import { randomUUID } from 'node:crypto'
+import { readFile, stat, truncate } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { xdgFolder } from '../../../core/folders.ts'
+import { Claim, openFolder, readJson, writeJson } from '../../../core/state.ts'
+import { visible } from '../../../core/text.ts'
+import { type Program, withoutSecrets } from './find.ts'
+import { end, isRunning, markOf, ProcessMark, sleep, startDetached } from './processes.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** The namespace that our own server has for us. */
+export const NAMESPACE = 'forge'
+/** By which runs are found in lists. */
+export const SEARCH_ATTRIBUTES = ['forgeRun', 'forgeTask', 'forgeState'] as const
+
+const LOOPBACK = '127.0.0.1'
+/** How long a server may take to listen, in milliseconds; on a free machine it takes a fifth of a second. */
+const PATIENCE = 30_000
+const PAUSE = 20
+/** What is left for a server to write down what it knows; it takes about a second. */
+const GRACE = 10_000
+/** A log of more bytes is begun anew. */
+const LARGEST_LOG = 4_000_000
+
+const Port = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535))
+const RunningServer = v.object({
+  process: ProcessMark,
+  port: Port,
+  /** Of Temporal's web page, where it was asked for. */
+  ui: v.optional(Port),
+  program: v.string(),
+  version: v.string(),
+})
+export type RunningServer = v.InferOutput<typeof RunningServer>
+
+/** What our server keeps, and where it is written down that it runs. */
+export type ServerPlace = { folder: string; record: string; claim: string; log: string }
+
+export async function openServerPlace(env: Environment): Promise<ServerPlace> {
+  const folder = await openFolder(join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', 'temporal'))
+  const at = (name: string) => join(folder, name)
+  return { folder, record: at('server.json'), claim: at('lock'), log: at('server.log') }
+}
+
+/** Where our server answers. */
+export const addressOf = ({ port }: Pick<RunningServer, 'port'>): string => `${LOOPBACK}:${port}`
+
+/** The server that runs; undefined where there is none, whatever an old record says. */
+export async function findRunning(place: ServerPlace): Promise<RunningServer | undefined> {
+  const record = await readJson(place.record, RunningServer)
+  return record && (await isRunning(record.process)) ? record : undefined
+}
+
+/**
+ * The server that runs, or one that is started now; of commands that are started at once, one starts it. It listens when
+ * it is given. With `ui`, it has Temporal's web page: one without is ended for that, and started again.
+ */
+export async function ensureServer(
+  place: ServerPlace,
+  { program, env, ui }: { program: Program; env: Environment; ui: boolean },
+): Promise<RunningServer> {
+  await boundLog(place.log)
+  const there = await findRunning(place)
+  if (there && (!ui || there.ui !== undefined)) return there
+  using _ = await claim(place)
+  const started = await findRunning(place)
+  if (started && (!ui || started.ui !== undefined)) return started
+  if (started) await end(started.process, GRACE)
+  return await start(place, { program, env, ui })
+}
+
+/** Ends the server, where one runs. */
+export async function endServer(place: ServerPlace): Promise<boolean> {
+  using _ = await claim(place)
+  const running = await findRunning(place)
+  if (running) await end(running.process, GRACE)
+  return running !== undefined
+}
+
+async function claim(place: ServerPlace): Promise<Claim> {
+  for (const last = Date.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+    const taken = Claim.take(place.claim)
+    if (taken) return taken
+    if (Date.now() > last)
+      throw new Failure(`Another forge has been starting or ending the Temporal server for a minute: try again.`)
+  }
+}
+
+async function start(
+  place: ServerPlace,
+  { program, env, ui }: { program: Program; env: Environment; ui: boolean },
+): Promise<RunningServer> {
+  const version = await versionOf(program.path)
+  const last = await readJson(place.record, RunningServer)
+  // The port of the last time, where it is free: workers that are still there find the server again.
+  const port = await freePort(last?.port)
+  const uiPort = ui ? await freePort(last?.ui) : undefined
+  const args = argumentsOf(place, { version, port, uiPort })
+  const started = await startDetached([program.path, ...args], {
+    cwd: place.folder,
+    env: withoutSecrets(env),
+    log: place.log,
+  })
+  const mark = started && (await markOf(started.pid))
+  if (!started || !mark) throw await notStarted(place, program)
+  const record = { process: mark, port, ...(uiPort && { ui: uiPort }), program: program.path, version }
+  await writeJson(place.record, record)
+  await untilItListens(port, started.ended).catch(async () => {
+    await end(mark, GRACE)
+    throw await notStarted(place, program)
+  })
+  return record
+}
+
+/**
+ * The interface for browsers can't be switched off in this server: it answers only to a host that nobody can name, so
+ * that no page in the user's browser is answered.
+ */
+function argumentsOf(
+  place: ServerPlace,
+  { version, port, uiPort }: { version: string; port: number; uiPort: number | undefined },
+): string[] {
+  const attributes = SEARCH_ATTRIBUTES.flatMap(name => ['--search-attribute', `${name}=Keyword`])
+  return [
+    ['server', 'start-dev', '--ip', LOOPBACK, '--port', String(port), '--namespace', NAMESPACE],
+    // Servers of other versions can't read each other's files.
+    ['--db-filename', join(place.folder, `temporal-${version}.db`), '--sqlite-pragma', 'journal_mode=wal'],
+    uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)],
+    ['--dynamic-config-value', `frontend.httpAllowedHosts=["${randomUUID()}.invalid"]`],
+    ['--log-level', 'error', '--log-format', 'text', '--color', 'never'],
+    attributes,
+  ].flat()
+}
+
+/** The server's version, without what it only mends: 1.32. */
+async function versionOf(path: string): Promise<string> {
+  const child = Bun.spawn([path, '--version'], {
+    cwd: '/',
+    env: {},
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: 10_000,
+  })
+  const words = await child.stdout.text()
+  const [, version] = /Server (\d+\.\d+)\./.exec(words) ?? []
+  if (!version)
+    throw new Failure(`${visible(path)} does not say that it is Temporal with a server in it: install another one.`)
+  return version
+}
+
+async function notStarted(place: ServerPlace, program: Program): Promise<Failure> {
+  const words = await readFile(place.log, 'utf8').catch(() => '')
+  const last =
+    words
+      .trimEnd()
+      .split('\n')
+      .findLast(line => /error/i.test(line)) ?? 'it said nothing'
+  const reason = visible(last).slice(0, 300)
+  return new Failure(
+    `The Temporal server (${visible(program.path)}) did not start: ${reason}. All that it said is in ${visible(place.log)}.`,
+  )
+}
+
+/** A port of this machine that nobody listens at: the wanted one, if it can be had. */
+async function freePort(wanted = 0): Promise<number> {
+  const server = createServer()
+  const port = await new Promise<number | undefined>(resolve => {
+    server.once('error', () => resolve(undefined))
+    server.listen(wanted, LOOPBACK, () => {
+      const address = server.address()
+      resolve(typeof address === 'object' && address ? address.port : undefined)
+    })
+  })
+  await new Promise(resolve => server.close(resolve))
+  return port ?? (await freePort())
+}
+
+async function untilItListens(port: number, ended: Promise<void>): Promise<void> {
+  let hasEnded = false
+  ended.then(() => {
+    hasEnded = true
+  })
+  for (const last = Date.now() + PATIENCE; !(await answers(port)); await sleep(PAUSE)) {
+    if (hasEnded || Date.now() > last) throw new Error('It does not listen')
+  }
+}
+
+const answers = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(port, LOOPBACK)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.once('error', () => resolve(false))
+  })
+
+/** The server appends: what is cut off while it runs, it does not write again. */
+async function boundLog(path: string): Promise<void> {
+  const size = await stat(path).then(
+    info => info.size,
+    () => 0,
+  )
+  if (size > LARGEST_LOG) await truncate(path)
+}

@@ -1,0 +1,134 @@
+/**
+ * Traces by OpenTelemetry, where its usual variables ask for them: run, workflow, activity and the request to a model in
+ * one trace. Without those variables nothing of it is loaded, and nothing is sent. A trace tells names, numbers and
+ * times; whatever could hold words of a prompt, an answer, a file or an error is taken out here, once for all.
+ */
+import type { Context, TextMapPropagator } from '@opentelemetry/api'
+import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace-base'
+import type { WorkflowClientInterceptor } from '@temporalio/client'
+import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker'
+
+type Environment = Record<string, string | undefined>
+type Sinks = InjectedSinks<{ exporter: { export(spans: unknown[]): void } }>
+
+/** What the client and the worker need for it. */
+export type Telemetry = AsyncDisposable & {
+  client: WorkflowClientInterceptor[]
+  activity: ActivityInterceptorsFactory[]
+  sinks: Sinks
+}
+
+/** Workflows trace themselves always: without anybody who listens, it goes nowhere. */
+const NO_TELEMETRY: Telemetry = {
+  client: [],
+  activity: [],
+  sinks: { exporter: { export: { fn: () => undefined } } },
+  [Symbol.asyncDispose]: async () => undefined,
+}
+
+/** Whether the variables ask for traces. */
+export function isTraced(env: Environment): boolean {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true') return false
+  const exporter = env.OTEL_TRACES_EXPORTER || undefined
+  if (exporter !== undefined) return exporter.split(',').some(name => name.trim() === 'otlp')
+  return Boolean(env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT || env.OTEL_EXPORTER_OTLP_ENDPOINT)
+}
+
+/**
+ * Begins to trace. What the exporter itself is told, such as where to send and with which headers, it reads from the
+ * process's own variables. Closing it sends what is left; a receiver that does not answer holds nothing up for long.
+ */
+export async function startTelemetry(env: Environment): Promise<Telemetry> {
+  if (!isTraced(env)) return NO_TELEMETRY
+  const [api, trace, resources, { AsyncLocalStorageContextManager }, temporal, exporter] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace-base'),
+    import('@opentelemetry/resources'),
+    import('@opentelemetry/context-async-hooks'),
+    import('@temporalio/interceptors-opentelemetry'),
+    openExporter(env),
+  ])
+  const named = resources.detectResourcesSync({ detectors: [resources.envDetectorSync] })
+  const resource = new resources.Resource({ 'service.name': 'forge' }).merge(named)
+  const processor = new OnlyNamesAndNumbers(new trace.BatchSpanProcessor(exporter))
+  const provider = new trace.BasicTracerProvider({ resource, spanProcessors: [processor] })
+  const propagator: TextMapPropagator = new (await import('@opentelemetry/core')).W3CTraceContextPropagator()
+  provider.register({ contextManager: new AsyncLocalStorageContextManager(), propagator })
+  // Where to send may have a key in it, which must not get into a log with the exporter's complaints.
+  api.diag.disable()
+  const sink = temporal.makeWorkflowExporter(processor, resource)
+  return {
+    client: [new temporal.OpenTelemetryWorkflowClientInterceptor()],
+    activity: [context => ({ inbound: new temporal.OpenTelemetryActivityInboundInterceptor(context) })],
+    sinks: { exporter: sink } as unknown as Sinks,
+    [Symbol.asyncDispose]: async () => {
+      const late = Bun.sleep(LAST_WORDS)
+      await Promise.race([provider.shutdown().catch(() => undefined), late])
+      api.trace.disable()
+      api.context.disable()
+      api.propagation.disable()
+    },
+  }
+}
+
+/** How long the last spans may take, in milliseconds. */
+const LAST_WORDS = 5000
+
+async function openExporter(env: Environment): Promise<SpanExporter> {
+  const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL || 'http/protobuf'
+  switch (protocol) {
+    case 'grpc':
+      return new (await import('@opentelemetry/exporter-trace-otlp-grpc')).OTLPTraceExporter()
+    case 'http/json':
+      return new (await import('@opentelemetry/exporter-trace-otlp-http')).OTLPTraceExporter()
+    default:
+      return new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter()
+  }
+}
+
+/** What a span may say: all else that the interceptors write (memos, failures, results) stays here. */
+const TOLD = /^(gen_ai\.|forge\.|error\.type$|workflow_id$|run_id$|activity_id$)/
+
+/** Takes all words out of spans before they are sent, and says of each workflow's which run and task it is of. */
+class OnlyNamesAndNumbers implements SpanProcessor {
+  constructor(private readonly next: SpanProcessor) {}
+
+  onStart(span: Span, context: Context): void {
+    this.next.onStart(span, context)
+  }
+
+  onEnd(span: ReadableSpan): void {
+    const told = Object.entries(span.attributes).filter(([name]) => TOLD.test(name))
+    const attributes = { ...ofWorkflow(span.attributes), ...Object.fromEntries(told) }
+    const status = { code: span.status.code }
+    // Its methods belong to the span itself.
+    const spanContext = () => span.spanContext()
+    this.next.onEnd(Object.assign(Object.create(span), { attributes, status, events: [], links: [], spanContext }))
+  }
+
+  forceFlush(): Promise<void> {
+    return this.next.forceFlush()
+  }
+
+  shutdown(): Promise<void> {
+    return this.next.shutdown()
+  }
+}
+
+/** The interceptors hand on all that a workflow knows of itself. */
+function ofWorkflow(info: Record<string, unknown>): Record<string, string> {
+  const { workflowId, runId, searchAttributes } = info
+  if (typeof workflowId !== 'string') return {}
+  const found = (name: string): string | undefined => {
+    const values = (searchAttributes as Record<string, unknown> | undefined)?.[name]
+    return Array.isArray(values) && typeof values[0] === 'string' ? values[0] : undefined
+  }
+  const run = found('forgeRun')
+  const task = found('forgeTask')
+  return {
+    workflow_id: workflowId,
+    run_id: String(runId),
+    ...(run && { 'forge.run': run }),
+    ...(task && { 'forge.task': task }),
+  }
+}

@@ -1,0 +1,28 @@
+/** Which Temporal this is made for, and by what a worker knows that it is not of this version of the code any more. */
+import { createHash } from 'node:crypto'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+
+/** The release of Temporal's command line, which has the server in it, that is downloaded. */
+export const SERVER_VERSION = 'v1.9.1'
+
+const ROOT = join(import.meta.dir, '../../..')
+/** What a worker runs. */
+const PARTS = ['core', 'forge/ai', 'forge/tasks', 'bun.lock', '.tools/tasks/workflows.js']
+
+/** Of the names, sizes and times of all files that a worker runs: another one after any change. */
+export async function codeVersion(): Promise<string> {
+  const lists = await Promise.all(PARTS.map(part => describe(part)))
+  return createHash('sha256').update(lists.flat().sort().join('\n')).digest('hex').slice(0, 16)
+}
+
+async function describe(part: string): Promise<string[]> {
+  const path = join(ROOT, part)
+  const info = await stat(path).catch(() => undefined)
+  if (!info) return []
+  if (!info.isDirectory()) return [`${part} ${info.size} ${info.mtimeMs}`]
+  const names = await readdir(path)
+  return (
+    await Promise.all(names.filter(name => name !== 'node_modules').map(name => describe(`${part}/${name}`)))
+  ).flat()
+}

@@ -1,0 +1,179 @@
+/**
+ * The worker: it does what the flows of one repository ask for. Keys of models are in its environment alone. Asked to
+ * end, it lets what it does go on for a moment, then ends that too; asked to drain, since a newer worker is there, it
+ * takes nothing new and finishes what it does.
+ */
+
+import { trace } from '@opentelemetry/api'
+import { ApplicationFailure, asyncLocalStorage, type Context } from '@temporalio/activity'
+import { type ActivityInterceptors, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import { Failure } from '../../../core/failure.ts'
+import type { Repository } from '../../../core/git/repository.ts'
+import { firstLine, visible } from '../../../core/text.ts'
+import { makeActivities } from '../activities/activities.ts'
+import { BUNDLE } from './bundle.ts'
+import { inWords, type Server } from './client.ts'
+import { startTelemetry, type Telemetry } from './telemetry.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type WorkerOptions = {
+  server: Server
+  queue: string
+  /** Every function of it is an activity. */
+  activities: object
+  env: Environment
+  /** Lets it go in seconds. */
+  signal: AbortSignal
+  /** Lets it go when what it does is done. */
+  drain: AbortSignal
+  log: (line: string) => void
+  /** Called when it takes work. */
+  onReady: () => Promise<void> | void
+  /** A file of the bundle; by default the one that make builds. */
+  bundle?: string
+}
+
+/** How many workflows are kept in memory between their steps; others are replayed when they go on. */
+const CACHED_WORKFLOWS = 100
+/** Activities at the same time. How many requests there may be, the activities themselves bound for each provider. */
+const ACTIVITIES = 64
+/** After the word to end: when what is under way is ended, and when it is left as it is, in milliseconds. */
+const [MERCY, LAST] = [3000, 10_000]
+/** The longest that a worker drains. */
+const DRAIN = '15 minutes'
+
+/** The worker of a repository, with its real activities. Works until it is asked to end or to drain. */
+export async function runWorker({
+  repository,
+  ...options
+}: { repository: Repository } & Omit<WorkerOptions, 'activities'>): Promise<void> {
+  const { env, signal, log } = options
+  await hostWorker({ ...options, activities: makeActivities({ repository, env, signal, log }) })
+}
+
+/** A worker with any activities. Throws a Failure where the server or the bundle can't be had. */
+export async function hostWorker(options: WorkerOptions): Promise<void> {
+  const { server, log, env } = options
+  installRuntime(log)
+  await using telemetry = await startTelemetry(env)
+  const { tls, apiKey, metadata } = server.options
+  const given = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
+  const connection = await NativeConnection.connect({ address: server.address, ...given }).catch(error => {
+    throw inWords(error, server)
+  })
+  const last = new AbortController()
+  try {
+    const worker = await Worker.create({ connection, ...settingsOf(options, telemetry, last.signal) }).catch(error => {
+      throw inTheWay(error, server)
+    })
+    await workUntilAsked(worker, options, last)
+  } finally {
+    // Not possible while a worker is still ending, which then ends with the process.
+    await connection.close().catch(() => undefined)
+  }
+}
+
+/** Once for a process: the library allows no more. What it says goes to the log; signals are not its business. */
+function installRuntime(log: (line: string) => void): void {
+  try {
+    const logger = new DefaultLogger('WARN', ({ level, message, meta }) => log(`${level} ${message}${reasonIn(meta)}`))
+    Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } })
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== 'IllegalStateError') throw error
+  }
+}
+
+/** Names and the first line of a reason alone: what else is known may hold arguments. */
+function reasonIn(meta: unknown): string {
+  const { error, workflowId, activityType } = (meta ?? {}) as Record<string, unknown>
+  const reason = error instanceof Error ? firstLine(error.message).slice(0, 300) : undefined
+  const words = [workflowId, activityType, reason].filter(word => typeof word === 'string')
+  return words.length === 0 ? '' : ` (${words.join(', ')})`
+}
+
+function settingsOf(
+  { server, queue, activities, bundle = BUNDLE }: WorkerOptions,
+  telemetry: Telemetry,
+  last: AbortSignal,
+) {
+  return {
+    namespace: server.namespace,
+    taskQueue: queue,
+    workflowBundle: { codePath: bundle },
+    activities,
+    maxCachedWorkflows: CACHED_WORKFLOWS,
+    maxConcurrentActivityTaskExecutions: ACTIVITIES,
+    shutdownGraceTime: DRAIN,
+    sinks: telemetry.sinks,
+    interceptors: {
+      client: { workflow: telemetry.client },
+      activity: [...telemetry.activity, placing, endingWith(last)],
+    },
+  }
+}
+
+async function workUntilAsked(worker: Worker, options: WorkerOptions, last: AbortController): Promise<void> {
+  const { signal, drain, onReady, log } = options
+  const running = worker.run()
+  const left = Promise.withResolvers<void>()
+  const stop = () => worker.getState() === 'RUNNING' && worker.shutdown()
+  const end = () => {
+    stop()
+    setTimeout(() => last.abort(), MERCY).unref()
+    setTimeout(left.resolve, LAST).unref()
+  }
+  if (signal.aborted) end()
+  if (drain.aborted) stop()
+  signal.addEventListener('abort', end, { once: true })
+  drain.addEventListener('abort', stop, { once: true })
+  if (worker.getState() === 'RUNNING') await onReady()
+  const hasEnded = await Promise.race([running.then(() => true), left.promise.then(() => false)])
+  running.catch(() => undefined)
+  if (!hasEnded) log('What was under way did not end in time: the next worker does it again.')
+}
+
+function inTheWay(error: unknown, server: Server): Error {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOENT')
+    return new Failure('The workflows are not built: run make tasks-runtime in the folder of Forge.')
+  if (/namespace/i.test(message)) return inWords(error, server)
+  return new Failure(`The worker could not begin: ${visible(firstLine(message))}`)
+}
+
+// --- Around every activity
+// -------------------------------------------------------------------------------------------
+
+/** Says to the trace where in a run an activity belongs: all of them are told that in their first argument. */
+const placing = (): ActivityInterceptors => ({
+  inbound: {
+    execute: async (input, next) => {
+      const { run, task, attempt, step } = (input.args[0] ?? {}) as Record<string, unknown>
+      const told = Object.entries({ run, task, attempt, step }).filter(([, value]) => isPlain(value))
+      const attributes = Object.fromEntries(told.map(([name, value]) => [`forge.${name}`, value as string | number]))
+      trace.getActiveSpan()?.setAttributes(attributes)
+      return await next(input)
+    },
+  },
+})
+
+const isPlain = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
+
+/** Gives every activity a signal that is aborted too when a worker is about to end. */
+const endingWith =
+  (last: AbortSignal) =>
+  (context: Context): ActivityInterceptors => ({
+    inbound: {
+      execute: async (input, next) => {
+        const cancellationSignal = AbortSignal.any([context.cancellationSignal, last])
+        const inTime: Context = Object.create(context, { cancellationSignal: { value: cancellationSignal } })
+        try {
+          return await asyncLocalStorage.run(inTime, () => next(input))
+        } catch (error) {
+          // It did not fail, and is done again at once.
+          if (last.aborted) throw ApplicationFailure.retryable('The worker was ended', 'WorkerEnded')
+          throw error
+        }
+      },
+    },
+  })

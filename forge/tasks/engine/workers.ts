@@ -1,0 +1,239 @@
+/**
+ * The workers of this machine: one for each repository, detached, so that it outlives the terminal. What it says is in a
+ * log beside what is known of it.
+ */
+import { createHash } from 'node:crypto'
+import { appendFileSync, renameSync, statSync } from 'node:fs'
+import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { xdgFolder } from '../../../core/folders.ts'
+import type { Repository } from '../../../core/git/repository.ts'
+import { Claim, openFolder, openState, readJson, writeJson } from '../../../core/state.ts'
+import { visible } from '../../../core/text.ts'
+import { settingsFile } from '../../ai/settings.ts'
+import type { Server } from './client.ts'
+import { end, isRunning, markOf, ProcessMark, send, sleep, startDetached } from './processes.ts'
+import { codeVersion } from './versions.ts'
+
+type Environment = Record<string, string | undefined>
+
+const FORGE = join(import.meta.dir, '../../../forge.ts')
+/** As the first line of forge.ts has it: nothing of the folder it is started in is read. */
+const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
+/** How long a worker may take to begin, in milliseconds; on a free machine it takes one second. */
+const PATIENCE = 60_000
+const PAUSE = 25
+/** What a worker that is asked to end may take. */
+const GRACE = 15_000
+/** A log of more bytes is put aside, and the one before it forgotten. */
+const LARGEST_LOG = 2_000_000
+
+const WorkerRecord = v.object({
+  process: ProcessMark,
+  /** Of the code that it runs. */
+  version: v.string(),
+  /** Of the settings that it was started with, and their names. */
+  settings: v.object({ digest: v.string(), names: v.array(v.string()) }),
+  /** Where it looks for work. */
+  address: v.string(),
+  namespace: v.string(),
+  queue: v.string(),
+  /** The folder of its repository, for sentences. */
+  folder: v.string(),
+})
+export type WorkerRecord = v.InferOutput<typeof WorkerRecord>
+
+export type WorkerPlace = { record: string; claim: string; starting: string; log: string; folder: string }
+
+export async function openWorkerPlace(
+  repository: Pick<Repository, 'commonDir'>,
+  env: Environment,
+): Promise<WorkerPlace> {
+  const folder = await openFolder(join(await openState(repository, env), 'tasks'))
+  const at = (name: string) => join(folder, name)
+  return {
+    folder,
+    record: at('worker.json'),
+    claim: at('worker.lock'),
+    starting: at('start.lock'),
+    log: at('worker.log'),
+  }
+}
+
+/** The worker of a repository; undefined where none runs. */
+export async function findWorker(place: WorkerPlace): Promise<WorkerRecord | undefined> {
+  return await readRunning(place.record)
+}
+
+async function readRunning(path: string): Promise<WorkerRecord | undefined> {
+  const record = await readJson(path, WorkerRecord)
+  return record && (await isRunning(record.process)) ? record : undefined
+}
+
+/** All workers that run for this user on this machine. */
+export async function findWorkers(env: Environment): Promise<WorkerRecord[]> {
+  const state = join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge')
+  const names = await readdir(state).catch(() => [])
+  const found = await Promise.all(names.map(name => readRunning(join(state, name, 'tasks', 'worker.json'))))
+  return found.filter(record => record !== undefined)
+}
+
+/**
+ * Sees to it that a worker takes work for a repository. One that runs older code is drained and replaced, and so is one
+ * that looks elsewhere for work, or was started with other settings, unless this environment has fewer of them.
+ * @throws Failure where it does not begin.
+ */
+export async function ensureWorker(
+  repository: Repository,
+  env: Environment,
+  { server, queue }: { server: Server; queue: string },
+): Promise<WorkerRecord> {
+  const place = await openWorkerPlace(repository, env)
+  const wanted = await describe(env, { server, queue })
+  const there = await findWorker(place)
+  if (there && isGood(there, wanted)) return there
+  using _ = await claim(place.starting)
+  const meanwhile = await findWorker(place)
+  if (meanwhile && isGood(meanwhile, wanted)) return meanwhile
+  if (meanwhile) await drain(place, meanwhile)
+  return await start(place, repository, env)
+}
+
+type Wanted = Pick<WorkerRecord, 'version' | 'settings' | 'address' | 'namespace' | 'queue'>
+
+async function describe(env: Environment, { server, queue }: { server: Server; queue: string }): Promise<Wanted> {
+  const [version, settings] = await Promise.all([codeVersion(), settingsOf(env)])
+  return { version, settings, address: server.address, namespace: server.namespace, queue }
+}
+
+function isGood(there: WorkerRecord, wanted: Wanted): boolean {
+  const isElsewhere =
+    there.address !== wanted.address || there.namespace !== wanted.namespace || there.queue !== wanted.queue
+  if (isElsewhere || there.version !== wanted.version) return false
+  if (there.settings.digest === wanted.settings.digest) return true
+  // A terminal without a key must not take the worker its own.
+  return !there.settings.names.every(name => wanted.settings.names.includes(name))
+}
+
+/** What a worker reads when it begins. Of the values only a short digest is kept, from which none can be found again. */
+const SETTINGS = /^(FORGE_(?!PAGE$|TEMPORAL_)\w+|(ANTHROPIC|OPENAI|OPENROUTER)_\w+|OTEL_\w+|HTTPS?_PROXY|NO_PROXY)$/
+
+async function settingsOf(env: Environment): Promise<WorkerRecord['settings']> {
+  const set = Object.entries(env).filter(([name, value]) => value && SETTINGS.test(name))
+  const names = set.map(([name]) => name).sort()
+  const file = await stat(settingsFile(env)).then(
+    ({ size, mtimeMs }) => `${size} ${mtimeMs}`,
+    () => '',
+  )
+  const lines = [...names.map(name => `${name}=${env[name]}`), file]
+  const digest = createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 12)
+  return { digest, names }
+}
+
+async function start(place: WorkerPlace, repository: Repository, env: Environment): Promise<WorkerRecord> {
+  turnOver(place.log)
+  // A worktree may be removed while the worker runs.
+  const cwd = basename(repository.commonDir) === '.git' ? dirname(repository.commonDir) : repository.commonDir
+  const command = [process.execPath, ...BUN_FLAGS, FORGE, 'worker', '--detached'] as const
+  const started = await startDetached(command, { cwd, env, log: place.log })
+  if (!started) throw new Failure('No worker could be started: check that Bun and Forge are where they were.')
+  let hasEnded = false
+  started.ended.then(() => {
+    hasEnded = true
+  })
+  for (const last = Date.now() + PATIENCE; ; await sleep(PAUSE)) {
+    const record = await findWorker(place)
+    if (record?.process.pid === started.pid) return record
+    if (!hasEnded && Date.now() < last) continue
+    const mark = await markOf(started.pid)
+    if (mark) await end(mark, GRACE)
+    const words = (await readFile(place.log, 'utf8').catch(() => '')).trimEnd().split('\n').at(-1) || 'it said nothing'
+    throw new Failure(`The worker did not begin: ${visible(words)} (all that it said is in ${visible(place.log)}).`)
+  }
+}
+
+/** It takes nothing new from now on, finishes what it does, and ends by itself. */
+async function drain(place: WorkerPlace, worker: WorkerRecord): Promise<void> {
+  send(worker.process, 'SIGUSR2')
+  for (const last = Date.now() + GRACE; await isHeld(place.claim); await sleep(PAUSE)) {
+    if (Date.now() < last) continue
+    await end(worker.process, GRACE)
+    return
+  }
+}
+
+function isHeld(path: string): boolean {
+  const taken = Claim.take(path)
+  taken?.[Symbol.dispose]()
+  return taken === undefined
+}
+
+/** Ends a worker; what it does is done again by the next one. */
+export async function endWorker(worker: WorkerRecord): Promise<void> {
+  await end(worker.process, GRACE)
+}
+
+/**
+ * That this process is the worker of a repository, from its beginning until it takes no more work.
+ * @throws Failure where another one is.
+ */
+export class WorkerClaim implements AsyncDisposable {
+  private constructor(
+    private readonly place: WorkerPlace,
+    private readonly claim: Claim,
+  ) {}
+
+  static async take(place: WorkerPlace): Promise<WorkerClaim> {
+    const taken = Claim.take(place.claim)
+    if (taken) return new WorkerClaim(place, taken)
+    const other = await findWorker(place)
+    const which = other ? ` (process ${other.process.pid})` : ''
+    throw new Failure(`A worker for this repository runs already${which}: end it with forge down.`)
+  }
+
+  /** Says to all commands that this worker takes work. */
+  async announce(
+    repository: Pick<Repository, 'commonDir'>,
+    env: Environment,
+    { server, queue }: { server: Server; queue: string },
+  ): Promise<void> {
+    const mark = await markOf(process.pid)
+    if (!mark) throw new Error('This process is not in the list of processes')
+    const folder = basename(repository.commonDir) === '.git' ? dirname(repository.commonDir) : repository.commonDir
+    const record: WorkerRecord = { process: mark, folder, ...(await describe(env, { server, queue })) }
+    await writeJson(this.place.record, record)
+  }
+
+  /** Makes room for another worker, while this one still finishes what it does. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const record = await readJson(this.place.record, WorkerRecord)
+    if (record?.process.pid === process.pid) await rm(this.place.record, { force: true })
+    this.claim[Symbol.dispose]()
+  }
+}
+
+async function claim(path: string): Promise<Claim> {
+  for (const last = Date.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+    const taken = Claim.take(path)
+    if (taken) return taken
+    if (Date.now() > last) throw new Failure('Another forge has been starting a worker for two minutes: try again.')
+  }
+}
+
+// --- The log
+// ----------------------------------------------------------------------------------------------------------
+
+/** Writes lines with their time to a log that does not grow for ever. */
+export function logTo(path: string): (line: string) => void {
+  return line => {
+    turnOver(path)
+    appendFileSync(path, `${new Date().toISOString()} ${visible(line)}\n`, { mode: 0o600 })
+  }
+}
+
+function turnOver(path: string): void {
+  const { size = 0 } = statSync(path, { throwIfNoEntry: false }) ?? {}
+  if (size > LARGEST_LOG) renameSync(path, `${path}.1`)
+}

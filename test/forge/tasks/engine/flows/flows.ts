@@ -1,0 +1,42 @@
+/** Workflows for tests of the engine: small ones that do what those of a run do. */
+import { condition, defineQuery, defineUpdate, executeChild, proxyActivities, setHandler } from '@temporalio/workflow'
+
+type Place = { run: string; task?: string }
+const activities = proxyActivities<{ ask(place: Place): Promise<string>; wait(place: Place): Promise<string> }>({
+  startToCloseTimeout: '5 minutes',
+  heartbeatTimeout: '5 seconds',
+  retry: { initialInterval: '10 ms' },
+})
+
+/** A child for a task, which asks a model. */
+export async function run({ run }: Place): Promise<string> {
+  return await executeChild(task, { workflowId: `forge-run-${run}/one/1`, args: [{ run, task: 'one' }] })
+}
+
+export async function task(place: Place): Promise<string> {
+  return await activities.ask(place)
+}
+
+/** Goes on until it is told. */
+export async function waits(): Promise<string> {
+  let word: string | undefined
+  setHandler(defineQuery<string>('status'), () => word ?? 'waits')
+  setHandler(
+    defineUpdate<void, [string]>('answer'),
+    said => {
+      word = said
+    },
+    {
+      validator: said => {
+        if (said === '') throw new Error('An empty answer is none: say something.')
+      },
+    },
+  )
+  await condition(() => word !== undefined)
+  return word ?? ''
+}
+
+/** An activity that goes on until its signal is aborted. */
+export async function long(place: Place): Promise<string> {
+  return await activities.wait(place)
+}

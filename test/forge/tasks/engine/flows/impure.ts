@@ -1,0 +1,6 @@
+/** A workflow that reads a file, which none may. */
+import { readFileSync } from 'node:fs'
+
+export async function run(): Promise<string> {
+  return readFileSync('/etc/hostname', 'utf8')
+}

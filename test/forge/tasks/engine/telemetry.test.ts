@@ -1,0 +1,95 @@
+/** Traces: what a receiver sees of a run, and that nobody sees anything where none was asked for. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
+import { isTraced } from '../../../../forge/tasks/engine/telemetry.ts'
+import { TraceReceiver } from '../../../doubles/otlp.ts'
+import { hasNoTemporal, startTemporal, type TestTemporal } from '../../../support/temporal.ts'
+
+describe.skipIf(hasNoTemporal)('a run', () => {
+  let temporal: TestTemporal
+  let bundle = ''
+  beforeAll(async () => {
+    temporal = await startTemporal()
+    bundle = join(temporal.folder, 'flows.js')
+    await writeBundle(bundle, join(import.meta.dir, 'flows/flows.ts'))
+  }, 60_000)
+  afterAll(() => temporal[Symbol.asyncDispose]())
+
+  async function traced(variables: Record<string, string>): Promise<string[]> {
+    const command = [process.execPath, join(import.meta.dir, 'traced-run.ts'), temporal.address, bundle]
+    const env = { ...temporal.env, ...variables }
+    const child = Bun.spawn(command, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const words = await child.stdout.text()
+    expect(await child.exited).toBe(0)
+    return words.trim().split('\n')
+  }
+
+  test('is one trace: run, workflow, activity and the request to the model, without a word of what was said', async () => {
+    await using receiver = new TraceReceiver()
+    const [answer] = await traced({
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+    })
+    expect(answer).toBe('SECRET-ANSWER')
+    expect(new Set(receiver.paths)).toEqual(new Set(['/v1/traces']))
+    const requests = receiver.spans.filter(({ name }) => name === 'chat a-model')
+    const [failed, good] = requests
+    expect(requests.length).toBe(2)
+    expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1)
+    expect(good && receiver.pathOf(good)).toEqual([
+      'StartWorkflow:run',
+      'RunWorkflow:run',
+      'StartChildWorkflow:task',
+      'RunWorkflow:task',
+      'StartActivity:ask',
+      'RunActivity:ask',
+      'chat a-model',
+    ])
+    expect(good?.attributes).toEqual({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': 'anthropic',
+      'gen_ai.system': 'anthropic',
+      'gen_ai.request.model': 'a-model',
+      'gen_ai.request.max_tokens': 100,
+      'gen_ai.response.model': 'a-model-2',
+      'gen_ai.response.finish_reasons': ['stop'],
+      'gen_ai.usage.input_tokens': 12,
+      'gen_ai.usage.output_tokens': 34,
+      'forge.run': expect.stringMatching(/^traced-/),
+      'forge.task': 'one',
+    })
+    expect(failed?.attributes['error.type']).toBe('Error')
+    expect(
+      receiver.spans.filter(({ name }) => name === 'RunActivity:ask').map(it => it.attributes['forge.task']),
+    ).toEqual(['one', 'one'])
+    expect(receiver.span('RunWorkflow:run').attributes['forge.run']).toMatch(/^traced-/)
+    expect(receiver.bodies.join()).not.toContain('SECRET')
+  }, 60_000)
+
+  test('is sent as protobuf where nothing else is said', async () => {
+    await using receiver = new TraceReceiver()
+    await traced({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
+    const sent = receiver.bodies.join('')
+    expect(sent).toContain('chat a-model')
+    expect(sent).not.toContain('SECRET')
+  }, 60_000)
+
+  test('sends nothing where no variable asks for it, or one forbids it', async () => {
+    await using receiver = new TraceReceiver()
+    await traced({})
+    await traced({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SDK_DISABLED: 'true' })
+    expect(receiver.bodies).toEqual([])
+  }, 60_000)
+})
+
+test.each([
+  [{}, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }, true],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' }, true],
+  [{ OTEL_TRACES_EXPORTER: 'otlp' }, true],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_TRACES_EXPORTER: 'none' }, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_SDK_DISABLED: 'true' }, false],
+])('with %p, traces are asked for: %p', (env, isAsked) => {
+  expect(isTraced(env)).toBe(isAsked)
+})

@@ -1,0 +1,53 @@
+/**
+ * A run with everything of the engine in one process, as OpenTelemetry's own variables need it: traced-run.ts ADDRESS
+ * BUNDLE. The activity asks a model that only seems to be one.
+ */
+import { Client } from '@temporalio/client'
+import { connect, startRun } from '../../../../forge/tasks/engine/client.ts'
+import { withModelSpan } from '../../../../forge/tasks/engine/spans.ts'
+import { startTelemetry } from '../../../../forge/tasks/engine/telemetry.ts'
+import { hostWorker } from '../../../../forge/tasks/engine/worker.ts'
+
+const [address = '', bundle = ''] = Bun.argv.slice(2)
+const server = { address, namespace: 'forge', options: { tls: false as const } }
+const end = new AbortController()
+
+type Place = { run: string; task: string }
+let requests = 0
+
+async function ask({ run, task }: Place): Promise<string> {
+  const request = { operation: 'chat', provider: 'anthropic', model: 'a-model', maxTokens: 100, run, task } as const
+  return await withModelSpan(request, async tell => {
+    requests++
+    if (requests === 1) throw new Error('The model said: SECRET-WORDS')
+    tell({ model: 'a-model-2', input: 12, output: 34, finish: 'stop' })
+    return 'SECRET-ANSWER'
+  })
+}
+
+const ready = Promise.withResolvers<void>()
+const worker = hostWorker({
+  server,
+  queue: 'traced',
+  bundle,
+  activities: { ask, wait: async () => '' },
+  env: process.env,
+  signal: end.signal,
+  drain: new AbortController().signal,
+  log: line => console.error(line),
+  onReady: ready.resolve,
+})
+await Promise.race([ready.promise, worker])
+{
+  await using telemetry = await startTelemetry(process.env)
+  const connection = await connect(server)
+  const interceptors = { workflow: telemetry.client }
+  const client = new Client({ connection, namespace: 'forge', interceptors })
+  const handle = await startRun(client, 'traced', { run: `traced-${process.pid}`, wish: 'SECRET-WISH' })
+  console.log(await handle.result())
+  end.abort()
+  await worker
+  await connection.close()
+}
+console.log(Object.keys(require.cache).filter(path => /opentelemetry\/(sdk|exporter|otlp)/.test(path)).length)
+process.exit(0)
