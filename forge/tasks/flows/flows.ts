@@ -1,9 +1,5 @@
-/** All workflows. */
-import { proxyActivities } from '@temporalio/workflow'
-
-const { hello } = proxyActivities<{ hello(name: string): Promise<string> }>({ startToCloseTimeout: '1 minute' })
-
-/** Stands here until there is a real one. */
-export async function run({ run: name }: { run: string }): Promise<string> {
-  return await hello(name)
-}
+/** The workflows, by the names under which the server knows them: the worker's bundle begins here. */
+export { fanOut } from './fan-out.ts'
+export { run } from './run.ts'
+export { step } from './step.ts'
+export { task } from './task.ts'

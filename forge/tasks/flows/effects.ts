@@ -1,0 +1,34 @@
+/**
+ * The activities with their clocks. Whatever a machine does has an end: a retry is for the machine (a crash, the network,
+ * a provider that is busy), never for an answer that is bad.
+ */
+import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow'
+import type { Activities } from '../contract.ts'
+
+/** Git and files: a few seconds at most, and a little patience where the disk is busy. */
+const SHORT: ActivityOptions = {
+  startToCloseTimeout: '5 minutes',
+  retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: 5 },
+}
+
+/** A model's answer. It is cancelled only when the request has ended, so that nothing is sent behind a run's back. */
+const SENDING: ActivityOptions = {
+  startToCloseTimeout: '60 minutes',
+  heartbeatTimeout: '60 seconds',
+  scheduleToCloseTimeout: '6 hours',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  // A provider's own delay comes before these, by nextRetryDelay.
+  retry: { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '2 minutes', maximumAttempts: 10 },
+}
+
+/** Checks in the container: each has its own clock, this one is for all of them together. */
+const CHECKING: ActivityOptions = {
+  startToCloseTimeout: '6 hours',
+  heartbeatTimeout: '60 seconds',
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: 4 },
+}
+
+export const short = proxyActivities<Omit<Activities, 'send' | 'validate' | 'finish'>>(SHORT)
+export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
+export const checking = proxyActivities<Pick<Activities, 'validate' | 'finish'>>(CHECKING)

@@ -1,0 +1,96 @@
+/** What a run holds of its tasks, and of itself: small and plain, so that a new history can begin with it. */
+import type { Limits, Linted, Reference, RunId, Spent, TaskId, TaskShape, TaskState, Tier } from '../contract.ts'
+import type { Node } from './graph.ts'
+
+/** Attempts that a task has before it halts and asks. */
+export const ATTEMPTS = 2
+
+export type TaskRecord = {
+  shape: TaskShape
+  /** Without regard to a pause, which does not change what it is. */
+  state: Exclude<TaskState, 'paused' | 'failed'>
+  isPaused: boolean
+  /** The number of the last attempt that was begun; 0: none. */
+  attempt: number
+  /** Whether that attempt was halted from outside, and is done again under its number. */
+  isAgain: boolean
+  /** Attempts that failed, and how many may: a person's answer gives it one more. */
+  failures: number
+  mayFail: number
+  tier: Tier
+  /** Reports of failures and answers of a person, for the next attempt. */
+  about: Reference[]
+  /** What it waits for beyond the plan, as an attempt has found out. */
+  siblings: TaskId[]
+  /** Questions that it has asked, and plans that it has questioned. */
+  questions: number
+  discoveries: number
+  /** Whether its first end is counted among those by which a run is degraded. */
+  isCounted: boolean
+  doing: string
+  words: string
+  /** What the attempt that is under way has used; what has ended is counted by the run. */
+  spent?: Spent
+  head?: string
+  question?: Reference
+}
+
+/** Why nothing is begun: until a person says `resume`, answers, or raises a limit. */
+export type Hold = {
+  why: 'person' | 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
+  state: 'paused' | 'asks' | 'out of budget'
+  words: string
+  question?: Reference
+  /** The task by which it came. */
+  task?: TaskId
+}
+
+/** A run between two histories. All that it started has ended by then. */
+export type Carried = {
+  plan: Reference
+  tasks: TaskRecord[]
+  limits: Limits
+  spent: Spent
+  /** Milliseconds in which something was under way. */
+  used: number
+  questions: number
+  plans: number
+  lines: number
+  counted: { ended: number; failed: number }
+  discovered: Discovered[]
+  remembered: { task: TaskId | ''; count: number; answer: Reference }[]
+  hold?: Hold
+}
+
+/** A task has found that the plan may be wrong. */
+export type Discovered = { task: TaskId; words: string; parsed?: Reference }
+
+/** A plan that the linter lets through. */
+export type GoodPlan = Pick<Linted, 'tasks'> & { plan: Reference }
+
+export const newRecord = (shape: TaskShape): TaskRecord => ({
+  shape,
+  state: 'waits',
+  isPaused: false,
+  attempt: 0,
+  isAgain: false,
+  failures: 0,
+  mayFail: ATTEMPTS,
+  tier: shape.tier,
+  about: [],
+  siblings: [],
+  questions: 0,
+  discoveries: 0,
+  isCounted: false,
+  doing: '',
+  words: '',
+})
+
+/** What a task waits for, each once. */
+export const waitsFor = ({ shape, siblings }: TaskRecord): TaskId[] => [...new Set([...shape.dependsOn, ...siblings])]
+
+export const nodeOf = (record: TaskRecord): Node => ({ id: record.shape.id, waitsFor: waitsFor(record) })
+
+/** What a person types next, as the sentences of a run have it. */
+export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
+  `forge ${name} ${run}${task ? ` ${task}` : ''}`

@@ -1,0 +1,249 @@
+/**
+ * One attempt at a task: its base is gathered, it is broken into steps, these are done one after the other, and then
+ * checks and reviews decide whether it is done. What comes after a failure, the run decides.
+ */
+import { defineSignal, getExternalWorkflowHandle, workflowInfo } from '@temporalio/workflow'
+import type { Gathered, Oid, Outcome, Reference, StepInput, StepResult, Tier, Validated } from '../contract.ts'
+import { Children, idOfRun } from './children.ts'
+import { checking, short } from './effects.ts'
+import { added, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
+import { tierAbove } from './graph.ts'
+import { troubleOf, wordsOf } from './troubles.ts'
+
+/** What a task tells its run about what it does. */
+export const told = defineSignal<[Told]>('told')
+
+/** A conflict is given to a model so often; then the attempt has failed. */
+const RESOLVE_TRIES = 2
+
+/** Does one attempt. Throws nothing but a cancellation. */
+export async function task(input: TaskInput): Promise<TaskEnd> {
+  return new Attempt(input).whole()
+}
+
+/** Ends an attempt from wherever it is. */
+class Over extends Error {
+  constructor(readonly end: Pick<TaskEnd, 'outcome' | 'words'> & Partial<TaskEnd>) {
+    super(end.words)
+  }
+}
+
+class Attempt {
+  readonly #children = new Children()
+  readonly #root: string
+  /** What a person, and the next attempt, should see of a failure. */
+  readonly #evidence: Reference[] = []
+  #spent = NOTHING
+
+  constructor(readonly input: TaskInput) {
+    this.#root = idOfRun(input.task)
+  }
+
+  async whole(): Promise<TaskEnd> {
+    try {
+      const head = await this.#work()
+      return { outcome: 'success', words: 'It passed.', head, spent: this.#spent }
+    } catch (error) {
+      const { end } = error instanceof Over ? error : overBy(error)
+      return await this.#written({ ...end, spent: this.#spent })
+    }
+  }
+
+  /** Everything in its order. Gives the commit that passed. */
+  async #work(): Promise<Oid> {
+    const base = await this.#gather()
+    const steps = await this.#outline(base)
+    let head = base
+    for (const [at, about] of steps.entries()) {
+      const doing = steps.length === 1 ? 'writes' : `step ${at + 1} of ${steps.length}`
+      head = await this.#change(doing, `${at + 1}`, head, about)
+    }
+    if (head === base) {
+      throw new Over({
+        outcome: 'failure_retryable',
+        words: 'It changed nothing, so there is nothing that could be checked.',
+      })
+    }
+    const validated = await this.#validate(base, head)
+    await this.#review(validated)
+    await this.#reached('delivers')
+    await short.deliver({ ...this.#place, head: validated.head })
+    return validated.head
+  }
+
+  /** The base with the results of what this task waits for; conflicts between them are resolved one by one. */
+  async #gather(): Promise<Oid> {
+    const { base, results, plan } = this.input
+    await this.#reached('gathers')
+    let resolved: Oid | undefined
+    // Each result can be in conflict once; whoever finds one more does not go on from what was resolved.
+    for (let number = 1; number <= results.length + 1; number++) {
+      const gathered = await short.gather({ ...this.#place, base, results, plan, ...(resolved && { resolved }) })
+      if (!gathered.conflicts) return gathered.commit
+      resolved = await this.#resolve(number, gathered, gathered.conflicts)
+    }
+    throw new Over({
+      outcome: 'failure_retryable',
+      words: 'The results that it waits for are in conflict again and again.',
+    })
+  }
+
+  async #resolve(number: number, { commit }: Gathered, conflicts: NonNullable<Gathered['conflicts']>): Promise<Oid> {
+    const { ours, theirs, report } = conflicts
+    const about = [report]
+    let words = ''
+    let { tier } = this.input
+    for (let tries = 1; tries <= RESOLVE_TRIES; tries++) {
+      await this.#reached('resolves a conflict')
+      const result = await this.#ask(`resolve/${number}/${tries}`, { kind: 'resolve', base: commit, about, tier })
+      if (result.outcome !== 'success' && result.outcome !== 'failure_retryable') throw new Over(endOf(result))
+      words = result.words
+      if (result.outcome === 'success' && result.commit) {
+        const judged = await short.judge({ ...this.#place, ours, theirs, resolved: result.commit })
+        if (judged.commit) return judged.commit
+        about.push(judged.report)
+        this.#evidence.push(judged.report)
+        words = judged.words
+      }
+      tier = tierAbove(tier) ?? tier
+    }
+    throw new Over({
+      outcome: 'failure_retryable',
+      words: `What it waits for is in conflict, and no resolution holds: ${words}`,
+    })
+  }
+
+  /** What each of its steps is about; a small task has one, which is the task itself. */
+  async #outline(base: Oid): Promise<(Reference | undefined)[]> {
+    if (this.input.shape.isSmall) return [undefined]
+    await this.#reached('outlines')
+    const result = await this.#need('outline', { kind: 'outline', base })
+    if (!result.steps?.length) throw new Over({ outcome: 'failure_retryable', words: 'Its outline has no steps.' })
+    return result.steps
+  }
+
+  /** One step on the commit of the one before. Gives the commit after it: the same one where it had nothing to change. */
+  async #change(doing: string, name: string, base: Oid, about: Reference | undefined): Promise<Oid> {
+    await this.#reached(doing)
+    const result = await this.#need(name, { kind: 'implement', base, about: about ? [about] : [] })
+    return result.commit ?? base
+  }
+
+  async #validate(base: Oid, head: Oid): Promise<Validated> {
+    await this.#reached('is checked')
+    const validated = await checking.validate({ ...this.#place, plan: this.input.plan, base, head })
+    this.#evidence.push(validated.report)
+    if (validated.question) {
+      throw new Over({ outcome: 'blocked_on_human', words: validated.words, question: validated.question })
+    }
+    if (!validated.isGood) throw new Over({ outcome: 'failure_retryable', words: validated.words })
+    return validated
+  }
+
+  /** Several models look at it; where they are not of one mind, a more capable one decides. */
+  async #review({ head, report }: Validated): Promise<void> {
+    const { shape, tier } = this.input
+    if (shape.reviews === 0) return
+    await this.#reached('is reviewed')
+    const ask = (name: string, by: Tier, choice: number) =>
+      this.#ask(`review/${name}`, { kind: 'review', base: head, about: [report], tier: by, choice })
+    const asked = Array.from({ length: shape.reviews }, (_, at) => ask(`${at + 1}`, tier, at))
+    const results = await Promise.all(asked)
+    const verdicts = results.map(result => this.#verdictOf(result))
+    if (verdicts.every(isGood => isGood === true)) return
+    if (verdicts.every(isGood => isGood === false)) throw new Over(refusedBy(results))
+    await this.#reached('is reviewed again')
+    const above = tierAbove(tier)
+    const last = await ask('last', above ?? tier, above ? 0 : shape.reviews)
+    if (this.#verdictOf(last) !== true) throw new Over(refusedBy([...results, last]))
+  }
+
+  /** Undefined where a model gave none. Its findings are evidence where it is not content. */
+  #verdictOf(result: StepResult): boolean | undefined {
+    if (result.outcome === 'confused' || result.outcome === 'blocked_on_human') throw new Over(endOf(result))
+    if (result.outcome !== 'success') return undefined
+    if (!result.isGood && result.parsed) this.#evidence.push(result.parsed)
+    return result.isGood === true
+  }
+
+  /** A step that has to succeed for this attempt to go on. */
+  async #need(name: string, wish: Wish): Promise<StepResult> {
+    const result = await this.#ask(name, wish)
+    if (result.outcome === 'success') return result
+    if (result.parsed) this.#evidence.push(result.parsed)
+    throw new Over(endOf(result))
+  }
+
+  async #ask(name: string, { about = [], tier = this.input.tier, choice = 0, kind, base }: Wish): Promise<StepResult> {
+    const { plan, depth } = this.input
+    const step = `${this.input.task}/${this.input.attempt}/${name}`
+    const end = await this.#children.run<StepFlow>('step', `${this.#root}/${step}`, {
+      ...this.#place,
+      step,
+      kind,
+      base,
+      tier,
+      choice,
+      depth: kind === 'implement' ? depth : 0,
+      about: [plan, ...this.input.about, ...about],
+    })
+    this.#spent = added(this.#spent, end.spent)
+    if (end.halt) throw new Over({ outcome: 'failure_retryable', words: end.halt.words, halt: end.halt })
+    return end.result
+  }
+
+  /** Waits where it is held, and tells the run what comes next. */
+  async #reached(doing: string): Promise<void> {
+    await this.#children.mayGoOn()
+    const { parent } = workflowInfo()
+    if (!parent) return
+    const { task, attempt } = this.input
+    const handle = getExternalWorkflowHandle(parent.workflowId)
+    handle.signal(told, { task, attempt, doing, spent: this.#spent }).catch(() => undefined)
+  }
+
+  /** A failure is written down, for the next attempt and for a person. */
+  async #written(end: TaskEnd): Promise<TaskEnd> {
+    if (end.halt || !WRITTEN.includes(end.outcome)) return end
+    const { outcome, words } = end
+    try {
+      const evidence = this.#evidence
+      const report = await short.reportFailure({ ...this.#place, plan: this.input.plan, outcome, words, evidence })
+      return { ...end, report }
+    } catch (error) {
+      const trouble = troubleOf(error)
+      return { ...end, halt: 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words } }
+    }
+  }
+
+  get #place() {
+    const { run, task, attempt } = this.input
+    return { run, task, attempt }
+  }
+}
+
+/** What a step is asked for, beside what all steps of an attempt have in common. */
+type Wish = Pick<StepInput, 'kind' | 'base'> & Partial<Pick<StepInput, 'about' | 'tier' | 'choice'>>
+
+/** Outcomes that an attempt has failed by; the others are told to the run as they are. */
+const WRITTEN: Outcome[] = ['failure_retryable', 'failure_terminal', 'confused']
+
+const endOf = ({ outcome, words, question, sibling, parsed }: StepResult) => ({
+  outcome,
+  words,
+  ...(question && { question }),
+  ...(sibling !== undefined && { sibling }),
+  ...(parsed && { parsed }),
+})
+
+const refusedBy = (results: StepResult[]) => ({
+  outcome: 'failure_retryable' as const,
+  words: `A review does not accept it: ${results.findLast(result => !result.isGood)?.words ?? ''}`,
+})
+
+/** What an activity or a child threw, as the end of an attempt. */
+function overBy(error: unknown): Over {
+  const trouble = troubleOf(error)
+  const words = wordsOf(error)
+  return new Over({ outcome: 'failure_retryable', words, ...('halt' in trouble && { halt: trouble.halt }) })
+}

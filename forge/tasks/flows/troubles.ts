@@ -1,0 +1,42 @@
+/** What was thrown in a flow, told apart: what a person has to mend, and what an attempt may fail by. */
+import { ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow'
+import type { Halt } from './ends.ts'
+
+/** Troubles of a model that are the request's own: the same one fails again, another one may not. */
+const OF_THE_REQUEST = ['too long', 'refused', 'broken']
+
+/**
+ * What an activity or a child threw when its retries were over: a halt, or only the `words` by which this attempt fails.
+ * Throws it again where it is a cancellation.
+ */
+export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
+  if (isCancellation(error)) throw error
+  const failure = applicationFailureOf(error)
+  if (failure?.type === 'OutOfBudget') return { halt: { why: 'budget', words: failure.message } }
+  if (failure?.type === 'ModelError') {
+    const trouble: unknown = failure.details?.[0]
+    if (typeof trouble === 'string' && OF_THE_REQUEST.includes(trouble)) return { words: failure.message }
+    return { halt: { why: 'model', words: failure.message } }
+  }
+  return { halt: { why: 'machine', words: wordsOf(error) } }
+}
+
+/** The innermost sentence of an error, for a person. */
+export function wordsOf(error: unknown): string {
+  const causes = chainOf(error)
+  if (causes.some(cause => cause instanceof TimeoutFailure) && !applicationFailureOf(error)) {
+    return 'A part of the work did not end in its time.'
+  }
+  const words = causes.at(-1)?.message.trim() || 'An error without words.'
+  return words.length > 1000 ? `${words.slice(0, 1000)} …` : words
+}
+
+const applicationFailureOf = (error: unknown): ApplicationFailure | undefined =>
+  chainOf(error).find(cause => cause instanceof ApplicationFailure)
+
+/** An error and what it was caused by, from the outside in. */
+function chainOf(error: unknown): Error[] {
+  const chain: Error[] = []
+  for (let at = error; at instanceof Error && chain.length < 20; at = at.cause) chain.push(at)
+  return chain
+}
