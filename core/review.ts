@@ -11,6 +11,7 @@ import type { Entry, Oid, Path } from './git/repository.ts'
 import { read, run } from './git/run.ts'
 import type { Scratch } from './git/scratch.ts'
 import { treeBytes, verifyFewChanges } from './git/trees.ts'
+import { steersAgents, steersCi } from './steering.ts'
 import { visiblePath } from './text.ts'
 import { allOf } from './together.ts'
 
@@ -72,41 +73,6 @@ type Comparison = {
   /** Whose tree the result is, unchanged. */
   whole: 'the fork' | 'upstream' | undefined
 }
-
-/**
- * What a push makes somebody's machine run: the files that CI systems, builders of previews and the services behind
- * GitHub's checks read from the pushed commit, by their own documentation.
- */
-const CI = [
-  // Folders of workflows, and actions that a workflow may call from anywhere.
-  /^\.(github|gitea|forgejo)\/(workflows|actions)\//i,
-  /^\.(circleci|buildkite|woodpecker|semaphore|tekton|teamcity|builds|zuul\.d|dagger|harness|jenkins)\//i,
-  /^\.(azure-?pipelines|azuredevops|pipelines|gitlab\/ci|codesandbox|do|platform|upsun|openshift-ci|ci-operator)\//i,
-  /^(zuul\.d|dagger)\/|^ci_scripts\/ci_[^/]*$/i,
-  /(^|\/)action\.ya?ml$/i,
-  // CI systems whose file may lie in a folder.
-  /(^|\/)(\.gitlab-ci|\.?azure-pipelines[^/]*|\.?bitbucket-pipelines|\.?cloudbuild[^/]*|\.?buildspec[^/]*)\.(ya?ml|json)$/i,
-  /(^|\/)(Jenkinsfile(\.[^/]*)?|Earthfile|dagger\.json|Procfile)$/i,
-  // CI systems with a file in the root.
-  /^\.?(travis|appveyor|cirrus|drone|woodpecker|build|wercker|codefresh|zuul|screwdriver)\.(ya?ml|star|jsonnet)$/i,
-  /^\.?(taskcluster|packit|ci-operator|evergreen|shippable|buildkite|vsts-ci|scrutinizer)\.ya?ml$/i,
-  /^(bitrise|codemagic|codeship-services|codeship-steps|gocd)\.ya?ml$/i,
-  // Builders of previews and documentation: they run the build of what was pushed.
-  /(^|\/)(netlify\.toml|vercel\.json|now\.json|wrangler\.(toml|jsonc?)|fly\.toml|railway\.(toml|json)|nixpacks\.toml)$/i,
-  /(^|\/)(amplify|render|apprunner|heroku|\.platform\.app)\.ya?ml$|^app\.(ya?ml|json)$/i,
-  /^\.?readthedocs\.ya?ml$/i,
-]
-/** What agents obey, and what runs when a person opens, enters or commits to a checkout. */
-const STEERING = [
-  /(^|\/)(AGENTS?|CLAUDE|GEMINI|QWEN|WARP|FORK)(\.local)?\.md$/i,
-  /(^|\/)(opencode\.jsonc?|\.mcp\.json|\.(cursor|windsurf|cline|roo)rules|\.aider\.conf\.ya?ml|\.envrc)$/i,
-  /(^|\/)\.(opencode|agents|claude|codex|cursor|gemini|windsurf|clinerules|roo|continue|kiro|junie|amazonq)\//i,
-  /(^|\/)\.(vscode|idea|zed|run|devcontainer|husky|git-?hooks)\//i,
-  /^(\.gitpod\.yml|\.?devfile\.ya?ml|\.replit|\.mergify\.yml|renovate\.json5?|\.renovaterc(\.json5?)?)$/i,
-  /^\.github\/(copilot-instructions\.md$|(instructions|prompts|agents|hooks)\/)/i,
-  /^githooks\/|^\.?(lefthook|pre-commit-config|overcommit)\.(ya?ml|toml|json)$/i,
-]
-const among = (patterns: RegExp[], path: Path): boolean => patterns.some(pattern => pattern.test(path))
 
 /** What is read is bounded, because a hostile result is not. */
 const SHOWN = { files: 300, bytes: 1 << 20, biggestFile: '512k', commits: 100 }
@@ -221,8 +187,8 @@ async function compare(
   for (const [path, automatic, there] of changesIn(toOurs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
-    if (among(CI, path)) ci.push(path)
-    else if (among(STEERING, path)) steering.push(path)
+    if (steersCi(path)) ci.push(path)
+    else if (steersAgents(path)) steering.push(path)
   }
   for (const [path, automatic, there] of changesIn(toTheirs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { theirs: there })
@@ -408,7 +374,7 @@ async function slippedIntoCi(scratch: Scratch, objects: Objects, { spots }: Comp
     const known = new Set((await allOf(spot.stages.map(wordsOf))).flat())
     return !(await wordsOf(spot.result)).every(word => known.has(word))
   }
-  const changed = [...spots.values()].filter(({ path, ours, result }) => among(CI, path) && !same(result, ours))
+  const changed = [...spots.values()].filter(({ path, ours, result }) => steersCi(path) && !same(result, ours))
   return (await allOf(changed.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
 }
 

@@ -19,7 +19,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { oidOf } from '../../core/git/objects.ts'
-import type { Oid } from '../../core/git/repository.ts'
+import type { Format, Oid } from '../../core/git/repository.ts'
 import { visible } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
 
@@ -61,6 +61,11 @@ const Entry = v.object({
   signature: v.pipe(v.string(), v.base64(), v.maxLength(100)),
 })
 type Entry = v.InferOutput<typeof Entry>
+
+/** An approval that is kept elsewhere than in a tree. It says by its signature whose it is, wherever it was found. */
+export const SignedApproval = Entry
+export type SignedApproval = Entry
+
 type Signed = Omit<Entry, 'key' | 'signature'>
 
 const File = v.object({ version: v.literal(1), approvals: v.pipe(v.array(Entry), v.maxLength(2000)) })
@@ -86,7 +91,7 @@ export class Approvals {
     const key = await this.#readKey()
     if (!key) return { state: 'new' }
     const mine = signedBy(key, entries)
-    const { sha256 } = signedOf(vfs, subject)
+    const { sha256 } = signedOf(vfs.objects.repository.format, subject)
     if (mine.some(entry => entry.sha256 === sha256)) return { state: 'approved' }
     const [last] = mine
     return last ? { state: 'changed', before: last.blob } : { state: 'new' }
@@ -97,14 +102,27 @@ export class Approvals {
    * takes the place of an earlier one of the same name.
    */
   async approve(vfs: WorkInProgressVfs, subject: Subject): Promise<void> {
-    const key = (await this.#readKey()) ?? (await this.#makeKey())
-    const signed = signedOf(vfs, subject)
-    const id = idOf(key)
-    const signature = sign(null, bytesOf(signed), key).toString('base64')
-    const others = (await readEntries(vfs)).filter(it => !isAbout(it, subject) || it.key !== id)
-    const approvals: Entry[] = [...others, { ...signed, key: id, signature }]
+    const mine = await this.sign(subject, vfs.objects.repository.format)
+    const others = (await readEntries(vfs)).filter(it => !isAbout(it, subject) || it.key !== mine.key)
+    const approvals: Entry[] = [...others, mine]
     const text = `${JSON.stringify({ version: 1, approvals }, undefined, 2)}\n`
     await vfs.writeFile(APPROVALS, Buffer.from(text))
+  }
+
+  /** An approval of what the person has seen, to be kept wherever its reader finds it ({@link isSigned}). */
+  async sign(subject: Subject, format: Format): Promise<SignedApproval> {
+    const key = (await this.#readKey()) ?? (await this.#makeKey())
+    const signed = signedOf(format, subject)
+    return { ...signed, key: idOf(key), signature: sign(null, bytesOf(signed), key).toString('base64') }
+  }
+
+  /** Whether one of these is this user's, and of this very content. Without a key, nothing is approved. */
+  async isSigned(subject: Subject, format: Format, approvals: readonly SignedApproval[]): Promise<boolean> {
+    const about = approvals.filter(it => isAbout(it, subject))
+    if (about.length === 0) return false
+    const key = await this.#readKey()
+    const { sha256 } = signedOf(format, subject)
+    return key !== undefined && signedBy(key, about).some(entry => entry.sha256 === sha256)
   }
 
   async #readKey(): Promise<KeyObject | undefined> {
@@ -179,8 +197,8 @@ async function readEntries(vfs: WorkInProgressVfs): Promise<Entry[]> {
 const isAbout = (entry: Signed, { kind, scope, name }: Subject): boolean =>
   entry.kind === kind && entry.scope === scope && entry.name === name
 
-function signedOf(vfs: WorkInProgressVfs, { kind, scope, name, content }: Subject): Signed {
-  const blob = oidOf(vfs.objects.repository.format, { type: 'blob', bytes: content })
+function signedOf(format: Format, { kind, scope, name, content }: Subject): Signed {
+  const blob = oidOf(format, { type: 'blob', bytes: content })
   return { kind, scope, name, blob, sha256: createHash('sha256').update(content).digest('hex') }
 }
 

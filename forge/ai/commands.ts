@@ -7,26 +7,20 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, opendir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { CLOSED_LOCK, IMAGE, mountFlags, NOT_STARTED, runToItsEnd } from '../../core/container.ts'
+import { NOT_STARTED } from '../../core/container.ts'
 import { Failure } from '../../core/failure.ts'
 import { asBytes, asText, type Path } from '../../core/git/repository.ts'
-import { shellIn } from '../../core/shell.ts'
 import { firstLine, many, short, visible, visiblePath } from '../../core/text.ts'
 import { readUntrusted } from '../../core/untrusted.ts'
 import { materializedIn, removeLeftBehind, type WorkInProgressVfs } from '../vfs.ts'
+import { openAll, runClosed, whyNoContainer } from './closed-container.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { takeOver, trialOf, verifyMayBeWritten } from './trial.ts'
 
 /** Seconds that a command may take where it does not say, and at most. */
 const SECONDS = { usual: 120, most: 600 }
-/** Bytes of its output that are kept: so many of its beginning, and of its end. */
-const OUTPUT = 16 << 10
 /** What is read back: one file, all together, and how many entries are looked at. */
 const KEPT = { file: 16 << 20, bytes: 64 << 20, entries: 200_000, depth: 64, told: 20 }
-/** The largest file that a command may write: what it writes is on this machine's disk. */
-const LARGEST_FILE = 1 << 30
-/** The owner of the files where this process is root: a user of the image. */
-const USER = 1000
 
 const NAME = 'run_command'
 
@@ -66,19 +60,8 @@ export async function removeLeftCommands(state: string): Promise<void> {
 export async function whyNoCommands(state: string, signal: AbortSignal): Promise<string | undefined> {
   if (!(await areCommandsOn(state)))
     return 'Commands are switched off for this repository: the user can switch them on.'
-  const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
-  const info = await sh`docker info --format ${'{{json .SecurityOptions}}'}`
-  signal.throwIfAborted()
-  if (info.exitCode === 127)
-    return 'Commands need docker, which is not installed: install Docker Engine or Docker Desktop.'
-  if (info.exitCode !== 0 || !info.stdout.startsWith('['))
-    return `Commands need docker, and its engine does not answer (${visible(firstLine(info.stderr))}): start it.`
-  if (/name=(rootless|userns)/.test(info.stdout))
-    return 'Commands need a docker engine that does not map user ids (rootless or userns-remap).'
-  const image = await sh`docker image inspect --format ${'{{.Id}}'} ${IMAGE}`
-  signal.throwIfAborted()
-  if (image.exitCode !== 0) return `Commands need the image ${IMAGE}: make image.`
-  return undefined
+  const why = await whyNoContainer(signal)
+  return why && `Commands need ${why}`
 }
 
 // --- The tool
@@ -144,7 +127,7 @@ async function runCommand(state: string, wish: Wish, vfs: WorkInProgressVfs, sig
   await using made = await vfs.materialize(materializedIn(state))
   const { folder } = made
   // What the command has closed could not be read, nor removed.
-  const end = await runInContainer(folder, wish, signal).finally(() => openAll(folder))
+  const end = await runClosed(folder, wish, signal).finally(() => openAll(folder))
   signal.throwIfAborted()
   if (end.exitCode === NOT_STARTED && !end.wasStopped)
     throw new Failure(`docker did not start the container (${visible(firstLine(end.output))}).`)
@@ -156,64 +139,6 @@ async function runCommand(state: string, wish: Wish, vfs: WorkInProgressVfs, sig
   const isError = end.wasStopped || end.exitCode !== 0
   const words = `${visible(short(wish.command, 60))}: ${end.wasStopped ? 'stopped' : `exit ${end.exitCode ?? '?'}`}`
   return { text, isError, words, touched: kept.touched }
-}
-
-// --- The container
-
-/** Names that docker's client gives a container a value for by itself, which may have a password in it. */
-const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap(name => [
-  name,
-  name.toLowerCase(),
-])
-
-async function runInContainer(folder: string, { command, seconds }: Wish, signal: AbortSignal) {
-  const [uid, gid] = await ownerOf(folder)
-  const name = `forge-command-${randomUUID()}`
-  const env = ['HOME=/tmp', 'TERM=dumb', 'NO_COLOR=1', 'CI=1', ...PROXIES.map(proxy => `${proxy}=`)]
-  const flags = [
-    ['--pull', 'never', '--name', name, '--label', `forge=${name}`],
-    CLOSED_LOCK,
-    ['--network', 'none', '--user', `${uid}:${gid}`, '--ulimit', 'core=0', '--ulimit', `fsize=${LARGEST_FILE}`],
-    mountFlags([{ source: folder, target: '/workspace' }]),
-    ['--workdir', '/workspace', '--entrypoint', '/bin/bash'],
-    env.flatMap(it => ['--env', it]),
-  ].flat()
-  const sh = shellIn({ cwd: '/' }, { nothrow: true })
-  // However much it prints, its beginning and its end are all that is kept: nothing else is held, on disk neither.
-  const client = Promise.withResolvers<string>()
-  const start = () => {
-    const running = sh`docker run --rm --stop-timeout 1 ${flags} ${IMAGE} -c ${command} 2>&1 | { head -c ${OUTPUT}; tail -c ${OUTPUT}; }`
-    running.then(
-      ({ stdout }) => client.resolve(stdout),
-      error => client.reject(error),
-    )
-    return running
-  }
-  const end = await runToItsEnd({ name, seconds, signal, onSecond: () => undefined }, start)
-  return { ...end, output: tidyOutput(await client.promise) }
-}
-
-/** Who the files belong to, so that the command may write them, and this process may read and remove what it wrote. */
-async function ownerOf(folder: string): Promise<[number, number]> {
-  const [uid, gid] = [process.getuid?.() ?? USER, process.getgid?.() ?? USER]
-  if (uid !== 0) return [uid, gid]
-  await shellIn({ cwd: '/' })`chown -R -h ${USER}:${USER} ${folder}`
-  return [USER, USER]
-}
-
-/** The owner may look into everything again; links are not followed. */
-async function openAll(folder: string): Promise<void> {
-  await shellIn({ cwd: '/' }, { nothrow: true })`chmod -R u+rwX ${folder}`
-}
-
-/** Without the colours that some programs print all the same; and it says where something is left out. */
-function tidyOutput(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken away
-  const plain = (part: string) => part.replace(/\x1b\[[0-9;?]{0,20}[A-Za-z]/g, '').replace(/\r+\n/g, '\n')
-  const bytes = Buffer.from(text)
-  if (bytes.length < 2 * OUTPUT) return plain(text).trimEnd()
-  const [head, tail] = [bytes.subarray(0, OUTPUT), bytes.subarray(-OUTPUT)].map(part => plain(part.toString()))
-  return `${head}\n… the middle is left out here …\n${tail}`.trimEnd()
 }
 
 // --- What comes back

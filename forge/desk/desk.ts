@@ -3,6 +3,7 @@
  * what has become different is said to all of them.
  */
 import { Failure } from '../../core/failure.ts'
+import { headIn } from '../../core/git/checkouts.ts'
 import { mergeBases } from '../../core/git/commits.ts'
 import { findText, textSearch } from '../../core/git/grep.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -10,7 +11,6 @@ import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
 import { branchOf, HEADS } from './branches/branches.ts'
-import { headIn } from './branches/checkouts.ts'
 import { Operations } from './branches/operations.ts'
 import type { Models } from './chat/models.ts'
 import { GraphView } from './graph/graph-view.ts'

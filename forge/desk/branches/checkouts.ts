@@ -2,21 +2,17 @@
  * The work trees of a repository: which branch is checked out where, and how a checkout follows a branch that the desk
  * has moved.
  */
-import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import * as v from 'valibot'
-import { isFull } from '../../../core/full-disk.ts'
+import { type Checkout, follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
-import { GitError, read, run, type Where } from '../../../core/git/run.ts'
+import { run } from '../../../core/git/run.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
-import { firstLine, visible } from '../../../core/text.ts'
 import type { News } from '../messages.ts'
 import { headRef } from './branches.ts'
-
-/** A work tree: its folder, its own git folder, and the ref that its HEAD is on, if any. */
-export type Checkout = { folder: string; gitDir: string; head: RefName | undefined }
 
 /**
  * A checkout that is to follow its branch, or could not: its files are those of the commit `from`, and the branch is at
@@ -61,14 +57,7 @@ export class Checkouts {
 
   /** All work trees that are there. HEADs are read as files: there may be many, and a git for each would take long. */
   async list(): Promise<Checkout[]> {
-    const { commonDir } = this.repository
-    const linked = join(commonDir, 'worktrees')
-    const names = await readdir(linked).catch(() => [])
-    const places = await Promise.all(names.map(name => linkedFolder(join(linked, name))))
-    const main = this.main === undefined ? [] : [{ folder: this.main, gitDir: commonDir }]
-    const all = [...main, ...places.filter(place => place !== undefined)]
-    const heads = await Promise.all(all.map(({ gitDir }) => headIn(gitDir)))
-    return all.map((place, at) => ({ ...place, head: heads[at] }))
+    return await listCheckouts(this.repository, this.main)
   }
 
   /** The checkout in which a branch is, if any. */
@@ -179,7 +168,7 @@ export class Checkouts {
     const starts = new Set([behind?.from ?? from, from])
     let why = ''
     for (const start of starts) {
-      why = await this.#switch(checkout, start, to)
+      why = await follow(this.repository, checkout, start, to)
       if (why === '') break
     }
     // The branch may have been sent on to a commit that is newer still, while git worked.
@@ -196,100 +185,13 @@ export class Checkouts {
    * nothing is in the way. Nothing is changed.
    */
   async whyNotFollowing(branch: string, from: Oid, to: Oid): Promise<string> {
-    for (const { folder, gitDir, head } of await this.list()) {
-      if (head !== headRef(branch)) continue
-      const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
-      const step = [
-        '-c',
-        'core.hooksPath=/dev/null',
-        'read-tree',
-        '-n',
-        '-m',
-        '-u',
-        '--no-recurse-submodules',
-        from,
-        to,
-      ]
-      const dry = async (): Promise<string> => {
-        const { code, stderr } = await run({ cwd: folder, env }, step, { ok: 'any' })
-        return code === 0 ? '' : `${firstLine(stderr)}.`
-      }
-      // Git may only not know that a file is what it was: who changed it has to look again.
-      const first = await dry()
-      if (first === '') continue
-      await run({ cwd: folder, env }, ['update-index', '-q', '--refresh'], { ok: 'any' })
-      const why = await dry()
+    for (const checkout of await this.list()) {
+      if (checkout.head !== headRef(branch)) continue
+      const why = await whyNotFollowing(this.repository, checkout, from, to)
       if (why !== '') return why
     }
     return ''
   }
-
-  /**
-   * Takes a checkout from one commit to another as `git checkout` does, all of it or nothing: files that differ from
-   * the first are left alone, and where one is in the way nothing is touched. Gives why it could not be done, else ''.
-   *
-   * No hook of the repository's runs: post-checkout never does by this command, and post-index-change is looked for in
-   * a folder that is none. What can run are the filters that the user has configured for files as they are checked out
-   * (Git LFS, for one): without them the files would not be what a checkout has.
-   */
-  async #switch({ folder, gitDir }: Checkout, from: Oid, to: Oid): Promise<string> {
-    const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
-    const where: Where = { cwd: folder, env }
-    const quiet = ['-c', 'core.hooksPath=/dev/null']
-    const step = [...quiet, 'read-tree', '-m', '-u', '--no-recurse-submodules', from, to]
-    try {
-      await run(where, step)
-      return ''
-    } catch {
-      // Git may only not know that a file is what it was: its times have changed. A checkout looks, too.
-    }
-    try {
-      await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })
-      await run(where, step)
-      return ''
-    } catch (error) {
-      if (await isFull(gitDir).catch(() => false)) return 'The disk is full.'
-      if (error instanceof GitError) return inWords(error.message)
-      throw error
-    }
-  }
-}
-
-/** What git says is in the way, as a sentence; what it says seldom is left as it is. */
-function inWords(message: string): string {
-  const words = visible(message)
-  const [, changed] = /Entry '(.+)' not uptodate/.exec(words) ?? []
-  if (changed !== undefined) return `${changed} has changes there that are not committed.`
-  const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
-  return unknown === undefined ? words : `${unknown} lies there and is not git's.`
-}
-
-async function mainFolder(repository: Repository): Promise<string | undefined> {
-  const { commonDir, gitDir, workTree } = repository
-  // The one that the repository was found from.
-  if (gitDir === commonDir && workTree !== undefined) return workTree
-  const where: Where = { cwd: commonDir, env: { ...repository.env, GIT_DIR: commonDir, GIT_WORK_TREE: undefined } }
-  const [isBare, worktree] = await Promise.all([
-    read(where, ['config', '--type=bool', '--get', 'core.bare'], { ok: [0, 1] }),
-    read(where, ['config', '--get', 'core.worktree'], { ok: [0, 1] }),
-  ])
-  if (isBare === 'true') return undefined
-  if (worktree) return resolve(commonDir, worktree)
-  return basename(commonDir) === '.git' ? dirname(commonDir) : undefined
-}
-
-/** The folder of a linked work tree; undefined where it has been removed. */
-async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: string } | undefined> {
-  const path = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => undefined)
-  if (path === undefined) return undefined
-  const folder = dirname(resolve(gitDir, path.trimEnd()))
-  return (await stat(folder).catch(() => undefined)) && { folder, gitDir }
-}
-
-/** The ref that the HEAD in a git folder is on, if any. */
-export async function headIn(gitDir: string): Promise<RefName | undefined> {
-  const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
-  return /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]
 }
 
 async function readPending(file: string, { format }: Repository): Promise<Map<string, Pending>> {

@@ -1,0 +1,118 @@
+/**
+ * The work trees of a repository: which branch is checked out where, and how one follows a branch that was moved by
+ * somebody who works without a work tree. Nothing of the user's is ever overwritten: all of it follows, or nothing.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { isFull } from '../full-disk.ts'
+import { firstLine, visible } from '../text.ts'
+import type { RefName } from './refs.ts'
+import type { Oid, Repository } from './repository.ts'
+import { GitError, read, run, type Where } from './run.ts'
+
+/** A work tree: its folder, its own git folder, and the ref that its HEAD is on, if any. */
+export type Checkout = { folder: string; gitDir: string; head: RefName | undefined }
+
+/**
+ * All work trees that are there; `main` is the folder of the first one ({@link mainFolder}). HEADs are read as files:
+ * there may be many, and a git for each would take long.
+ */
+export async function listCheckouts({ commonDir }: Repository, main: string | undefined): Promise<Checkout[]> {
+  const linked = join(commonDir, 'worktrees')
+  const names = await readdir(linked).catch(() => [])
+  const places = await Promise.all(names.map(name => linkedFolder(join(linked, name))))
+  const first = main === undefined ? [] : [{ folder: main, gitDir: commonDir }]
+  const all = [...first, ...places.filter(place => place !== undefined)]
+  const heads = await Promise.all(all.map(({ gitDir }) => headIn(gitDir)))
+  return all.map((place, at) => ({ ...place, head: heads[at] }))
+}
+
+const whereOf = (repository: Repository, { folder, gitDir }: Checkout): Where => ({
+  cwd: folder,
+  env: { ...repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder },
+})
+
+/**
+ * Why a checkout could not follow its branch from a commit to another tree, as the end of a sentence; '' where nothing
+ * is in the way. Nothing is changed.
+ */
+export async function whyNotFollowing(repository: Repository, checkout: Checkout, from: Oid, to: Oid): Promise<string> {
+  const where = whereOf(repository, checkout)
+  const quiet = ['-c', 'core.hooksPath=/dev/null']
+  const step = [...quiet, 'read-tree', '-n', '-m', '-u', '--no-recurse-submodules', from, to]
+  const dry = async (): Promise<string> => {
+    const { code, stderr } = await run(where, step, { ok: 'any' })
+    return code === 0 ? '' : `${firstLine(stderr)}.`
+  }
+  // Git may only not know that a file is what it was: who changed it has to look again.
+  if ((await dry()) === '') return ''
+  await run(where, ['update-index', '-q', '--refresh'], { ok: 'any' })
+  return await dry()
+}
+
+/**
+ * Takes a checkout from one commit to another as `git checkout` does, all of it or nothing: files that differ from
+ * the first are left alone, and where one is in the way nothing is touched. Gives why it could not be done, else ''.
+ *
+ * No hook of the repository's runs: post-checkout never does by this command, and post-index-change is looked for in
+ * a folder that is none. What can run are the filters that the user has configured for files as they are checked out
+ * (Git LFS, for one): without them the files would not be what a checkout has.
+ */
+export async function follow(repository: Repository, checkout: Checkout, from: Oid, to: Oid): Promise<string> {
+  const where = whereOf(repository, checkout)
+  const quiet = ['-c', 'core.hooksPath=/dev/null']
+  const step = [...quiet, 'read-tree', '-m', '-u', '--no-recurse-submodules', from, to]
+  try {
+    await run(where, step)
+    return ''
+  } catch {
+    // Git may only not know that a file is what it was: its times have changed. A checkout looks, too.
+  }
+  try {
+    await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })
+    await run(where, step)
+    return ''
+  } catch (error) {
+    if (await isFull(checkout.gitDir).catch(() => false)) return 'The disk is full.'
+    if (error instanceof GitError) return inWords(error.message)
+    throw error
+  }
+}
+
+/** What git says is in the way, as a sentence; what it says seldom is left as it is. */
+function inWords(message: string): string {
+  const words = visible(message)
+  const [, changed] = /Entry '(.+)' not uptodate/.exec(words) ?? []
+  if (changed !== undefined) return `${changed} has changes there that are not committed.`
+  const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
+  return unknown === undefined ? words : `${unknown} lies there and is not git's.`
+}
+
+/** The top of the main work tree; undefined where the repository is bare. */
+export async function mainFolder(repository: Repository): Promise<string | undefined> {
+  const { commonDir, gitDir, workTree } = repository
+  // The one that the repository was found from.
+  if (gitDir === commonDir && workTree !== undefined) return workTree
+  const where: Where = { cwd: commonDir, env: { ...repository.env, GIT_DIR: commonDir, GIT_WORK_TREE: undefined } }
+  const [isBare, worktree] = await Promise.all([
+    read(where, ['config', '--type=bool', '--get', 'core.bare'], { ok: [0, 1] }),
+    read(where, ['config', '--get', 'core.worktree'], { ok: [0, 1] }),
+  ])
+  if (isBare === 'true') return undefined
+  if (worktree) return resolve(commonDir, worktree)
+  return basename(commonDir) === '.git' ? dirname(commonDir) : undefined
+}
+
+/** The folder of a linked work tree; undefined where it has been removed. */
+async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: string } | undefined> {
+  const path = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => undefined)
+  if (path === undefined) return undefined
+  const folder = dirname(resolve(gitDir, path.trimEnd()))
+  return (await stat(folder).catch(() => undefined)) && { folder, gitDir }
+}
+
+/** The ref that the HEAD in a git folder is on, if any. */
+export async function headIn(gitDir: string): Promise<RefName | undefined> {
+  const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
+  return /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]
+}

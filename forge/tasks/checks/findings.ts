@@ -1,0 +1,58 @@
+/**
+ * What the output of a check complains about, so that only what is new against the base counts, and a model hears each
+ * complaint once with the code around it. The forms are those of compilers, linters and runners of tests.
+ */
+
+/** One complaint. `key` is the same for the same complaint in another place of the file. */
+export type Finding = { path?: string; line?: number; words: string; key: string }
+
+/** path:line:column: words, and path(line,column): words, as nearly all compilers and linters have it. */
+const AT =
+  /^(?:\s*(?:-->|at)\s+)?(?<path>[^\s:()'"][^:()'"\n]{0,300}\.[A-Za-z0-9]{1,10})(?::(?<line>\d{1,7})(?::\d{1,7})?|\((?<line2>\d{1,7}),\d{1,7}\)):?\s*[-–]?\s*(?<words>\S.*)$/
+/** What runners of tests say of one that fails: Bun, node:test and TAP, pytest, Jest and Vitest, Go, Rust. */
+const FAILED_TEST = [
+  /^\(fail\)\s+(?<words>.+?)(?:\s+\[[\d.]+m?s\])?$/,
+  /^not ok\s+(?:\d+\s+)?(?:-\s+)?(?<words>.+)$/,
+  /^(?:FAILED|ERROR)\s+(?<words>\S+::\S.*?|\S+\.py)(?:\s+-\s.*)?$/,
+  /^\s*[✕✗×✖]\s+(?<words>.+?)(?:\s+\(?[\d.]+\s?m?s\)?)?$/,
+  /^\s*--- FAIL:\s+(?<words>\S+)/,
+  /^test\s+(?<words>\S+)\s+\.\.\.\s+FAILED$/,
+]
+const MOST = 500
+
+/** Reads them from what a command printed, in their order, each once. */
+export function findingsIn(output: string): Finding[] {
+  const found = new Map<string, Finding>()
+  for (const line of output.split('\n')) {
+    const finding = findingOf(line.trimEnd())
+    if (finding && !found.has(`${finding.key} ${finding.line}`)) found.set(`${finding.key} ${finding.line}`, finding)
+    if (found.size >= MOST) break
+  }
+  return [...found.values()]
+}
+
+function findingOf(line: string): Finding | undefined {
+  if (line.length > 2000) return undefined
+  for (const pattern of FAILED_TEST) {
+    const words = pattern.exec(line)?.groups?.words
+    if (words) return { words: `test failed: ${words}`, key: `test ${words}` }
+  }
+  const { path, line: one, line2, words } = AT.exec(line)?.groups ?? {}
+  if (!path || !words || /^https?$/.test(path)) return undefined
+  const clean = path.replace(/^(?:\.\/|\/workspace\/)/, '')
+  return { path: clean, line: Number(one ?? line2), words, key: `${clean} ${withoutNumbers(words)}` }
+}
+
+/** A complaint that names a line or a count is the same one after lines were added above it. */
+const withoutNumbers = (words: string): string => words.replace(/\d+/g, '#')
+
+/** Those of `after` that `before` does not have; the same complaint twice counts twice. */
+export function newFindings(before: readonly Finding[], after: readonly Finding[]): Finding[] {
+  const known = new Map<string, number>()
+  for (const { key } of before) known.set(key, (known.get(key) ?? 0) + 1)
+  return after.filter(({ key }) => {
+    const left = known.get(key) ?? 0
+    known.set(key, left - 1)
+    return left <= 0
+  })
+}

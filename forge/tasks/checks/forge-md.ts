@@ -1,0 +1,46 @@
+/**
+ * The checks that a repository's FORGE.md lists under a heading "Checks": a list, each item with a command between
+ * backticks. What stands in front of it may say what kind it is: `prepare:` for what is needed before the others (the
+ * installing of packages), `mend:` for a formatter that may change files before they are judged. The rest of the file is
+ * for the planner.
+ */
+import { type Objects, readStart } from '../../../core/git/objects.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import { entryAt } from '../../../core/git/trees.ts'
+
+export type ForgeMd = {
+  checks: string[]
+  prepare: string[]
+  mend: string[]
+  /** All of it, for the planner; at most 64 KiB. */
+  text: string
+}
+
+export const FORGE_MD = 'FORGE.md'
+const LONGEST = 64 << 10
+const LONGEST_COMMAND = 2000
+
+/** Reads it at a commit; without one, there is nothing in it. */
+export async function readForgeMd(objects: Objects, commit: Oid): Promise<ForgeMd> {
+  const entry = await entryAt(objects, commit, FORGE_MD)
+  if (!entry?.mode.startsWith('100')) return { checks: [], prepare: [], mend: [], text: '' }
+  return parseForgeMd((await readStart(objects.repository, entry.oid, LONGEST)).toString())
+}
+
+export function parseForgeMd(text: string): ForgeMd {
+  const found: ForgeMd = { checks: [], prepare: [], mend: [], text }
+  let isInside = false
+  let fence: string | undefined
+  for (const line of text.split(/\r?\n/)) {
+    const [, mark] = /^ {0,3}(```+|~~~+)/.exec(line) ?? []
+    if (mark && (fence === undefined || line.trim().startsWith(fence))) fence = fence === undefined ? mark : undefined
+    if (fence !== undefined) continue
+    const [, heading] = /^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$/.exec(line) ?? []
+    if (heading !== undefined) isInside = /^checks$/i.test(heading)
+    if (!isInside) continue
+    const [, kind, command] = /^\s*(?:[-*+]|\d+[.)])\s+(?:(prepare|mend):\s*)?`([^`]+)`/i.exec(line) ?? []
+    if (!command || command.length > LONGEST_COMMAND) continue
+    found[kind?.toLowerCase() === 'prepare' ? 'prepare' : kind ? 'mend' : 'checks'].push(command.trim())
+  }
+  return found
+}

@@ -1,0 +1,100 @@
+/**
+ * Checks that a plan asks for by a name: which commands they are, the repository's own files say. Only what is new
+ * against the base counts in them, since nobody promised that the base is without a complaint.
+ */
+import { type Objects, readStart } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { readTree } from '../../../core/git/trees.ts'
+
+/** The names of those that run commands. The checks of texts are in texts.ts. */
+export type ReadyMade = 'typescript' | 'python' | 'tests'
+
+/** `mend` are commands that may change files before they are judged. */
+export type ReadyMadeCommands = { checks: string[]; mend: string[] }
+
+const LONGEST = 1 << 20
+
+/** What a check is in this repository, at a commit; nothing where the repository has nothing of the kind. */
+export async function readyMade(objects: Objects, commit: Oid, name: ReadyMade): Promise<ReadyMadeCommands> {
+  const top = await readTop(objects, commit)
+  switch (name) {
+    case 'typescript':
+      return typescript(top)
+    case 'python':
+      return python(top)
+    case 'tests':
+      return { checks: [...tests(top)], mend: [] }
+  }
+}
+
+/** The files in the top folder, and what package.json says. */
+type Top = { names: ReadonlySet<Path>; scripts: Record<string, unknown>; packages: ReadonlySet<string> }
+
+async function readTop(objects: Objects, commit: Oid): Promise<Top> {
+  const entries = await readTree(objects, commit)
+  const names = new Set(entries.map(({ name }) => name))
+  const manifest = entries.find(({ name, mode }) => name === 'package.json' && mode.startsWith('100'))
+  const text = manifest ? (await readStart(objects.repository, manifest.oid, LONGEST)).toString() : '{}'
+  const { scripts, dependencies, devDependencies } = parseManifest(text)
+  return { names, scripts, packages: new Set([...Object.keys(dependencies), ...Object.keys(devDependencies)]) }
+}
+
+function parseManifest(text: string): Record<'scripts' | 'dependencies' | 'devDependencies', Record<string, unknown>> {
+  const none = { scripts: {}, dependencies: {}, devDependencies: {} }
+  try {
+    const manifest = JSON.parse(text)
+    const part = (name: keyof typeof none) => (typeof manifest?.[name] === 'object' && manifest[name]) || {}
+    return { scripts: part('scripts'), dependencies: part('dependencies'), devDependencies: part('devDependencies') }
+  } catch {
+    // A manifest that is none says nothing; the repository's own tools will.
+    return none
+  }
+}
+
+/** A program of the repository's packages, else the one of the image. */
+const local = (name: string, args: string): string =>
+  `if [ -x node_modules/.bin/${name} ]; then node_modules/.bin/${name} ${args}; else ${name} ${args}; fi`
+
+function typescript(top: Top): ReadyMadeCommands {
+  const { names, packages } = top
+  const hasBiome = names.has('biome.json') || names.has('biome.jsonc')
+  const hasEslint = packages.has('eslint')
+  const checks = [
+    ...(names.has('tsconfig.json') ? [local('tsc', '--noEmit -p . --pretty false')] : []),
+    ...(hasBiome ? [local('biome', 'ci --colors=off .')] : []),
+    ...(hasEslint ? [local('eslint', '--no-color --format unix .')] : []),
+    ...tests(top).filter(command => !/pytest/.test(command)),
+  ]
+  const mend = [
+    ...(hasBiome ? [local('biome', 'check --write --colors=off .')] : []),
+    ...(packages.has('prettier') ? [local('prettier', '--write --log-level=warn .')] : []),
+    ...(hasEslint ? [local('eslint', '--fix --no-color .')] : []),
+  ]
+  return { checks, mend }
+}
+
+const python = ({ names }: Top): ReadyMadeCommands => ({
+  checks: [
+    'python3 -m compileall -q .',
+    'if command -v ruff >/dev/null; then ruff check --output-format concise .; fi',
+    ...(names.has('mypy.ini') ? ['if command -v mypy >/dev/null; then mypy --no-color-output .; fi'] : []),
+    ...(isPythonProject(names) ? [PYTEST] : []),
+  ],
+  mend: ['if command -v ruff >/dev/null; then ruff check --fix --quiet . ; ruff format --quiet .; fi'],
+})
+
+const isPythonProject = (names: ReadonlySet<Path>): boolean =>
+  ['pyproject.toml', 'setup.py', 'setup.cfg', 'pytest.ini', 'tox.ini', 'tests'].some(name => names.has(name))
+
+const PYTEST = 'if python3 -c "import pytest" 2>/dev/null; then python3 -m pytest -q; else python3 -m unittest -q; fi'
+
+function tests({ names, scripts }: Top): string[] {
+  const hasScript = typeof scripts.test === 'string' && !/no test specified/.test(scripts.test)
+  const isBuns = names.has('bun.lock') || names.has('bun.lockb') || names.has('bunfig.toml')
+  return [
+    ...(hasScript ? [isBuns ? 'bun run test' : 'npm test --silent'] : isBuns ? ['bun test'] : []),
+    ...(isPythonProject(names) && !names.has('package.json') ? [PYTEST] : []),
+    ...(names.has('Cargo.toml') ? ['cargo test --quiet'] : []),
+    ...(names.has('go.mod') ? ['go test ./...'] : []),
+  ]
+}

@@ -1,0 +1,171 @@
+/**
+ * Folders in which checks find the files of a commit. They are kept warm: from one commit to the next, only what differs
+ * is written. What runs there is a stranger's, so a slot has no repository in it: git looks at it from outside, with an
+ * index of ours, no configuration but our own and no filter.
+ */
+import { randomUUID } from 'node:crypto'
+import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { asText, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
+import { run, type Where } from '../../../core/git/run.ts'
+import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
+import { readUntrusted } from '../../../core/untrusted.ts'
+import { openAll } from '../../ai/closed-container.ts'
+import { isRunning } from '../../vfs.ts'
+
+/** A folder with the files of one commit, and nothing else. Closing it gives it back. */
+export type Slot = AsyncDisposable & {
+  folder: string
+  /** Brings the folder to another commit: what ran there has left nothing behind. */
+  fill(commit: Oid): Promise<void>
+  /**
+   * What is in a file now, after a command may have changed it; undefined where there is none any more, or none that is
+   * taken back (larger than 16 MB, behind a link). For names that are UTF-8, and not while something runs there.
+   */
+  read(path: Path): Promise<Buffer | undefined>
+}
+
+/** A file that is larger is not taken back. */
+const LARGEST = 16 << 20
+
+/** Where slots lie in the state folder of a repository. */
+const slotsIn = (state: string): string => join(state, 'slots')
+
+export class Slots implements AsyncDisposable {
+  #scratch: Promise<Scratch> | undefined
+  readonly #waiting: (() => void)[] = []
+  #taken = 0
+
+  /** @param most Slots that are in use at the same time; who comes then waits. */
+  constructor(
+    readonly repository: Repository,
+    readonly state: string,
+    readonly most = 2,
+  ) {}
+
+  /** A slot with the files of a commit. */
+  async take(commit: Oid): Promise<Slot> {
+    if (this.#taken >= this.most) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    else this.#taken++
+    let place: string | undefined
+    try {
+      place = await this.#claim()
+      const slot = new WarmSlot(place, await this.#git(), path => this.#giveBack(path))
+      await slot.fill(commit)
+      return slot
+    } catch (error) {
+      if (place) await this.#giveBack(place)
+      else this.#next()
+      throw error
+    }
+  }
+
+  /** Each has a place that bears the name of who uses it: one that was killed can be told from one that runs. */
+  async #claim(): Promise<string> {
+    const parent = slotsIn(this.state)
+    await mkdir(parent, { recursive: true, mode: 0o700 })
+    for (const name of await readdir(parent)) {
+      const [, host, pid] = /^used-(.*)-(\d+)-[^-]*$/.exec(name) ?? []
+      const isLeft = pid !== undefined && host === hostname() && !isRunning(Number(pid))
+      if (!isLeft && !name.startsWith('free-')) continue
+      const mine = join(parent, this.#name())
+      // Another process may be quicker.
+      const isMine = await rename(join(parent, name), mine).then(
+        () => true,
+        () => false,
+      )
+      if (!isMine) continue
+      if (isLeft) await rm(join(mine, 'index.lock'), { force: true })
+      return mine
+    }
+    const made = join(parent, this.#name())
+    await mkdir(join(made, 'files'), { recursive: true, mode: 0o700 })
+    return made
+  }
+
+  #name = (): string => `used-${hostname()}-${process.pid}-${randomUUID().replaceAll('-', '')}`
+
+  /** Git's own folder for all slots: with default configuration, and the objects of the repository. */
+  async #git(): Promise<Scratch> {
+    const { objects, format } = this.repository
+    this.#scratch ??= (async () => {
+      const scratch = await openScratch({ parent: join(this.state, 'slots-git'), borrowed: [objects], format })
+      await mkdir(join(scratch.gitDir, 'info'), { recursive: true })
+      // No attribute of the repository's may change what is in its files.
+      const attributes = '* -text -ident -filter !eol !working-tree-encoding\n'
+      await writeFile(join(scratch.gitDir, 'info', 'attributes'), attributes)
+      return scratch
+    })()
+    return await this.#scratch
+  }
+
+  async #giveBack(place: string): Promise<void> {
+    await rename(place, join(slotsIn(this.state), `free-${randomUUID()}`)).catch(() => undefined)
+    this.#next()
+  }
+
+  #next(): void {
+    const waiting = this.#waiting.shift()
+    if (waiting) waiting()
+    else this.#taken--
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const scratch = await this.#scratch?.catch(() => undefined)
+    await scratch?.[Symbol.asyncDispose]()
+  }
+}
+
+class WarmSlot implements Slot {
+  readonly folder: string
+  readonly #git: Where
+
+  constructor(
+    readonly place: string,
+    scratch: Scratch,
+    readonly giveBack: (place: string) => Promise<void>,
+  ) {
+    this.folder = join(place, 'files')
+    // A tree of a stranger's may take its time.
+    const { bounds: _, ...where } = scratch
+    const env = { ...scratch.env, GIT_WORK_TREE: this.folder, GIT_INDEX_FILE: join(place, 'index') }
+    this.#git = { ...where, cwd: this.folder, env }
+  }
+
+  async fill(commit: Oid): Promise<void> {
+    await openAll(this.folder)
+    try {
+      await this.#checkOut(commit)
+    } catch {
+      // An index that was cut, or a folder that git can't bring in order: everything is written anew.
+      for (const name of ['index', 'index.lock', 'files'])
+        await rm(join(this.place, name), { recursive: true, force: true })
+      await mkdir(this.folder, { mode: 0o700 })
+      await this.#checkOut(commit)
+    }
+  }
+
+  async #checkOut(commit: Oid): Promise<void> {
+    await run(this.#git, ['read-tree', '--reset', '-u', commit])
+    await run(this.#git, ['clean', '--quiet', '-ffdx'])
+  }
+
+  async read(path: Path): Promise<Buffer | undefined> {
+    const parts = asText(path).split('/')
+    for (const depth of parts.keys()) {
+      const place = join(this.folder, ...parts.slice(0, depth + 1))
+      const stats = await lstat(place).catch(() => undefined)
+      const isLast = depth === parts.length - 1
+      // A link may lead anywhere.
+      if (isLast ? !stats?.isFile() : !stats?.isDirectory()) return undefined
+    }
+    const found = await readUntrusted(join(this.folder, ...parts), LARGEST + 1)
+    return found?.kind === 'file' && found.bytes.length <= LARGEST ? found.bytes : undefined
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await openAll(this.folder)
+    await this.giveBack(this.place)
+  }
+}

@@ -1,0 +1,362 @@
+/**
+ * Whether an attempt did what its task says, as checks show it and never as a model claims it: the diff is within the
+ * boundaries, what it should have made is there, and the commands end well in a locked container.
+ */
+import { Failure } from '../../../core/failure.ts'
+import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { asBytes, asText, type Oid, type Path } from '../../../core/git/repository.ts'
+import { type Change, entryAt } from '../../../core/git/trees.ts'
+import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
+import { runClosed, whyNoContainer } from '../../ai/closed-container.ts'
+import type { Reference, Validated } from '../contract.ts'
+import type { Plan, Task } from '../plan/schema.ts'
+import { boundaryOf, findViolations } from './boundaries.ts'
+import { type Finding, findingsIn, newFindings } from './findings.ts'
+import { readForgeMd } from './forge-md.ts'
+import { type ReadyMade, readyMade } from './ready-made.ts'
+import type { Slot, Slots } from './slots.ts'
+import { checkTexts, type TextCheck, type WrittenText } from './texts.ts'
+
+export type Means = {
+  objects: Objects
+  slots: Slots
+  /** Keeps a blob for as long as the run is kept. */
+  keep: (kind: string, text: string) => Promise<Reference>
+  /** Commits what a formatter has changed, on top of the attempt's head. */
+  commitMended: (head: Oid, changes: ReadonlyMap<Path, Change>) => Promise<Oid>
+  /** Those of the commands that the person has not approved. */
+  unapproved: (commands: readonly string[]) => Promise<string[]>
+  /** Whether the person allows checks of this repository the network. */
+  hasNetwork: boolean
+  signal: AbortSignal
+  /** Called with what is being done, at least before each command and every few seconds. */
+  onProgress: (words: string) => void
+}
+
+/** What is validated: a task's attempt, or the whole run's result, which has no boundaries of its own. */
+export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid }
+
+/** One check, and what came of it. */
+export type CheckResult = {
+  /** The command, or the name of a check of texts. */
+  name: string
+  /** `not new`: the base fails in the same way. `flaky`: it failed once and then did not. */
+  came: 'good' | 'bad' | 'not new' | 'flaky'
+  /** Why it counts as it does, in a few words: its exit code, its time. */
+  words: string
+  findings: Finding[]
+  /** The end of what it printed, where no finding could be read from that. */
+  tail: string
+}
+
+/** What is kept of a validation. `text` is what a model hears of it. */
+export type ValidationReport = {
+  isGood: boolean
+  violations: string[]
+  checks: CheckResult[]
+  mended: string[]
+  text: string
+}
+
+/** A command, and whether only what is new against the base counts in it. */
+type Wanted = { command: string; seconds: number; onlyNew: boolean }
+
+const SECONDS = { usual: 300, prepare: 900, mend: 300 }
+const TAIL = 2000
+const TEXT_CHECKS: readonly string[] = ['citations', 'complete', 'format'] satisfies TextCheck[]
+
+/** Judges an attempt. Throws the signal's reason only; where a person has to do something first, it is the question. */
+export async function validate(means: Means, attempt: Attempt): Promise<Validated> {
+  const { objects, keep } = means
+  const violations = await violationsOf(objects, attempt)
+  // A command that runs outside of the boundaries could show anything.
+  if (violations.length > 0) return await judged(means, attempt.head, { violations, checks: [], mended: [] })
+  const { commands, mend, prepare } = await commandsOf(objects, attempt)
+  const all = [...prepare, ...mend, ...commands.map(it => it.command)]
+  const question = all.length > 0 ? await questionBefore(means, all) : undefined
+  if (question !== undefined) {
+    const report = await keep('validation', JSON.stringify({ isGood: false, violations, checks: [], mended: [] }))
+    const asked = await keep('question', question)
+    return { isGood: false, head: attempt.head, report, words: question, question: asked }
+  }
+  const mended = await mendFiles(means, attempt, { mend, prepare })
+  const checked = { ...attempt, head: mended.head }
+  const texts = await checkAllTexts(objects, checked)
+  const results = await checkCommands(means, checked, { commands, prepare })
+  return await judged(means, mended.head, { violations, checks: [...texts, ...results], mended: mended.paths })
+}
+
+async function judged(means: Means, head: Oid, found: Omit<ValidationReport, 'isGood' | 'text'>): Promise<Validated> {
+  const bad = found.checks.filter(({ came }) => came === 'bad')
+  const isGood = found.violations.length === 0 && bad.length === 0
+  const text = await textOf(means.objects, head, found)
+  const report = await means.keep('validation', JSON.stringify({ isGood, text, ...found } satisfies ValidationReport))
+  return { isGood, head, report, words: wordsOf(found, bad) }
+}
+
+function wordsOf({ violations, checks }: Omit<ValidationReport, 'isGood' | 'text'>, bad: CheckResult[]): string {
+  const [violation] = violations
+  if (violation) return short(`${many(violations.length, 'violation')} of its boundaries: ${violation}`, 200)
+  const [first] = bad
+  if (first) return short(`${bad.length} of ${many(checks.length, 'check')} failed: ${visible(first.name)}`, 200)
+  return checks.length === 0 ? 'It is within its boundaries, and no check was asked for.' : 'All checks passed.'
+}
+
+// --- The diff
+
+async function violationsOf(objects: Objects, { task, base, head }: Attempt): Promise<string[]> {
+  if (!task) return []
+  const { repository } = objects
+  const beyond = await findViolations(repository, { base, head, boundaries: task.boundaries })
+  const isChanged = (await diffTrees(repository, base, head)).length > 0
+  const { outputs } = task.objective
+  const missing: string[] = []
+  for (const output of outputs)
+    if (!(await entryAt(objects, head, asBytes(output)))) missing.push(`${visible(output)} is not there`)
+  const nothing = !isChanged && outputs.length > 0 ? ['nothing was changed at all'] : []
+  return [...beyond, ...missing, ...nothing]
+}
+
+/** The files that an attempt has written, with their bytes; links and submodules are none. */
+async function writtenIn(
+  objects: Objects,
+  { base, head }: Attempt,
+): Promise<Map<Path, { mode: string; bytes: Buffer }>> {
+  const written = new Map<Path, { mode: string; bytes: Buffer }>()
+  for (const [path, , after] of changesIn(await diffTrees(objects.repository, base, head))) {
+    if (!after?.mode.startsWith('100')) continue
+    const object = await objects.read(after.oid, { limit: 16 << 20 })
+    if (object?.bytes) written.set(path, { mode: after.mode, bytes: object.bytes })
+  }
+  return written
+}
+
+// --- Which checks
+
+async function commandsOf(objects: Objects, { plan, task, base, head }: Attempt) {
+  const forge = await readForgeMd(objects, base)
+  const asked = task ? task.validation.checks : []
+  const named = asked.filter((it): it is ReadyMade => typeof it === 'string' && !TEXT_CHECKS.includes(it))
+  const ready = await Promise.all(named.map(name => readyMade(objects, head, name)))
+  const claimed = plan.contract.filter(({ id }) => !task || task.claims.includes(id))
+  const strict: Wanted[] = [
+    ...asked.flatMap(it => (typeof it === 'string' ? [] : [{ ...it, onlyNew: false }])),
+    ...claimed.flatMap(({ how }) => (how.kind === 'command' ? [{ ...how, onlyNew: false }] : [])),
+  ]
+  const lenient = [...forge.checks, ...ready.flatMap(it => it.checks)].map(
+    (command): Wanted => ({ command, seconds: SECONDS.usual, onlyNew: true }),
+  )
+  const commands = [...new Map([...lenient, ...strict].map(it => [it.command, it])).values()]
+  return { commands, prepare: forge.prepare, mend: [...forge.mend, ...ready.flatMap(it => it.mend)] }
+}
+
+/** The commands that a plan will want to run at a commit, for a person to see before they approve it. */
+export async function commandsOfPlan(objects: Objects, plan: Plan, base: Oid): Promise<string[]> {
+  const of = async (task: Task | undefined) => {
+    const { commands, prepare, mend } = await commandsOf(objects, { plan, ...(task && { task }), base, head: base })
+    return [...prepare, ...mend, ...commands.map(it => it.command)]
+  }
+  const all = await Promise.all([undefined, ...plan.tasks].map(of))
+  return [...new Set(all.flat())]
+}
+
+async function questionBefore(means: Means, commands: readonly string[]): Promise<string | undefined> {
+  const why = await whyNoContainer(means.signal)
+  if (why) return `Checks need ${why}`
+  const unapproved = await means.unapproved(commands)
+  if (unapproved.length === 0) return undefined
+  const list = unapproved.map(command => `  ${visible(command)}`).join('\n')
+  return `These commands have not been approved yet:\n${list}`
+}
+
+// --- Mending
+
+/** What formatters and linters mend by themselves, in files that the attempt has written, and in no others. */
+async function mendFiles(
+  means: Means,
+  attempt: Attempt,
+  { mend, prepare }: { mend: string[]; prepare: string[] },
+): Promise<{ head: Oid; paths: string[] }> {
+  const { objects, slots, commitMended } = means
+  const { head, task } = attempt
+  if (mend.length === 0) return { head, paths: [] }
+  const written = await writtenIn(objects, attempt)
+  if (written.size === 0) return { head, paths: [] }
+  await using slot = await slots.take(head)
+  await prepareIn(means, slot, prepare)
+  for (const command of mend) await runIn(means, slot, { command, seconds: SECONDS.mend })
+  const changes = new Map<Path, Change>()
+  const isWithin = task ? boundaryOf(task.boundaries) : () => undefined
+  for (const [path, { mode, bytes }] of written) {
+    // A name that is not UTF-8 can't be opened by its text.
+    if (asBytes(asText(path)) !== path) continue
+    const after = await slot.read(path)
+    const oid = (await entryAt(objects, head, path))?.oid ?? ''
+    const entry = { mode, oid }
+    if (after && !after.equals(bytes) && isWithin(path, entry, entry) === undefined)
+      changes.set(path, { mode, bytes: after })
+  }
+  if (changes.size === 0) return { head, paths: [] }
+  return { head: await commitMended(head, changes), paths: [...changes.keys()].map(visiblePath) }
+}
+
+async function prepareIn(means: Means, slot: Slot, prepare: readonly string[]): Promise<CheckResult | undefined> {
+  for (const command of prepare) {
+    const end = await runIn(means, slot, { command, seconds: SECONDS.prepare, hasNetwork: means.hasNetwork })
+    if (end.exitCode !== 0) {
+      const offline = means.hasNetwork ? '' : '; it had no network'
+      return resultOf(command, end, 'bad', `it has to end well before the checks, and ${howIt(end)}${offline}`)
+    }
+  }
+  return undefined
+}
+
+type End = Awaited<ReturnType<typeof runClosed>>
+
+async function runIn(
+  { signal, onProgress }: Means,
+  slot: Slot,
+  wanted: { command: string; seconds: number; hasNetwork?: boolean },
+): Promise<End> {
+  const words = `runs ${short(visible(wanted.command), 80)}`
+  onProgress(words)
+  const clock = setInterval(() => onProgress(words), 5000)
+  try {
+    return await runClosed(slot.folder, wanted, signal)
+  } finally {
+    clearInterval(clock)
+  }
+}
+
+// --- The checks
+
+async function checkAllTexts(objects: Objects, attempt: Attempt): Promise<CheckResult[]> {
+  const wanted = attempt.task?.validation.checks.filter(
+    (it): it is TextCheck => typeof it === 'string' && TEXT_CHECKS.includes(it),
+  )
+  if (!wanted || wanted.length === 0) return []
+  const written = await writtenIn(objects, attempt)
+  const texts = [...written].map(([path, { bytes }]): WrittenText => ({ path, text: bytes.toString() }))
+  const exists = async (path: Path) => (await entryAt(objects, attempt.head, path)) !== undefined
+  return await Promise.all(
+    wanted.map(async (name): Promise<CheckResult> => {
+      const findings = await checkTexts(name, texts, exists)
+      const words = findings.length === 0 ? many(texts.length, 'text') : many(findings.length, 'finding')
+      return { name, came: findings.length === 0 ? 'good' : 'bad', words, findings, tail: '' }
+    }),
+  )
+}
+
+async function checkCommands(
+  means: Means,
+  attempt: Attempt,
+  { commands, prepare }: { commands: readonly Wanted[]; prepare: readonly string[] },
+): Promise<CheckResult[]> {
+  if (commands.length === 0) return []
+  await using slot = await means.slots.take(attempt.head)
+  const failed = await prepareIn(means, slot, prepare)
+  if (failed) return [failed]
+  const results: CheckResult[] = []
+  for (const wanted of commands) {
+    const end = await runIn(means, slot, wanted)
+    results.push(
+      end.exitCode === 0 && !end.wasStopped
+        ? resultOf(wanted.command, end, 'good', howIt(end))
+        : await lookAgain(means, attempt, { wanted, slot, first: end, prepare }),
+    )
+  }
+  return results
+}
+
+/** A check that failed is run on the base, where only news count, and once more, since some fail by chance. */
+async function lookAgain(
+  means: Means,
+  { base }: Attempt,
+  { wanted, slot, first, prepare }: { wanted: Wanted; slot: Slot; first: End; prepare: readonly string[] },
+): Promise<CheckResult> {
+  const { command, onlyNew } = wanted
+  const again = first.wasStopped ? first : await runIn(means, slot, wanted)
+  if (again.exitCode === 0 && !again.wasStopped)
+    return resultOf(command, first, 'flaky', `${howIt(first)}, and ended well when it was run again`)
+  if (!onlyNew) return resultOf(command, again, 'bad', howIt(again))
+  await using before = await means.slots.take(base)
+  await prepareIn(means, before, prepare)
+  const atBase = await runIn(means, before, wanted)
+  if (atBase.exitCode === 0) return resultOf(command, again, 'bad', howIt(again))
+  const known = findingsIn(atBase.output)
+  const findings = newFindings(known, findingsIn(again.output))
+  if (findings.length > 0) return { ...resultOf(command, again, 'bad', howIt(again)), findings }
+  const isSame = atBase.exitCode === again.exitCode && atBase.wasStopped === again.wasStopped
+  // Where nothing could be read from either, only the very same end is no news.
+  const isKnown = known.length > 0 ? isSame : isSame && atBase.output === again.output
+  return resultOf(command, again, isKnown ? 'not new' : 'bad', `${howIt(again)}${isKnown ? ', as on the base' : ''}`)
+}
+
+const howIt = ({ wasStopped, exitCode, seconds }: End): string =>
+  wasStopped ? `was stopped after ${many(seconds, 'second')}` : `ended with ${exitCode ?? 'a signal'}`
+
+function resultOf(command: string, end: End, came: CheckResult['came'], words: string): CheckResult {
+  const findings = came === 'good' ? [] : findingsIn(end.output)
+  const isUnread = came !== 'good' && findings.length === 0
+  return { name: command, came, words, findings, tail: isUnread ? end.output.slice(-TAIL) : '' }
+}
+
+// --- What a model hears
+
+const TOLD = { findings: 12, around: 3, violations: 40 }
+
+/** Short: what failed, and the code around the first complaints. Never all that a check printed. */
+async function textOf(
+  objects: Objects,
+  head: Oid,
+  { violations, checks, mended }: Omit<ValidationReport, 'isGood' | 'text'>,
+): Promise<string> {
+  const lines: string[] = []
+  if (violations.length > 0) {
+    lines.push('The boundaries were not kept:')
+    lines.push(...violations.slice(0, TOLD.violations).map(it => `- ${it}`))
+    if (violations.length > TOLD.violations) lines.push(`- and ${violations.length - TOLD.violations} more`)
+  }
+  for (const { name, came, words, findings, tail } of checks) {
+    const what = came === 'bad' ? 'failed' : came === 'good' ? 'passed' : came === 'flaky' ? 'is flaky' : 'is not new'
+    lines.push(`${visible(short(name, 200))}: ${what} (${visible(words)})`)
+    if (came !== 'bad') continue
+    for (const finding of findings.slice(0, TOLD.findings)) lines.push(...(await codeAround(objects, head, finding)))
+    if (findings.length > TOLD.findings) lines.push(`  and ${findings.length - TOLD.findings} more of the kind`)
+    if (tail)
+      lines.push(
+        ...visibleLines(tail)
+          .split('\n')
+          .slice(-30)
+          .map(line => `  ${line}`),
+      )
+  }
+  if (mended.length > 0) lines.push(`Mended by formatters: ${short(mended.join(', '), 500)}`)
+  return lines.join('\n')
+}
+
+async function codeAround(objects: Objects, head: Oid, { path, line, words }: Finding): Promise<string[]> {
+  const says = visible(short(words, 400))
+  if (path === undefined || line === undefined) return [`  ${says}`]
+  const code = await linesAt(objects, head, path, line)
+  return [`  ${visible(path)}:${line}: ${says}`, ...code]
+}
+
+async function linesAt(objects: Objects, head: Oid, path: string, line: number): Promise<string[]> {
+  // A path that a check printed is a stranger's word.
+  const entry = await entryAt(objects, head, asBytes(path)).catch(error => {
+    if (error instanceof Failure) return undefined
+    throw error
+  })
+  if (!entry?.mode.startsWith('100')) return []
+  const object = await objects.read(entry.oid, { limit: 4 << 20 })
+  const lines = object?.bytes?.toString().split('\n') ?? []
+  const first = Math.max(1, line - TOLD.around)
+  return lines
+    .slice(first - 1, line + TOLD.around)
+    .map(
+      (text, at) =>
+        `  ${String(first + at).padStart(6)}${first + at === line ? '>' : '|'} ${visible(short(text, 200))}`,
+    )
+}

@@ -1,0 +1,237 @@
+/**
+ * An attempt is judged by what checks show: by a stand-in for docker that runs commands as they are. That the container is
+ * closed is tried on a real engine, in test/e2e.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdir, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { commitChanges, type Person } from '../../../../core/git/commits.ts'
+import { writeBlob } from '../../../../core/git/objects.ts'
+import type { Oid } from '../../../../core/git/repository.ts'
+import { Approvals } from '../../../../forge/ai/approvals.ts'
+import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
+import { Slots } from '../../../../forge/tasks/checks/slots.ts'
+import { commandsOfPlan, type Means, type ValidationReport, validate } from '../../../../forge/tasks/checks/validate.ts'
+import { Plan } from '../../../../forge/tasks/plan/schema.ts'
+import { commit, type Files } from '../../../support/git.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+
+setDefaultTimeout(60_000)
+
+const PERSON: Person = { name: 'A', email: 'a@b', date: { seconds: 0, zone: '+0000' } }
+const before: Record<string, string | undefined> = {}
+let place: Place
+let slots: Slots
+let approved: ApprovedCommands
+let state: string
+let run: string
+
+function setVariable(name: string, value: string | undefined): void {
+  if (!(name in before)) before[name] = process.env[name]
+  if (value === undefined) delete process.env[name]
+  else process.env[name] = value
+}
+beforeAll(() => setVariable('PATH', `${join(import.meta.dir, '../../../stand-ins')}:${process.env.PATH}`))
+afterAll(() => {
+  for (const [name, value] of Object.entries(before)) setVariable(name, value)
+})
+beforeEach(async () => {
+  place = await makePlace()
+  setVariable('FORKLIFT_TEST_DOCKER', join(place.folder, 'engine'))
+  setVariable('FORKLIFT_TEST_FAULT', undefined)
+  state = join(place.folder, 'state')
+  run = join(state, 'runs/r')
+  await mkdir(run, { recursive: true })
+  slots = new Slots(place.repository, state)
+  approved = new ApprovedCommands(new Approvals(join(place.folder, 'config')), run, place.repository, 'r')
+  await approved.approveAll()
+})
+afterEach(async () => {
+  await slots[Symbol.asyncDispose]()
+  await place[Symbol.asyncDispose]()
+})
+
+const means = (): Means => ({
+  objects: place.objects,
+  slots,
+  keep: async (kind, text) => ({ kind, oid: await writeBlob(place.repository, Buffer.from(text)) }),
+  commitMended: (head, changes) =>
+    commitChanges(place.objects, {
+      ...{ base: head, changes, parents: [head] },
+      ...{ message: 'Mended', author: PERSON, committer: PERSON },
+    }),
+  unapproved: commands => approved.missing(commands),
+  hasNetwork: false,
+  signal: new AbortController().signal,
+  onProgress: () => undefined,
+})
+
+type TaskWish = {
+  checks?: (string | { command: string })[]
+  outputs?: string[]
+  write?: string[]
+  claims?: string[]
+  contract?: string
+}
+
+function planOf({ checks = [], outputs = [], write = ['**'], contract = 'true' }: TaskWish): Plan {
+  return v.parse(Plan, {
+    title: 't',
+    summary: 's',
+    contract: [{ id: 'A1', says: 'It works.', how: { kind: 'command', command: contract } }],
+    tasks: [
+      {
+        id: 't',
+        title: 't',
+        objective: { behaviour: 'b', outputs, acceptance: ['a'] },
+        claims: ['A1'],
+        boundaries: { write },
+        validation: { checks },
+      },
+    ],
+  })
+}
+
+async function judge(base: Oid, head: Oid, wish: TaskWish = {}) {
+  const plan = planOf(wish)
+  const [task] = plan.tasks
+  if (!task) throw new Error('No task')
+  const validated = await validate(means(), { plan, task, base, head })
+  const bytes = (await place.objects.read(validated.report.oid))?.bytes
+  return { ...validated, report: JSON.parse(bytes?.toString() ?? '') as ValidationReport }
+}
+
+async function attempt(base: Files, change: Files): Promise<[Oid, Oid]> {
+  const from = await commit(place.path, 'main', base)
+  return [from, await commit(place.path, 'work', change, { parents: [from] })]
+}
+
+test('an attempt whose checks pass is good, and one that fails says what failed with the code around it', async () => {
+  const [base, head] = await attempt({ 'a.ts': 'one\n' }, { 'a.ts': 'one\ntwo\nthree\n' })
+  const good = await judge(base, head, { checks: [{ command: 'grep -q two a.ts' }], outputs: ['a.ts'] })
+  expect([good.isGood, good.words, good.head]).toEqual([true, 'All checks passed.', head])
+  const bad = await judge(base, head, { checks: [{ command: "echo 'a.ts:2:1: two is wrong'; exit 3" }] })
+  expect([bad.isGood, bad.report.checks.map(it => it.came)]).toEqual([false, ['bad', 'good']])
+  expect(bad.report.text).toContain(
+    'failed (ended with 3)\n  a.ts:2: two is wrong\n       1| one\n       2> two\n       3| three',
+  )
+})
+
+test('the claims of a task are checked, and a command may not be what the base fails in as well', async () => {
+  const [base, head] = await attempt({ a: '1' }, { a: '2' })
+  const { isGood, report } = await judge(base, head, { contract: 'test -e missing' })
+  expect([isGood, report.checks[0]?.came]).toEqual([false, 'bad'])
+})
+
+test('nothing that was done, and outputs that are missing, are no success', async () => {
+  const base = await commit(place.path, 'main', { a: '1' })
+  const { isGood, report } = await judge(base, base, { outputs: ['a', 'b'] })
+  expect([isGood, report.violations]).toEqual([false, ['b is not there', 'nothing was changed at all']])
+})
+
+test('beyond the boundaries no command runs at all', async () => {
+  const [base, head] = await attempt({ a: '1' }, { b: '2' })
+  const { isGood, report, words } = await judge(base, head, { write: ['a'], checks: [{ command: 'true' }] })
+  expect([isGood, report.checks]).toEqual([false, []])
+  expect(words).toBe('1 violation of its boundaries: b is outside of what the task may write')
+})
+
+test('of the repository’s own checks, only what is new against the base counts', async () => {
+  const forge = '## Checks\n- `cat complaints; test ! -s complaints`\n'
+  const old = 'x.ts:1:1: old\n'
+  const [base, same] = await attempt({ 'FORGE.md': forge, complaints: old, 'x.ts': 'x' }, { y: '1' })
+  expect((await judge(base, same)).report.checks[0]).toMatchObject({ came: 'not new' })
+  const worse = await commit(place.path, 'worse', { complaints: `${old}x.ts:1:1: new\n` }, { parents: [base] })
+  const { isGood, report } = await judge(base, worse)
+  expect([isGood, report.checks[0]?.findings.map(it => it.words)]).toEqual([false, ['new']])
+})
+
+test('a check that fails by chance is run again, and said to be flaky', async () => {
+  const [base, head] = await attempt({ a: '1' }, { a: '2' })
+  // The folder is the same for both runs, and nothing of it is left for the next attempt.
+  const flaky = 'test -e was-here || { touch was-here; exit 1; }'
+  expect((await judge(base, head, { checks: [{ command: flaky }] })).report.checks[0]?.came).toBe('flaky')
+  expect((await judge(base, head, { checks: [{ command: flaky }] })).report.checks[0]?.came).toBe('flaky')
+})
+
+test('what a formatter mends is taken back: in files of the attempt alone, and nothing through a link', async () => {
+  const mend = 'echo mended > mine; echo mended > other; rm -rf dir; ln -s /etc dir'
+  const [base, head] = await attempt(
+    { 'FORGE.md': `# Checks\n- mend: \`${mend}\`\n- \`grep -q mended mine\`\n`, other: '1', 'dir/hostname': '1' },
+    { mine: 'raw', 'dir/hostname': 'changed' },
+  )
+  const { isGood, head: mended, report } = await judge(base, head)
+  expect([isGood, report.mended]).toEqual([true, ['mine']])
+  expect(await place.git('diff', '--name-only', head, mended)).toBe('mine')
+  expect(await place.git('show', `${mended}:mine`)).toBe('mended')
+})
+
+test('what is needed first is prepared, and where that fails the checks say so', async () => {
+  const forge = (command: string) => `# Checks\n- prepare: \`${command}\`\n- \`cat prepared\`\n`
+  const [base, head] = await attempt({ 'FORGE.md': forge('echo yes > prepared') }, { a: '1' })
+  expect((await judge(base, head)).isGood).toBe(true)
+  const [other, next] = await attempt({ 'FORGE.md': forge('exit 4') }, { a: '1' })
+  expect((await judge(other, next)).report.checks).toMatchObject([
+    { came: 'bad', words: 'it has to end well before the checks, and ended with 4; it had no network' },
+  ])
+})
+
+test('commands that nobody approved do not run: the person is asked, and a signature of another key is none', async () => {
+  const [base, head] = await attempt({ a: '1' }, { a: '2' })
+  const strangers = new ApprovedCommands(new Approvals(join(place.folder, 'other')), run, place.repository, 'r')
+  await Bun.write(join(run, 'approved.json'), '')
+  await strangers.approveAll()
+  const command = `touch ${join(place.folder, 'ran')}`
+  const asked = await judge(base, head, { checks: [{ command }] })
+  expect([asked.isGood, asked.words]).toEqual([
+    false,
+    `These commands have not been approved yet:\n  ${command}\n  true`,
+  ])
+  expect(asked.question?.kind).toBe('question')
+  expect(await readdir(place.folder)).not.toContain('ran')
+  await approved.approve([command, 'true'])
+  expect((await judge(base, head, { checks: [{ command }] })).isGood).toBe(true)
+})
+
+test('without an engine the person is asked, and nothing counts as passed', async () => {
+  setVariable('FORKLIFT_TEST_FAULT', 'down')
+  const [base, head] = await attempt({ a: '1' }, { a: '2' })
+  const { isGood, words, question } = await judge(base, head)
+  expect([isGood, question?.kind]).toEqual([false, 'question'])
+  expect(words).toStartWith('Checks need docker, and its engine does not answer')
+})
+
+test('the commands of a plan are listed for the person, each once', async () => {
+  const base = await commit(place.path, 'main', { 'FORGE.md': '# Checks\n- `make test`\n', 'go.mod': 'module x\n' })
+  const plan = planOf({ checks: ['tests', { command: 'make test' }], contract: './x' })
+  expect((await commandsOfPlan(place.objects, plan, base)).sort()).toEqual(['./x', 'go test ./...', 'make test'])
+})
+
+test('a slot is warm, and nothing of what ran in it is seen by the next', async () => {
+  const [base, head] = await attempt({ a: '1', 'dir/b': '2' }, { a: '3' })
+  const first = await slots.take(base)
+  const { folder } = first
+  const dirty =
+    'rm a; mkdir a; touch a/x; echo no > dir/b; chmod 000 dir; mkdir deep; git init -q deep; ln -s / root; touch .gitignore ig'
+  await Bun.$`sh -c ${dirty}`.cwd(folder).quiet()
+  await first[Symbol.asyncDispose]()
+  await using second = await slots.take(head)
+  expect((await readdir(second.folder, { recursive: true })).sort()).toEqual(['a', 'dir', 'dir/b'])
+  expect(await Bun.file(join(second.folder, 'a')).text()).toBe('3')
+  expect(await Bun.file(join(second.folder, 'dir/b')).text()).toBe('2')
+  expect((await readdir(join(state, 'slots'))).length).toBe(1)
+})
+
+test('the slot of a process that was killed is taken over, its lock and all', async () => {
+  const base = await commit(place.path, 'main', { a: '1' })
+  const gone = Bun.spawn(['true'])
+  await gone.exited
+  const { hostname } = await import('node:os')
+  const left = join(state, 'slots', `used-${hostname()}-${gone.pid}-x`)
+  await mkdir(join(left, 'files'), { recursive: true })
+  for (const name of ['index', 'index.lock', 'files/rest']) await Bun.write(join(left, name), 'cut')
+  await using slot = await slots.take(base)
+  expect(await readdir(slot.folder)).toEqual(['a'])
+  expect(await readdir(join(state, 'slots'))).toHaveLength(1)
+})
