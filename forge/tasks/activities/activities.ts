@@ -1,6 +1,20 @@
 /** All activities together, as a worker of Temporal gets them. */
+import { join } from 'node:path'
+import { xdgFolder } from '../../../core/folders.ts'
+import { type Objects, openObjects } from '../../../core/git/objects.ts'
+import type { Repository } from '../../../core/git/repository.ts'
+import { openState } from '../../../core/state.ts'
+import { Approvals } from '../../ai/approvals.ts'
+import { openModel } from '../../ai/providers.ts'
+import { readSettings, type Settings } from '../../ai/settings.ts'
+import { openSummaries } from '../../ai/summaries.ts'
+import { ApprovedCommands } from '../checks/approved.ts'
+import { Slots } from '../checks/slots.ts'
+import { validate } from '../checks/validate.ts'
 import type { Activities } from '../contract.ts'
-import { type ActivityOptions, guarded, Means } from './means.ts'
+import { lintPlan } from '../plan/lint.ts'
+import { priceOf } from '../runs/budget.ts'
+import { type ActivityOptions, type Check, guarded, type Lint, Means } from './means.ts'
 import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
 import { StepWork } from './step.ts'
@@ -8,8 +22,70 @@ import { TaskWork } from './task.ts'
 
 export type { ActivityOptions, Check, CheckMeans, Lint, Surroundings } from './means.ts'
 
-/** Gives what flows may do, and what closes all that it opens: journals and ledgers. */
-export function makeActivities(options: ActivityOptions): { activities: Activities } & Disposable {
+type Environment = Record<string, string | undefined>
+
+/** What flows may do, and what has to be closed in the end: journals, ledgers, a git that reads. */
+export type OpenActivities = { activities: Activities } & AsyncDisposable
+
+/**
+ * All activities for a worker of a repository, with the models of the user's settings and checks in the container.
+ * @throws Failure where a setting is wrong.
+ */
+export async function makeActivities({
+  repository,
+  env,
+}: {
+  repository: Repository
+  env: Environment
+}): Promise<OpenActivities> {
+  const settings = await readSettings(env)
+  const state = await openState(repository, env)
+  const objects = openObjects(repository)
+  const summaries = openSummaries(objects, { folder: state })
+  const slots = new Slots(repository, state)
+  const opened = activitiesOf({
+    objects,
+    settings,
+    env,
+    summaries,
+    // What is worth it to be asked again, Temporal asks again: two that do would multiply.
+    openModel: name => openModel(name, settings, { again: {} }),
+    check: checkOf({ objects, slots, env }),
+    lint: lintOf(objects, settings),
+  })
+  const close = async () => {
+    opened[Symbol.dispose]()
+    summaries[Symbol.dispose]()
+    await slots[Symbol.asyncDispose]()
+    await objects[Symbol.asyncDispose]()
+  }
+  return { activities: opened.activities, [Symbol.asyncDispose]: close }
+}
+
+/** Checks in the container, of commands that the person has approved. */
+function checkOf({ objects, slots, env }: { objects: Objects; slots: Slots; env: Environment }): Check {
+  const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
+  return async ({ run, folder, ...means }, attempt) => {
+    const approved = new ApprovedCommands(new Approvals(config), folder, objects.repository, run)
+    const unapproved = (commands: readonly string[]) => approved.missing(commands)
+    return await validate({ ...means, objects, slots, unapproved, hasNetwork: false }, attempt)
+  }
+}
+
+const lintOf =
+  (objects: Objects, settings: Settings): Lint =>
+  (plan, input) =>
+    lintPlan(plan, {
+      ...input,
+      objects,
+      priceOf: tier => {
+        const [name] = settings.modelsOf(tier)
+        return name === undefined ? undefined : priceOf(name, settings)
+      },
+    })
+
+/** The same with means of any kind: what tests give. */
+export function activitiesOf(options: ActivityOptions): { activities: Activities } & Disposable {
   const means = new Means(options)
   const steps = new StepWork(means)
   const plans = new PlanWork(means)

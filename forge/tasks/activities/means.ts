@@ -11,7 +11,7 @@ import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import type { CodeMap } from '../context/map.ts'
-import type { Limits, Oid, Reference, RunId, TaskId, Validated } from '../contract.ts'
+import type { Limits, Oid, Reference, RunId, TaskId, TaskShape, Validated } from '../contract.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { Ledger } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
@@ -25,6 +25,9 @@ export type Surroundings = { signal: AbortSignal; heartbeat: (details?: unknown)
 
 /** What checks need of a run. */
 export type CheckMeans = {
+  run: RunId
+  /** The run's folder. */
+  folder: string
   keep: (kind: string, text: string) => Promise<Reference>
   commitMended: (head: Oid, changes: ReadonlyMap<Path, Change>) => Promise<Oid>
   signal: AbortSignal
@@ -36,11 +39,14 @@ export type Check = (
   attempt: { plan: Plan; task?: Task; base: Oid; head: Oid },
 ) => Promise<Validated>
 
-/** A sentence for each thing that is wrong with a plan. `begun` are the tasks that must stay as they are. */
+/**
+ * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
+ * that have begun: they must stay as they are in `before`.
+ */
 export type Lint = (
   plan: Plan,
-  input: { run: RunId; base: Oid; begun: TaskId[]; before: Plan | undefined; limits: Limits },
-) => Promise<string[]>
+  input: { tree: Oid; limits: Limits; done: TaskId[]; before?: Plan },
+) => Promise<{ tasks: TaskShape[]; complaints: string[] }>
 
 export type ActivityOptions = {
   objects: Objects
@@ -59,7 +65,7 @@ export type ActivityOptions = {
   openGate?: () => Gate
 }
 
-const StoredRun = v.object({
+const StoredRun = v.looseObject({
   /** When it began, in milliseconds since 1970. */
   began: v.number(),
   base: v.string(),
@@ -72,7 +78,7 @@ const StoredRun = v.object({
     depth: v.number(),
   }),
 })
-/** What is kept of how a run was asked for. */
+/** What has to be known of how a run was asked for. */
 export type StoredRun = { began: number; base: Oid; limits: Limits }
 
 /** A run that is open in this process. */
@@ -160,9 +166,9 @@ export class Means implements Disposable {
 
 /** exactOptionalPropertyTypes: what is not there is left out. */
 function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, ...rest } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const { limits, began, base } = v.parse(StoredRun, JSON.parse(bytes.toString()))
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { ...rest, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+  return { began, base, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {

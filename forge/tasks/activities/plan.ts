@@ -7,9 +7,6 @@ import { Plan } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { Means } from './means.ts'
 
-/** How many models look at a result that is to be reviewed. */
-const REVIEWERS = 2
-
 export class PlanWork implements PlanActivities {
   constructor(private readonly means: Means) {}
 
@@ -20,30 +17,16 @@ export class PlanWork implements PlanActivities {
     const plan = read.output
     const { limits } = await this.means.stored(store)
     const before = await store.get('plan.json')
-    const complaints = await this.means.options.lint(plan, {
-      run: input.run,
-      base: input.base,
-      begun: input.done,
-      before: before && v.parse(Plan, JSON.parse(before.toString())),
+    const { tasks, complaints } = await this.means.options.lint(plan, {
+      tree: input.base,
       limits,
+      done: input.done,
+      ...(before && { before: v.parse(Plan, JSON.parse(before.toString())) }),
     })
-    const tasks = plan.tasks.map(shapeOf)
     if (complaints.length > 0) return await refused(store, tasks, complaints)
     return { plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`), tasks, complaints: [] }
   }
 }
-
-/** What the flow has to know of a task. */
-export const shapeOf = (task: Plan['tasks'][number]): TaskShape => ({
-  id: task.id,
-  title: task.title,
-  dependsOn: task.depends_on,
-  tier: task.tier,
-  recursion: task.recursion,
-  isSmall: task.size === 'small',
-  reviews: task.validation.reviews.length > 0 ? REVIEWERS : 0,
-  isAlone: task.boundaries.write.length === 0,
-})
 
 /** A model's answer has its plan in it; a person's is the plan. */
 const proposed = (json: unknown): unknown =>

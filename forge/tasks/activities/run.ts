@@ -54,12 +54,7 @@ export class RunWork implements RunActivities {
     const { store } = await this.means.run(input.run)
     const before = await store.get('run.json')
     const began = before ? (await this.means.stored(store)).began : now()
-    const stored: StoredRun & { wish: Reference } = {
-      began,
-      base: input.base,
-      limits: input.limits,
-      wish: input.wish,
-    }
+    const stored: StoredRun & RunInput = { ...input, began }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
@@ -110,8 +105,12 @@ export class RunWork implements RunActivities {
     }
     const text = reportAsMarkdown(escalation)
     await writeFile(join(folder, 'report.md'), text, { mode: 0o600 })
-    await store.put('escalation data', `${JSON.stringify(escalation)}\n`)
-    return await store.put('escalation', text)
+    const [report] = await Promise.all([
+      store.put('escalation', text),
+      store.set('escalation.json', `${JSON.stringify(escalation)}\n`),
+      store.set('status.json', `${JSON.stringify(input.status)}\n`),
+    ])
+    return report
   }
 
   async finish(input: {

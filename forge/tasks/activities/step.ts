@@ -9,6 +9,7 @@ import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { type Answer, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
+import { providerOf } from '../../ai/settings.ts'
 import type {
   Constructed,
   Oid,
@@ -22,7 +23,8 @@ import type {
   StepPlace,
   StepResult,
 } from '../contract.ts'
-import { estimateOf, missingPrice, OutOfBudget, priceOf, type Reservation } from '../runs/budget.ts'
+import { withModelSpan } from '../engine/spans.ts'
+import { estimateOf, missingPrice, OutOfBudget, priceOf, type Reservation, withCost } from '../runs/budget.ts'
 import { attemptRef, RUNS } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { AnswerOf, Edit } from '../steps/answers.ts'
@@ -201,20 +203,27 @@ export class StepWork implements StepActivities {
   }
 
   async #ask(
-    { model: name }: SendInput,
+    { model: name, run: id, task, step }: SendInput,
     { request }: StoredRequest,
     { run, gate, pass, reservation, signal, heartbeat }: Asking,
   ): Promise<Answer> {
-    let told = 0
+    let beat = 0
     const onProgress = () => {
       const now = performance.now()
-      if (now - told < PROGRESS) return
-      told = now
+      if (now - beat < PROGRESS) return
+      beat = now
       heartbeat()
     }
     try {
       const model = await this.means.model(name)
-      const answer = await model.ask(request, { signal, onProgress })
+      const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
+      const place = { ...asked, maxTokens: request.output, ...(task !== undefined && { task }) }
+      const answer = await withModelSpan(place, async tell => {
+        const told = await model.ask(request, { signal, onProgress })
+        const { input, output, cost } = told.usage
+        tell({ finish: told.end, input, output, ...(cost !== undefined && { cost }) })
+        return told
+      })
       gate.leave(pass, { how: 'good' })
       return answer
     } catch (error) {
@@ -241,9 +250,11 @@ export class StepWork implements StepActivities {
   /** The answer first, what it took then: a crash between them loses nothing that was paid for. */
   async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
     const { key, model } = input
-    const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(storedAnswer(key, model, answer))))
-    ledger.settle(reservation, answer.usage)
-    return { answer: { kind: 'answer', oid }, model, spent: spentOf(answer.usage), wasThere: false }
+    const usage = withCost(answer.usage, priceOf(model, this.means.settings))
+    const stored = storedAnswer(key, model, { ...answer, usage })
+    const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
+    ledger.settle(reservation, usage)
+    return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
   }
 
   /** Keys of this process never stand in a blob; whatever only looks like one is the model's, and may be code. */

@@ -112,6 +112,8 @@ export class TaskWork implements TaskActivities {
     const signs = setInterval(() => heartbeat(), SIGNS)
     try {
       return await check({
+        run: place.run,
+        folder: (await this.means.run(place.run)).folder,
         keep: (kind, text) => store.put(kind, this.means.clean(text)),
         commitMended: (head, changes) => this.#commitMended(place, ref, head, changes),
         signal,

@@ -9,21 +9,21 @@ import type { Plan } from '../plan/schema.ts'
 import type { WrittenLine } from './journal.ts'
 
 export type StoryOptions = {
-  run: RunId
+  run?: RunId
   /** For the titles of tasks. */
   plan?: Plan | undefined
-  secrets: readonly string[]
+  secrets?: readonly string[]
   columns?: number
   /** How far east of Greenwich the reader's clock is, in minutes. */
   zone?: number
 }
 
 /** The story as lines of text. */
-export function storyOf(written: readonly WrittenLine[], options: StoryOptions): string[] {
-  const { run, plan, columns = 100 } = options
+export function storyOf(written: readonly WrittenLine[], options: StoryOptions = {}): string[] {
   const [first] = written
   const last = written.at(-1)
-  if (!first || !last) return [`Nothing is written in the journal of ${run} yet.`]
+  if (!first || !last) return ['Nothing is written in the journal yet.']
+  const { run = first.run, plan, columns = 100 } = options
   const ofTasks = Map.groupBy(
     written.filter(({ task }) => task),
     ({ task = '' }) => task,
@@ -36,7 +36,7 @@ export function storyOf(written: readonly WrittenLine[], options: StoryOptions):
   const between = ofRun(at => firstOfTasks >= 0 && at > firstOfTasks && at < lastOfTasks)
   const after = ofRun(at => firstOfTasks >= 0 && at > lastOfTasks)
   const day = new Date(first.at).toISOString().slice(0, 10)
-  const head = `Run ${run}: ${many(written.length, 'decision')} in ${duration(last.at - first.at)}, begun on ${day}.`
+  const head = `Run ${visible(run)}: ${many(written.length, 'decision')} in ${duration(last.at - first.at)}, begun on ${day}.`
   const title = plan ? wrap(`It does: ${visible(plan.title)}`, columns) : []
   const parts = [
     part('The plan', before, options),
@@ -67,7 +67,10 @@ function part(heading: string, lines: readonly WrittenLine[], options: StoryOpti
 }
 
 /** The time, what happened, and below it why. */
-function rowsOf({ at, what, words, why }: WrittenLine, { columns = 100, zone = 0, secrets }: StoryOptions): string[] {
+function rowsOf(
+  { at, what, words, why }: WrittenLine,
+  { columns = 100, zone = 0, secrets = [] }: StoryOptions,
+): string[] {
   const time = new Date(at + zone * 60_000).toISOString().slice(11, 19)
   const clean = (text: string) => visible(blackOut(text, secrets).replace(/\s+/g, ' ').trim())
   const said = clean(words)

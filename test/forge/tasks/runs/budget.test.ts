@@ -35,7 +35,9 @@ test('eight processes with sixty-four requests in flight stop at exactly the bud
 
 test('what was reserved and never settled counts as spent', async () => {
   await using place = await makeFolder()
-  const spender = Bun.spawn(['bun', SPENDER, place.path, 'dies', '1', '10', 'die'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const spender = Bun.spawn(['bun', SPENDER, place.path, 'dies', '1', '10', 'die'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   await spender.exited
   using ledger = await open(place.path)
   expect(() => ledger.reserve('more', SMALL, limits({ cost: 1.5 }))).toThrow(OutOfBudget)

@@ -22,7 +22,11 @@ const line = (id: string, more: Partial<JournalLine> = {}): JournalLine => ({
 const open = (place: Place, secrets: string[] = []) =>
   new Journal({ store: new RunStore(place.objects, RUN), folder: place.folder, secrets })
 const fileOf = async (place: Place) => await readFile(journalFile(place.folder), 'utf8')
-const idsIn = (text: string) => text.split('\n').filter(Boolean).map(row => JSON.parse(row).id as string)
+const idsIn = (text: string) =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map(row => JSON.parse(row).id as string)
 
 test('a line is in git and in the file, and the same one is written once', async () => {
   await using place = await makePlace()
@@ -98,7 +102,9 @@ test('two processes that are killed and started again write every line once', as
 test('no secret comes into the journal', async () => {
   await using place = await makePlace()
   using journal = open(place, ['hunter2-hunter2'])
-  await journal.note(line('one', { words: 'It used hunter2-hunter2.', why: 'ghp_abcdefghijklmnopqrstuvwxyz0123456789' }))
+  await journal.note(
+    line('one', { words: 'It used hunter2-hunter2.', why: 'ghp_abcdefghijklmnopqrstuvwxyz0123456789' }),
+  )
   const text = await fileOf(place)
   expect(text).not.toContain('hunter2')
   expect(text).not.toContain('ghp_')

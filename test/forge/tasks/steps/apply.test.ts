@@ -8,7 +8,7 @@ import { makePlace, type Place } from '../../../support/repository.ts'
 const FILES = {
   'a.txt': 'one\ntwo\nthree\n',
   'run.sh': { mode: '100755' as const, content: '#!/bin/sh\n' },
-  'link': { mode: '120000' as const, content: 'a.txt' },
+  link: { mode: '120000' as const, content: 'a.txt' },
   'win.txt': 'one\r\ntwo\r\n',
 }
 

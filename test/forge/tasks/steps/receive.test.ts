@@ -61,5 +61,6 @@ test('each of the six signals is read', () => {
     { signal: 'blocked_on_sibling', sibling: 'parser' },
     GOOD,
   ]
-  for (const end of ends) expect(readAnswer('implement', call({ answer: { words: 'x', ...end } })).parsed).toMatchObject(end)
+  for (const end of ends)
+    expect(readAnswer('implement', call({ answer: { words: 'x', ...end } })).parsed).toMatchObject(end)
 })
