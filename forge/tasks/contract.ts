@@ -69,8 +69,11 @@ export type StepInput = StepPlace & {
 /** A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. */
 export type Constructed = { request: Reference; key: string; model: string }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
-/** An answer as its schema reads it; without `parsed`, it is none, and `words` say why. */
-export type Received = { parsed?: Reference; words: string }
+/**
+ * An answer as its schema reads it; without `parsed`, it is none, and `words` say why. `isConfused`: it ended by a signal
+ * that nobody knows.
+ */
+export type Received = { parsed?: Reference; words: string; isConfused?: boolean }
 /** What became of it: a commit where it changed files; `words` where it can't be applied. */
 export type Serialized = { commit?: Oid; artifact?: Reference; words?: string }
 

@@ -1,14 +1,114 @@
-/** What the flows may do. */
+/** All activities together, as a worker of Temporal gets them. */
+import { join } from 'node:path'
+import { xdgFolder } from '../../../core/folders.ts'
+import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
+import { openState } from '../../../core/state.ts'
+import { Approvals } from '../../ai/approvals.ts'
+import { openModel } from '../../ai/providers.ts'
+import { readSettings, type Settings } from '../../ai/settings.ts'
+import { openSummaries } from '../../ai/summaries.ts'
+import { ApprovedCommands } from '../checks/approved.ts'
+import { Slots } from '../checks/slots.ts'
+import { validate } from '../checks/validate.ts'
+import type { Activities } from '../contract.ts'
+import { lintPlan } from '../plan/lint.ts'
+import { priceOf } from '../runs/budget.ts'
+import { type ActivityOptions, type Check, guarded, type Lint, Means } from './means.ts'
+import { PlanWork } from './plan.ts'
+import { RunWork } from './run.ts'
+import { StepWork } from './step.ts'
+import { TaskWork } from './task.ts'
+
+export type { ActivityOptions, Check, CheckMeans, Lint, Surroundings } from './means.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** All activities, for a worker of a repository. */
-export function makeActivities(_: {
+/** What flows may do, and what has to be closed in the end: journals, ledgers, a git that reads. */
+export type OpenActivities = { activities: Activities } & AsyncDisposable
+
+/**
+ * All activities for a worker of a repository, with the models of the user's settings and checks in the container.
+ * @throws Failure where a setting is wrong.
+ */
+export async function makeActivities({
+  repository,
+  env,
+}: {
   repository: Repository
   env: Environment
-  signal: AbortSignal
-  log: (line: string) => void
-}): object {
-  return { hello: async (name: string): Promise<string> => `Hello ${name}` }
+}): Promise<OpenActivities> {
+  const settings = await readSettings(env)
+  const state = await openState(repository, env)
+  const objects = openObjects(repository)
+  const summaries = openSummaries(objects, { folder: state })
+  const slots = new Slots(repository, state)
+  const opened = activitiesOf({
+    objects,
+    settings,
+    env,
+    summaries,
+    // What is worth it to be asked again, Temporal asks again: two that do would multiply.
+    openModel: name => openModel(name, settings, { again: {} }),
+    check: checkOf({ objects, slots, env }),
+    lint: lintOf(objects, settings),
+  })
+  const close = async () => {
+    opened[Symbol.dispose]()
+    summaries[Symbol.dispose]()
+    await slots[Symbol.asyncDispose]()
+    await objects[Symbol.asyncDispose]()
+  }
+  return { activities: opened.activities, [Symbol.asyncDispose]: close }
+}
+
+/** Checks in the container, of commands that the person has approved. */
+function checkOf({ objects, slots, env }: { objects: Objects; slots: Slots; env: Environment }): Check {
+  const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
+  return async ({ run, folder, ...means }, attempt) => {
+    const approved = new ApprovedCommands(new Approvals(config), folder, objects.repository, run)
+    const unapproved = (commands: readonly string[]) => approved.missing(commands)
+    return await validate({ ...means, objects, slots, unapproved, hasNetwork: false }, attempt)
+  }
+}
+
+const lintOf =
+  (objects: Objects, settings: Settings): Lint =>
+  (plan, input) =>
+    lintPlan(plan, {
+      ...input,
+      objects,
+      priceOf: tier => {
+        const [name] = settings.modelsOf(tier)
+        return name === undefined ? undefined : priceOf(name, settings)
+      },
+    })
+
+/** The same with means of any kind: what tests give. */
+export function activitiesOf(options: ActivityOptions): { activities: Activities } & Disposable {
+  const means = new Means(options)
+  const steps = new StepWork(means)
+  const plans = new PlanWork(means)
+  const tasks = new TaskWork(means)
+  const runs = new RunWork(means, tasks)
+  const activities: Activities = {
+    construct: guarded(means, input => steps.construct(input)),
+    send: guarded(means, input => steps.send(input)),
+    receive: guarded(means, input => steps.receive(input)),
+    serialize: guarded(means, input => steps.serialize(input)),
+    transition: guarded(means, input => steps.transition(input)),
+    keepWords: guarded(means, input => steps.keepWords(input)),
+    lintPlan: guarded(means, input => plans.lintPlan(input)),
+    gather: guarded(means, input => tasks.gather(input)),
+    judge: guarded(means, input => tasks.judge(input)),
+    validate: guarded(means, input => tasks.validate(input)),
+    reportFailure: guarded(means, input => tasks.reportFailure(input)),
+    deliver: guarded(means, input => tasks.deliver(input)),
+    begin: guarded(means, input => runs.begin(input)),
+    note: guarded(means, input => runs.note(input)),
+    remember: guarded(means, input => runs.remember(input)),
+    escalate: guarded(means, input => runs.escalate(input)),
+    finish: guarded(means, input => runs.finish(input)),
+  }
+  return { activities, [Symbol.dispose]: () => means[Symbol.dispose]() }
 }

@@ -48,8 +48,8 @@ export async function runWorker({
   repository,
   ...options
 }: { repository: Repository } & Omit<WorkerOptions, 'activities'>): Promise<void> {
-  const { env, signal, log } = options
-  await hostWorker({ ...options, activities: makeActivities({ repository, env, signal, log }) })
+  await using opened = await makeActivities({ repository, env: options.env })
+  await hostWorker({ ...options, activities: opened.activities })
 }
 
 /** A worker with any activities. Throws a Failure where the server or the bundle can't be had. */

@@ -213,6 +213,14 @@ export function missingPrice(models: readonly string[], settings: Settings, limi
   )
 }
 
+/** What was used with what it costs, by its price where the provider does not say. */
+export function withCost(usage: Usage, price: Price | undefined): Usage {
+  if (usage.cost !== undefined || !price) return usage
+  const { input, output, cacheRead, cacheWrite } = usage
+  const plain = (input - cacheRead - cacheWrite) * price.input + output * price.output
+  return { ...usage, cost: (plain + cacheRead * price.cacheRead + cacheWrite * price.cacheWrite) / 1_000_000 }
+}
+
 /** What a request may take at most: as if none of it were cached, and its answer as long as it may be. */
 export function estimateOf(tokens: { input: number; output: number }, price: Price | undefined): Estimate {
   const { input = 0, output = 0, cacheWrite = 0 } = price ?? {}

@@ -1,0 +1,81 @@
+/**
+ * Results brought together by git's own merges, one after the other. Nothing in it depends on when it is done: the same
+ * results give the same commits.
+ */
+import { commit, isAncestor } from '../../../core/git/commits.ts'
+import { type Conflict, type Merge, mergeTrees, type Stage } from '../../../core/git/merges.ts'
+import { type Objects, readStart } from '../../../core/git/objects.ts'
+import type { Path } from '../../../core/git/repository.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import { fenced } from '../../ai/fence.ts'
+import type { Oid } from '../contract.ts'
+import { newestOf, userAt } from '../steps/commits.ts'
+
+/** All of them in one commit, or how far it came. */
+export type Gathering = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; words: string } }
+
+/**
+ * Merges results into a commit in their order; what is in it already adds nothing. Where two can't be brought together,
+ * it ends there: `commit` has git's own merge of them, with its marks, for somebody to resolve.
+ */
+export async function gatherAll(
+  objects: Objects,
+  start: Oid,
+  results: readonly Oid[],
+  message: string,
+): Promise<Gathering> {
+  const { repository } = objects
+  let head = start
+  for (const result of results) {
+    if (await isAncestor(repository, result, head)) continue
+    if (await isAncestor(repository, head, result)) {
+      head = result
+      continue
+    }
+    const merge = await mergeTrees(repository, head, result, { objects })
+    const made = await mergeCommit(objects, merge.tree, [head, result], message)
+    if (merge.conflicts.length > 0 || merge.stages.length > 0) {
+      const words = await conflictsInWords(objects, merge)
+      return { commit: made, conflicts: { ours: head, theirs: result, words } }
+    }
+    head = made
+  }
+  return { commit: head }
+}
+
+/** A merge of commits, dated by the newest of them. */
+export async function mergeCommit(objects: Objects, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+  const who = await userAt(objects.repository, await newestOf(objects, parents))
+  return await commit(objects, { tree, parents, message, author: who, committer: who })
+}
+
+/** So many conflicts are described, with so much of each side. */
+const MOST_CONFLICTS = 50
+const MOST_OF_A_SIDE = 20_000
+
+const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const
+
+/** What is in conflict, for whoever resolves it: by file, with its sides where the marks don't show them. */
+async function conflictsInWords(objects: Objects, { conflicts, stages }: Merge): Promise<string> {
+  const byPath = Map.groupBy(stages, ({ path }) => path)
+  const paths = [...new Set([...byPath.keys(), ...conflicts.flatMap(it => it.paths)])]
+  const kindsOf = (path: Path) => conflicts.filter((it: Conflict) => it.paths.includes(path)).map(({ kind }) => kind)
+  const told = paths.slice(0, MOST_CONFLICTS).map(async path => {
+    const kinds = [...new Set(kindsOf(path))]
+    const head = `${visiblePath(path)}: ${kinds.join(', ') || 'contents'}`
+    const isMarked = kinds.every(kind => kind === 'contents' || kind === 'content' || kind === 'add/add')
+    if (isMarked) return `${head}. The file has git's conflict marks where the two meet.`
+    const sides = (byPath.get(path) ?? []).map(stage => sideInWords(objects, stage))
+    return [head, ...(await Promise.all(sides))].join('\n')
+  })
+  const rest = paths.length > MOST_CONFLICTS ? [`and ${many(paths.length - MOST_CONFLICTS, 'more file')}.`] : []
+  return [`${many(paths.length, 'file')} in conflict:`, ...(await Promise.all(told)), ...rest].join('\n\n')
+}
+
+async function sideInWords(objects: Objects, { oid, mode, stage }: Stage): Promise<string> {
+  const name = SIDES[stage]
+  if (!mode.startsWith('100')) return `${name}: no plain file (mode ${mode})`
+  const bytes = await readStart(objects.repository, oid, MOST_OF_A_SIDE)
+  if (bytes.subarray(0, 8192).includes(0)) return `${name}: a binary file`
+  return `${name}:\n${fenced(bytes.toString())}`
+}

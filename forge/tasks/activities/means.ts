@@ -1,0 +1,195 @@
+/** What activities work with: the repository, the models, and what a run keeps, opened once and closed together. */
+import { Context } from '@temporalio/activity'
+import { ApplicationFailure } from '@temporalio/common'
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Path } from '../../../core/git/repository.ts'
+import type { Change } from '../../../core/git/trees.ts'
+import type { Model } from '../../ai/request.ts'
+import { blackOut } from '../../ai/secrets.ts'
+import { providerOf, type Settings } from '../../ai/settings.ts'
+import type { Summaries } from '../../ai/summaries.ts'
+import type { CodeMap } from '../context/map.ts'
+import type { Limits, Oid, Reference, RunId, TaskId, TaskShape, Validated } from '../contract.ts'
+import { Plan, type Task } from '../plan/schema.ts'
+import { Ledger } from '../runs/budget.ts'
+import { openRunFolder } from '../runs/folder.ts'
+import { Journal } from '../runs/journal.ts'
+import { RunStore } from '../runs/store.ts'
+import { Gate } from './gate.ts'
+import { parseStoredAnswer } from './stored-answer.ts'
+
+/** Where an activity runs: how it hears that it is to end, and how it says that it lives. */
+export type Surroundings = { signal: AbortSignal; heartbeat: (details?: unknown) => void }
+
+/** What checks need of a run. */
+export type CheckMeans = {
+  run: RunId
+  /** The run's folder. */
+  folder: string
+  keep: (kind: string, text: string) => Promise<Reference>
+  commitMended: (head: Oid, changes: ReadonlyMap<Path, Change>) => Promise<Oid>
+  signal: AbortSignal
+  onProgress: (words: string) => void
+}
+/** Judges an attempt, or without a task the whole run's result. */
+export type Check = (
+  means: CheckMeans,
+  attempt: { plan: Plan; task?: Task; base: Oid; head: Oid },
+) => Promise<Validated>
+
+/**
+ * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
+ * that have begun: they must stay as they are in `before`.
+ */
+export type Lint = (
+  plan: Plan,
+  input: { tree: Oid; limits: Limits; done: TaskId[]; before?: Plan },
+) => Promise<{ tasks: TaskShape[]; complaints: string[] }>
+
+export type ActivityOptions = {
+  objects: Objects
+  settings: Settings
+  /** For the folders of the user. */
+  env: Record<string, string | undefined>
+  /** Opens a model that asks once: Temporal asks again. */
+  openModel: (name: string) => Promise<Model>
+  check: Check
+  lint: Lint
+  summaries?: Summaries
+  map?: CodeMap
+  surroundings?: () => Surroundings
+  now?: () => number
+  /** How a provider's gate begins. */
+  openGate?: () => Gate
+}
+
+const StoredRun = v.looseObject({
+  /** When it began, in milliseconds since 1970. */
+  began: v.number(),
+  base: v.string(),
+  limits: v.object({
+    requests: v.optional(v.number()),
+    tokens: v.optional(v.number()),
+    cost: v.optional(v.number()),
+    minutes: v.optional(v.number()),
+    tasks: v.optional(v.number()),
+    depth: v.number(),
+  }),
+})
+/** What has to be known of how a run was asked for. */
+export type StoredRun = { began: number; base: Oid; limits: Limits }
+
+/** A run that is open in this process. */
+export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }
+
+/** To be closed. */
+export class Means implements Disposable {
+  readonly objects: Objects
+  readonly settings: Settings
+  readonly now: () => number
+  readonly surroundings: () => Surroundings
+  readonly #runs = new Map<RunId, Promise<OpenRun>>()
+  readonly #gates = new Map<string, Gate>()
+  readonly #models = new Map<string, Promise<Model>>()
+  readonly #open: OpenRun[] = []
+
+  constructor(readonly options: ActivityOptions) {
+    this.objects = options.objects
+    this.settings = options.settings
+    this.now = options.now ?? Date.now
+    this.surroundings = options.surroundings ?? currentSurroundings
+  }
+
+  /** A run's store, folder, journal and ledger. */
+  run(run: RunId): Promise<OpenRun> {
+    const known = this.#runs.get(run) ?? this.#openRun(run)
+    this.#runs.set(run, known)
+    // An error is nobody's run the next time.
+    known.catch(() => this.#runs.delete(run))
+    return known
+  }
+
+  model(name: string): Promise<Model> {
+    const known = this.#models.get(name) ?? this.options.openModel(name)
+    this.#models.set(name, known)
+    known.catch(() => this.#models.delete(name))
+    return known
+  }
+
+  /** The gate of a model's provider. */
+  gate(model: string): Gate {
+    const provider = providerOf(model) ?? model
+    const gate = this.#gates.get(provider) ?? this.options.openGate?.() ?? new Gate({ now: this.now })
+    this.#gates.set(provider, gate)
+    return gate
+  }
+
+  /** A text without the keys that this process knows, or anything that looks like one. */
+  clean(text: string): string {
+    return blackOut(text, this.settings.secrets)
+  }
+
+  /** Throws a {@link Failure} where it has not begun. */
+  async stored(store: RunStore): Promise<StoredRun> {
+    const bytes = await store.get('run.json')
+    if (!bytes) throw new Failure(`The run ${store.run} has not begun in this repository.`)
+    return asStoredRun(bytes)
+  }
+
+  async plan(store: RunStore, reference: Reference): Promise<Plan> {
+    return v.parse(Plan, await store.readJson(reference))
+  }
+
+  [Symbol.dispose](): void {
+    for (const { journal, ledger } of this.#open) {
+      journal[Symbol.dispose]()
+      ledger[Symbol.dispose]()
+    }
+  }
+
+  async #openRun(run: RunId): Promise<OpenRun> {
+    const { objects, settings, now } = this
+    const store = new RunStore(objects, run, now)
+    const folder = await openRunFolder(objects.repository, run, this.options.env)
+    const bytes = await store.get('run.json')
+    const began = bytes ? asStoredRun(bytes).began : now()
+    const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
+    const ledger = await Ledger.open(folder, { paid, began, now })
+    const journal = new Journal({ store, folder, secrets: settings.secrets, now })
+    const opened = { store, folder, journal, ledger }
+    this.#open.push(opened)
+    return opened
+  }
+}
+
+/** exactOptionalPropertyTypes: what is not there is left out. */
+function asStoredRun(bytes: Buffer): StoredRun {
+  const { limits, began, base } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const given = Object.entries(limits).filter(([, value]) => value !== undefined)
+  return { began, base, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+}
+
+function currentSurroundings(): Surroundings {
+  const context = Context.current()
+  return { signal: context.cancellationSignal, heartbeat: details => context.heartbeat(details) }
+}
+
+/**
+ * An activity whose expected failures are not tried again: they are a sentence for a person. All else (git's trouble, a
+ * full disk) is Temporal's to try again. No error carries a secret.
+ */
+export function guarded<Input, Output>(
+  means: Means,
+  work: (input: Input) => Promise<Output>,
+): (input: Input) => Promise<Output> {
+  return async input => {
+    try {
+      return await work(input)
+    } catch (error) {
+      if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')
+      throw error
+    }
+  }
+}

@@ -1,0 +1,159 @@
+/** What is done for a run as a whole: it begins, its decisions are kept, a person is told, its results are gathered. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { readIdentity } from '../../../core/git/commits.ts'
+import type {
+  Gathered,
+  JournalLine,
+  Oid,
+  PersonAnswer,
+  Reference,
+  Remembered,
+  RunActivities,
+  RunId,
+  RunInput,
+  RunStatus,
+  TaskId,
+  Validated,
+} from '../contract.ts'
+import { TIERS } from '../plan/schema.ts'
+import { missingPrice } from '../runs/budget.ts'
+import { resultRef } from '../runs/folder.ts'
+import { type Escalation, reportAsMarkdown } from '../runs/report.ts'
+import type { RunStore } from '../runs/store.ts'
+import { setRef } from '../steps/commits.ts'
+import { gatherAll } from './gathering.ts'
+import type { Means, StoredRun } from './means.ts'
+import { evidenceInWords, type TaskWork, withReport } from './task.ts'
+
+const Decision = v.object({
+  kind: v.picklist(['approval', 'answer']),
+  task: v.string(),
+  count: v.number(),
+  answer: v.object({ kind: v.string(), oid: v.string() }),
+})
+type Decision = v.InferOutput<typeof Decision>
+
+export class RunWork implements RunActivities {
+  constructor(
+    private readonly means: Means,
+    private readonly tasks: TaskWork,
+  ) {}
+
+  async begin(input: RunInput): Promise<Remembered> {
+    const { objects, settings, now } = this.means
+    // What would be found out after money was spent is asked before.
+    await readIdentity(objects.repository, 'AUTHOR')
+    const models = TIERS.flatMap(tier => settings.modelsOf(tier))
+    const missing = models.length === 0 ? settings.missing() : missingPrice(models, settings, input.limits)
+    if (missing) throw new Failure(missing)
+    const info = await objects.info(`${input.base}^{commit}`)
+    if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
+    const { store } = await this.means.run(input.run)
+    const before = await store.get('run.json')
+    const began = before ? (await this.means.stored(store)).began : now()
+    const stored: StoredRun & RunInput = { ...input, began }
+    await Promise.all([
+      store.set('run.json', `${JSON.stringify(stored)}\n`),
+      ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
+    ])
+    return await remembered(store)
+  }
+
+  async note(line: JournalLine): Promise<void> {
+    const { journal } = await this.means.run(line.run)
+    await journal.note(line)
+  }
+
+  async remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void> {
+    const { store } = await this.means.run(input.run)
+    const { kind, task, count, answer } = input
+    const bytes = await store.read(answer)
+    await Promise.all([
+      store.put(answer.kind, bytes),
+      store.keep(
+        'decisions',
+        `${kind} ${task} ${count}`,
+        JSON.stringify({ kind, task, count, answer } satisfies Decision),
+      ),
+      ...(kind === 'approval' ? [store.set('plan.json', bytes)] : []),
+    ])
+  }
+
+  async escalate(input: {
+    run: RunId
+    task?: TaskId
+    plan?: Reference
+    words: string
+    evidence: Reference[]
+    status: RunStatus
+  }): Promise<Reference> {
+    const { store, folder } = await this.means.run(input.run)
+    const plan = input.plan && (await this.means.plan(store, input.plan))
+    const state = input.status.tasks.find(({ id }) => id === input.task)
+    const asked = state?.question ?? input.status.question
+    const evidence = await Promise.all(input.evidence.map(it => evidenceInWords(store, it)))
+    const escalation: Escalation = {
+      status: input.status,
+      words: this.means.clean(input.words),
+      evidence: evidence.map(text => this.means.clean(text)),
+      ...(input.task !== undefined && { task: input.task }),
+      ...(plan && { plan }),
+      ...(asked && { question: this.means.clean(await store.readText(asked)) }),
+    }
+    const text = reportAsMarkdown(escalation)
+    await writeFile(join(folder, 'report.md'), text, { mode: 0o600 })
+    const [report] = await Promise.all([
+      store.put('escalation', text),
+      store.set('escalation.json', `${JSON.stringify(escalation)}\n`),
+      store.set('status.json', `${JSON.stringify(input.status)}\n`),
+    ])
+    return report
+  }
+
+  async finish(input: {
+    run: RunId
+    base: Oid
+    plan: Reference
+    results: { task: TaskId; head: Oid }[]
+    resolved?: Oid
+  }): Promise<Validated & { conflicts?: Gathered['conflicts'] }> {
+    const { objects } = this.means
+    const { run, base, resolved } = input
+    const { store } = await this.means.run(run)
+    const plan = await this.means.plan(store, input.plan)
+    const heads = input.results.map(({ head }) => head)
+    const message = `Bring together all results: ${plan.title.replace(/\s+/g, ' ').slice(0, 100)}\n\nForge-Run: ${run}\n`
+    const gathered = await gatherAll(objects, resolved ?? base, heads, message)
+    if (gathered.conflicts) {
+      const { commit, conflicts } = await withReport(store, gathered.commit, gathered.conflicts)
+      const words = 'Results are in conflict.'
+      return {
+        isGood: false,
+        head: commit,
+        report: conflicts?.report as Reference,
+        words,
+        ...(conflicts && { conflicts }),
+      }
+    }
+    const head = gathered.commit
+    const ref = resultRef(run)
+    await setRef(objects, ref, head, { message: 'forge: all results' })
+    return await this.tasks.checked(store, { run, attempt: 1 }, ref, means =>
+      this.means.options.check(means, { plan, base, head }),
+    )
+  }
+}
+
+/** What a person decided, as git knows it. */
+export async function remembered(store: RunStore): Promise<Remembered> {
+  const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
+  const sorted = decisions.sort((a, b) => a.count - b.count)
+  const approved = sorted.findLast(({ kind }) => kind === 'approval')
+  const answers = sorted
+    .filter(({ kind }) => kind === 'answer')
+    .map(({ task, count, answer }) => ({ task, count, answer }))
+  return { answers, ...(approved && { approvedPlan: approved.answer }) }
+}

@@ -1,0 +1,361 @@
+/**
+ * The five activities of a step. Each may die at any point and be done again: a request and what is read of its answer
+ * come out the same, an answer that is there is not asked for again, and a commit is found by what it says of itself.
+ */
+import { createHash } from 'node:crypto'
+import { ApplicationFailure } from '@temporalio/common'
+import { commit } from '../../../core/git/commits.ts'
+import { many, visible } from '../../../core/text.ts'
+import { tokensIn } from '../../ai/fence.ts'
+import { type Answer, ModelError, type Usage } from '../../ai/request.ts'
+import { MARK } from '../../ai/secrets.ts'
+import { providerOf } from '../../ai/settings.ts'
+import type {
+  Constructed,
+  Oid,
+  Outcome,
+  Received,
+  Reference,
+  Sent,
+  Serialized,
+  StepActivities,
+  StepInput,
+  StepPlace,
+  StepResult,
+} from '../contract.ts'
+import { withModelSpan } from '../engine/spans.ts'
+import { estimateOf, missingPrice, OutOfBudget, priceOf, type Reservation, withCost } from '../runs/budget.ts'
+import { attemptRef, RUNS } from '../runs/folder.ts'
+import type { RunStore } from '../runs/store.ts'
+import type { AnswerOf, Edit } from '../steps/answers.ts'
+import { applyAll } from '../steps/apply.ts'
+import { findStep, messageOf, setRef, userAt } from '../steps/commits.ts'
+import { readAnswer } from '../steps/receive.ts'
+import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
+import type { Gate } from './gate.ts'
+import type { Means, OpenRun } from './means.ts'
+import { parseStoredAnswer, spentOf, storedAnswer } from './stored-answer.ts'
+
+/** Milliseconds between two signs of life, and between those that tell of progress. */
+const SIGNS = 20_000
+const PROGRESS = 5_000
+
+/** What Temporal tries again: all that passes by itself. */
+const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
+/** Of these, the provider has paid attention to nothing that was sent. */
+const FREE: readonly string[] = ['rate', 'overloaded', 'unreachable', 'key', 'credit', 'no such model', 'too long']
+
+type SendInput = StepPlace & Constructed
+
+export class StepWork implements StepActivities {
+  /** Requests that are under way in this process, by run and key: of two that are the same, one is sent. */
+  readonly #sending = new Map<string, Promise<Sent>>()
+
+  constructor(private readonly means: Means) {}
+
+  async construct(input: StepInput): Promise<Constructed> {
+    const { objects, settings, options } = this.means
+    const { store, journal } = await this.means.run(input.run)
+    const name = modelFor(settings, input.tier, input.choice)
+    const { window } = await this.means.model(name)
+    const from = input.kind === 'review' && input.task !== undefined ? await this.#beganAt(input) : undefined
+    const { bytes, key, tokens, leftOut } = await buildRequest(input, {
+      objects,
+      store,
+      model: { name, window },
+      secrets: settings.secrets,
+      ...(options.summaries && { summaries: options.summaries }),
+      ...(options.map && { map: options.map }),
+      ...(from !== undefined && { from }),
+    })
+    const asked = `Asks ${name} (${input.tier}), about ${many(tokens, 'token')}.`
+    const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
+    const [request] = await Promise.all([
+      store.put('request', bytes),
+      journal.note({
+        ...lineOf(input),
+        id: `${input.step} asks ${key.slice(0, 12)}`,
+        what: 'asks',
+        words: asked + left,
+      }),
+    ])
+    return { request, key, model: name }
+  }
+
+  async send(input: SendInput): Promise<Sent> {
+    const id = `${input.run} ${input.key}`
+    const known = this.#sending.get(id)
+    if (known) {
+      // Its end is this one's, unless that was only the other one's being cancelled.
+      const sent = await known.catch(() => undefined)
+      if (sent) return { ...sent, spent: { requests: 0, input: 0, output: 0, cost: 0 }, wasThere: true }
+    }
+    const sending = this.#send(input)
+    this.#sending.set(id, sending)
+    try {
+      return await sending
+    } finally {
+      if (this.#sending.get(id) === sending) this.#sending.delete(id)
+    }
+  }
+
+  async receive(input: StepPlace & { kind: StepInput['kind']; answer: Reference }): Promise<Received> {
+    const { store } = await this.means.run(input.run)
+    const stored = parseStoredAnswer(await store.read(input.answer))
+    const read = readAnswer(input.kind, stored)
+    if (!read.parsed) return { words: read.words, ...(read.isConfused && { isConfused: true }) }
+    return { parsed: await store.putJson('parsed', read.parsed), words: read.words }
+  }
+
+  async serialize(
+    input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string; parsed: Reference },
+  ): Promise<Serialized> {
+    const { store } = await this.means.run(input.run)
+    const parsed = (await store.readJson(input.parsed)) as AnswerOf<StepInput['kind']>
+    if (parsed.signal !== 'success') return {}
+    if ('fan_out' in parsed && parsed.fan_out.length > 0) return {}
+    if ('text' in parsed) return { artifact: await store.put('artifact', parsed.text) }
+    if (!('edits' in parsed)) return {}
+    return await this.#commit(input, parsed)
+  }
+
+  async transition(
+    input: StepInput & { received: Received; serialized?: Serialized; sent: Sent },
+  ): Promise<StepResult> {
+    const { store, journal } = await this.means.run(input.run)
+    const { received, serialized, sent } = input
+    const parsed =
+      received.parsed && ((await store.readJson(received.parsed)) as AnswerOf<StepInput['kind']> | undefined)
+    const { outcome, words } = endOf(received, serialized, parsed)
+    const isGood = outcome === 'success'
+    const result: StepResult = {
+      outcome,
+      words,
+      spent: sent.spent,
+      ...(received.parsed && { parsed: received.parsed }),
+      ...(isGood && serialized?.commit !== undefined && { commit: serialized.commit }),
+      ...(isGood && serialized?.artifact && { artifact: serialized.artifact }),
+      ...(parsed && outcome === parsed.signal && (await more(store, parsed))),
+    }
+    const { cost, input: read, output } = sent.spent
+    const took = `${many(read, 'token')} read, ${many(output, 'token')} written${cost > 0 ? `, $${cost.toFixed(4)}` : ''}`
+    const why = sent.wasThere ? 'The answer was there already: it was not asked for again.' : `${sent.model}: ${took}.`
+    const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
+    const refs = [result.parsed, result.artifact, result.question].filter(it => it !== undefined)
+    await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(words), why, refs })
+    return result
+  }
+
+  async keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference> {
+    const { store } = await this.means.run(input.run)
+    return await store.put(input.kind, this.means.clean(input.words))
+  }
+
+  // --- Sending
+
+  async #send(input: SendInput): Promise<Sent> {
+    const run = await this.means.run(input.run)
+    const there = await this.#answered(run, input)
+    if (there) return there
+    const { signal, heartbeat } = this.means.surroundings()
+    const { limits } = await this.means.stored(run.store)
+    const price = missingPrice([input.model], this.means.settings, limits)
+    if (price) throw ApplicationFailure.nonRetryable(price, 'ModelError', 'key')
+    const stored = parseRequest(await run.store.readJson(input.request))
+    const gate = this.means.gate(input.model)
+    heartbeat()
+    const signs = setInterval(() => heartbeat(), SIGNS)
+    try {
+      const pass = await gate.enter(signal)
+      const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
+      const answer = await this.#ask(input, stored, { run, gate, pass, reservation, signal, heartbeat })
+      return await this.#keep(run, input, answer, reservation)
+    } finally {
+      clearInterval(signs)
+    }
+  }
+
+  /** An answer that is there already. */
+  async #answered({ store, ledger }: OpenRun, { key }: SendInput): Promise<Sent | undefined> {
+    const oid = await store.find('answers', key)
+    if (oid === undefined) return undefined
+    const { model, usage } = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
+    ledger.settleKnown(key, usage)
+    return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: true }
+  }
+
+  #reserve(
+    { ledger }: OpenRun,
+    { key, model }: SendInput,
+    { request }: StoredRequest,
+    limits: Parameters<typeof ledger.reserve>[2],
+    onRefusal: () => void,
+  ): Reservation {
+    const { tools, system, messages, output } = request
+    const input = tokensIn(JSON.stringify([tools, system, messages]))
+    try {
+      return ledger.reserve(key, estimateOf({ input, output }, priceOf(model, this.means.settings)), limits)
+    } catch (error) {
+      onRefusal()
+      if (!(error instanceof OutOfBudget)) throw error
+      throw ApplicationFailure.nonRetryable(error.message, 'OutOfBudget')
+    }
+  }
+
+  async #ask(
+    { model: name, run: id, task, step }: SendInput,
+    { request }: StoredRequest,
+    { run, gate, pass, reservation, signal, heartbeat }: Asking,
+  ): Promise<Answer> {
+    let beat = 0
+    const onProgress = () => {
+      const now = performance.now()
+      if (now - beat < PROGRESS) return
+      beat = now
+      heartbeat()
+    }
+    try {
+      const model = await this.means.model(name)
+      const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
+      const place = { ...asked, maxTokens: request.output, ...(task !== undefined && { task }) }
+      const answer = await withModelSpan(place, async tell => {
+        const told = await model.ask(request, { signal, onProgress })
+        const { input, output, cost } = told.usage
+        tell({ finish: told.end, input, output, ...(cost !== undefined && { cost }) })
+        return told
+      })
+      gate.leave(pass, { how: 'good' })
+      return answer
+    } catch (error) {
+      const trouble = error instanceof ModelError ? error : undefined
+      const isBusy = trouble?.trouble === 'rate' || trouble?.trouble === 'overloaded'
+      const { retryAfter } = trouble ?? {}
+      gate.leave(pass, isBusy ? { how: 'busy', ...(retryAfter !== undefined && { retryAfter }) } : { how: 'other' })
+      run.ledger.settle(reservation, this.#usedBy(name, request, trouble))
+      if (!trouble) throw error
+      throw failureOf(trouble, gate)
+    }
+  }
+
+  /** What a request has used that gave no answer, as far as it can be told. */
+  #usedBy(name: string, request: StoredRequest['request'], trouble: ModelError | undefined): Usage | undefined {
+    if (trouble && FREE.includes(trouble.trouble)) return undefined
+    const { tools, system, messages } = request
+    const input = tokensIn(JSON.stringify([tools, system, messages]))
+    const output = tokensIn(trouble?.text ?? '')
+    const { cost } = estimateOf({ input, output }, priceOf(name, this.means.settings))
+    return { input, output, cacheRead: 0, cacheWrite: 0, cost }
+  }
+
+  /** The answer first, what it took then: a crash between them loses nothing that was paid for. */
+  async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
+    const { key, model } = input
+    const usage = withCost(answer.usage, priceOf(model, this.means.settings))
+    const stored = storedAnswer(key, model, { ...answer, usage })
+    const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
+    ledger.settle(reservation, usage)
+    return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
+  }
+
+  /** Keys of this process never stand in a blob; whatever only looks like one is the model's, and may be code. */
+  #hidden(text: string): string {
+    return this.means.settings.secrets.reduce((hidden, secret) => hidden.replaceAll(secret, MARK), text)
+  }
+
+  // --- Writing
+
+  /** Edits on the base as a commit on the attempt's branch, found again where it is there. */
+  async #commit(
+    input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
+    parsed: { words: string; edits: readonly Edit[] },
+  ): Promise<Serialized> {
+    const { objects } = this.means
+    const { base, key } = input
+    const ref = this.#refFor(input)
+    const tip = (await objects.info(ref))?.oid
+    const found = await findStep(objects, tip, input, key)
+    if (found.commit !== undefined && found.parent === base) return { commit: found.commit }
+    const { signal } = this.means.surroundings()
+    const applied = await applyAll(objects, base, parsed.edits, signal)
+    if (!applied.files) return { words: applied.words }
+    const tree = await applied.files.writeTree()
+    // Nothing to commit is no failure: it was done already.
+    if (tree === (await objects.info(`${base}^{tree}`))?.oid) return { commit: base }
+    const who = await userAt(objects.repository, Math.floor(this.means.now() / 1000))
+    const message = messageOf(this.means.clean(parsed.words), input, key)
+    const made = await commit(objects, { tree, parents: [base], message, author: who, committer: who })
+    await setRef(objects, ref, made, { message: `forge: ${input.step}` })
+    return { commit: made }
+  }
+
+  /** A task's changes are on its attempt's branch; a resolution, which is not yet judged, is at a ref of its own. */
+  #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
+    if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
+    return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`
+  }
+
+  /** Where a task's attempt began, for whoever reviews what it did. */
+  async #beganAt(input: StepInput): Promise<Oid | undefined> {
+    const { began } = await findStep(this.means.objects, input.base, input, undefined)
+    return began === input.base ? undefined : began
+  }
+}
+
+type Asking = {
+  run: OpenRun
+  gate: Gate
+  pass: Awaited<ReturnType<Gate['enter']>>
+  reservation: Reservation
+  signal: AbortSignal
+  heartbeat: (details?: unknown) => void
+}
+
+/** What Temporal is told of a model that gave no answer. */
+function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
+  const { message, trouble, retryAfter = 0 } = error
+  if (!PASSING.includes(trouble)) return ApplicationFailure.nonRetryable(message, 'ModelError', trouble)
+  const wait = Math.max(gate.closedFor, retryAfter * 1000)
+  return ApplicationFailure.create({
+    message,
+    type: 'ModelError',
+    details: [trouble],
+    ...(wait > 0 && { nextRetryDelay: Math.ceil(wait) }),
+  })
+}
+
+const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, ...(task !== undefined && { task }) })
+
+/** How a step ended: what a model says counts only where it could be read and, if it changes something, be applied. */
+function endOf(
+  received: Received,
+  serialized: Serialized | undefined,
+  parsed: AnswerOf<StepInput['kind']> | undefined,
+): { outcome: Outcome; words: string } {
+  if (!parsed) return { outcome: received.isConfused ? 'confused' : 'failure_retryable', words: received.words }
+  if (serialized?.words !== undefined) return { outcome: 'failure_retryable', words: serialized.words }
+  return { outcome: parsed.signal, words: parsed.words }
+}
+
+/** What only some ends have. */
+async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {
+  if (parsed.signal === 'blocked_on_human') return { question: await store.put('question', parsed.question) }
+  if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }
+  if (parsed.signal !== 'success') return {}
+  if ('plan' in parsed && parsed.plan) return { plan: await store.putJson('plan', parsed.plan) }
+  if ('verdict' in parsed) return { isGood: parsed.verdict === 'good' }
+  if ('steps' in parsed) {
+    const steps = parsed.steps.map(({ does, files }) => store.putJson('step', { text: does, files }))
+    return { steps: await Promise.all(steps) }
+  }
+  if (!('fan_out' in parsed) || parsed.fan_out.length === 0) return {}
+  const asked = parsed.fan_out.map(async ({ id, tier, asks, files }) => {
+    return { id, tier, asks: await store.putJson('asks', { text: asks, files }) }
+  })
+  return { fanOut: await Promise.all(asked) }
+}
+
+/** The first lines of what may be long: all of it is in the blob. */
+function shortly(words: string): string {
+  const line = visible(words.replace(/\s+/g, ' ').trim())
+  return line.length > 600 ? `${line.slice(0, 600)} …` : line
+}

@@ -1,0 +1,165 @@
+/** What is done for a task around its steps: gathering what it stands on, judging, checking, delivering. */
+import { Failure } from '../../../core/failure.ts'
+import { commit, isAncestor } from '../../../core/git/commits.ts'
+import type { Path } from '../../../core/git/repository.ts'
+import { openScratch } from '../../../core/git/scratch.ts'
+import { type Change, writeTree } from '../../../core/git/trees.ts'
+import { review } from '../../../core/review.ts'
+import { visible } from '../../../core/text.ts'
+import type { Gathered, Oid, Outcome, Reference, TaskActivities, TaskId, TaskPlace, Validated } from '../contract.ts'
+import { attemptRef, doneRef } from '../runs/folder.ts'
+import type { RunStore } from '../runs/store.ts'
+import { messageOf, newestOf, setRef, userAt } from '../steps/commits.ts'
+import { wordsOf } from '../steps/request.ts'
+import { gatherAll, mergeCommit } from './gathering.ts'
+import type { CheckMeans, Means } from './means.ts'
+
+/** Milliseconds between two signs of life while checks run. */
+const SIGNS = 20_000
+/** So much of each piece of evidence stands in a report. */
+const MOST_EVIDENCE = 12_000
+
+const OUTCOMES: Record<Outcome, string> = {
+  success: 'It was done.',
+  failure_retryable: 'It failed.',
+  failure_terminal: "It can't be done as it is asked for.",
+  new_tasks_discovered: 'Something else has to be done first.',
+  blocked_on_human: 'A person has to decide.',
+  blocked_on_sibling: 'It waits for another task.',
+  confused: 'It ended in a way that nobody knows.',
+}
+
+export class TaskWork implements TaskActivities {
+  constructor(private readonly means: Means) {}
+
+  async gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered> {
+    const { objects } = this.means
+    const { run, task, attempt, base, results, resolved } = input
+    const { store } = await this.means.run(run)
+    const message = `Bring together what ${task} builds on\n\nForge-Run: ${run}\n`
+    const gathered = await gatherAll(objects, resolved ?? base, results, message)
+    if (gathered.conflicts) return await withReport(store, gathered.commit, gathered.conflicts)
+    // Where this is done again after its steps, the branch has them already.
+    const may = async (from: Oid | undefined) =>
+      from === undefined || !(await isAncestor(objects.repository, gathered.commit, from))
+    const ref = attemptRef(run, task, attempt)
+    await setRef(objects, ref, gathered.commit, { message: `forge: ${task}, attempt ${attempt}`, may })
+    return { commit: gathered.commit }
+  }
+
+  async judge(
+    input: Omit<TaskPlace, 'task'> & { task?: TaskId; ours: Oid; theirs: Oid; resolved: Oid },
+  ): Promise<{ commit?: Oid; report: Reference; words: string }> {
+    const { objects } = this.means
+    const { repository } = objects
+    const { run, task, ours, theirs, resolved } = input
+    const { store } = await this.means.run(run)
+    const tree = (await objects.info(`${resolved}^{tree}`))?.oid
+    if (!tree) throw new Failure(`The resolution ${resolved.slice(0, 12)} is not in this repository any more.`)
+    const message = `Resolve the conflicts of two tasks\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}`
+    const result = await mergeCommit(objects, tree, [ours, theirs], message)
+    const parent = repository.temporary
+    await using scratch = await openScratch({ parent, borrowed: [repository.objects], format: repository.format })
+    const { refusals } = await review(scratch, { origin: ours, start: ours, upstream: theirs, result })
+    if (refusals.length === 0) {
+      const words = 'The resolution is what such a merge may be.'
+      return { commit: result, report: await store.put('review', words), words }
+    }
+    const told = refusals.map(it => it.replace(/\b[Tt]he fork\b/g, 'ours').replace(/\b[Uu]pstream\b/g, 'theirs'))
+    const words = `The resolution can't be taken: ${told[0]}`
+    return { report: await store.put('complaints', told.join('\n')), words }
+  }
+
+  async validate(input: TaskPlace & { plan: Reference; base: Oid; head: Oid }): Promise<Validated> {
+    const { store } = await this.means.run(input.run)
+    const plan = await this.means.plan(store, input.plan)
+    const task = plan.tasks.find(({ id }) => id === input.task)
+    if (!task) throw new Failure(`The plan has no task ${visible(input.task)}.`)
+    const ref = attemptRef(input.run, input.task, input.attempt)
+    const { base, head } = input
+    const place = { run: input.run, task: input.task, attempt: input.attempt }
+    return await this.checked(store, place, ref, means => this.means.options.check(means, { plan, task, base, head }))
+  }
+
+  async reportFailure(
+    input: TaskPlace & { plan: Reference; outcome: Outcome; words: string; evidence: Reference[] },
+  ): Promise<Reference> {
+    const { store, journal } = await this.means.run(input.run)
+    const { run, task, attempt, outcome, words } = input
+    const parts = await Promise.all(uniqueOf(input.evidence).map(it => evidenceInWords(store, it)))
+    const text = [`Attempt ${attempt} at the task ${task}. ${OUTCOMES[outcome]}`, words, ...parts].join('\n\n')
+    const report = await store.put('report', `${this.means.clean(text)}\n`)
+    const id = `${task}/${attempt} failed`
+    await journal.note({ run, task, attempt, id, what: 'failed', words: firstOf(words), refs: [report] })
+    return report
+  }
+
+  async deliver(input: TaskPlace & { head: Oid }): Promise<void> {
+    const { run, task, attempt, head } = input
+    const message = `forge: ${task} has passed, attempt ${attempt}`
+    await setRef(this.means.objects, doneRef(run, task), head, { message })
+  }
+
+  /** Lets something be checked with signs of life; what is mended by that is committed at a ref. */
+  async checked(
+    store: RunStore,
+    place: { run: string; task?: TaskId; attempt: number },
+    ref: string,
+    check: (means: CheckMeans) => Promise<Validated>,
+  ): Promise<Validated> {
+    const { signal, heartbeat } = this.means.surroundings()
+    heartbeat()
+    const signs = setInterval(() => heartbeat(), SIGNS)
+    try {
+      return await check({
+        run: place.run,
+        folder: (await this.means.run(place.run)).folder,
+        keep: (kind, text) => store.put(kind, this.means.clean(text)),
+        commitMended: (head, changes) => this.#commitMended(place, ref, head, changes),
+        signal,
+        onProgress: words => heartbeat(words),
+      })
+    } finally {
+      clearInterval(signs)
+    }
+  }
+
+  /** The same changes give the same commit, however often. */
+  async #commitMended(
+    place: { run: string; task?: TaskId; attempt: number },
+    ref: string,
+    head: Oid,
+    changes: ReadonlyMap<Path, Change>,
+  ): Promise<Oid> {
+    const { objects } = this.means
+    const tree = await writeTree(objects, head, changes)
+    const who = await userAt(objects.repository, await newestOf(objects, [head]))
+    const step = `${place.task ?? 'result'}/${place.attempt}/mend`
+    const message = messageOf('Mend what formatters and linters can mend by themselves', { ...place, step }, '')
+    const made = await commit(objects, { tree, parents: [head], message, author: who, committer: who })
+    await setRef(objects, ref, made, { message: `forge: ${step}` })
+    return made
+  }
+}
+
+/** A conflict, with what somebody has to know who resolves it. */
+export async function withReport(
+  store: RunStore,
+  made: Oid,
+  { ours, theirs, words }: { ours: Oid; theirs: Oid; words: string },
+): Promise<Required<Gathered>> {
+  return { commit: made, conflicts: { ours, theirs, report: await store.put('conflict', words) } }
+}
+
+const uniqueOf = (references: readonly Reference[]): Reference[] => [
+  ...new Map(references.map(it => [it.oid, it])).values(),
+]
+
+/** What a reference names, for a reader: cut where it is long. */
+export async function evidenceInWords(store: RunStore, reference: Reference): Promise<string> {
+  const { words } = wordsOf(reference, await store.readText(reference))
+  const text = words.trim()
+  return text.length > MOST_EVIDENCE ? `${text.slice(0, MOST_EVIDENCE).toWellFormed()}\n(cut here)` : text
+}
+
+const firstOf = (words: string): string => visible(words.split('\n')[0] ?? '').slice(0, 600)

@@ -1,0 +1,550 @@
+/**
+ * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that names
+ * the task and the field and says what would be right, so that whoever wrote the plan, a model or a person, can mend it.
+ */
+import type { Objects } from '../../../core/git/objects.ts'
+import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
+import { isSafeName, listFiles } from '../../../core/git/trees.ts'
+import { many, visible } from '../../../core/text.ts'
+import { isOfTheForge } from '../../ai/model-files.ts'
+import type { Limits, TaskId, TaskShape } from '../contract.ts'
+import { type CommandRoom, whyNotRun } from './commands.ts'
+import { estimateOf, isReviewed, type PriceOf, REVIEWERS } from './estimate.ts'
+import { commonPath, fits, folderOfGlob, type Glob, isLiteral, readGlob } from './globs.ts'
+import { type Graph, graphOf } from './graph.ts'
+import type { Check, Plan, READY_MADE, Task } from './schema.ts'
+
+/** What checks can run. What is undefined is not known, and nobody complains about it. */
+export type CanRun = {
+  /** The programs of the image. */
+  programs?: ReadonlySet<string>
+  /** Of the ready-made checks, those for which the repository has what they need. */
+  readyMade?: ReadonlySet<(typeof READY_MADE)[number]>
+  hasNetwork?: boolean
+}
+
+export type Linting = {
+  objects: Objects
+  /** The files that the run begins with: a tree, or a commit for its tree. */
+  tree: Oid
+  limits: Limits
+  canRun?: CanRun
+  priceOf?: PriceOf
+  /** A plan that was approved before, and those of its tasks that have begun: they must stay as they are. */
+  before?: Plan
+  done?: readonly TaskId[]
+}
+
+/** `tasks` is empty where there are complaints. */
+export type LintedPlan = { tasks: TaskShape[]; complaints: string[] }
+
+/** A model mends so many at a time; a person does not read more. */
+const MOST_COMPLAINTS = 60
+/** In a larger repository, files are not looked for. */
+const MOST_FILES = 2_000_000
+const MOST_PAIRS = 20
+
+/** Checks a plan that has its schema's form. */
+export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan> {
+  const { objects, tree, done = [] } = linting
+  const { files } = await listFiles(objects, tree, { limit: MOST_FILES })
+  const there = new Files(files.map(({ path }) => asText(path)))
+  const scripts = there.files.has('package.json') ? await scriptsOf(objects, tree) : undefined
+  const writes = new Writes(plan.tasks)
+  const room: Room = {
+    plan,
+    linting,
+    there,
+    writes,
+    // What a task may change has other scripts by then.
+    scripts: writes.reach('package.json') ? undefined : scripts,
+    graph: graphOf(plan.tasks),
+    done: new Set(done),
+  }
+  const complaints = [
+    ...ids(room),
+    ...contract(room),
+    ...limits(room),
+    ...finished(room),
+    ...plan.tasks.filter(({ id }) => !room.done.has(id)).flatMap(task => [...oneTask(task, room)]),
+    ...overlaps(room),
+  ]
+  const sentences = [...new Set(complaints)].map(visible)
+  if (sentences.length === 0) return { tasks: plan.tasks.map(task => shapeOf(task, plan)), complaints: [] }
+  const more = sentences.length - MOST_COMPLAINTS
+  const shown = sentences.slice(0, MOST_COMPLAINTS)
+  return { tasks: [], complaints: more > 0 ? [...shown, `There are ${many(more, 'further complaint')}.`] : shown }
+}
+
+type Room = {
+  plan: Plan
+  linting: Linting
+  there: Files
+  writes: Writes
+  scripts: ReadonlySet<string> | undefined
+  graph: Graph
+  done: ReadonlySet<TaskId>
+}
+
+const shapeOf = (task: Task, plan: Plan): TaskShape => ({
+  id: task.id,
+  title: task.title,
+  dependsOn: [...new Set(task.depends_on)],
+  tier: task.tier,
+  recursion: task.recursion,
+  isSmall: task.size === 'small',
+  reviews: isReviewed(task, plan) ? REVIEWERS : 0,
+  isAlone: task.boundaries.write.length === 0,
+})
+
+// --- Names and order
+// -----------------------------------------------------------------------------------------------
+
+const quote = (text: string): string => `"${text}"`
+const listed = (names: readonly string[], most = 6): string => {
+  const shown = names.slice(0, most).map(quote).join(', ')
+  return names.length > most ? `${shown} and ${names.length - most} more` : shown
+}
+
+function* ids({ plan, graph }: Room): Generator<string> {
+  for (const id of twice(plan.tasks.map(it => it.id)))
+    yield `Two tasks have the id ${quote(id)}: give each an id of its own.`
+  for (const id of twice(plan.contract.map(it => it.id)))
+    yield `Two assertions of the contract have the id ${quote(id)}: number them on.`
+  const known = plan.tasks.map(({ id }) => id)
+  const isKnown = new Set(known)
+  for (const { id, depends_on } of plan.tasks)
+    for (const other of depends_on)
+      if (!isKnown.has(other))
+        yield `Task ${quote(id)}, depends_on: there is no task ${quote(other)}${meant(other, known)}; name one of the plan, or leave it away.`
+  for (const ring of graph.rings)
+    yield ring.length === 1
+      ? `Task ${quote(ring[0] ?? '')}, depends_on: it waits for itself; leave that away.`
+      : `The tasks ${[...ring, ring[0] ?? ''].map(quote).join(' → ')} wait for each other in a circle (each depends_on the next): leave out one of these depends_on.`
+}
+
+function twice(names: readonly string[]): string[] {
+  const seen = new Set<string>()
+  const again = new Set<string>()
+  for (const name of names) {
+    if (seen.has(name)) again.add(name)
+    seen.add(name)
+  }
+  return [...again]
+}
+
+/** The nearest name, where one is near enough to be meant. */
+function meant(name: string, names: readonly string[]): string {
+  const near = names.find(it => distance(it, name) <= Math.max(1, Math.floor(name.length / 4)))
+  return near === undefined ? '' : ` (did you mean ${quote(near)}?)`
+}
+
+/** How many characters have to be changed, put in or left out. */
+function distance(one: string, other: string): number {
+  if (Math.abs(one.length - other.length) > 3) return 4
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= one.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= other.length; j++) {
+      const cost = one[i - 1] === other[j - 1] ? 0 : 1
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + cost))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
+}
+
+function* contract(room: Room): Generator<string> {
+  const { plan, linting, there } = room
+  const known = new Set(plan.contract.map(({ id }) => id))
+  const claimers = new Map<string, string[]>()
+  for (const { id, claims } of plan.tasks) {
+    for (const claim of twice(claims)) yield `Task ${quote(id)}, claims: ${claim} stands there twice; leave one away.`
+    for (const claim of new Set(claims)) {
+      if (!known.has(claim))
+        yield `Task ${quote(id)}, claims: the contract has no assertion ${claim}; claim one of it, or add ${claim} to it.`
+      claimers.set(claim, [...(claimers.get(claim) ?? []), id])
+    }
+  }
+  for (const { id, how } of plan.contract) {
+    const by = claimers.get(id) ?? []
+    if (by.length === 0)
+      yield `Assertion ${id}: no task claims it; add it to the claims of the task that makes it true, or add such a task.`
+    if (by.length > 1)
+      yield `Assertion ${id}: the tasks ${listed(by)} all claim it; leave it to the one after which it is true.`
+    if (how.kind !== 'command') continue
+    const exists = (path: string): boolean => there.has(path) || room.graph.outputs.has(path) || room.writes.reach(path)
+    for (const why of whyNotRun(how.command, commandRoom(room, exists)))
+      yield `Assertion ${id}: the command ${quote(how.command)} ${why}.`
+    yield* tooLong(`Assertion ${id}`, how, linting)
+  }
+  const canBeRun = there.tests.length > 0 && linting.canRun?.programs?.size !== 0
+  if (plan.contract.every(({ how }) => how.kind === 'review') && canBeRun)
+    yield `The contract has only reviews, though the repository has tests (${quote(there.tests[0] ?? '')}): let a command show at least the assertions that a test can show.`
+}
+
+function* tooLong(where: string, { seconds }: Check, { limits }: Linting): Generator<string> {
+  if (limits.minutes !== undefined && seconds > limits.minutes * 60)
+    yield `${where}: the command may take ${seconds} seconds, and the whole run only ${limits.minutes} minutes; give it less.`
+}
+
+const strip = (path: string): string => path.replace(/^(?:\.\/)+/, '')
+
+function commandRoom({ linting, scripts }: Room, exists: (path: string) => boolean): CommandRoom {
+  const { programs, hasNetwork = false } = linting.canRun ?? {}
+  return { programs, hasNetwork, exists, scripts }
+}
+
+async function scriptsOf(objects: Objects, tree: Oid): Promise<ReadonlySet<string> | undefined> {
+  const root = await objects.info(`${tree}^{tree}`)
+  const file = root && (await objects.read(`${root.oid}:package.json`, { limit: 1 << 20 }))
+  try {
+    const { scripts } = JSON.parse(file?.bytes?.toString() ?? '') as { scripts?: unknown }
+    return new Set(Object.keys(typeof scripts === 'object' && scripts !== null ? scripts : {}))
+  } catch {
+    return undefined
+  }
+}
+
+// --- Limits, and what is done
+// -----------------------------------------------------------------------------------------
+
+function* limits({ plan, linting, done }: Room): Generator<string> {
+  const { limits: most, priceOf = () => undefined } = linting
+  if (most.tasks !== undefined && plan.tasks.length > most.tasks)
+    yield `The plan has ${many(plan.tasks.length, 'task')}, and the run may have ${most.tasks}: join tasks, or leave out what is not needed.`
+  for (const { id, recursion } of plan.tasks)
+    if (recursion > most.depth)
+      yield `Task ${quote(id)}, recursion: ${recursion} levels of sub-agents are more than the ${most.depth} that the run may have; set at most ${most.depth}.`
+  const { requests, tokens, cost } = estimateOf(plan, priceOf, [...done])
+  const smaller = 'plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out'
+  if (most.requests !== undefined && requests.low > most.requests)
+    yield `The plan takes at least about ${many(requests.low, 'request')}, and the run may send ${most.requests}: ${smaller}.`
+  if (most.tokens !== undefined && tokens.low > most.tokens)
+    yield `The plan takes at least about ${many(tokens.low, 'token')}, and the run may use ${most.tokens.toLocaleString('en')}: ${smaller}.`
+  if (most.cost !== undefined && cost && cost.low > most.cost)
+    yield `The plan costs at least about $${cost.low.toFixed(2)}, and the run may cost $${most.cost.toFixed(2)}: ${smaller}.`
+}
+
+function* finished({ plan, linting, done }: Room): Generator<string> {
+  const { before } = linting
+  if (!before) return
+  const now = new Map(plan.tasks.map(task => [task.id, task]))
+  const assertions = new Map(plan.contract.map(it => [it.id, it]))
+  for (const task of before.tasks) {
+    if (!done.has(task.id)) continue
+    const same = now.get(task.id)
+    if (!same) yield `Task ${quote(task.id)} has begun or is done, and is not in the new plan: put it back as it was.`
+    else if (!Bun.deepEquals(same, task)) {
+      const fields = Object.keys(task).filter(
+        name => !Bun.deepEquals(same[name as keyof Task], task[name as keyof Task]),
+      )
+      yield `Task ${quote(task.id)} has begun or is done, and differs from the approved plan (${fields.join(', ')}): put it back as it was, and make a new task for what is to change.`
+    }
+    for (const claim of task.claims) {
+      const old = before.contract.find(({ id }) => id === claim)
+      if (old && !Bun.deepEquals(assertions.get(claim), old))
+        yield `Assertion ${claim} is claimed by the task ${quote(task.id)}, which has begun or is done: put it back as it was.`
+    }
+  }
+}
+
+// --- One task
+// --------------------------------------------------------------------------------------------------------
+
+function* oneTask(task: Task, room: Room): Generator<string> {
+  const { linting, there, writes, graph } = room
+  const at = (field: string): string => `Task ${quote(task.id)}, ${field}`
+  if (task.objective.acceptance.length === 0)
+    yield `${at('objective.acceptance')}: nothing says when it is done; list what must hold then.`
+  const { checks, reviews } = task.validation
+  if (checks.length + reviews.length + task.claims.length === 0)
+    yield `${at('validation')}: nobody could see whether it is done; give it a check that fails while it is not, or a review.`
+  yield* pathsOf(task)
+  yield* boundariesOf(task, room)
+  yield* contextOf(task, room)
+
+  const before = graph.before(task.id)
+  const outputs = new Set([...task.objective.outputs.map(strip), ...before.flatMap(id => graph.outputsOf(id))])
+  const makers = [task.id, ...before]
+  const exists = (path: string): boolean =>
+    there.has(path) ||
+    outputs.has(path) ||
+    [...outputs].some(it => it.startsWith(`${path}/`)) ||
+    // What no output names may still be made where a pattern lets it be.
+    writes.reach(path, makers)
+  for (const check of checks) {
+    if (typeof check === 'string') {
+      const { readyMade } = linting.canRun ?? {}
+      if (readyMade && !readyMade.has(check))
+        yield `${at('validation.checks')}: the ready-made check ${quote(check)} can't run in this repository; take one that can (${[...readyMade].join(', ') || 'none'}), or a command.`
+      continue
+    }
+    for (const why of whyNotRun(check.command, commandRoom(room, exists)))
+      yield `${at('validation.checks')}: the command ${quote(check.command)} ${why}.`
+    yield* tooLong(at('validation.checks'), check, linting)
+  }
+}
+
+/** Paths that are none. */
+function* pathsOf({ id, objective, context }: Task): Generator<string> {
+  const fields: [string, readonly string[]][] = [
+    ['objective.outputs', objective.outputs],
+    ['context.files', context.files],
+    ['context.tests', context.tests],
+    ['context.documents', context.documents],
+  ]
+  for (const [field, paths] of fields) {
+    for (const path of paths) {
+      const why = whyNoPath(path)
+      if (why) yield `Task ${quote(id)}, ${field}: ${quote(path)} ${why}.`
+    }
+  }
+}
+
+function whyNoPath(path: string): string | undefined {
+  if (path.startsWith('/')) return 'is absolute; name it from the top of the repository, without the slash in front'
+  if (/^[A-Za-z]:[\\/]|\\/.test(path)) return 'has a backslash or a drive; name it from the top, with "/" between names'
+  if (path.split('/').includes('..'))
+    return 'leads out of a folder by ".."; name the file itself, from the top of the repository'
+  if (isForges(path)) return 'belongs to git or to the forge itself, which no task may touch; leave it away'
+  if (/[*?{]/.test(path)) return 'is a pattern; name the files themselves'
+  const names = strip(path).split('/')
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
+  if (names.slice(0, -1).includes('') || /[\x00-\x1f\x7f]/.test(path)) return 'is no name of a file; correct it'
+  return names.at(-1) === '' ? 'is a folder; name the files in it' : undefined
+}
+
+const isForges = (path: string): boolean => {
+  const names = strip(path)
+    .split('/')
+    .filter(name => name !== '' && !/[*?[{]/.test(name) && name !== '.' && name !== '..')
+  return names.some(name => !isSafeName(asBytes(name))) || isOfTheForge(asBytes(strip(path)))
+}
+
+/** Where a build server looks for its orders, and files in which a package manager writes down what it chose. */
+const CI =
+  /^(?:\.github\/|\.gitlab-ci\.yml$|\.circleci\/|\.travis\.yml$|azure-pipelines\.yml$|Jenkinsfile$|\.buildkite\/|bitbucket-pipelines\.yml$|\.drone\.yml$|\.woodpecker\/|\.forgejo\/|\.gitea\/)/
+const LOCKS =
+  /(?:^|\/)(?:bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|Gemfile\.lock|composer\.lock|go\.sum|flake\.lock)$/
+const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
+
+/** Whether a file is one that a build server obeys. */
+export const isOfCi = (path: string): boolean => CI.test(path)
+/** Whether a file is a package manager's own. */
+export const isLockFile = (path: string): boolean => LOCKS.test(path)
+
+function* boundariesOf(task: Task, { there }: Room): Generator<string> {
+  const { id, objective, boundaries } = task
+  const at = (field: string): string => `Task ${quote(id)}, boundaries.${field}`
+  const read = (field: 'write' | 'never') => boundaries[field].map(text => [text, readGlob(text)] as const)
+  for (const field of ['write', 'never'] as const)
+    for (const [text, glob] of read(field)) if (typeof glob === 'string') yield `${at(field)}: ${quote(text)} ${glob}.`
+  for (const text of boundaries.write)
+    if (isForges(text))
+      yield `${at('write')}: ${quote(text)} belongs to git or to the forge itself; no task may write there.`
+  const globs = read('write').flatMap(([, glob]) => (typeof glob === 'string' ? [] : [glob]))
+  const never = read('never').flatMap(([, glob]) => (typeof glob === 'string' ? [] : [glob]))
+  if (globs.length === 0) return
+  if (globs.every(glob => isCovered(glob, never)))
+    yield `${at('never')}: all that boundaries.write allows is forbidden there, so that it may write nothing; make "never" smaller.`
+  for (const path of objective.outputs.map(strip)) {
+    if (whyNoPath(path)) continue
+    if (!globs.some(glob => fits(glob, path)))
+      yield `${at('write')}: the output ${quote(path)} is outside of it; add it, or leave it out of objective.outputs.`
+    else if (never.some(glob => fits(glob, path)))
+      yield `${at('never')}: the output ${quote(path)} is inside of it; take it out of one of the two.`
+  }
+  const folder = globs.find(({ text }) => isLiteral(text) && there.folders.has(strip(text)))
+  if (folder)
+    yield `${at('write')}: ${quote(folder.text)} is a folder, and means only itself; write ${quote(`${strip(folder.text)}/**`)} for all that is in it.`
+  const reached = [...there.ciAndLocks, EXAMPLE_OF_CI].filter(path => {
+    const glob = globs.find(it => fits(it, path))
+    return glob && !saysSo(globs, path) && !never.some(it => fits(it, path))
+  })
+  if (reached.length > 0)
+    yield `${at('write')}: it reaches ${listed([...new Set(reached)], 3)} (what a build server obeys, or a lock file) without naming it; put it into boundaries.never, or name it itself in boundaries.write if the task is about it.`
+}
+
+/** A pattern names CI where it says its folder, and a lock file where it says its name. */
+const saysSo = (globs: readonly Glob[], path: string): boolean =>
+  globs.some(glob => {
+    const text = strip(glob.text)
+    if (!fits(glob, path)) return false
+    if (isLiteral(text)) return true
+    return isOfCi(path) ? isOfCi(`${folderOfGlob(text)}/`) : text.endsWith(`/${path.split('/').at(-1)}`)
+  })
+
+/** Whether surely all that a glob fits is inside of others: where it can't be told, it is not. */
+const isCovered = (glob: Glob, by: readonly Glob[]): boolean =>
+  by.some(other => {
+    if (other.text === glob.text) return true
+    if (isLiteral(glob.text)) return fits(other, strip(glob.text))
+    const all = /^(?<folder>[^*?[{]*?)\/?(?:\*\*|\/)$/.exec(strip(other.text))?.groups?.folder
+    if (all === undefined) return false
+    const folder = folderOfGlob(glob.text)
+    return all === '' || folder === all || folder.startsWith(`${all}/`)
+  })
+
+function* contextOf({ id, context }: Task, { there, graph }: Room): Generator<string> {
+  const before = new Set(graph.before(id))
+  for (const field of ['files', 'tests', 'documents'] as const) {
+    for (const path of context[field].map(strip)) {
+      if (whyNoPath(path) || there.files.has(path)) continue
+      const where = `Task ${quote(id)}, context.${field}: ${quote(path)}`
+      const makers = graph.makersOf(path)
+      if (makers.some(maker => before.has(maker))) continue
+      const maker = makers.find(it => it !== id)
+      if (maker !== undefined)
+        yield `${where} does not exist before the task ${quote(maker)} outputs it; add ${quote(maker)} to depends_on.`
+      else if (makers.length > 0) yield `${where} is made by the task itself; leave it out of the context.`
+      else if (there.folders.has(path)) yield `${where} is a folder; name the files in it that matter.`
+      else
+        yield `${where} does not exist, and no task outputs it${there.like(path)}; correct the name, or leave it away.`
+    }
+  }
+}
+
+// --- Two tasks
+// -------------------------------------------------------------------------------------------------------
+
+type Owned = { glob: Glob; text: string; folder: string; isLiteral: boolean; owners: Task[] }
+
+/** Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. */
+function* overlaps({ plan, graph, done }: Room): Generator<string> {
+  const byText = new Map<string, Owned>()
+  for (const task of plan.tasks) {
+    for (const text of new Set(task.boundaries.write.map(strip))) {
+      const known = byText.get(text)
+      const glob = known?.glob ?? readGlob(text)
+      if (typeof glob === 'string') continue
+      if (known) known.owners.push(task)
+      else byText.set(text, { glob, text, folder: prefixOf(text), isLiteral: isLiteral(text), owners: [task] })
+    }
+  }
+  const told = new Set<string>()
+  const all = [...byText.values()]
+  const patterns = all.filter(it => !it.isLiteral)
+  const pairs: [Owned, Owned][] = [
+    ...all.filter(({ owners }) => owners.length > 1).map((it): [Owned, Owned] => [it, it]),
+    ...patterns.flatMap((one, at) =>
+      [...patterns.slice(at + 1), ...all.filter(it => it.isLiteral)]
+        .filter(other => one.folder.startsWith(other.folder) || other.folder.startsWith(one.folder))
+        .map((other): [Owned, Owned] => [one, other]),
+    ),
+  ]
+  for (const [one, other] of pairs) {
+    let example: string | undefined
+    for (const a of one.owners) {
+      for (const b of other.owners) {
+        if (a === b || a.id === b.id || (done.has(a.id) && done.has(b.id)) || graph.areOrdered(a.id, b.id)) continue
+        const key = JSON.stringify([a.id, b.id].sort())
+        if (told.has(key) || isForbidden(b, one.glob) || isForbidden(a, other.glob)) continue
+        example ??= one === other && one.isLiteral ? one.text : commonPath(one.glob, other.glob)
+        if (example === undefined) break
+        const path = example
+        if (isForbidden(a, path) || isForbidden(b, path)) continue
+        told.add(key)
+        if (told.size > MOST_PAIRS) {
+          yield 'Further tasks without a path between them may write the same files.'
+          return
+        }
+        yield `The tasks ${quote(a.id)} and ${quote(b.id)} may both write ${quote(path)} (${sides(one.text, other.text)}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
+      }
+      if (example === undefined && one !== other) break
+    }
+  }
+}
+
+const sides = (one: string, other: string): string => (one === other ? quote(one) : `${quote(one)} and ${quote(other)}`)
+
+/** What all that a glob fits begins with. */
+const prefixOf = (text: string): string => text.slice(0, /[*?[{]|\/$|$/.exec(text)?.index ?? 0)
+
+/** Whether a task may not write there, whatever its globs say. */
+const isForbidden = ({ boundaries }: Task, what: Glob | string): boolean => {
+  if (boundaries.never.length === 0) return false
+  const never = boundaries.never.map(readGlob).filter(glob => typeof glob !== 'string')
+  return typeof what === 'string' ? never.some(glob => fits(glob, what)) : isCovered(what, never)
+}
+
+// --- Files
+// -----------------------------------------------------------------------------------------------------------
+
+/** Which tasks may write what: each pattern is read once, however many have it. */
+class Writes {
+  readonly #literals = new Map<string, Set<TaskId>>()
+  readonly #patterns = new Map<string, { glob: Glob; owners: Set<TaskId> }>()
+  readonly #reached = new Map<string, Set<TaskId>>()
+
+  constructor(tasks: readonly Task[]) {
+    for (const { id, boundaries } of tasks) {
+      for (const text of boundaries.write.map(strip)) {
+        if (isLiteral(text)) this.#literals.set(text, (this.#literals.get(text) ?? new Set()).add(id))
+        const known = this.#patterns.get(text)
+        const glob = known || isLiteral(text) ? undefined : readGlob(text)
+        if (known) known.owners.add(id)
+        else if (glob && typeof glob !== 'string') this.#patterns.set(text, { glob, owners: new Set([id]) })
+      }
+    }
+  }
+
+  /** Whether one of some tasks, or else any, may write a file. */
+  reach(path: string, by?: readonly TaskId[]): boolean {
+    const owners = this.#reached.get(path) ?? this.#find(path)
+    this.#reached.set(path, owners)
+    return by ? by.some(id => owners.has(id)) : owners.size > 0
+  }
+
+  #find(path: string): Set<TaskId> {
+    const patterns = [...this.#patterns.values()].filter(({ glob }) => fits(glob, path))
+    return new Set([...(this.#literals.get(path) ?? []), ...patterns.flatMap(({ owners }) => [...owners])])
+  }
+}
+
+/** The files of the tree, and what is to be known of all of them. */
+class Files {
+  readonly files: ReadonlySet<string>
+  readonly folders: ReadonlySet<string>
+  readonly #byName = new Map<string, string[]>()
+
+  constructor(paths: readonly string[]) {
+    this.files = new Set(paths)
+    const folders = new Set<string>()
+    for (const path of paths) {
+      for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
+        const folder = path.slice(0, at)
+        if (folders.has(folder)) break
+        folders.add(folder)
+      }
+      const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+      const same = this.#byName.get(name)
+      if (same) same.push(path)
+      else this.#byName.set(name, [path])
+    }
+    this.folders = folders
+  }
+
+  has(path: string): boolean {
+    return this.files.has(path) || this.folders.has(path)
+  }
+
+  get tests(): string[] {
+    return [...this.files].filter(path =>
+      /(?:^|\/)(?:test_[^/]*\.py|[^/]*[._-](?:test|spec)\.[a-z]+|[^/]*_test\.(?:go|py))$/.test(path),
+    )
+  }
+
+  get ciAndLocks(): string[] {
+    return [...this.files].filter(path => isOfCi(path) || isLockFile(path))
+  }
+
+  /** A file that may have been meant by a path that is none. */
+  like(path: string): string {
+    const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+    const stem = name.replace(/\.[^.]*$/, '')
+    const same = this.#byName.get(name) ?? [...this.#byName].find(([it]) => it.replace(/\.[^.]*$/, '') === stem)?.[1]
+    const near = same ?? [...this.#byName].find(([it]) => distance(it, name) <= 2 && name.length > 4)?.[1]
+    return near?.[0] === undefined ? '' : ` (did you mean ${quote(near[0])}?)`
+  }
+}

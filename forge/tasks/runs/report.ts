@@ -1,0 +1,142 @@
+/**
+ * The report to a person whose word is needed: how the plan stands, what was done, the task, how it failed, what is
+ * believed to have gone wrong, the question, and what to type. It fits a screen; as a file it has everything.
+ */
+import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
+import { fenced } from '../../ai/fence.ts'
+import type { RunStatus, TaskId, TaskState } from '../contract.ts'
+import type { Plan } from '../plan/schema.ts'
+
+export type Escalation = {
+  status: RunStatus
+  /** Without it, it is about the run as a whole. */
+  task?: TaskId
+  plan?: Plan
+  /** What is believed to have gone wrong. */
+  words: string
+  /** How it failed, once or twice, as far as that was written down. */
+  evidence: string[]
+  question?: string
+}
+
+/** Lines and columns of a screen. */
+export type Screen = { lines: number; columns: number }
+
+const STATES: Record<TaskState, string> = {
+  done: 'done',
+  runs: 'at work',
+  asks: 'asks',
+  failed: 'failed',
+  paused: 'paused',
+  stopped: 'stopped',
+  waits: 'waiting',
+}
+
+/** The report on one screen. */
+export function reportForTerminal(escalation: Escalation, { lines = 40, columns = 100 }: Partial<Screen> = {}): string {
+  const { status, task, words, evidence, question } = escalation
+  const fixed = [...headOf(escalation, columns), ...statesOf(status, columns, lines >= 32 ? 2 : 1)]
+  const last = ['', 'What to type', ...commandsFor(escalation).map(([command]) => cut(`  ${command}`, columns))]
+  const left = Math.max(4, lines - fixed.length - last.length)
+  // The question is what it is all about; what failed first is the least of it.
+  const asked = question === undefined ? [] : block('The question', question, Math.ceil(left * 0.35), columns)
+  const wrong = block(
+    'What went wrong',
+    words,
+    Math.ceil((left - asked.length) * (evidence.length > 0 ? 0.4 : 1)),
+    columns,
+  )
+  const room = left - asked.length - wrong.length
+  const failures = task === undefined ? [] : evidence.slice(-2)
+  const each = Math.floor(room / Math.max(failures.length, 1))
+  const told = each >= 3 ? failures.flatMap((text, at) => block(nameOf(failures, at), text, each, columns)) : []
+  return `${[...fixed, ...told, ...wrong, ...asked, ...last].slice(0, lines).join('\n')}\n`
+}
+
+function headOf({ status, task, plan }: Escalation, columns: number): string[] {
+  const about = status.tasks.find(({ id }) => id === task)
+  const subject = task === undefined ? 'the run' : `task ${task}${about ? `, ${about.title}` : ''}`
+  const head = `Run ${status.run} needs a word of yours about ${subject}.`
+  const title = plan ? [cut(`Plan: ${visible(plan.title)}`, columns)] : []
+  return [...wrap(visible(head), columns).slice(0, 2), ...title]
+}
+
+/** How many tasks are in which state, and what they are called. */
+function statesOf({ tasks, spent }: RunStatus, columns: number, most: number): string[] {
+  const groups = Map.groupBy(tasks, ({ state }) => state)
+  const rows = Object.entries(STATES).flatMap(([state, name]) => {
+    const group = groups.get(state as TaskState) ?? []
+    if (group.length === 0) return []
+    const label = `  ${group.length} ${name}: `
+    const names = wrap(group.map(({ id }) => id).join(', '), columns - label.length)
+    const shown = names.slice(0, most)
+    if (names.length > most) shown.push(`${cut(shown.pop() ?? '', columns - label.length - 2)} …`)
+    return shown.map((line, at) => `${at === 0 ? label : ' '.repeat(label.length)}${line}`)
+  })
+  const cost = spent.cost > 0 ? `, $${spent.cost.toFixed(2)}` : ''
+  const used = `  ${many(spent.requests, 'request')} so far, ${many(spent.input + spent.output, 'token')}${cost}`
+  return ['', ...rows, used]
+}
+
+/** A heading and a text below it, in so many lines with it. */
+function block(heading: string, text: string, most: number, columns: number): string[] {
+  const lines = wrap(text, columns - 2).filter((line, at, all) => line !== '' || (at > 0 && all[at - 1] !== ''))
+  const room = Math.max(1, most - 2)
+  const shown = lines.length > room ? [...lines.slice(0, room - 1), '… (all of it: the report’s file)'] : lines
+  return ['', heading, ...shown.slice(0, room).map(line => cut(`  ${line}`, columns))]
+}
+
+const nameOf = (failures: readonly string[], at: number): string =>
+  failures.length === 1 ? 'How it failed' : at === 0 ? 'The first attempt' : 'The second attempt'
+
+const cut = (line: string, columns: number): string =>
+  line.length <= columns ? line : `${line.slice(0, columns - 1).toWellFormed()}…`
+
+/** What a person can type now, and what it does. */
+function commandsFor({ status, task, question }: Escalation): [command: string, does: string][] {
+  const { run } = status
+  const about = task ?? '""'
+  const answer: [string, string][] =
+    question === undefined && task === undefined
+      ? [[`forge resume ${run}`, 'goes on as it stands']]
+      : [[`forge answer ${run} ${about} "…"`, 'answers; it goes on with that']]
+  return [
+    ...answer,
+    [`forge show ${run} --journal`, 'tells everything that was decided'],
+    [
+      `forge stop ${run}${task === undefined ? '' : ` ${task}`}`,
+      task === undefined ? 'ends the run' : 'gives up this task',
+    ],
+  ]
+}
+
+/** The whole report as Markdown: texts of others stand in fences. */
+export function reportAsMarkdown(escalation: Escalation): string {
+  const { status, task, plan, words, evidence, question } = escalation
+  const about = status.tasks.find(({ id }) => id === task)
+  const planned = plan?.tasks.find(({ id }) => id === task)
+  const rows = status.tasks.map(
+    it => `| ${it.id} | ${STATES[it.state]} | ${it.attempt} | ${escaped(it.title)} | ${escaped(it.words)} |`,
+  )
+  const parts = [
+    `# Run ${status.run} needs a word of yours${task === undefined ? '' : ` about the task ${task}`}`,
+    plan && `Plan: ${escaped(plan.title)}`,
+    question !== undefined && `## The question\n\n${quoted(question)}`,
+    `## What went wrong\n\n${quoted(words)}`,
+    about && `## The task\n\n${task}: ${escaped(about.title)}, attempt ${about.attempt}.`,
+    planned && quoted(planned.objective.behaviour),
+    ...evidence.map(
+      (text, at) => `## ${evidence.length === 1 ? 'How it failed' : `Failure ${at + 1}`}\n\n${quoted(text)}`,
+    ),
+    rows.length > 0 &&
+      `## How the plan stands\n\n| Task | State | Attempt | What | |\n|---|---|---|---|---|\n${rows.join('\n')}`,
+    `## What to type\n\n${commandsFor(escalation)
+      .map(([command, does]) => `- \`${command}\` ${does}`)
+      .join('\n')}`,
+  ]
+  return `${parts.filter(Boolean).join('\n\n')}\n`
+}
+
+/** A text of a stranger's that nothing in it can get out of. */
+const quoted = (text: string): string => fenced(visibleLines(text.trim()))
+const escaped = (text: string): string => visible(text).replace(/[\\`*_[\]<>|#]/g, '\\$&')

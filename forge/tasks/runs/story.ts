@@ -1,0 +1,95 @@
+/**
+ * The journal as a story, for a person who was not there: how it was planned, then what became of each task, then how
+ * it ended. What models and programs wrote is shown as harmless text, without secrets.
+ */
+import { many, visible, wrap } from '../../../core/text.ts'
+import { blackOut } from '../../ai/secrets.ts'
+import type { RunId, TaskId } from '../contract.ts'
+import type { Plan } from '../plan/schema.ts'
+import type { WrittenLine } from './journal.ts'
+
+export type StoryOptions = {
+  run?: RunId
+  /** For the titles of tasks. */
+  plan?: Plan | undefined
+  secrets?: readonly string[]
+  columns?: number
+  /** How far east of Greenwich the reader's clock is, in minutes. */
+  zone?: number
+}
+
+/** The story as lines of text. */
+export function storyOf(written: readonly WrittenLine[], options: StoryOptions = {}): string[] {
+  const [first] = written
+  const last = written.at(-1)
+  if (!first || !last) return ['Nothing is written in the journal yet.']
+  const { run = first.run, plan, columns = 100 } = options
+  const ofTasks = Map.groupBy(
+    written.filter(({ task }) => task),
+    ({ task = '' }) => task,
+  )
+  const lastOfTasks = written.findLastIndex(({ task }) => task)
+  const firstOfTasks = written.findIndex(({ task }) => task)
+  const ofRun = (isThis: (at: number) => boolean) => written.filter(({ task }, at) => !task && isThis(at))
+  // What the run decided while tasks were at work stands between them by time, in a part of its own.
+  const before = ofRun(at => firstOfTasks < 0 || at < firstOfTasks)
+  const between = ofRun(at => firstOfTasks >= 0 && at > firstOfTasks && at < lastOfTasks)
+  const after = ofRun(at => firstOfTasks >= 0 && at > lastOfTasks)
+  const day = new Date(first.at).toISOString().slice(0, 10)
+  const head = `Run ${visible(run)}: ${many(written.length, 'decision')} in ${duration(last.at - first.at)}, begun on ${day}.`
+  const title = plan ? wrap(`It does: ${visible(plan.title)}`, columns) : []
+  const parts = [
+    part('The plan', before, options),
+    ...[...ofTasks].map(([task, lines]) => part(headingOf(task, plan), lines, options)),
+    part('The run meanwhile', between, options),
+    part('The end', after, options),
+  ]
+  return [head, ...title, ...parts.flat()]
+}
+
+const headingOf = (task: TaskId, plan: Plan | undefined): string => {
+  const title = plan?.tasks.find(({ id }) => id === task)?.title
+  return `The task ${visible(task)}${title === undefined ? '' : `: ${visible(title)}`}`
+}
+
+function part(heading: string, lines: readonly WrittenLine[], options: StoryOptions): string[] {
+  if (lines.length === 0) return []
+  const rows: string[] = []
+  let attempt: number | undefined
+  for (const line of lines) {
+    if (line.task && line.attempt !== undefined && line.attempt !== attempt) {
+      attempt = line.attempt
+      rows.push(`  Attempt ${attempt}`)
+    }
+    rows.push(...rowsOf(line, options))
+  }
+  return ['', ...wrap(heading, options.columns ?? 100), ...rows]
+}
+
+/** The time, what happened, and below it why. */
+function rowsOf(
+  { at, what, words, why }: WrittenLine,
+  { columns = 100, zone = 0, secrets = [] }: StoryOptions,
+): string[] {
+  const time = new Date(at + zone * 60_000).toISOString().slice(11, 19)
+  const clean = (text: string) => visible(blackOut(text, secrets).replace(/\s+/g, ' ').trim())
+  const said = clean(words)
+  const label = clean(what).replaceAll('_', ' ')
+  const text = said === '' ? label : `${label}: ${said}`
+  const indent = ' '.repeat(12)
+  const told = wrap(text, columns - 12).map((line, row) => `${row === 0 ? `  ${time}  ` : indent}${line}`)
+  const because =
+    why === undefined || why === '' ? [] : wrap(clean(why), columns - 14).map(line => `${indent}  ${line}`)
+  return [...told, ...because]
+}
+
+/** 40 seconds, 12 minutes, 3 hours and 5 minutes. */
+function duration(milliseconds: number): string {
+  const seconds = Math.round(milliseconds / 1000)
+  if (seconds < 120) return many(seconds, 'second')
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 120) return many(minutes, 'minute')
+  const rest = minutes % 60
+  const hours = many(Math.floor(minutes / 60), 'hour')
+  return rest === 0 ? hours : `${hours} and ${many(rest, 'minute')}`
+}

@@ -1,0 +1,115 @@
+/**
+ * Commits of steps: each says by its trailers where it belongs and which request it came of, so that whoever does the
+ * step again after a crash finds it.
+ */
+
+import type { Person } from '../../../core/git/commits.ts'
+import { parseCommit, readIdentity, textOf } from '../../../core/git/commits.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { moveRefsPatiently } from '../../../core/git/patience.ts'
+import { RefMoved, type RefName } from '../../../core/git/refs.ts'
+import type { Repository } from '../../../core/git/repository.ts'
+import { cleanMessage } from '../../ai/commit-message.ts'
+import type { Oid, StepPlace, TaskId } from '../contract.ts'
+
+/** What the trailers of a commit say. */
+export type Trailers = { run: string; task?: TaskId; step: string; attempt: number; request: string }
+
+/** A message with trailers: the words of a model, cleaned, and what only this program writes. */
+export function messageOf(words: string, place: StepPlace, request: string): string {
+  const { run, task, step, attempt } = place
+  const trailers = [
+    `Forge-Run: ${run}`,
+    ...(task === undefined ? [] : [`Forge-Task: ${task}`]),
+    `Forge-Step: ${step}`,
+    `Forge-Attempt: ${attempt}`,
+    `Forge-Request: ${request}`,
+  ]
+  return `${cleanMessage(subjectFirst(words)) ?? 'Do a step'}\n\n${trailers.join('\n')}\n`
+}
+
+/** The first sentence by itself, where there are more. */
+function subjectFirst(words: string): string {
+  const [, first = words, rest = ''] = /^(.{3,100}?)[.!]\s+(\S.*)$/s.exec(words.trim()) ?? []
+  return rest === '' ? first.replace(/\.$/, '') : `${first}\n\n${rest}`
+}
+
+/** The trailers of a commit; undefined where it has none of ours. */
+export async function trailersOf(
+  objects: Objects,
+  commit: Oid,
+): Promise<(Trailers & { parent: Oid | undefined }) | undefined> {
+  const object = await objects.read(commit, { limit: 1 << 20 })
+  if (object?.type !== 'commit' || !object.bytes) return undefined
+  const { message, parents } = parseCommit(object.bytes)
+  // The last paragraph alone: what is above it, a model may have written.
+  const last = textOf(message, undefined).trimEnd().split('\n\n').at(-1) ?? ''
+  const values = new Map(
+    Array.from(last.matchAll(/^Forge-(\w+): (.*)$/gm), ([, name = '', value = '']) => [name, value]),
+  )
+  const [run, task, step] = ['Run', 'Task', 'Step'].map(name => values.get(name))
+  if (run === undefined || step === undefined) return undefined
+  const told = { run, step, attempt: Number(values.get('Attempt')), request: values.get('Request') ?? '' }
+  return { ...told, ...(task !== undefined && { task }), parent: parents[0] }
+}
+
+/** The most steps that an attempt is looked through for. */
+const MOST_STEPS = 2000
+
+/** A step's commit among those that lead to a tip, and where its attempt began; undefined where that is not known. */
+export async function findStep(
+  objects: Objects,
+  tip: Oid | undefined,
+  place: StepPlace,
+  request: string | undefined,
+): Promise<{ commit?: Oid; parent?: Oid; began?: Oid }> {
+  let found: { commit?: Oid; parent?: Oid } = {}
+  let at = tip
+  for (let steps = 0; at !== undefined && steps < MOST_STEPS; steps++) {
+    const told = await trailersOf(objects, at)
+    const isOwn = told?.run === place.run && told.task === place.task && told.attempt === place.attempt
+    if (!told || !isOwn) return { ...found, began: at }
+    if (!found.commit && told.step === place.step && told.request === request)
+      found = { commit: at, ...(told.parent !== undefined && { parent: told.parent }) }
+    at = told.parent
+  }
+  return found
+}
+
+/**
+ * Lets a ref be at a commit, wherever it was: two that do the same step come to the same end. `may` has the last word
+ * on where it is seen now; without it, every place is left.
+ */
+export async function setRef(
+  objects: Objects,
+  ref: RefName,
+  to: Oid,
+  { message, may = async () => true }: { message: string; may?: (from: Oid | undefined) => Promise<boolean> },
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const from = (await objects.info(ref))?.oid
+    if (from === to || !(await may(from))) return
+    try {
+      return await moveRefsPatiently(objects.repository, [{ ref, from, to }], { message, own: 'refs/forge/' })
+    } catch (error) {
+      if (!(error instanceof RefMoved) || tries > 20) throw error
+    }
+  }
+}
+
+/** The user, at a given time. Throws a Failure that says what to set where git knows no name. */
+export async function userAt(repository: Repository, seconds: number): Promise<Person> {
+  const line = (await readIdentity(repository, 'AUTHOR')).toString('latin1')
+  const [, name = '', email = ''] = /^(.*?) ?<(.*)> \d+ [+-]\d{4}$/s.exec(line) ?? []
+  const bytes = Buffer.from(`${name} <${email}>`, 'latin1')
+  return { name, email, bytes, date: { seconds, zone: '+0000' } }
+}
+
+/** When a commit was made, in seconds: what stands on several is dated by the newest, and so is always the same. */
+export async function newestOf(objects: Objects, commits: readonly Oid[]): Promise<number> {
+  const found = await Promise.all(commits.map(oid => objects.read(oid, { limit: 1 << 20 })))
+  return Math.max(
+    0,
+    ...found.map(object => (object?.bytes ? (parseCommit(object.bytes).committer.date?.seconds ?? 0) : 0)),
+  )
+}

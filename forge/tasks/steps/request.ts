@@ -1,0 +1,180 @@
+/**
+ * The request of a step: what it is about is gathered, packed to the window of the model that its tier means, and
+ * written down as it will be sent. The same step gives the same bytes, whenever it is asked for.
+ */
+import { createHash } from 'node:crypto'
+import { toJsonSchema } from '@valibot/to-json-schema'
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { patchOf } from '../../../core/git/diffs.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { visible } from '../../../core/text.ts'
+import { tokensIn } from '../../ai/fence.ts'
+import type { Request, ToolDescription } from '../../ai/request.ts'
+import { providerOf, type Settings } from '../../ai/settings.ts'
+import type { Summaries } from '../../ai/summaries.ts'
+import type { CodeMap } from '../context/map.ts'
+import { packContext } from '../context/pack.ts'
+import type { Oid, Reference, StepInput, StepKind, Tier } from '../contract.ts'
+import { Plan, type Task } from '../plan/schema.ts'
+import type { RunStore } from '../runs/store.ts'
+import { ANSWERS } from './answers.ts'
+import { type About, ANSWER_NAME, ANSWER_WORDS } from './prompts.ts'
+
+/** Tokens that an answer may have, where the window has room for them. */
+const OUTPUT = 32_000
+/** Bytes of a change that a reviewer sees. */
+const MOST_OF_A_DIFF = 400_000
+
+/** A request as it is kept: its key is the hash of these bytes. */
+const StoredRequest = v.object({
+  model: v.string(),
+  kind: v.string(),
+  attempt: v.number(),
+  request: v.custom<Request>(it => typeof it === 'object' && it !== null),
+})
+export type StoredRequest = v.InferOutput<typeof StoredRequest>
+
+export const parseRequest = (json: unknown): StoredRequest => v.parse(StoredRequest, json)
+
+/** What the only tool of a step takes. Some providers refuse a choice at the top of it, so it stands in a property. */
+export function toolFor(kind: StepKind): ToolDescription {
+  const { $schema: _, ...answer } = toJsonSchema(ANSWERS[kind], { typeMode: 'input', errorMode: 'ignore' })
+  return {
+    name: ANSWER_NAME,
+    description: ANSWER_WORDS,
+    parameters: { type: 'object', properties: { answer }, required: ['answer'], additionalProperties: false },
+  }
+}
+
+/**
+ * The model that a tier means; of several, `choice` goes through their providers first, so that a second one is another
+ * provider's where there are two. Throws a {@link Failure} that says what to set where there is none.
+ */
+export function modelFor(settings: Settings, tier: Tier, choice: number): string {
+  const names = byProvider(settings.modelsOf(tier))
+  const name = names[choice % Math.max(names.length, 1)]
+  const missing = settings.missing(name)
+  if (name === undefined || missing) throw new Failure(missing ?? `No model is set for the tier ${tier}.`)
+  return name
+}
+
+/** The first of each provider, then the second of each, and so on. */
+function byProvider(names: readonly string[]): string[] {
+  const groups = [...Map.groupBy(names, name => providerOf(name)).values()]
+  const most = Math.max(0, ...groups.map(group => group.length))
+  return Array.from({ length: most }, (_, at) => groups.flatMap(group => group[at] ?? [])).flat()
+}
+
+export type RequestSources = {
+  objects: Objects
+  store: RunStore
+  /** The model's name and window. */
+  model: { name: string; window: number }
+  secrets: readonly string[]
+  summaries?: Summaries
+  map?: CodeMap
+  /** For a review: the commit from which its attempt began. */
+  from?: Oid
+}
+
+export type BuiltRequest = {
+  /** What is kept, and its hash. */
+  bytes: string
+  key: string
+  /** About so many tokens will be sent. */
+  tokens: number
+  leftOut: string[]
+}
+
+/** Builds the request of a step. Throws a {@link Failure} where what it is about is gone, or larger than the window. */
+export async function buildRequest(input: StepInput, sources: RequestSources): Promise<BuiltRequest> {
+  const { objects, store, model, secrets, summaries, map, from } = sources
+  const tree = (await objects.info(`${input.base}^{tree}`))?.oid
+  if (!tree) throw new Failure(`The commit ${input.base.slice(0, 12)} is not in this repository any more.`)
+  const { plan, task, about, files } = await gatherAbout(input, store)
+  if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, input.base) })
+  const output = Math.max(1024, Math.min(OUTPUT, Math.floor(model.window / 4)))
+  const tools = [toolFor(input.kind)]
+  const { system, messages, leftOut } = await packContext({
+    objects,
+    tree,
+    kind: input.kind,
+    ...(plan && { plan }),
+    ...(task && { task }),
+    about,
+    files,
+    window: model.window,
+    output,
+    tools,
+    ...(summaries && { summaries }),
+    ...(map && { map }),
+    secrets,
+  })
+  const request: Request = { tools, system, messages, output }
+  const { kind, attempt } = input
+  const bytes = JSON.stringify({ model: model.name, kind, attempt, request } satisfies StoredRequest)
+  const key = createHash('sha256').update(bytes).digest('hex')
+  return { bytes, key, tokens: tokensIn(JSON.stringify([tools, system, messages])), leftOut }
+}
+
+type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
+
+/** What a step is about, read. A task's plan is what it is a part of; without a task, it is a text like any other. */
+async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered> {
+  const gathered: Gathered = { about: [], files: [] }
+  for (const reference of input.about) {
+    const text = await store.readText(reference)
+    if (reference.kind === 'plan' && input.task !== undefined && !gathered.plan) {
+      const plan = v.parse(Plan, JSON.parse(text))
+      const task = plan.tasks.find(({ id }) => id === input.task)
+      if (!task) throw new Failure(`The plan has no task ${visible(input.task)}.`)
+      Object.assign(gathered, { plan, task })
+      continue
+    }
+    const { words, files } = wordsOf(reference, text)
+    gathered.about.push({ kind: reference.kind, text: words })
+    gathered.files.push(...files)
+  }
+  return gathered
+}
+
+const WithFiles = v.object({ text: v.string(), files: v.optional(v.array(v.string()), []) })
+const WithWords = v.looseObject({
+  signal: v.string(),
+  words: v.string(),
+  findings: v.optional(v.array(v.object({ path: v.optional(v.string()), says: v.string() })), []),
+  discovered: v.optional(v.array(v.object({ title: v.string(), why: v.string() })), []),
+})
+
+/** A kept text as somebody reads it: of what is kept as JSON, the words. */
+export function wordsOf({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
+  if (kind === 'plan' || !/^\s*\{/.test(text)) return { words: text, files: [] }
+  const json = jsonOf(text)
+  const texts = v.safeParse(WithFiles, json)
+  if (texts.success) return { words: texts.output.text, files: texts.output.files }
+  const answer = v.safeParse(WithWords, json)
+  if (!answer.success) return { words: text, files: [] }
+  const { words, findings, discovered } = answer.output
+  const found = findings.map(({ path, says }) => `- ${path === undefined ? '' : `${path}: `}${says}`)
+  const tasks = discovered.map(({ title, why }) => `- ${title}: ${why}`)
+  return { words: [words, ...found, ...tasks].join('\n'), files: [] }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** What a reviewer looks at: a patch, cut where it is very long. */
+async function changeSince(objects: Objects, from: Oid, to: Oid): Promise<string> {
+  const patch = await patchOf(objects.repository, from, to, { context: 10, limit: MOST_OF_A_DIFF, biggestFile: '512k' })
+  const text = Buffer.from(patch.text, 'latin1')
+    .toString()
+    // Ids of blobs say nothing to a reader.
+    .replace(/^index .*\n/gm, '')
+  return patch.cut ? `${text}\n(It is longer: the rest is left out here.)` : text
+}

@@ -1,0 +1,216 @@
+/** What the linter refuses and what it lets through. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Price } from '../../../../forge/ai/settings.ts'
+import { type Linting, lintPlan } from '../../../../forge/tasks/plan/lint.ts'
+import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+import { BAD } from './bad-plans.ts'
+import { checks, command, FILES, PROGRAMS, plan, review, task } from './plans.ts'
+
+let place: Place
+let tree = ''
+beforeAll(async () => {
+  place = await makePlace()
+  tree = await commit(place.path, 'main', FILES)
+})
+afterAll(() => place[Symbol.asyncDispose]())
+
+const PRICE: Price = { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6 }
+
+const lint = (it: Plan, more: Partial<Linting> = {}) =>
+  lintPlan(it, {
+    objects: place.objects,
+    tree,
+    limits: { depth: 3 },
+    canRun: { programs: PROGRAMS },
+    priceOf: () => PRICE,
+    ...more,
+  })
+
+describe('the linter refuses', () => {
+  test.each(BAD.map(bad => [bad.what, bad] as const))('%s', async (_, bad) => {
+    const { limits, canRun, before, done } = bad
+    const { complaints, tasks } = await lint(bad.plan, {
+      limits: { depth: 3, ...limits },
+      canRun: { programs: PROGRAMS, ...canRun },
+      ...(before && { before }),
+      ...(done && { done }),
+    })
+    expect(complaints).toEqual(bad.says)
+    expect(tasks).toEqual([])
+  })
+
+  test('fifty different things and more, each by one sentence', () => {
+    expect(BAD.length).toBeGreaterThanOrEqual(50)
+    expect(new Set(BAD.flatMap(({ says }) => says)).size).toBeGreaterThanOrEqual(50)
+    for (const { says } of BAD) for (const sentence of says) expect(sentence).toMatch(/^[A-Z][^\n]*\.$/)
+  })
+})
+
+const many = (count: number, make: (at: number) => Parameters<typeof task>[1] = () => ({})) =>
+  Array.from({ length: count }, (_, at) => task(`t${at}`, { ...make(at), ...(at === 0 && { claims: ['A1'] }) }))
+
+const GOOD: [what: string, plan: Plan, more?: Partial<Linting>][] = [
+  ['one task', plan([task('a')])],
+  ['tasks side by side', plan([task('a'), task('b'), task('c')])],
+  [
+    'two that write one file, one after the other',
+    plan([task('a'), task('b', { depends_on: ['a'], boundaries: { write: ['src/**'] } })]),
+  ],
+  [
+    'two that write one file, with another between them',
+    plan([
+      task('a', { boundaries: { write: ['src/a.ts', 'src/x.ts'] } }),
+      task('b', { depends_on: ['a'] }),
+      task('c', { depends_on: ['b'], boundaries: { write: ['src/c.ts', 'src/x.ts'] } }),
+    ]),
+  ],
+  [
+    'a file to read that an earlier task makes',
+    plan([
+      task('a'),
+      task('b', { depends_on: ['a'] }),
+      task('c', { depends_on: ['b'], context: { files: ['src/a.ts', 'src/parse.ts'], documents: ['README.md'] } }),
+    ]),
+  ],
+  [
+    'a test that the task itself writes',
+    plan([
+      task('a', {
+        objective: { outputs: ['src/a.ts', 'test/a.test.ts'] },
+        boundaries: { write: ['src/a.ts', 'test/a.test.ts'] },
+        ...checks('bun test test/a.test.ts'),
+      }),
+    ]),
+  ],
+  ['unknown boundaries', plan([task('a', { boundaries: { write: [] } }), task('b')])],
+  [
+    'patterns that have no file in common',
+    plan([
+      task('a', { boundaries: { write: ['src/[a-m]*.ts'] } }),
+      task('b', { objective: { outputs: ['src/z.ts'] }, boundaries: { write: ['src/[n-z]*.ts'] } }),
+      task('c', { boundaries: { write: ['src/c.ts', 'src/deep/**'] }, objective: { outputs: [] }, depends_on: ['a'] }),
+      task('d', { boundaries: { write: ['src/deep.js', 'lib/**'] }, objective: { outputs: [] } }),
+    ]),
+  ],
+  [
+    'patterns that "never" keeps apart',
+    plan([
+      task('a', { boundaries: { write: ['src/**'], never: ['src/deep/**', 'src/b.ts'] } }),
+      task('b', { boundaries: { write: ['src/b.ts', 'src/deep/**'] } }),
+    ]),
+  ],
+  [
+    'CI and lock files that the task names',
+    plan([
+      task('a', {
+        objective: { outputs: ['.github/workflows/ci.yml', 'bun.lock'] },
+        boundaries: { write: ['.github/workflows/**', 'bun.lock'] },
+      }),
+    ]),
+  ],
+  [
+    'commands of many kinds',
+    plan([
+      task(
+        'a',
+        checks(
+          'bun test && tsc --noEmit',
+          'CI=1 timeout 60 bun test test/parse.test.ts',
+          'set -o pipefail; bun test | tail -5',
+          'grep -q "a b" README.md',
+          'test "$(cat README.md | head -1)" = \'# Tides\'',
+          '! grep -rn TODO src',
+          'cd packages/a && bun test x.test.ts',
+          './run.sh',
+          'npm test',
+          'for file in src/*.ts; do tsc --noEmit "$file" || exit 1; done',
+          'bun -e "process.exit(1)"',
+          'git diff --exit-code > /dev/null 2>&1',
+          'bun test || exit 3',
+        ),
+      ),
+    ]),
+  ],
+  [
+    'a review where no command can tell',
+    plan([task('a', { claims: ['A1', 'A2'] })], [command('A1', 'bun test'), review('A2')]),
+  ],
+  ['two hundred tasks in ten rows', plan(many(200, at => (at >= 20 ? { depends_on: [`t${at - 20}`] } : {})))],
+  [
+    'a plan whose done tasks are as they were',
+    plan([task('a', { claims: ['A1'] }), task('c')]),
+    { before: plan([task('a', { claims: ['A1'] }), task('b')]), done: ['a'] },
+  ],
+  [
+    'what a done task once read and made',
+    plan([
+      task('a', { claims: ['A1'], context: { files: ['gone.ts'] } }),
+      task('b', { depends_on: ['a'], context: { files: ['src/a.ts'] } }),
+    ]),
+    { done: ['a'] },
+  ],
+]
+
+describe('the linter lets through', () => {
+  test.each(GOOD.map(([what, it, more = {}]) => [what, it, more] as const))('%s', async (_, it, more) => {
+    const { complaints, tasks } = await lint(it, more)
+    expect(complaints).toEqual([])
+    expect(tasks.map(({ id }) => id)).toEqual(it.tasks.map(({ id }) => id))
+  })
+})
+
+test('the flow gets the shape of each task', async () => {
+  const { tasks } = await lint(
+    plan([
+      task('a', { size: 'small', recursion: 2, tier: 'reasoning', boundaries: { write: [] } }),
+      task('b', { depends_on: ['a', 'a'], validation: { reviews: ['Is it short?'] } }),
+    ]),
+  )
+  expect(tasks).toEqual([
+    {
+      id: 'a',
+      title: 'Make a',
+      dependsOn: [],
+      tier: 'reasoning',
+      recursion: 2,
+      isSmall: true,
+      reviews: 0,
+      isAlone: true,
+    },
+    {
+      id: 'b',
+      title: 'Make b',
+      dependsOn: ['a'],
+      tier: 'generation',
+      recursion: 0,
+      isSmall: false,
+      reviews: 2,
+      isAlone: false,
+    },
+  ])
+})
+
+test('a thousand tasks are checked in less than a second, also where all of them are wrong', async () => {
+  const good = plan(
+    many(1000, at => ({
+      depends_on: at >= 10 ? [`t${at - 10}`] : [],
+      boundaries: { write: [`src/t${at}.ts`, `src/area${at}/**`, `test/t${at}_*.ts`] },
+    })),
+  )
+  const bad = plan(
+    many(1000, at => ({
+      boundaries: { write: [`src/t${at}.ts`, `s*/t${at}/**/x*.ts`, '**/x.ts'] },
+      context: { files: [`no${at}.ts`] },
+    })),
+  )
+  const from = performance.now()
+  expect((await lint(good)).complaints).toEqual([])
+  const between = performance.now()
+  expect((await lint(bad)).complaints.length).toBe(61)
+  const [first, second] = [between - from, performance.now() - between]
+  // Twice the goal: other tests run beside this one.
+  expect(first).toBeLessThan(2000)
+  expect(second).toBeLessThan(2000)
+})

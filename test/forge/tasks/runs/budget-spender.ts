@@ -1,0 +1,18 @@
+/** A process that reserves as many requests at once as it may: an r for each that it may send. */
+import { Ledger, OutOfBudget } from '../../../../forge/tasks/runs/budget.ts'
+
+const [folder = '', name = '', count = '1', requests = '1', dies] = process.argv.slice(2)
+const ledger = await Ledger.open(folder, { paid: async () => [], began: 0 })
+const work = Array.from({ length: Number(count) }, async (_, at) => {
+  await Bun.sleep(Math.random() * 5)
+  try {
+    const reserved = ledger.reserve(`${name} ${at}`, { tokens: 1, cost: 1 }, { depth: 1, requests: Number(requests) })
+    process.stdout.write('r')
+    await Bun.sleep(1)
+    if (dies) process.kill(process.pid, 'SIGKILL')
+    ledger.settle(reserved, { input: 1, output: 0, cacheRead: 0, cacheWrite: 0 })
+  } catch (error) {
+    if (!(error instanceof OutOfBudget)) throw error
+  }
+})
+await Promise.all(work)

@@ -1,0 +1,61 @@
+/** Where runs lie: found by their refs and their folders, and let go of. */
+import { expect, test } from 'bun:test'
+import { exists } from 'node:fs/promises'
+import {
+  attemptRef,
+  doneRef,
+  listRuns,
+  newRunId,
+  openRunFolder,
+  pruneRun,
+  storeRef,
+  verifyRunId,
+} from '../../../../forge/tasks/runs/folder.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace } from '../../../support/repository.ts'
+
+test('a new run is named by its day and what it is about', () => {
+  const id = newRunId('Füge “Undo” hinzu: für alle Tabellen, bitte!', new Date('2026-11-22T10:00:00Z'))
+  expect(id).toMatch(/^20261122-fuge-undo-hinzu-fur-[0-9a-z]{4}$/)
+  expect(verifyRunId(id)).toBe(id)
+})
+
+test('what is no run is refused before it becomes a path', () => {
+  for (const text of ['../x', 'a/b', '', '-rf', 'A', 'x'.repeat(90)]) expect(() => verifyRunId(text)).toThrow(/no run/)
+})
+
+test('runs are found by their refs and by their folders', async () => {
+  await using place = await makePlace()
+  const env = { XDG_STATE_HOME: place.folder }
+  await new RunStore(place.objects, '20261120-a-0000').put('wish', 'one')
+  await openRunFolder(place.repository, '20261121-b-0000', env)
+  await new RunStore(place.objects, '20261122-c-0000').put('wish', 'three')
+  const folder = await openRunFolder(place.repository, '20261122-c-0000', env)
+  expect(await listRuns(place.repository, env)).toEqual([
+    { run: '20261122-c-0000', isInGit: true, folder },
+    { run: '20261121-b-0000', isInGit: false, folder: expect.any(String) },
+    { run: '20261120-a-0000', isInGit: true },
+  ])
+})
+
+test('a run that is let go of leaves nothing but branches that nobody has merged', async () => {
+  await using place = await makePlace()
+  const env = { XDG_STATE_HOME: place.folder }
+  const run = '20261122-c-0000'
+  const merged = await commit(place.path, 'main', { 'a.txt': 'a' })
+  const alone = await commit(place.path, 'other', { 'b.txt': 'b' })
+  await place.git('update-ref', attemptRef(run, 'parser', 1), alone)
+  await place.git('update-ref', doneRef(run, 'parser'), merged)
+  await place.git('update-ref', '-d', 'refs/heads/other')
+  await new RunStore(place.objects, run).put('wish', 'x')
+  const folder = await openRunFolder(place.repository, run, env)
+  const pruned = await pruneRun(place.repository, run, { env, all: false })
+  expect(pruned.kept).toEqual([attemptRef(run, 'parser', 1)])
+  expect(pruned.refs.sort()).toEqual([storeRef(run), doneRef(run, 'parser')].sort())
+  expect(await exists(folder)).toBe(false)
+  expect(await listRuns(place.repository, env)).toEqual([])
+  const all = await pruneRun(place.repository, run, { env, all: true })
+  expect(all.kept).toEqual([])
+  expect(await place.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+})

@@ -1,0 +1,82 @@
+/** Edits of a model on a commit: all or none, and nothing outside of what it may change. */
+import { expect, test } from 'bun:test'
+import type { Edit } from '../../../../forge/tasks/steps/answers.ts'
+import { applyAll } from '../../../../forge/tasks/steps/apply.ts'
+import { commit, show } from '../../../support/git.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+
+const FILES = {
+  'a.txt': 'one\ntwo\nthree\n',
+  'run.sh': { mode: '100755' as const, content: '#!/bin/sh\n' },
+  link: { mode: '120000' as const, content: 'a.txt' },
+  'win.txt': 'one\r\ntwo\r\n',
+}
+
+async function scene(): Promise<Place & { base: string; apply: (edits: Edit[]) => ReturnType<typeof applyAll> }> {
+  const place = await makePlace()
+  const base = await commit(place.path, 'main', FILES)
+  return { ...place, base, apply: edits => applyAll(place.objects, base, edits, new AbortController().signal) }
+}
+
+const replace = (path: string, search: string, by: string): Edit => ({ kind: 'replace', path, search, replace: by })
+
+test('all kinds of edits, each on what the ones before it left', async () => {
+  await using place = await scene()
+  const { files } = await place.apply([
+    replace('a.txt', 'one\n', 'uno\n'),
+    replace('a.txt', 'two\n', 'zwei\n'),
+    { kind: 'rename', path: 'a.txt', to: 'sub/b.txt' },
+    replace('sub/b.txt', 'three\n', 'drei\n'),
+    { kind: 'write', path: 'new.sh', content: 'echo\n', executable: true },
+    replace('win.txt', 'two\n', 'zwei\n'),
+    { kind: 'delete', path: 'run.sh' },
+  ])
+  const tree = (await files?.writeTree()) ?? ''
+  const list = await place.git('ls-tree', '-r', '--format=%(objectmode) %(path)', tree)
+  expect(list.split('\n')).toEqual(['120000 link', '100755 new.sh', '100644 sub/b.txt', '100644 win.txt'])
+  expect(await show(place.path, tree, 'sub/b.txt')).toBe('uno\nzwei\ndrei')
+  expect(await place.git('cat-file', 'blob', `${tree}:win.txt`)).toBe('one\r\nzwei')
+})
+
+test('one edit that finds no place, and nothing is changed; each fault is named', async () => {
+  await using place = await scene()
+  const { files, words } = await place.apply([
+    replace('a.txt', 'one\n', 'uno\n'),
+    replace('a.txt', 'four\n', 'vier\n'),
+    { kind: 'delete', path: 'nowhere.txt' },
+  ])
+  expect(files).toBeUndefined()
+  expect(words).toContain('Nothing was changed, since 2 edits could not be made.')
+  expect(words).toContain('edits[0] to edits[1] (replace "a.txt"): a.txt was not edited')
+  expect(words).toContain('Edit 2 of 2: The search is nowhere in the file.')
+  expect(words).toContain('edits[2] (delete "nowhere.txt"): There is no file nowhere.txt.')
+})
+
+test.each([
+  '.git/hooks/post-commit',
+  '.GIT/config',
+  'sub/.git/config',
+  '../outside.txt',
+  '/etc/passwd',
+  '.forge/session.json',
+  '.Forge/tools/x.ts',
+  'link/x.txt',
+  'a.txt/x',
+  'a\nb.txt',
+])('%j is not written', async path => {
+  await using place = await scene()
+  for (const edit of [
+    { kind: 'write', path, content: 'x\n' },
+    { kind: 'rename', path: 'win.txt', to: path },
+  ] as const) {
+    const { files, words } = await place.apply([edit])
+    expect(files).toBeUndefined()
+    expect(words).toContain('could not be made')
+  }
+})
+
+test('a symbolic link is neither edited nor written through', async () => {
+  await using place = await scene()
+  expect((await place.apply([replace('link', 'a', 'b')])).words).toContain('symbolic link')
+  expect((await place.apply([{ kind: 'write', path: 'link', content: 'x' }])).words).toContain('symbolic link')
+})
