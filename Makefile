@@ -20,7 +20,7 @@ BIN := $(HOME)/.local/bin
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
+.PHONY: help run demo demo-tasks desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for working on branches in the browser. Targets:'
@@ -33,6 +33,9 @@ demo: runtime jq ## show it on a made-up fork, up to a question that the desk an
 	@'$(HERE)/test/demo.sh'
 
 # With DEMO, the folder of a demo: on its fork, with its stand-ins.
+demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository: needs no docker, no key
+	@'$(HERE)/test/demo-tasks.sh'
+
 desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around
 	@[[ -z '$(DEMO)' ]] || exec '$(HERE)/test/demo.sh' '$(DEMO)' $(ARGS); \
 	repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \

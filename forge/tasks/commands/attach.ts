@@ -21,7 +21,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const run = await findRun(place, positionals[0] ?? 'last', context)
   await using server = await openRunServer(place, context, { start: true })
   const store = openStore(place, run)
-  const { base } = await readRunInput(store)
-  const approve = (plan: Parameters<typeof approvePlan>[1]['plan']) => approvePlan(place, { run, plan, base }, context)
+  const { base, limits } = await readRunInput(store)
+  const approve = (plan: Parameters<typeof approvePlan>[1]['plan']) =>
+    approvePlan(place, { run, plan, base, limits }, context)
   return await follow({ server, store, run, context, approve })
 }

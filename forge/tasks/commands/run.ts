@@ -7,7 +7,7 @@ import { visible } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings } from '../../ai/settings.ts'
 import type { Limits, Oid, RunId, RunInput } from '../contract.ts'
-import { parsePlanFile, printPlanFile } from '../plan/file.ts'
+import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
@@ -80,7 +80,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     store: openStore(place, run),
     run,
     context,
-    approve: plan => approvePlan(place, { run, plan, base }, context),
+    approve: plan => approvePlan(place, { run, plan, base, limits: input.limits }, context),
   })
   if (values.plan && code === EXIT.done) await writePlan(place, run, context)
   return code
@@ -121,12 +121,12 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   if (text.trim() === '') throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`)
   if (text.length > LONGEST_WISH)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
-  if (isFile && /\.plan\.(jsonc?|md)$/.test(word)) {
-    const plan = parsePlanFile(text, visible(word))
+  if (isFile && /\.plan\.ya?ml$/.test(word)) {
+    const plan = readPlanFile(text, word)
     return { text: plan.summary, plan }
   }
   // A word that looks like a file and is none was mistyped, and should not be paid for.
-  if (!isFile && /^\S+\.(md|txt|jsonc?)$/.test(word))
+  if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))
     throw new Failure(`There is no file ${visible(word)}: check its name, or say in words what you want.`)
   return { text }
 }
@@ -160,8 +160,8 @@ async function prepare(
 async function writePlan(place: Place, run: RunId, context: CommandContext): Promise<void> {
   const store = openStore(place, run)
   const plan = await readPlan(store)
-  const name = `${run}.plan.jsonc`
-  await writeFile(join(context.cwd, name), printPlanFile(plan), { flag: 'wx' }).catch(error => {
+  const name = `${run}.plan.yaml`
+  await writeFile(join(context.cwd, name), writePlanFile(plan), { flag: 'wx' }).catch(error => {
     throw new Failure(`${name} can't be written here (${error.code}): start forge run --plan where you may write.`)
   })
   context.out(`The plan is in ${name}: edit it if you like, then run it with forge run ${name}.`)
