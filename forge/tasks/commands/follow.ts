@@ -72,10 +72,23 @@ async function sayEnd({ store, run, context }: Following, status: RunStatus, cod
     context.out(`Done. Have a look with forge land ${run}, which merges only what you agree to.`)
     return code
   }
-  const shown = status.report ?? status.question
-  if (shown) for (const line of visibleLines(await store.readText(shown)).split('\n')) context.out(line)
-  if (!status.report) for (const line of nextSteps(status)) context.out(line)
+  for (const line of await questionsOf(store, status)) context.out(line)
+  for (const line of nextSteps(status)) context.out(line)
   return code
+}
+
+/** All that a run asks, and its report, as a person reads it. */
+export async function questionsOf(store: RunStore, status: RunStatus): Promise<string[]> {
+  const lines: string[] = []
+  const tell = async (heading: string, reference: Reference) => {
+    const text = visibleLines((await store.readText(reference)).trim())
+    lines.push('', heading, ...text.split('\n').map(line => `  ${line}`))
+  }
+  if (status.report) await tell('Report', status.report)
+  if (status.question) await tell('The run asks', status.question)
+  for (const { id, state, question } of status.tasks)
+    if (state === 'asks' && question) await tell(`${id} asks`, question)
+  return lines.length > 0 ? [...lines, ''] : []
 }
 
 /** What a person can type next, where a run does not go on by itself. */

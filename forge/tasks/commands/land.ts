@@ -32,6 +32,9 @@ nothing is done at all.
   --onto BRANCH   where it goes
   --yes           you have reviewed it elsewhere, such as on the desk`
 
+/** What of the journal a reviewer wants to know first. */
+const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
+
 /** What is landed: a branch of a run, and the words for it. */
 type Landing = { run: RunId; task?: TaskId; ref: RefName; tip: Oid; base: Oid; plan: Plan }
 type Target = { ref: RefName; name: string; tip: Oid }
@@ -60,9 +63,9 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   }
   const to = await land(place, landing, target, tree)
   context.out(`Merged into ${visible(target.name)} as ${to.slice(0, 12)}.`)
-  context.out(
-    `To undo: git update-ref ${target.ref} ${target.tip} ${to}, in a checkout git reset --keep ${target.tip.slice(0, 12)}.`,
-  )
+  const isHere = target.ref === (await readHead(place.repository)).ref && place.repository.workTree !== undefined
+  const before = target.tip.slice(0, 12)
+  context.out(`To undo: ${isHere ? `git reset --keep ${before}` : `git update-ref ${target.ref} ${target.tip}`}`)
   return EXIT.done
 }
 
@@ -129,8 +132,8 @@ async function tellReview(
   for (const { id, says, how } of claimed)
     out(`  ${id} ${visible(says)} [${visible(how.kind === 'command' ? how.command : `review: ${how.question}`)}]`)
   const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
-  const told = storyOf(lines).slice(-12)
-  if (told.length > 0) out('How it went, in the end (all of it: forge show --journal):')
+  const told = storyOf(lines.filter(({ what }) => TOLD.includes(what)))
+  if (told.length > 0) out('How it went (all of it: forge show --journal):')
   for (const line of told) out(`  ${line}`)
   const count = await read(place.repository, ['rev-list', '--count', tip, `^${base}`])
   out(`${many(Number(count), 'commit')} become one:`)

@@ -7,7 +7,7 @@ import { readLastStatus, readPlan, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
 import { storyOf } from '../runs/story.ts'
 import type { CommandContext } from './context.ts'
-import { nextSteps } from './follow.ts'
+import { nextSteps, questionsOf } from './follow.ts'
 import { parse } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -64,8 +64,7 @@ async function showRun(store: RunStore, status: RunStatus, context: CommandConte
     context.out('What the linter says of the last plan:')
     for (const complaint of status.complaints) context.out(`  ${visible(complaint)}`)
   }
-  const shown = status.report ?? status.question
-  if (shown) for (const line of visibleLines(await store.readText(shown)).split('\n')) context.out(line)
+  for (const line of await questionsOf(store, status)) context.out(line)
   if (endsWithSteps(status)) for (const line of nextSteps(status)) context.out(line)
 }
 
