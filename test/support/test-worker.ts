@@ -13,14 +13,16 @@ export type TestWorker = AsyncDisposable & {
 
 type Activities = Record<string, (input: never) => Promise<unknown>>
 
+/** `queue`: by default one of its own. */
+type Options = { bundle: string; activities?: Activities; queue?: string }
+
 let count = 0
 
-/** Starts a worker on a queue of its own; closing it ends it. */
+/** Starts a worker; closing it ends it. */
 export async function workOn(
   { server, env }: TestTemporal,
-  { bundle, activities = {} }: { bundle: string; activities?: Activities },
+  { bundle, activities = {}, queue = `test-${process.pid}-${count++}` }: Options,
 ): Promise<TestWorker> {
-  const queue = `test-${process.pid}-${count++}`
   const [end, drain] = [new AbortController(), new AbortController()]
   const log: string[] = []
   const ready = Promise.withResolvers<void>()
