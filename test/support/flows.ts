@@ -6,7 +6,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client, Connection, type WorkflowHandle, WorkflowUpdateFailedError } from '@temporalio/client'
+import {
+  Client,
+  Connection,
+  type WorkflowHandle,
+  type WorkflowHandleWithFirstExecutionRunId,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client'
 import {
   bundleWorkflowCode,
   DefaultLogger,
@@ -52,11 +58,9 @@ export class FlowServer {
     const pragmas = ['journal_mode=wal', 'synchronous=0'].flatMap(it => ['--sqlite-pragma', it])
     const database = ['--db-filename', join(folder, 'temporal.db'), ...pragmas]
     const attributes = ['forgeRun', 'forgeTask', 'forgeState'].flatMap(it => ['--search-attribute', `${it}=Keyword`])
-    const server = spawn(
-      binary ?? 'temporal',
-      ['server', 'start-dev', ...options, ...database, ...attributes],
-      { stdio: 'ignore' },
-    )
+    const server = spawn(binary ?? 'temporal', ['server', 'start-dev', ...options, ...database, ...attributes], {
+      stdio: 'ignore',
+    })
     Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
     const address = `127.0.0.1:${port}`
     const native = await again(() => NativeConnection.connect({ address }))
@@ -134,7 +138,10 @@ export class FlowHost {
     await this.#working
   }
 
-  async start(more: Partial<RunInput> = {}, withAttributes = false): Promise<WorkflowHandle<typeof run>> {
+  async start(
+    more: Partial<RunInput> = {},
+    withAttributes = false,
+  ): Promise<WorkflowHandleWithFirstExecutionRunId<typeof run>> {
     const input: RunInput = {
       run: this.run,
       wish: this.activities.put('wish', 'Build it.'),
@@ -145,7 +152,7 @@ export class FlowHost {
       atMost: 4,
       ...more,
     }
-    this.#handle = await this.server.client.workflow.start<typeof run>('run', {
+    const handle = await this.server.client.workflow.start<typeof run>('run', {
       taskQueue: this.queue,
       workflowId: this.queue,
       args: [input],
@@ -153,7 +160,9 @@ export class FlowHost {
         typedSearchAttributes: [{ key: { name: 'forgeRun', type: 'KEYWORD' as const }, value: this.run }],
       }),
     })
-    return this.#handle
+    // Not that one: it would follow the first history alone.
+    this.#handle = this.server.client.workflow.getHandle<typeof run>(this.queue)
+    return handle
   }
 
   get handle(): WorkflowHandle<typeof run> {
@@ -167,7 +176,9 @@ export class FlowHost {
   /** An update; undefined where it was taken, and the sentence where it was refused. */
   async says(name: string, ...args: unknown[]): Promise<string | undefined> {
     try {
-      await this.handle.executeUpdate<void, unknown[]>(name, { args })
+      const [first, ...others] = args
+      if (args.length === 0) await this.handle.executeUpdate(name)
+      else await this.handle.executeUpdate<void, [unknown, ...unknown[]]>(name, { args: [first, ...others] })
       return undefined
     } catch (error) {
       if (error instanceof WorkflowUpdateFailedError) return error.cause?.message ?? ''

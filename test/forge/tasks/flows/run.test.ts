@@ -16,7 +16,7 @@ const planning =
   (asked: Asked, signal: AbortSignal) =>
     asked.kind === 'plan' ? { plan: tasks } : does(asked, signal)
 
-test('a plan of three tasks is done in its order, and the result has all of them', async () => {
+test.concurrent('a plan of three tasks is done in its order, and the result has all of them', async () => {
   const tasks = [shape('docs', { dependsOn: ['parser'] }), shape('parser'), shape('tests', { dependsOn: ['parser'] })]
   await using host = await server.host(planning(tasks))
   await host.start()
@@ -27,7 +27,7 @@ test('a plan of three tasks is done in its order, and the result has all of them
   expect(status.spent.requests).toBe(4)
 })
 
-test('at most so many tasks run at once, and one whose boundaries are not known runs alone', async () => {
+test.concurrent('at most so many tasks run at once, and one whose boundaries are not known runs alone', async () => {
   const ids = ['a', 'b', 'c', 'd', 'e']
   const tasks = [...ids.map(id => shape(id)), shape('alone', { isAlone: true })]
   const together: string[][] = []
@@ -51,7 +51,7 @@ test('at most so many tasks run at once, and one whose boundaries are not known 
   expect(together.filter(ids => ids.includes('alone'))).toEqual([['alone']])
 })
 
-test('what the longest row of tasks waits for goes first', async () => {
+test.concurrent('what the longest row of tasks waits for goes first', async () => {
   const tasks = [shape('x'), shape('y'), shape('a'), shape('b', { dependsOn: ['a'] }), shape('c', { dependsOn: ['b'] })]
   await using host = await server.host(planning(tasks))
   await host.start({ atMost: 1 })
@@ -59,7 +59,7 @@ test('what the longest row of tasks waits for goes first', async () => {
   expect(host.activities.sent.map(({ task }) => task)).toEqual([undefined, 'a', 'b', 'x', 'y', 'c'])
 })
 
-test('a larger task is outlined, and each of its steps begins with the commit of the one before', async () => {
+test.concurrent('a larger task is outlined, and each of its steps begins with the commit of the one before', async () => {
   const tasks = [shape('parser', { isSmall: false })]
   await using host = await server.host(
     planning(tasks, ({ kind }) => (kind === 'outline' ? { steps: ['read', 'write', 'test'] } : {})),
@@ -72,7 +72,7 @@ test('a larger task is outlined, and each of its steps begins with the commit of
   expect(host.activities.labels(steps[2]?.base ?? '')).toEqual(['base', 'parser/1/1', 'parser/1/2'])
 })
 
-test('what fails is tried again from a fresh base, with the report, one tier higher', async () => {
+test.concurrent('what fails is tried again from a fresh base, with the report, one tier higher', async () => {
   await using host = await server.host(planning([shape('parser', { tier: 'summarization' })]), {
     validate: ({ attempt }) => (attempt === 1 ? { isGood: false, words: 'test/a.test.ts fails.' } : undefined),
   })
@@ -86,7 +86,7 @@ test('what fails is tried again from a fresh base, with the report, one tier hig
   expect(host.activities.story().join('\n')).toContain('failed parser test/a.test.ts fails.')
 })
 
-test('what fails twice asks, the rest goes on, and an answer gives it one more attempt with it', async () => {
+test.concurrent('what fails twice asks, the rest goes on, and an answer gives it one more attempt with it', async () => {
   const tasks = [shape('parser'), shape('docs', { dependsOn: ['parser'] }), shape('other')]
   await using host = await server.host(planning(tasks), {
     validate: ({ task, attempt }) =>
@@ -110,7 +110,7 @@ test('what fails twice asks, the rest goes on, and an answer gives it one more a
   expect(host.activities.remembered).toMatchObject([{ kind: 'approval' }, { kind: 'answer', task: 'parser', count: 1 }])
 })
 
-test('what fails for good asks at once', async () => {
+test.concurrent('what fails for good asks at once', async () => {
   await using host = await server.host(
     planning([shape('parser')], ({ attempt }) =>
       attempt === 1 ? { signal: 'failure_terminal', words: 'There is no such library' } : {},
@@ -126,7 +126,7 @@ test('what fails for good asks at once', async () => {
   expect((await host.result()).state).toBe('done')
 })
 
-test('a question to a person waits while the rest goes on', async () => {
+test.concurrent('a question to a person waits while the rest goes on', async () => {
   const tasks = [shape('parser'), shape('other')]
   await using host = await server.host(
     planning(tasks, ({ task, told }) =>
@@ -146,7 +146,7 @@ test('a question to a person waits while the rest goes on', async () => {
   expect(host.activities.sent.at(-1)?.tier).toBe('generation')
 })
 
-test('who waits for a sibling is done after it, with its result', async () => {
+test.concurrent('who waits for a sibling is done after it, with its result', async () => {
   const tasks = [shape('a'), shape('b')]
   await using host = await server.host(
     planning(tasks, async ({ task, attempt }) => {
@@ -161,7 +161,7 @@ test('who waits for a sibling is done after it, with its result', async () => {
   expect(taskOf(status, 'a').dependsOn).toEqual(['b'])
 })
 
-test('two that wait for each other are told so', async () => {
+test.concurrent('two that wait for each other are told so', async () => {
   const tasks = [shape('a'), shape('b')]
   const other: Record<string, string> = { a: 'b', b: 'a' }
   await using host = await server.host(
@@ -177,7 +177,7 @@ test('two that wait for each other are told so', async () => {
   expect(failed[0]).toContain('they would wait for each other')
 })
 
-test('a confused step stops the whole run until a person has answered', async () => {
+test.concurrent('a confused step stops the whole run until a person has answered', async () => {
   const tasks = [shape('a'), shape('b'), shape('c')]
   await using host = await server.host(
     planning(tasks, ({ task, attempt }) =>
@@ -194,7 +194,7 @@ test('a confused step stops the whole run until a person has answered', async ()
   expect(host.activities.sent[2]?.told.at(-1)).toBe('Just do it.')
 })
 
-test('where half of the tasks fail at first the run pauses and asks', async () => {
+test.concurrent('where half of the tasks fail at first the run pauses and asks', async () => {
   const tasks = Array.from({ length: 10 }, (_, at) => shape(`t${at}`))
   await using host = await server.host(planning(tasks), {
     validate: ({ attempt }) => (attempt === 1 ? { isGood: false, words: 'No.' } : undefined),
@@ -209,7 +209,7 @@ test('where half of the tasks fail at first the run pauses and asks', async () =
   expect((await host.result()).state).toBe('done')
 })
 
-test('new tasks are planned for what has not begun, and a person approves the new plan', async () => {
+test.concurrent('new tasks are planned for what has not begun, and a person approves the new plan', async () => {
   const tasks = [shape('a'), shape('b', { dependsOn: ['a'] })]
   const better = [shape('a'), shape('types', { dependsOn: ['a'] }), shape('c', { dependsOn: ['types'] })]
   await using host = await server.host(
@@ -230,7 +230,7 @@ test('new tasks are planned for what has not begun, and a person approves the ne
   expect(taskOf(status, 'a').attempt).toBe(2)
 })
 
-test('a plan that is still right stays, and the task goes on', async () => {
+test.concurrent('a plan that is still right stays, and the task goes on', async () => {
   await using host = await server.host(
     planning([shape('a'), shape('b')], ({ kind, task, attempt }) => {
       if (kind === 'check plan') return { words: 'That is in the plan already.' }
@@ -243,7 +243,7 @@ test('a plan that is still right stays, and the task goes on', async () => {
   expect(host.activities.sent.filter(({ kind }) => kind === 'check plan')).toHaveLength(1)
 })
 
-test('a task that only ever discovers more has failed', async () => {
+test.concurrent('a task that only ever discovers more has failed', async () => {
   await using host = await server.host(
     planning([shape('a')], ({ kind, attempt }) =>
       kind === 'check plan' || attempt > 4 ? {} : { signal: 'new_tasks_discovered', words: 'Still more' },
@@ -254,7 +254,7 @@ test('a task that only ever discovers more has failed', async () => {
   expect(taskOf(asking, 'a').words).toContain('ever more to do')
 })
 
-test('the linter has three tries of a model, then a person says what is wrong', async () => {
+test.concurrent('the linter has three tries of a model, then a person says what is wrong', async () => {
   const bad = [shape('bad')]
   const good = [shape('good')]
   await using host = await server.host(
@@ -272,7 +272,7 @@ test('the linter has three tries of a model, then a person says what is wrong', 
   expect(status.tasks.map(({ id }) => id)).toEqual(['good'])
 })
 
-test("a person's edited plan takes the place of the model's", async () => {
+test.concurrent("a person's edited plan takes the place of the model's", async () => {
   await using host = await server.host(planning([shape('a'), shape('b')]))
   await host.start({ isApproved: false })
   await host.untilState('approving')
@@ -282,7 +282,7 @@ test("a person's edited plan takes the place of the model's", async () => {
   expect(status.tasks.map(({ id }) => id)).toEqual(['mine'])
 })
 
-test('a run stops at the plan where nothing else is asked', async () => {
+test.concurrent('a run stops at the plan where nothing else is asked', async () => {
   await using host = await server.host(planning([shape('a')]))
   await host.start({ onlyPlan: true, isApproved: false })
   const status = await host.result()
@@ -291,7 +291,7 @@ test('a run stops at the plan where nothing else is asked', async () => {
   expect(host.activities.sent).toHaveLength(1)
 })
 
-test('pause, resume and stop are for a task and for the run, and say what can not be', async () => {
+test.concurrent('pause, resume and stop are for a task and for the run, and say what can not be', async () => {
   const gates = new Map<string, PromiseWithResolvers<void>>()
   const gate = (name: string) => {
     const one = gates.get(name) ?? Promise.withResolvers<void>()
@@ -338,7 +338,7 @@ test('pause, resume and stop are for a task and for the run, and say what can no
   expect(status.words).toContain('2 of 4 tasks are done (c, d were stopped)')
 })
 
-test('a run that is stopped ends its requests within seconds', async () => {
+test.concurrent('a run that is stopped ends its requests within seconds', async () => {
   let aborted = 0
   await using host = await server.host(
     planning(
