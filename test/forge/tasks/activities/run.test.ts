@@ -1,0 +1,120 @@
+/** A run as a whole: it begins, remembers, asks a person, and brings its results together. */
+import { expect, test } from 'bun:test'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { RunInput, RunStatus } from '../../../../forge/tasks/contract.ts'
+import { openRunFolder, resultRef } from '../../../../forge/tasks/runs/folder.ts'
+import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
+import { commit, show } from '../../../support/git.ts'
+import { failureOf, makeScene, PLAN, RUN, type Scene } from './scene.ts'
+
+async function begun(scene: Scene, more: Partial<RunInput> = {}) {
+  const wish = await scene.store.put('wish', 'Add undo.')
+  const run = { run: RUN, wish, base: scene.base, limits: { depth: 3 }, isApproved: true, onlyPlan: false, atMost: 8 }
+  return await scene.again().begin({ ...run, ...more })
+}
+
+test('decisions of a person are there when the run begins again', async () => {
+  await using scene = await makeScene()
+  expect(await begun(scene)).toEqual({ answers: [] })
+  const blue = await scene.store.put('answer', 'Blue.')
+  await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer: scene.plan })
+  for (let times = 0; times < 2; times++)
+    await scene.activities.remember({ run: RUN, kind: 'answer', task: 'stack', count: 1, answer: blue })
+  expect(await begun(scene)).toEqual({
+    approvedPlan: scene.plan,
+    answers: [{ task: 'stack', count: 1, answer: blue }],
+  })
+  expect(JSON.parse((await scene.store.get('plan.json'))?.toString() ?? '').title).toBe('Add undo')
+})
+
+test('a budget in dollars that can’t be held is refused before anything is sent', async () => {
+  await using scene = await makeScene({ env: { FORGE_MODEL: 'anthropic/claude-x', ANTHROPIC_API_KEY: 'key-of-nobody' } })
+  const failure = await failureOf(begun(scene, { limits: { depth: 1, cost: 5 } }))
+  expect(failure.nonRetryable).toBe(true)
+  expect(failure.message).toContain('set FORGE_PRICES=anthropic/claude-x=INPUT/OUTPUT')
+})
+
+test('without a name for commits, nothing begins', async () => {
+  await using scene = await makeScene()
+  await scene.place.git('config', '--unset', 'user.name')
+  await scene.place.git('config', '--unset', 'user.email')
+  await scene.place.git('config', 'user.useConfigOnly', 'true')
+  expect((await failureOf(begun(scene))).message).toContain('git config --global user.name')
+})
+
+test('a plan that is no plan is told what is wrong; a good one is kept', async () => {
+  await using scene = await makeScene()
+  const lint = async (plan: unknown) => {
+    const parsed = await scene.store.putJson('parsed', plan)
+    return await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base, done: [] })
+  }
+  const bad = await lint({ signal: 'success', words: 'x', plan: { ...PLAN, tasks: [] } })
+  expect(bad.plan).toBeUndefined()
+  expect(bad.complaints[0]).toContain('tasks')
+  const good = await lint({ signal: 'success', words: 'x', plan: PLAN })
+  expect(good.tasks.map(({ id }) => id)).toEqual(['stack', 'docs'])
+  // A person's plan, without a model's words around it, is the same one.
+  expect((await lint(PLAN)).plan).toEqual(good.plan)
+})
+
+test('all results come together on one branch and are checked as one', async () => {
+  await using scene = await makeScene()
+  await scene.place.git('update-ref', 'refs/heads/one', scene.base)
+  await scene.place.git('update-ref', 'refs/heads/two', scene.base)
+  const results = [
+    { task: 'stack', head: await commit(scene.place.path, 'one', { 'stack.txt': 's\n' }) },
+    { task: 'docs', head: await commit(scene.place.path, 'two', { 'docs.txt': 'd\n' }) },
+  ]
+  const finish = () => scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results })
+  const finished = await finish()
+  expect(finished).toMatchObject({ isGood: true, words: 'All good.' })
+  expect(await scene.place.git('rev-parse', resultRef(RUN))).toBe(finished.head)
+  expect(await show(scene.place.path, finished.head, 'docs.txt')).toBe('d')
+  expect((await finish()).head).toBe(finished.head)
+})
+
+test('results in conflict are told, with both sides', async () => {
+  await using scene = await makeScene()
+  await scene.place.git('update-ref', 'refs/heads/one', scene.base)
+  await scene.place.git('update-ref', 'refs/heads/two', scene.base)
+  const results = [
+    { task: 'stack', head: await commit(scene.place.path, 'one', { 'a.txt': 'x\n' }) },
+    { task: 'docs', head: await commit(scene.place.path, 'two', { 'a.txt': null }) },
+  ]
+  const finished = await scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results })
+  const { ours = '', theirs = '', report } = finished.conflicts ?? {}
+  expect([ours, theirs]).toEqual(results.map(({ head }) => head))
+  const words = await scene.store.readText(report ?? { kind: '', oid: '' })
+  expect(words).toContain('a.txt: modify/delete')
+  expect(words).toContain('one side (ours in the marks):\n```\nx\n```')
+})
+
+test('the report to a person is a file and in git', async () => {
+  await using scene = await makeScene()
+  const question = await scene.store.put('question', 'Red or blue?')
+  const spent = { requests: 3, input: 10, output: 2, cost: 0 }
+  const status: RunStatus = {
+    ...{ run: RUN, state: 'runs', words: '', complaints: [], spent },
+    tasks: [
+      { id: 'stack', title: 'The stack', state: 'asks', attempt: 2, doing: '', words: '', dependsOn: [], question },
+    ],
+  }
+  const evidence = [await scene.store.put('report', 'Attempt 1 at the task stack. It failed.')]
+  const report = await scene.activities.escalate({
+    ...{ run: RUN, task: 'stack', plan: scene.plan, words: 'Nobody knows the colour.', evidence, status },
+  })
+  const text = await scene.store.readText(report)
+  expect(text).toContain('Red or blue?')
+  expect(text).toContain('Attempt 1 at the task stack.')
+  const folder = await openRunFolder(scene.place.repository, RUN, { XDG_STATE_HOME: `${scene.place.folder}/state` })
+  expect(await readFile(join(folder, 'report.md'), 'utf8')).toBe(text)
+})
+
+test('a line is noted once, whoever notes it again', async () => {
+  await using scene = await makeScene()
+  const line = { run: RUN, id: 'begins', what: 'begins', words: 'It begins.' }
+  await scene.activities.note(line)
+  await scene.again().note({ ...line, words: 'Again.' })
+  expect((await readJournal(scene.store)).map(({ words }) => words)).toEqual(['It begins.'])
+})

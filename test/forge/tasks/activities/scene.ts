@@ -1,0 +1,182 @@
+/** A repository with a run that has begun, and its activities with a scripted model: no Temporal, real git. */
+import { ApplicationFailure } from '@temporalio/common'
+import type { Model } from '../../../../forge/ai/request.ts'
+import { type ActivityOptions, activitiesOf, type Surroundings } from '../../../../forge/tasks/activities/activities.ts'
+import type { Activities, Limits, Reference, StepInput, StepKind, StepResult } from '../../../../forge/tasks/contract.ts'
+import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { commit, type Files } from '../../../support/git.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+import { type Script, ScriptedModel } from '../../../support/scripted-model.ts'
+import { settingsOf } from '../../ai/models.ts'
+
+export const RUN = '20261122-test-abcd'
+export const MODEL = 'openai/scripted'
+
+/** One call of the tool `answer`. */
+export const answer = (sent: object) => ({ calls: [{ name: 'answer', arguments: { answer: sent } }] })
+export const edits = (...wanted: object[]) => answer({ signal: 'success', words: 'Do it. Since it was asked.', edits: wanted })
+export const replace = (path: string, search: string, by: string) => ({ kind: 'replace', path, search, replace: by })
+
+export const PLAN: Plan = {
+  title: 'Add undo',
+  summary: 'A stack.',
+  contract: [{ id: 'A1', says: 'Undo works.', how: { kind: 'command', command: 'true', seconds: 10 } }],
+  tasks: ['stack', 'docs'].map(id => ({
+    id,
+    title: `The ${id}`,
+    objective: { behaviour: `Make the ${id}.`, outputs: [], acceptance: [] },
+    claims: id === 'stack' ? ['A1'] : [],
+    boundaries: { write: [`${id}/**`], never: [] },
+    context: { files: ['a.txt'], types: [], tests: [], playbooks: [], documents: [] },
+    validation: { checks: [], reviews: [] },
+    depends_on: [],
+    tier: 'generation' as const,
+    recursion: 1,
+    size: 'small' as const,
+  })),
+}
+
+export type Scene = AsyncDisposable & {
+  place: Place
+  base: string
+  model: ScriptedModel
+  store: RunStore
+  activities: Activities
+  plan: Reference
+  /** The same activities as another process has them. */
+  again: (more?: Partial<ActivityOptions>) => Activities
+  input: (more?: Partial<StepInput>) => StepInput
+  /** All five activities of a step. */
+  step: (more?: Partial<StepInput>) => Promise<StepResult>
+  hearts: { count: number; abort: AbortController }
+}
+
+export type SceneOptions = {
+  files?: Files
+  script?: Script
+  limits?: Partial<Limits>
+  env?: Record<string, string>
+  openModel?: (name: string) => Promise<Model>
+} & Partial<Pick<ActivityOptions, 'check' | 'openGate'>>
+
+export async function makeScene({ files, script = [], limits = {}, env, ...options }: SceneOptions = {}): Promise<Scene> {
+  const place = await makePlace()
+  await place.git('config', 'user.name', 'Pia Person')
+  await place.git('config', 'user.email', 'pia@person.example')
+  const base = await commit(place.path, 'main', files ?? { 'a.txt': 'one\ntwo\nthree\n' })
+  const model = new ScriptedModel(script)
+  const settings = await settingsOf({
+    FORGE_MODEL: MODEL,
+    OPENAI_BASE_URL: 'http://127.0.0.1:1/v1',
+    OPENAI_API_KEY: 'key-of-nobody-0123456789',
+    ...env,
+  })
+  const hearts = { count: 0, abort: new AbortController() }
+  const surroundings = (): Surroundings => ({ signal: hearts.abort.signal, heartbeat: () => hearts.count++ })
+  const opened: Disposable[] = []
+  const again = (more: Partial<ActivityOptions> = {}): Activities => {
+    const made = activitiesOf({
+      objects: place.objects,
+      settings,
+      env: { XDG_STATE_HOME: `${place.folder}/state` },
+      openModel: async () => model,
+      check: async (means, { head }) => ({
+        isGood: true,
+        head,
+        report: await means.keep('validation', '{"text":"All good."}'),
+        words: 'All good.',
+      }),
+      lint: async ({ tasks }) => ({ tasks: tasks.map(shapeOf), complaints: [] }),
+      surroundings,
+      ...options,
+      ...more,
+    })
+    opened.push(made)
+    return made.activities
+  }
+  const activities = again()
+  const store = new RunStore(place.objects, RUN)
+  const wish = await store.put('wish', 'Add undo.')
+  const plan = await store.putJson('plan', PLAN)
+  const run = { run: RUN, wish, base, limits: { depth: 3, ...limits }, isApproved: true, onlyPlan: false, atMost: 8 }
+  await activities.begin(run)
+  const input = (more: Partial<StepInput> = {}): StepInput => ({
+    run: RUN,
+    task: 'stack',
+    attempt: 1,
+    step: 'stack/1/1',
+    kind: 'implement',
+    tier: 'generation',
+    choice: 0,
+    base,
+    depth: 1,
+    about: [plan],
+    ...more,
+  })
+  return {
+    place,
+    base,
+    model,
+    store,
+    activities,
+    plan,
+    again,
+    input,
+    step: more => wholeStep(activities, input(more)),
+    hearts,
+    [Symbol.asyncDispose]: async () => {
+      for (const it of opened) it[Symbol.dispose]()
+      await place[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const shapeOf = ({ id, title, depends_on, tier, recursion }: Plan['tasks'][number]) => ({
+  id,
+  title,
+  dependsOn: depends_on,
+  tier,
+  recursion,
+  isSmall: true,
+  reviews: 0,
+  isAlone: false,
+})
+
+/** What the flow of a step does with its activities. */
+export async function wholeStep(activities: Activities, input: StepInput): Promise<StepResult> {
+  const { kind, base, run, attempt, step, task } = input
+  const place = { run, attempt, step, ...(task !== undefined && { task }) }
+  const constructed = await activities.construct(input)
+  const sent = await activities.send({ ...place, ...constructed })
+  const received = await activities.receive({ ...place, kind: kind as StepKind, answer: sent.answer })
+  const { parsed } = received
+  const serialized = parsed && (await activities.serialize({ ...place, kind, base, key: constructed.key, parsed }))
+  return await activities.transition({ ...input, received, sent, ...(serialized && { serialized }) })
+}
+
+/** Sends as Temporal does: again where that is allowed, after the delay that was asked for. */
+export async function sendAgain(activities: Activities, input: StepInput, tries = 10): Promise<{ tries: number }> {
+  const { run, attempt, step, task } = input
+  const constructed = await activities.construct(input)
+  for (let count = 1; ; count++) {
+    try {
+      await activities.send({ run, attempt, step, ...(task !== undefined && { task }), ...constructed })
+      return { tries: count }
+    } catch (error) {
+      if (!(error instanceof ApplicationFailure) || error.nonRetryable || count >= tries) throw error
+      await Bun.sleep(typeof error.nextRetryDelay === 'number' ? error.nextRetryDelay : 20)
+    }
+  }
+}
+
+/** What an activity failed with. */
+export async function failureOf(work: Promise<unknown>): Promise<ApplicationFailure> {
+  try {
+    await work
+  } catch (error) {
+    if (error instanceof ApplicationFailure) return error
+    throw error
+  }
+  throw new Error('It should have failed.')
+}

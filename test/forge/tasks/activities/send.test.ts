@@ -1,0 +1,153 @@
+/** Sending: providers that misbehave, storms of refusals, budgets, and being called off. */
+import { expect, test } from 'bun:test'
+import { CancelledFailure } from '@temporalio/common'
+import { ModelError } from '../../../../forge/ai/request.ts'
+import { openModel } from '../../../../forge/ai/providers.ts'
+import { Gate } from '../../../../forge/tasks/activities/gate.ts'
+import type { Sent } from '../../../../forge/tasks/contract.ts'
+import { ModelServer, type Script, type Turn } from '../../../doubles/model-server.ts'
+import { settingsOf } from '../../ai/models.ts'
+import { answer, failureOf, makeScene, RUN, type Scene, sendAgain } from './scene.ts'
+
+const GIVEN_UP = { signal: 'failure_terminal', words: 'No.' }
+
+/** A scene whose models are at a server that plays a script. */
+async function serve(script: Script, options: Parameters<typeof makeScene>[0] = {}) {
+  const server = await ModelServer.start(script)
+  const env = server.environment('openai')
+  const settings = await settingsOf(env)
+  const scene = await makeScene({ ...options, env, openModel: name => openModel(name, settings, { again: {} }) })
+  const close = async () => {
+    await scene[Symbol.asyncDispose]()
+    await server.stop()
+  }
+  return { server, scene, [Symbol.asyncDispose]: close }
+}
+
+const send = async ({ activities, input }: Scene, step = 'stack/1/1', attempt = 1): Promise<Sent> => {
+  const constructed = await activities.construct(input({ step, attempt }))
+  return await activities.send({ run: RUN, task: 'stack', attempt, step, ...constructed })
+}
+
+test.each([
+  [{ status: 401 }, 'key'],
+  [{ status: 402 }, 'credit'],
+  [{ status: 404 }, 'no such model'],
+  [{ status: 400, words: 'prompt is too long' }, 'too long'],
+  [{ status: 400, words: 'I do not like it' }, 'refused'],
+  [{ page: '<html>Log in</html>' }, 'broken'],
+] as [Turn, string][])('after %j it is not asked again: %s', async (turn, trouble) => {
+  await using it = await serve([turn])
+  const failure = await failureOf(send(it.scene))
+  expect({ type: failure.type, final: failure.nonRetryable, details: failure.details }).toEqual({
+    type: 'ModelError',
+    final: true,
+    details: [trouble],
+  })
+  expect(it.server.requests).toHaveLength(1)
+})
+
+test.each([
+  [{ status: 429, headers: { 'retry-after': '7' } }, 'rate', 7000],
+  [{ status: 529 }, 'overloaded', 1000],
+  [{ cut: { at: 60, how: 'reset' } }, 'cut', 0],
+  [{ isDropped: true }, 'unreachable', 0],
+] as [Turn, string, number][])('after %j it may be asked again: %s', async (turn, trouble, wait) => {
+  await using it = await serve([{ text: 'A long enough text to be cut.', ...turn }])
+  const failure = await failureOf(send(it.scene))
+  expect({ type: failure.type, final: failure.nonRetryable ?? false }).toEqual({ type: 'ModelError', final: false })
+  expect(failure.details?.[0]).toBe(trouble)
+  if (wait > 0) expect(Number(failure.nextRetryDelay)).toBeGreaterThanOrEqual(wait)
+  expect(it.server.requests).toHaveLength(1)
+})
+
+test('an answer that was cut at its most tokens is an answer, and the model is told', async () => {
+  await using it = await serve([{ text: '{"answer": {"signal": "succ', finish: 'length' } as Turn])
+  const { answer: reference } = await send(it.scene)
+  const place = { run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1' }
+  const received = await it.scene.activities.receive({ ...place, kind: 'implement', answer: reference })
+  expect(received.parsed).toBeUndefined()
+})
+
+test('called off, a request ends within a second, and gives no answer', async () => {
+  await using it = await serve([{ text: 'Slowly.', stall: { at: 30, life: true } }])
+  const sending = send(it.scene).catch(error => error)
+  await it.server.asked(1)
+  const began = performance.now()
+  it.scene.hearts.abort.abort(new CancelledFailure('stopped'))
+  expect(await sending).toBeInstanceOf(CancelledFailure)
+  expect(performance.now() - began).toBeLessThan(1000)
+  const [asked] = it.server.requests
+  expect((await asked?.closed)?.isWhole).toBe(false)
+  expect(it.scene.hearts.count).toBeGreaterThan(0)
+})
+
+test('with sixty-four in flight, a budget of twenty stops before the twenty-first request', async () => {
+  await using scene = await makeScene({ script: () => answer(GIVEN_UP), limits: { requests: 20 } })
+  const workers = [scene.activities, scene.again()]
+  const all = Array.from({ length: 64 }, async (_, at) => {
+    const activities = workers[at % 2] ?? scene.activities
+    const step = `stack/1/${at}`
+    const constructed = await activities.construct(scene.input({ step, attempt: at + 1 }))
+    return await activities.send({ run: RUN, task: 'stack', attempt: at + 1, step, ...constructed })
+  })
+  const ends = await Promise.allSettled(all)
+  expect(scene.model.requests).toHaveLength(20)
+  expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(20)
+  const refused = ends.find(({ status }) => status === 'rejected')
+  expect(refused?.status === 'rejected' && refused.reason).toMatchObject({
+    type: 'OutOfBudget',
+    nonRetryable: true,
+    message: 'It has sent 20 requests, which is the limit of this run.',
+  })
+}, 60_000)
+
+test('with a larger budget from a person, it goes on', async () => {
+  await using scene = await makeScene({ script: () => answer(GIVEN_UP), limits: { requests: 1 } })
+  await send(scene)
+  expect((await failureOf(send(scene, 'stack/2/1', 2))).type).toBe('OutOfBudget')
+  const wish = await scene.store.put('wish', 'Add undo.')
+  const limits = { depth: 3, requests: 2 }
+  await scene.activities.begin({ run: RUN, wish, base: scene.base, limits, isApproved: true, onlyPlan: false, atMost: 8 })
+  await send(scene, 'stack/2/1', 2)
+  expect(scene.model.requests).toHaveLength(2)
+})
+
+test('a storm of 429 ends with all answers, and few requests are sent in it', async () => {
+  let refused = 0
+  let end = 0
+  const script: Script = () => {
+    // It begins with the first request.
+    end ||= performance.now() + 1500
+    if (performance.now() > end) return answer(GIVEN_UP)
+    refused++
+    return { status: 429 }
+  }
+  await using it = await serve(script, { openGate: () => new Gate({ most: 16, firstPause: 0.1, longestPause: 0.5 }) })
+  const { activities, input } = it.scene
+  const all = Array.from({ length: 40 }, (_, at) => sendAgain(activities, input({ step: `stack/1/${at}`, attempt: at + 1 })))
+  const ends = await Promise.all(all)
+  console.log(`a storm of 1.5 s: ${refused} refused, ${it.server.requests.length} sent for 40 answers`)
+  // Those that were under way when it began, and one for each pause: 0.1 s, 0.2 s, 0.4 s, 0.5 s …
+  expect(refused).toBeLessThanOrEqual(16 + 6)
+  expect(it.server.requests.length).toBe(40 + refused)
+  expect(Math.max(...ends.map(({ tries }) => tries))).toBeLessThanOrEqual(8)
+}, 60_000)
+
+test('an answer that came before a crash could say so is paid once', async () => {
+  await using scene = await makeScene({ script: [answer(GIVEN_UP)], limits: { requests: 1 } })
+  await send(scene)
+  // Another process, which knows nothing of it.
+  const again = scene.again()
+  const constructed = await again.construct(scene.input())
+  const sent = await again.send({ run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1', ...constructed })
+  expect(sent.wasThere).toBe(true)
+  expect(scene.model.requests).toHaveLength(1)
+})
+
+test('errors carry no key', async () => {
+  const model = () => Promise.reject(new ModelError('key', 'The key is wrong.'))
+  await using scene = await makeScene({ openModel: model })
+  const failure = await failureOf(scene.activities.construct(scene.input()))
+  expect(failure.message).toBe('The key is wrong.')
+})

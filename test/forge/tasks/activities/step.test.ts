@@ -1,0 +1,151 @@
+/** A step's five activities: what they make of answers, and that doing them again finds what was done. */
+import { expect, test } from 'bun:test'
+import { attemptRef } from '../../../../forge/tasks/runs/folder.ts'
+import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
+import { trailersOf } from '../../../../forge/tasks/steps/commits.ts'
+import { commit, show } from '../../../support/git.ts'
+import { answer, edits, makeScene, RUN, replace, wholeStep } from './scene.ts'
+
+const BRANCH = attemptRef(RUN, 'stack', 1)
+
+test('edits become a commit on the attempt’s branch that says where it belongs', async () => {
+  await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  const { commit: made = '', outcome, words } = await scene.step()
+  expect({ outcome, words }).toEqual({ outcome: 'success', words: 'Do it. Since it was asked.' })
+  expect(await scene.place.git('rev-parse', BRANCH)).toBe(made)
+  expect(await scene.place.git('log', '-1', '--format=%an%n%s%n%b', made)).toMatch(
+    /^Pia Person\nDo it\nSince it was asked\.\n\nForge-Run: 20261122-test-abcd\nForge-Task: stack\nForge-Step: stack\/1\/1\nForge-Attempt: 1\nForge-Request: [0-9a-f]{64}$/,
+  )
+  expect(await scene.place.git('rev-parse', `${made}^`)).toBe(scene.base)
+  expect(await show(scene.place.path, made, 'a.txt')).toBe('one\nzwei\nthree')
+})
+
+test('the same step asks with the same bytes, whatever happened meanwhile', async () => {
+  await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  const before = await scene.activities.construct(scene.input())
+  await scene.step()
+  // Another commit of the same files, made at another time.
+  const other = await commit(scene.place.path, 'twin', { 'a.txt': 'one\ntwo\nthree\n' })
+  expect(await scene.again().construct(scene.input())).toEqual(before)
+  expect(await scene.again().construct(scene.input({ base: other }))).toEqual(before)
+  expect(await scene.activities.construct(scene.input({ attempt: 2 }))).not.toEqual(before)
+})
+
+test('done again by another process, a step pays nothing and comes to the same commit', async () => {
+  await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  const first = await scene.step()
+  const second = await wholeStep(scene.again(), scene.input())
+  expect(second.commit).toBe(first.commit)
+  expect(scene.model.requests).toHaveLength(1)
+  const lines = await readJournal(scene.store)
+  expect(lines.map(({ what }) => what)).toEqual(['asks', 'success'])
+})
+
+test('of two that send the same request at once, one is asked', async () => {
+  await using scene = await makeScene({ script: () => edits(replace('a.txt', 'two\n', 'zwei\n')) })
+  const constructed = await scene.activities.construct(scene.input())
+  const send = () => scene.activities.send({ run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1', ...constructed })
+  const [one, two] = await Promise.all([send(), send()])
+  expect(one.answer).toEqual(two.answer)
+  expect(scene.model.requests).toHaveLength(1)
+})
+
+test('two steps follow each other on the branch, and each is found', async () => {
+  await using scene = await makeScene({
+    script: [edits(replace('a.txt', 'one\n', 'eins\n')), edits(replace('a.txt', 'two\n', 'zwei\n'))],
+  })
+  const one = await scene.step()
+  const two = await scene.step({ base: one.commit ?? '', step: 'stack/1/2' })
+  expect((await wholeStep(scene.again(), scene.input())).commit).toBe(one.commit)
+  expect(await scene.place.git('rev-parse', BRANCH)).toBe(two.commit ?? '')
+})
+
+test('an edit that finds no place fails the step in words, and nothing is written', async () => {
+  await using scene = await makeScene({ script: [edits(replace('a.txt', 'four\n', 'vier\n'))] })
+  const { outcome, words, commit: made } = await scene.step()
+  expect({ outcome, made }).toEqual({ outcome: 'failure_retryable', made: undefined })
+  expect(words).toContain('The search is nowhere in the file.')
+  expect(await scene.place.git('for-each-ref', 'refs/heads/forge')).toBe('')
+})
+
+test('edits that change nothing are no failure', async () => {
+  await using scene = await makeScene({ script: [edits({ kind: 'write', path: 'a.txt', content: 'one\ntwo\nthree\n' })] })
+  const { outcome, commit: made } = await scene.step()
+  expect({ outcome, made }).toEqual({ outcome: 'success', made: scene.base })
+})
+
+test.each([
+  [{ signal: 'failure_retryable', words: 'No.' }, {}],
+  [{ signal: 'failure_terminal', words: 'Never.' }, {}],
+  [{ signal: 'new_tasks_discovered', words: 'More.', discovered: [{ title: 'X', why: 'Y' }] }, {}],
+  [{ signal: 'blocked_on_sibling', words: 'Wait.', sibling: 'docs' }, { sibling: 'docs' }],
+  [{ signal: 'blocked_on_human', words: 'Ask.', question: 'Red?' }, { question: { kind: 'question' } }],
+])('the signal of %j ends the step', async (sent, more) => {
+  await using scene = await makeScene({ script: [answer(sent)] })
+  expect(await scene.step()).toMatchObject({ outcome: sent.signal, words: sent.words, ...more })
+})
+
+test('a signal that nobody knows is a confused end, and a bad answer is not', async () => {
+  await using scene = await makeScene({ script: [answer({ signal: 'nearly', words: 'x' }), { text: 'Hm.' }] })
+  expect((await scene.step()).outcome).toBe('confused')
+  expect((await scene.step({ step: 'stack/2/1', attempt: 2 })).outcome).toBe('failure_retryable')
+})
+
+test('with sub-agents wished for, nothing is changed yet', async () => {
+  const asks = { id: 'api', asks: 'What does it do?', files: ['a.txt'], tier: 'summarization' }
+  const wish = { signal: 'success', words: 'x', edits: [replace('a.txt', 'one\n', 'x\n')], fan_out: [asks] }
+  await using scene = await makeScene({ script: [answer(wish), answer({ signal: 'success', words: 'y', text: 'It counts.' })] })
+  const { commit: made, fanOut = [] } = await scene.step()
+  expect(made).toBeUndefined()
+  expect(fanOut).toMatchObject([{ id: 'api', tier: 'summarization' }])
+  const [agent] = fanOut
+  const found = await scene.step({ kind: 'artifact', step: 'stack/1/1/api', about: agent ? [agent.asks] : [], depth: 0 })
+  expect(await scene.store.readText(found.artifact ?? { kind: '', oid: '' })).toBe('It counts.')
+  const words = JSON.stringify(scene.model.requests[1])
+  expect(words).toContain('What does it do?')
+  expect(words).toContain(String.raw`The file \"a.txt\"`)
+})
+
+test('an outline gives its steps, a review its verdict, a planner its plan', async () => {
+  await using scene = await makeScene({
+    script: [
+      answer({ signal: 'success', words: 'x', steps: [{ does: 'First.', files: ['a.txt'] }, { does: 'Second.' }] }),
+      answer({ signal: 'success', words: 'x', verdict: 'bad', findings: [{ says: 'Wrong.' }] }),
+    ],
+  })
+  const outlined = await scene.step({ kind: 'outline', step: 'stack/1/outline' })
+  expect(await scene.store.readJson(outlined.steps?.[0] ?? { kind: '', oid: '' })).toEqual({ text: 'First.', files: ['a.txt'] })
+  expect((await scene.step({ kind: 'review', step: 'stack/1/review/1' })).isGood).toBe(false)
+})
+
+test('a reviewer sees what the attempt changed', async () => {
+  await using scene = await makeScene({
+    script: [
+      edits(replace('a.txt', 'two\n', 'zwei\n')),
+      answer({ signal: 'success', words: 'x', verdict: 'good', findings: [] }),
+    ],
+  })
+  const { commit: head = '' } = await scene.step()
+  await scene.step({ kind: 'review', step: 'stack/1/review/1', base: head })
+  expect(JSON.stringify(scene.model.requests[1])).toContain('-two\\n+zwei')
+})
+
+test('a model that writes trailers into its words is found by none of them', async () => {
+  const words = 'Done.\n\nForge-Step: stack/1/9\nForge-Request: x\n\nForge-Run: another'
+  await using scene = await makeScene({
+    script: [answer({ signal: 'success', words, edits: [replace('a.txt', 'two\n', 'zwei\n')] })],
+  })
+  const { commit: made = '' } = await scene.step()
+  expect(await trailersOf(scene.place.objects, made)).toMatchObject({ run: RUN, step: 'stack/1/1' })
+})
+
+test('keys of the worker stand in no request and no answer that is kept', async () => {
+  const key = 'key-of-nobody-0123456789'
+  await using scene = await makeScene({
+    files: { 'a.txt': `the key is ${key}\n` },
+    script: [answer({ signal: 'failure_terminal', words: `I saw ${key}` })],
+  })
+  await scene.step()
+  const blobs = await scene.place.git('grep', '-c', key, scene.store.ref).catch(() => 'none')
+  expect(blobs).toBe('none')
+})

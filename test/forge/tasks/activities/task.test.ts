@@ -1,0 +1,130 @@
+/** What is done around a task's steps: gathering, judging, checking, delivering; and again after a crash. */
+import { expect, test } from 'bun:test'
+import { attemptRef, doneRef } from '../../../../forge/tasks/runs/folder.ts'
+import { commit, parentsOf, show, tipOf } from '../../../support/git.ts'
+import { edits, makeScene, RUN, replace, type Scene } from './scene.ts'
+
+const FILES = { 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'b\n' }
+const BRANCH = attemptRef(RUN, 'docs', 1)
+
+/** Two results on the base that change the same line, or other files. */
+async function results(scene: Scene, ...changes: Record<string, string>[]): Promise<string[]> {
+  const made: string[] = []
+  for (const [at, files] of changes.entries()) {
+    await scene.place.git('update-ref', `refs/heads/made-${at}`, scene.base)
+    made.push(await commit(scene.place.path, `made-${at}`, files))
+  }
+  return made
+}
+
+const gather = (scene: Scene, heads: string[], resolved?: string) =>
+  scene.activities.gather({
+    ...{ run: RUN, task: 'docs', attempt: 1, base: scene.base, results: heads, plan: scene.plan },
+    ...(resolved !== undefined && { resolved }),
+  })
+
+test('without results, an attempt begins on the run’s base', async () => {
+  await using scene = await makeScene({ files: FILES })
+  expect(await gather(scene, [])).toEqual({ commit: scene.base })
+  expect(await scene.place.git('rev-parse', BRANCH)).toBe(scene.base)
+})
+
+test('results are merged in their order, and always to the same commit', async () => {
+  await using scene = await makeScene({ files: FILES })
+  const heads = await results(scene, { 'a.txt': 'one\nzwei\nthree\n' }, { 'b.txt': 'c\n' }, { 'new.txt': 'n\n' })
+  const { commit: gathered, conflicts } = await gather(scene, heads)
+  expect(conflicts).toBeUndefined()
+  expect(await scene.place.git('ls-tree', '--name-only', gathered)).toBe('a.txt\nb.txt\nnew.txt')
+  expect(await show(scene.place.path, gathered, 'a.txt')).toBe('one\nzwei\nthree')
+  await scene.place.git('update-ref', '-d', BRANCH)
+  expect((await gather(scene, heads)).commit).toBe(gathered)
+  // Its date is that of the newest of them, not of the moment.
+  const dateOf = (oid: string) => scene.place.git('log', '-1', '--format=%ct', oid)
+  expect(await dateOf(gathered)).toBe(await dateOf(heads[2] ?? ''))
+})
+
+test('gathered again after its steps, the branch keeps them', async () => {
+  await using scene = await makeScene({ files: FILES, script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  const heads = await results(scene, { 'b.txt': 'c\n' })
+  const { commit: base } = await gather(scene, heads)
+  const { commit: made } = await scene.step({ task: 'docs', step: 'docs/1/1', base })
+  expect((await gather(scene, heads)).commit).toBe(base)
+  expect(await scene.place.git('rev-parse', BRANCH)).toBe(made ?? '')
+})
+
+test('a conflict is resolved by a step on git’s own merge, judged, and gathered on', async () => {
+  const marked = '<<<<<<< '
+  const script = (request: unknown) => {
+    const text = JSON.stringify(request)
+    expect(text).toContain(marked)
+    expect(text).toContain('a.txt')
+    return edits({ kind: 'write', path: 'a.txt', content: 'one\nzwei dos\nthree\n' })
+  }
+  await using scene = await makeScene({ files: FILES, script })
+  const heads = await results(scene, { 'a.txt': 'one\nzwei\nthree\n' }, { 'a.txt': 'one\ndos\nthree\n' }, { 'b.txt': 'c\n' })
+  const gathered = await gather(scene, heads)
+  const { ours = '', theirs = '', report } = gathered.conflicts ?? {}
+  expect([ours, theirs]).toEqual(heads.slice(0, 2))
+  const step = { task: 'docs', step: 'docs/1/resolve/1/1', kind: 'resolve', base: gathered.commit } as const
+  const { commit: resolved = '', outcome } = await scene.step({ ...step, about: [scene.plan, report ?? scene.plan] })
+  expect(outcome).toBe('success')
+  const judged = await scene.activities.judge({ run: RUN, task: 'docs', attempt: 1, ours, theirs, resolved })
+  expect(judged.words).toBe('The resolution is what such a merge may be.')
+  expect(await parentsOf(scene.place.path, judged.commit ?? '')).toEqual([ours, theirs])
+  const whole = await gather(scene, heads, judged.commit)
+  expect(whole.conflicts).toBeUndefined()
+  expect(await show(scene.place.path, whole.commit, 'a.txt')).toBe('one\nzwei dos\nthree')
+  expect(await show(scene.place.path, whole.commit, 'b.txt')).toBe('c')
+})
+
+test('a resolution with marks left in it is refused, with words for the next try', async () => {
+  await using scene = await makeScene({ files: FILES })
+  const heads = await results(scene, { 'a.txt': 'one\nzwei\nthree\n' }, { 'a.txt': 'one\ndos\nthree\n' })
+  const { commit: resolved, conflicts } = await gather(scene, heads)
+  const { ours = '', theirs = '' } = conflicts ?? {}
+  const judged = await scene.activities.judge({ run: RUN, attempt: 1, ours, theirs, resolved })
+  expect(judged.commit).toBeUndefined()
+  expect(judged.report.kind).toBe('complaints')
+  expect(await scene.store.readText(judged.report)).toMatch(/conflict marker/i)
+})
+
+test('checks get the plan, the task and the commits; what they mend is on the branch', async () => {
+  await using scene = await makeScene({
+    files: FILES,
+    check: async ({ commitMended, keep, run }, { task, head }) => {
+      expect([run, task?.id]).toEqual([RUN, 'stack'])
+      const bytes = Buffer.from('formatted\n')
+      const mended = await commitMended(head, new Map([['b.txt', { mode: '100644', bytes }]]))
+      return { isGood: true, head: mended, report: await keep('validation', 'ok'), words: 'Good.' }
+    },
+    script: [edits(replace('a.txt', 'two\n', 'zwei\n'))],
+  })
+  const { commit: head = '' } = await scene.step()
+  const place = { run: RUN, task: 'stack', attempt: 1 }
+  const validated = await scene.activities.validate({ ...place, plan: scene.plan, base: scene.base, head })
+  expect(await scene.place.git('rev-parse', attemptRef(RUN, 'stack', 1))).toBe(validated.head)
+  const again = await scene.activities.validate({ ...place, plan: scene.plan, base: scene.base, head })
+  expect(again.head).toBe(validated.head)
+  await scene.activities.deliver({ ...place, head: validated.head })
+  await scene.activities.deliver({ ...place, head: validated.head })
+  expect(await scene.place.git('rev-parse', doneRef(RUN, 'stack'))).toBe(validated.head)
+})
+
+test('a failure is written down for the next attempt, with what showed it', async () => {
+  await using scene = await makeScene()
+  const evidence = [await scene.store.putJson('validation', { isGood: false, text: 'expected 3, got 4' })]
+  const place = { run: RUN, task: 'stack', attempt: 1, plan: scene.plan }
+  const failed = { ...place, outcome: 'failure_retryable', words: 'A test failed.', evidence } as const
+  const report = await scene.activities.reportFailure(failed)
+  expect(await scene.activities.reportFailure(failed)).toEqual(report)
+  expect(await scene.store.readText(report)).toBe(
+    'Attempt 1 at the task stack. It failed.\n\nA test failed.\n\nexpected 3, got 4\n',
+  )
+})
+
+test('nothing of it moves a branch of the user’s', async () => {
+  await using scene = await makeScene({ files: FILES, script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  await gather(scene, await results(scene, { 'b.txt': 'c\n' }))
+  await scene.step()
+  expect(await tipOf(scene.place.path, 'main')).toBe(scene.base)
+})
