@@ -14,6 +14,7 @@ import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
 import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import { finishRenames, RENAMING } from './branches/branch-renames.ts'
 import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
@@ -114,12 +115,18 @@ export class Work implements AsyncDisposable {
     this.#chat = await Chat.open(this.#branches, { state, config, models })
     await this.#watch.begin()
     const [refs, heads] = await Promise.all([
-      tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS]),
+      tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING]),
       this.#checkedOut(),
     ])
-    const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map()] = refs
+    const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map(), renaming = new Map()] =
+      refs
     this.#tips = tips
     this.#heads = heads
+    if (renaming.size > 0) {
+      await finishRenames(this.#room, renaming)
+      this.#tips = await tipsBelow(this.#repository, HEADS)
+      this.#heads = await this.#checkedOut()
+    }
     for (const name of new Set([...drafts.keys(), ...merging.keys()])) {
       await this.#branches.work(name).catch(error => this.#complain(error))
     }
