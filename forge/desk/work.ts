@@ -21,6 +21,7 @@ import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBel
 import { Checkouts } from './branches/checkouts.ts'
 import { DRAFTS } from './branches/drafts.ts'
 import { Maintenance } from './branches/maintenance.ts'
+import { MovedBranches } from './branches/moved-branches.ts'
 import { OpenBranches, renamedBy } from './branches/open-branches.ts'
 import { Operations, type Recorded } from './branches/operations.ts'
 import { reverse } from './branches/undo.ts'
@@ -60,7 +61,8 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
     const operations = new Operations(objects)
     const filters = new Filters(objects)
     const maintenance = new Maintenance(repository)
-    const work = new Work({ objects, operations, checkouts, filters, maintenance, say: options.onNews })
+    const moved = await MovedBranches.open(options.state, repository)
+    const work = new Work({ objects, operations, checkouts, filters, maintenance, moved, say: options.onNews })
     await work.begin(options)
     return work
   } catch (error) {
@@ -431,6 +433,7 @@ export class Work implements AsyncDisposable {
     // One that can't be written keeps none of the others from it.
     await allOf(works.map(work => work.write()))
     await this.#room.checkouts.settled()
+    await this.#room.moved.settled()
     await this.#room.maintenance.settled()
   }
 

@@ -293,7 +293,12 @@ test('a branch that moved under drafts says from where to where, by how many com
   const newest = await commit(desk.path, 'main', { 'd.ts': 'd\n' })
   await desk.work.look()
   expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3 })
+  await desk.restart()
+  expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3, by: [expect.any(String)] })
   await desk.work.discard('main', ['a.ts', 'b.ts'])
+  expect(await moved()).toBeUndefined()
+  // What is typed after that was typed on the newest commit.
+  await (await edit(desk.work, 'main', 'd.ts')).type('more\n')
   expect(await moved()).toBeUndefined()
 })
 
