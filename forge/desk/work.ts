@@ -13,13 +13,19 @@ import { allOf } from '../../core/together.ts'
 import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
+<<<<<<< HEAD
 import { deleteBranch, newBranch, newMergingBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+=======
+import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import { finishRenames, RENAMING } from './branches/branch-renames.ts'
+>>>>>>> wt-words
 import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
 import { Checkouts } from './branches/checkouts.ts'
 import { DRAFTS } from './branches/drafts.ts'
 import { Maintenance } from './branches/maintenance.ts'
+import { MovedBranches } from './branches/moved-branches.ts'
 import { OpenBranches, renamedBy } from './branches/open-branches.ts'
 import { Operations, type Recorded } from './branches/operations.ts'
 import { reverse } from './branches/undo.ts'
@@ -60,7 +66,8 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
     const operations = new Operations(objects)
     const filters = new Filters(objects)
     const maintenance = new Maintenance(repository)
-    const work = new Work({ objects, operations, checkouts, filters, maintenance, say: options.onNews })
+    const moved = await MovedBranches.open(options.state, repository)
+    const work = new Work({ objects, operations, checkouts, filters, maintenance, moved, say: options.onNews })
     await work.begin(options)
     return work
   } catch (error) {
@@ -116,12 +123,18 @@ export class Work implements AsyncDisposable {
     this.#chat = await Chat.open(this.#branches, { state, config, models })
     await this.#watch.begin()
     const [refs, heads] = await Promise.all([
-      tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS]),
+      tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING]),
       this.#checkedOut(),
     ])
-    const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map()] = refs
+    const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map(), renaming = new Map()] =
+      refs
     this.#tips = tips
     this.#heads = heads
+    if (renaming.size > 0) {
+      await finishRenames(this.#room, renaming)
+      this.#tips = await tipsBelow(this.#repository, HEADS)
+      this.#heads = await this.#checkedOut()
+    }
     for (const name of new Set([...drafts.keys(), ...merging.keys()])) {
       await this.#branches.work(name).catch(error => this.#complain(error))
     }
@@ -427,6 +440,7 @@ export class Work implements AsyncDisposable {
     // One that can't be written keeps none of the others from it.
     await allOf(works.map(work => work.write()))
     await this.#room.checkouts.settled()
+    await this.#room.moved.settled()
     await this.#room.maintenance.settled()
   }
 

@@ -1,14 +1,17 @@
 /** Branches are made, deleted, brought back and renamed: each an operation that can be undone. */
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.ts'
-import { asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
-import { run } from '../../../core/git/run.ts'
+import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+<<<<<<< HEAD
 import type { BranchWork } from './branch-work.ts'
+=======
+import { renameRefs } from './branch-renames.ts'
+>>>>>>> wt-words
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { draftsRef } from './drafts.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
-import { moveRefsPatiently, type NewOperation } from './operations.ts'
+import type { NewOperation } from './operations.ts'
 
 /** Makes a branch at a commit; at the one that is checked out, where none is named. */
 export async function newBranch(branches: OpenBranches, name: string, from: Oid | null): Promise<void> {
@@ -118,44 +121,13 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
 export type How = { kind: string; words: string; of?: Oid }
 
 async function moveRefsOf(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
-  const { operations, checkouts } = branches.room
-  const head = headRef(to)
+  const { checkouts, objects } = branches.room
   // A checkout that is still to follow a save is looked for by the name that the branch has had then.
   await checkouts.settled()
-  const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => branches.room.objects.info(ref)))
+  const infos = await Promise.all([headRef(name), draftsRef(name)].map(ref => objects.info(ref)))
   const [tip, drafts] = infos.map(info => info?.oid)
   if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(name)}.`)
-  const moves: Move[] = [
-    { ref: headRef(name), from: tip, to: undefined },
-    { ref: head, from: undefined, to: tip },
-  ]
-  if (drafts) moves.push({ ref: draftsRef(name), from: drafts, to: undefined })
-  if (drafts) moves.push({ ref: draftsRef(to), from: undefined, to: drafts })
-  const refs = moves.map(({ ref, from, to: after }) => ({ ref, before: from, after }))
-  // A checkout is at no moment on a branch that is not there: the new one is made before the old one goes.
-  const on = (await checkouts.list()).filter(checkout => checkout.head === headRef(name))
-  if (on.length > 0)
-    await moveRefsPatiently(branches.room.objects, [{ ref: head, from: undefined, to: tip }], operation.words)
-  for (const checkout of on) await checkouts.turnTo(checkout, head, operation.words)
-  const rest = on.length > 0 ? moves.map(move => (move.ref === head ? { ...move, from: tip } : move)) : moves
-  await operations.record({ ...operation, moves: rest, refs })
-  await checkouts.renamed(name, to)
-  // The branch has its other name by now: that goes on, whatever becomes of its configuration.
-  await renameConfiguration(branches, name, to).catch(error => tellUnconfigured(branches, name, to, error))
-}
-
-function tellUnconfigured(branches: OpenBranches, name: string, to: string, error: unknown): void {
-  const why = visible(error instanceof Error ? error.message : String(error))
-  const kept = `what git’s configuration says of it (the branch that it follows) is still that of ${visiblePath(name)}`
-  branches.room.say({ say: 'notice', words: `${visiblePath(to)} has its new name, but ${kept}: ${why}.`, isBad: true })
-}
-
-/** Takes along what the configuration says of a branch; where that is nothing, the file is not written. */
-async function renameConfiguration(branches: OpenBranches, name: string, to: string): Promise<void> {
-  const listed = await run(branches.room.objects.repository, ['config', '--local', '-z', '--name-only', '--list'])
-  if (!fields(listed.stdout).some(key => key.startsWith(`branch.${name}.`))) return
-  const [before = '', after = ''] = [name, to].map(it => `branch.${asText(it)}`)
-  await run(branches.room.objects.repository, ['config', '--local', '--rename-section', before, after])
+  await renameRefs(branches.room, { from: name, to }, { tip, drafts }, operation)
 }
 
 /** Throws a {@link Failure} that says in which folder a branch is checked out. */

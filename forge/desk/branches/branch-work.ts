@@ -34,6 +34,7 @@ import {
   written,
 } from './drafts.ts'
 import type { Maintenance } from './maintenance.ts'
+import type { MovedBranches } from './moved-branches.ts'
 import { OpenFiles } from './open-files.ts'
 import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'
 import { readSignature, type Signature, whyNotWritten } from './save.ts'
@@ -46,6 +47,7 @@ export type Room = {
   checkouts: Checkouts
   filters: Filters
   maintenance: Maintenance
+  moved: MovedBranches
   say: (news: News) => void
 }
 
@@ -102,6 +104,7 @@ export class BranchWork {
   static async open(room: Room, name: string, was?: Oid): Promise<BranchWork> {
     const tip = (await room.objects.info(`${headRef(name)}^{commit}`))?.oid
     const work = new BranchWork(name, room, tip ?? was)
+    work.#moved = room.moved.of(name)
     await work.refresh()
     return work
   }
@@ -112,7 +115,9 @@ export class BranchWork {
 
   /** The refs of the branch and of its drafts have this name now. */
   rename(to: string): void {
+    this.room.moved.keep(this.#name, undefined)
     this.#name = to
+    this.room.moved.keep(to, this.#moved)
     this.#files.rename(to)
   }
 
@@ -469,6 +474,7 @@ export class BranchWork {
       before === undefined || this.draftPaths.length === 0
         ? undefined
         : { from: before, to: tip, ...(await cameIn(objects.repository, before, tip)) }
+    this.room.moved.keep(this.name, this.#moved)
     await this.become(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
   }
 
@@ -490,6 +496,10 @@ export class BranchWork {
     const paths = [...drafts.clashes.keys()]
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
+    if (this.draftPaths.length === 0) {
+      this.#moved = undefined
+      this.room.moved.keep(this.name, undefined)
+    }
     // Also that nothing is left, or that it is about other texts: a window may show what was to be chosen before.
     const wasToChoose = before.clashes.size > 0
     if (paths.length > 0 ? !hasSameClashes(before, drafts) : wasToChoose)

@@ -192,6 +192,83 @@ export class Checkouts {
     }
     return ''
   }
+<<<<<<< HEAD
+=======
+
+  /**
+   * Takes a checkout from one commit to another as `git checkout` does, all of it or nothing: files that differ from
+   * the first are left alone, and where one is in the way nothing is touched. Gives why it could not be done, else ''.
+   *
+   * No hook of the repository's runs: post-checkout never does by this command, and post-index-change is looked for in
+   * a folder that is none. What can run are the filters that the user has configured for files as they are checked out
+   * (Git LFS, for one): without them the files would not be what a checkout has.
+   */
+  async #switch({ folder, gitDir }: Checkout, from: Oid, to: Oid): Promise<string> {
+    const env = { ...this.repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder }
+    const where: Where = { cwd: folder, env }
+    const quiet = ['-c', 'core.hooksPath=/dev/null']
+    const step = [...quiet, 'read-tree', '-m', '-u', '--no-recurse-submodules', from, to]
+    try {
+      await run(where, step)
+      return ''
+    } catch {
+      // Git may only not know that a file is what it was: its times have changed. A checkout looks, too.
+    }
+    try {
+      await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })
+      await run(where, step)
+      return ''
+    } catch (error) {
+      if (await isFull(gitDir).catch(() => false)) return 'The disk is full.'
+      if (error instanceof GitError) return inWords(error.message)
+      throw error
+    }
+  }
+}
+
+/** What git says is in the way, as a sentence; what it says seldom is left as it is. */
+function inWords(message: string): string {
+  const words = visible(message)
+  const [, changed] = /Entry '(.+)' not uptodate/.exec(words) ?? []
+  if (changed !== undefined) return `${changed} has changes there that are not committed.`
+  const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
+  return unknown === undefined ? words : `${unknown} lies there and is not git's.`
+}
+
+async function mainFolder(repository: Repository): Promise<string | undefined> {
+  const { commonDir, gitDir, workTree } = repository
+  // The one that the repository was found from.
+  if (gitDir === commonDir && workTree !== undefined) return workTree
+  const where: Where = { cwd: commonDir, env: { ...repository.env, GIT_DIR: commonDir, GIT_WORK_TREE: undefined } }
+  const [isBare, worktree] = await Promise.all([
+    read(where, ['config', '--type=bool', '--get', 'core.bare'], { ok: [0, 1] }),
+    read(where, ['config', '--get', 'core.worktree'], { ok: [0, 1] }),
+  ])
+  if (isBare === 'true') return undefined
+  if (worktree) return resolve(commonDir, worktree)
+  return basename(commonDir) === '.git' ? dirname(commonDir) : undefined
+}
+
+/** The folder of a linked work tree; undefined where it has been removed. */
+async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: string } | undefined> {
+  const path = await readFile(join(gitDir, 'gitdir'), 'utf8').catch(() => undefined)
+  if (path === undefined) return undefined
+  const folder = dirname(resolve(gitDir, path.trimEnd()))
+  return (await stat(folder).catch(() => undefined)) && { folder, gitDir }
+}
+
+/** What git writes into the file HEAD where refs are no files (its reftable): only git can tell what that is on. */
+const NOT_IN_A_FILE = 'refs/heads/.invalid'
+
+/** The ref that the HEAD in a git folder is on, if any. */
+export async function headIn(gitDir: string): Promise<RefName | undefined> {
+  const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
+  const ref = /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]
+  if (ref !== NOT_IN_A_FILE) return ref
+  const where: Where = { cwd: gitDir, env: { GIT_DIR: gitDir } }
+  const { stdout } = await run(where, ['symbolic-ref', '--quiet', 'HEAD'], { ok: [0, 1] })
+  return stdout.toString('latin1').trimEnd() || undefined
+>>>>>>> wt-words
 }
 
 async function readPending(file: string, { format }: Repository): Promise<Map<string, Pending>> {

@@ -5,6 +5,9 @@
  * change the times of a folder or file. Looking at those of a few folders once a second takes a fraction of a
  * millisecond, and works where the kernel tells nobody of changes (network disks, mounted folders, a used up limit of
  * watches). Only where one is different, git is asked.
+ *
+ * Where refs are no files (git's reftable), each transaction writes a list of tables anew, whatever it moves: that is
+ * looked at, too, and stands for all of them.
  */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -86,14 +89,22 @@ export class Watch implements AsyncDisposable {
     if (part === 'checkouts') {
       const linked = join(commonDir, 'worktrees')
       const names = await readdir(linked).catch(() => [])
-      return await lookAt([join(commonDir, 'HEAD'), ...names.map(name => join(linked, name, 'HEAD'))])
+      const gitDirs = [commonDir, ...names.map(name => join(linked, name))]
+      return await lookAt(gitDirs.flatMap(gitDir => [join(gitDir, 'HEAD'), join(gitDir, TABLES)]))
     }
-    const files = [join(commonDir, 'packed-refs'), ...(part === 'remotes' ? [join(commonDir, 'FETCH_HEAD')] : [])]
+    const files = [
+      join(commonDir, 'packed-refs'),
+      join(commonDir, TABLES),
+      ...(part === 'remotes' ? [join(commonDir, 'FETCH_HEAD')] : []),
+    ]
     const before = this.#seen.get(part)
     const looks = await Promise.all(ROOTS[part].map(root => lookBelow(join(commonDir, root), before)))
     return new Map([...(await lookAt(files)), ...looks.flatMap(seen => [...seen])])
   }
 }
+
+/** The list of a reftable's files, in a git folder. */
+const TABLES = 'reftable/tables.list'
 
 const PARTS = ['branches', 'drafts', 'turns', 'checkouts', 'remotes'] as const
 

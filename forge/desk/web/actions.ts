@@ -305,21 +305,28 @@ export function redo(page: Page): Promise<void> {
 
 const UNDO = 'undo'
 
-/** Undoes or does again. One notice says what came of it last, for as long as there is a way back. */
+/** Undoes or does again. One notice says what came of it last, where it was asked for, while there is a way back. */
 async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
   try {
     const { words } = await ask()
     const { isUndo, title } = reversalOf(words)
+    // Its branch may have another name by it.
+    const tab = page.tab.peek()
+    const branch = branchOf(tab)
+    page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
     page.notify({
       topic: UNDO,
+      ...(branch === undefined ? {} : { branch }),
       tone: 'plain',
       title,
-      lasts: ({ desk }) => (isUndo ? desk.value?.canRedo : desk.value?.canUndo) !== undefined,
+      lasts: ({ desk, tab: shown }) =>
+        (branch !== undefined || shown.value === tab) &&
+        (isUndo ? desk.value?.canRedo : desk.value?.canUndo) !== undefined,
       actions: [isUndo ? { words: 'Redo', run: () => redo(page) } : { words: 'Undo', run: () => undo(page) }],
     })
     page.spoken.value = title
   } catch (error) {
-    page.complain(error, { topic: UNDO })
+    page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
   }
 }
 

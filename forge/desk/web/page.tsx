@@ -1,4 +1,5 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
+import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Boundary } from './boundary.tsx'
@@ -15,6 +16,7 @@ import { Room } from './room.tsx'
 import { Page, PageProvider } from './state.ts'
 import { StatusBar } from './status.tsx'
 import { Tabs, titleOf } from './tabs.tsx'
+import { keepWayBack } from './way-back.ts'
 
 function Desk({ page }: { page: Page }) {
   useEffect(() => listenForKeys(page), [page])
@@ -82,7 +84,11 @@ function listenForKeys(page: Page): () => void {
     if (!command) return
     event.preventDefault()
     event.stopPropagation()
-    command.run()
+    // What it opens takes the place of the palette.
+    batch(() => {
+      page.palette.value = undefined
+      command.run()
+    })
   }
   window.addEventListener('keydown', listen, { capture: true })
   return () => window.removeEventListener('keydown', listen, { capture: true })
@@ -114,4 +120,5 @@ page.start()
 guardTyping(page)
 watchQueued(page)
 keepLayoutAtEnd(page)
+keepWayBack(page)
 render(<Desk page={page} />, document.body)

@@ -1,11 +1,12 @@
 /** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
 import { expect, test } from 'bun:test'
-import { stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, rename, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Watch } from '../../../forge/desk/branches/watch.ts'
 import type { Side } from '../../../forge/desk/messages.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
-import { until } from '../../support/repository.ts'
+import { makePlace, until } from '../../support/repository.ts'
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\n'
 
@@ -44,6 +45,24 @@ test('packing refs, and moving one twice, hides nothing', async () => {
     expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`${round}\n`)
     await desk.git('pack-refs', '--all')
   }
+})
+
+test('where refs are no files, the list of tables that git writes anew stands for all of them', async () => {
+  await using place = await makePlace()
+  const tables = join(place.path, 'reftable/tables.list')
+  await mkdir(dirname(tables))
+  await writeFile(tables, 'one\n')
+  const seen: string[] = []
+  const take = async (parts: ReadonlySet<string>) => void seen.push(...parts)
+  await using watch = new Watch(place.repository, take, () => undefined)
+  await watch.begin()
+  await watch.look()
+  expect(seen).toEqual([])
+  // As git does it: under another name first.
+  await writeFile(`${tables}.lock`, 'one\ntwo\n')
+  await rename(`${tables}.lock`, tables)
+  await watch.look()
+  expect(seen.sort()).toEqual(['branches', 'checkouts', 'drafts', 'remotes', 'turns'])
 })
 
 test('where both changed the same lines, both ends are kept until the person has chosen', async () => {
@@ -274,7 +293,12 @@ test('a branch that moved under drafts says from where to where, by how many com
   const newest = await commit(desk.path, 'main', { 'd.ts': 'd\n' })
   await desk.work.look()
   expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3 })
+  await desk.restart()
+  expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3, by: [expect.any(String)] })
   await desk.work.discard('main', ['a.ts', 'b.ts'])
+  expect(await moved()).toBeUndefined()
+  // What is typed after that was typed on the newest commit.
+  await (await edit(desk.work, 'main', 'd.ts')).type('more\n')
   expect(await moved()).toBeUndefined()
 })
 

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test'
 import { BranchWork } from '../../../../forge/desk/branches/branch-work.ts'
 import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
 import { Maintenance } from '../../../../forge/desk/branches/maintenance.ts'
+import { MovedBranches } from '../../../../forge/desk/branches/moved-branches.ts'
 import { lockedAll } from '../../../../forge/desk/branches/open-branches.ts'
 import { Operations } from '../../../../forge/desk/branches/operations.ts'
 import { Filters } from '../../../../forge/desk/reading/filters.ts'
@@ -21,6 +22,7 @@ test('two that want the same branches do not wait for each other for ever', asyn
     checkouts: await Checkouts.open(objects, place.folder, say),
     filters: new Filters(objects),
     maintenance: new Maintenance(objects.repository),
+    moved: await MovedBranches.open(place.folder, objects.repository),
     say,
   }
   const one = await BranchWork.open(room, 'one')

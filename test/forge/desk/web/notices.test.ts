@@ -41,6 +41,26 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
   })
 
+  test('of what was undone is shown where it was asked for, and in no other branch', async () => {
+    desk.canUndo = 'edit: README.md'
+    desk.sayDesk()
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('jitter')
+    await page.getByRole('option', { name: 'retry-jitter' }).waitFor()
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'retry-jitter' }).waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    const undone = page.locator('.notice').getByText('Undone: edit: README.md')
+    await undone.waitFor()
+    for (const other of ['main', 'Repository']) {
+      await branches().getByRole('tab', { name: other }).click()
+      await branches().getByRole('tab', { name: other, selected: true }).waitFor()
+      expect(await undone.count()).toBe(0)
+    }
+    await branches().getByRole('tab', { name: 'retry-jitter' }).click()
+    await undone.waitFor()
+  })
+
   test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     const main = desk.branches.get('main')

@@ -1,0 +1,44 @@
+/**
+ * What somebody else did to branches while there were drafts in them: from where to where they moved. It is kept in the
+ * desk's folder of state, so that a person is told also after a restart; where it can't be written, only that is lost.
+ */
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { isOid, type Repository } from '../../../core/git/repository.ts'
+import { Moved } from '../messages.ts'
+import { readJson, writeJson } from '../server/state.ts'
+
+const File = v.record(v.string(), Moved)
+
+export class MovedBranches {
+  #last: Promise<unknown> = Promise.resolve()
+
+  private constructor(
+    readonly file: string,
+    readonly all: Map<string, Moved>,
+  ) {}
+
+  static async open(state: string, { format }: Repository): Promise<MovedBranches> {
+    const file = join(state, 'moved.json')
+    const kept = Object.entries((await readJson(file, File)) ?? {})
+    return new MovedBranches(file, new Map(kept.filter(([, { from, to }]) => isOid(format, from) && isOid(format, to))))
+  }
+
+  of(branch: string): Moved | undefined {
+    return this.all.get(branch)
+  }
+
+  /** Keeps what was done to a branch; undefined where nobody needs to know it any more. */
+  keep(branch: string, moved: Moved | undefined): void {
+    if (moved === undefined && !this.all.has(branch)) return
+    if (moved) this.all.set(branch, moved)
+    else this.all.delete(branch)
+    const write = () => writeJson(this.file, Object.fromEntries(this.all))
+    this.#last = this.#last.then(write).catch(() => undefined)
+  }
+
+  /** When all of it is written that can be. */
+  async settled(): Promise<void> {
+    await this.#last
+  }
+}

@@ -1,0 +1,16 @@
+/** Types in topic and gives it another name, for a test that ends it before one of the gits that this starts. */
+import { writeFile } from 'node:fs/promises'
+import { openRepository } from '../../../../core/git/repository.ts'
+import { openWork } from '../../../../forge/desk/work.ts'
+import { edit, PERSON } from '../../../support/desk.ts'
+import { PLAIN } from '../../../support/git.ts'
+
+const [path = '', state = '', pid = ''] = process.argv.slice(2)
+const repository = await openRepository(path, { env: { ...PLAIN, ...PERSON } })
+const work = await openWork(repository, { state, onNews: () => undefined })
+await (await edit(work, 'topic', 'a.txt')).type('typed\n')
+await work.flush()
+// From now on gits are counted.
+await writeFile(pid, String(process.pid))
+await work.renameBranch('topic', 'renamed')
+process.exit(0)
