@@ -111,8 +111,15 @@ async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: s
   return (await stat(folder).catch(() => undefined)) && { folder, gitDir }
 }
 
+/** What git writes into the file HEAD where refs are no files (its reftable): only git can tell what that is on. */
+const NOT_IN_A_FILE = 'refs/heads/.invalid'
+
 /** The ref that the HEAD in a git folder is on, if any. */
 export async function headIn(gitDir: string): Promise<RefName | undefined> {
   const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
-  return /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]
+  const ref = /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]
+  if (ref !== NOT_IN_A_FILE) return ref
+  const where: Where = { cwd: gitDir, env: { GIT_DIR: gitDir } }
+  const { stdout } = await run(where, ['symbolic-ref', '--quiet', 'HEAD'], { ok: [0, 1] })
+  return stdout.toString('latin1').trimEnd() || undefined
 }

@@ -13,12 +13,8 @@ import { allOf } from '../../core/together.ts'
 import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
-<<<<<<< HEAD
 import { deleteBranch, newBranch, newMergingBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
-=======
-import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { finishRenames, RENAMING } from './branches/branch-renames.ts'
->>>>>>> wt-words
 import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'

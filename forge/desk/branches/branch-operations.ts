@@ -3,11 +3,8 @@ import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-<<<<<<< HEAD
-import type { BranchWork } from './branch-work.ts'
-=======
 import { renameRefs } from './branch-renames.ts'
->>>>>>> wt-words
+import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { draftsRef } from './drafts.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
