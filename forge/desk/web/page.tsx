@@ -126,7 +126,7 @@ function guardTyping(page: Page): void {
   })
 }
 
-const page = new Page(nonceOfStyles())
+const page = new Page(nonceOfStyles(), () => import('./working-parts.ts'))
 page.start()
 guardTyping(page)
 watchQueued(page)

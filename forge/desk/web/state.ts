@@ -18,8 +18,9 @@ import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
+import type * as parts from './working-parts.ts'
 
-type WorkingParts = typeof import('./working-parts.ts')
+type WorkingParts = typeof parts
 
 /** What a file tab shows. There is one of each kind, and one for each file. */
 export type Pane =
@@ -182,7 +183,10 @@ export class Page {
   #loading: Promise<void> | undefined
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(nonce: string) {
+  readonly #loadParts: () => Promise<WorkingParts>
+
+  constructor(nonce: string, loadParts: () => Promise<WorkingParts>) {
+    this.#loadParts = loadParts
     const choices = { nonce, isWrapped: this.isWrapped }
     this.files = new OpenFiles((at, path, position) => {
       const { OpenFile } = this.parts.peek() ?? {}
@@ -207,9 +211,9 @@ export class Page {
 
   /** Loads the parts in which one works. Where that fails it is tried again when they are needed again. */
   load(): Promise<void> {
-    this.#loading ??= import('./working-parts.ts').then(
-      parts => {
-        this.parts.value = parts
+    this.#loading ??= this.#loadParts().then(
+      loaded => {
+        this.parts.value = loaded
       },
       () => {
         this.#loading = undefined
