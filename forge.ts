@@ -73,6 +73,7 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
   await using desk = Desk.begin(repository, { state, config, models, forklift, openWork, log: say })
   const server = await openTheDoor(desk, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
+  void desk.prepare()
   if (options.open) openInBrowser(urlWith(server.key, server.ticket()))
   // A browser takes longer than the desk; a window that asks before waits for the answer.
   await desk.opened

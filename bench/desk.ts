@@ -6,7 +6,7 @@
 import { appendFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { openBrowser } from '../test/support/browser.ts'
 import { bare, git, PLAIN } from '../test/support/git.ts'
 import { TestWindow } from '../test/support/served.ts'
@@ -98,26 +98,61 @@ async function startDesk(repository: string, home: string): Promise<RunningDesk>
 // --- In the page
 // ------------------------------------------------------------------------------------------------------
 
+/** In the page: until the frame is made that shows how the page is now. */
+const DRAWN = `new Promise(resolve => requestAnimationFrame(() => {
+  // What is behind the frame's layout and painting.
+  const { port1, port2 } = new MessageChannel()
+  port1.onmessage = resolve
+  port2.postMessage(0)
+}))`
+
+/** In the page: until an expression is true, looked at whenever anything in the page has changed. */
+const untilTrue = (isShown: string): string => `new Promise((resolve, reject) => {
+  const look = () => {
+    if (!(${isShown})) return false
+    observer.disconnect()
+    clearTimeout(clock)
+    resolve()
+    return true
+  }
+  const observer = new MutationObserver(look)
+  const clock = setTimeout(() => reject(new Error(document.querySelector('[role=status]')?.textContent)), 10_000)
+  const all = { subtree: true, childList: true, attributes: true, characterData: true }
+  if (!look()) observer.observe(document, all)
+})`
+
 /** Does something in the page; milliseconds until a frame is drawn in which it has come true. Both are expressions. */
 async function untilShown(page: Page, act: string, isShown: string): Promise<number> {
   // The page's policy forbids making functions from text: so the expressions are part of what is sent.
   return (await page.evaluate(`(async () => {
     let begun = performance.now();
     ${act};
-    while (!(${isShown})) {
-      if (performance.now() - begun > 10_000) throw new Error(document.querySelector('[role=status]')?.textContent)
-      await new Promise(requestAnimationFrame)
-    }
-    await new Promise(requestAnimationFrame)
+    await ${untilTrue(isShown)}
+    await ${DRAWN}
     return performance.now() - begun
   })()`)) as number
+}
+
+/** Lets every page of a browser note when something was first drawn: see {@link whenDrawn}. */
+async function noteFirst(context: BrowserContext, selector: string): Promise<void> {
+  await context.addInitScript(`window.firstDrawn = (async () => {
+    await ${untilTrue(`document.querySelector('${selector}')`)}
+    await ${DRAWN}
+    return performance.timeOrigin + performance.now()
+  })()`)
+}
+
+/** The time of {@link noteFirst}, as that of performance.now() here. */
+async function whenDrawn(page: Page): Promise<number> {
+  return ((await page.evaluate('window.firstDrawn')) as number) - performance.timeOrigin
 }
 
 const tabOf = (list: string, name: string) =>
   `[...document.querySelectorAll('[role=tablist][aria-label=${list}] [role=tab]')].find(it => it.textContent.includes(${JSON.stringify(name)}))`
 const isSelected = (list: string, name: string) => `${tabOf(list, name)}?.getAttribute('aria-selected') === 'true'`
 const EDITOR = `document.querySelector('.cm-content')?.textContent`
-const STATUS = `/Saved → ([0-9a-f]{8})/.exec(document.querySelector('[role=status][aria-label=Status]')?.textContent)?.[1]`
+/** The commit that the status bar shows as saved; it does not where a draft is left. */
+const STATUS = `/Saved → ([0-9a-f]{8})/.exec(document.querySelector('.status .saved')?.textContent)?.[1]`
 
 /** When the next key goes down, and what was saved before that, as `window.pressed`. */
 const AWAIT_KEY = `{
@@ -163,6 +198,7 @@ const bareCost = async ({ checkout, env }: Bench, words: string[]): Promise<numb
 /** From the command in the terminal until the graph shows commits; the browser runs already. */
 async function start(bench: Bench): Promise<Row[]> {
   await using browser = await openBrowser()
+  await noteFirst(browser.context, '.graph-row .subject')
   const [desk, bareStatus, bytes]: [number[], number[], number[]] = [[], [], []]
   for (let round = 0; round < ROUNDS; round++) {
     const page = await browser.context.newPage()
@@ -174,9 +210,8 @@ async function start(bench: Bench): Promise<Row[]> {
     await network.send('Network.enable')
     await network.send('Network.clearBrowserCache')
     await using running = await startDesk(bench.desk, bench.home)
-    await page.goto(running.address)
-    await page.locator('.graph-row .subject').first().waitFor()
-    desk.push(performance.now() - running.begun)
+    await page.goto(running.address, { waitUntil: 'commit' })
+    desk.push((await whenDrawn(page)) - running.begun)
     bytes.push(received / 1024)
     await page.close()
     bareStatus.push(await bareCost(bench, ['git', 'status']))
@@ -184,8 +219,42 @@ async function start(bench: Bench): Promise<Row[]> {
   const command = '`git status`'
   return [
     { what: 'start to usable page', desk: median(desk), bare: { command, wall: median(bareStatus) }, goal: '< 1' },
+    { what: 'of that, the browser for a page of one word', desk: await emptyPage(), goal: '' },
     { what: 'bytes before that, compressed', desk: median(bytes), unit: 'KiB', goal: '< 250 KB' },
   ]
+}
+
+/** What of a start is the browser's own: from the command to go to a page of one word until that is drawn. */
+async function emptyPage(): Promise<number> {
+  await using browser = await openBrowser()
+  await noteFirst(browser.context, 'p')
+  const headers = { 'content-type': 'text/html' }
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: () => new Response('<!doctype html><p>word', { headers }),
+  })
+  const times: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    const page = await browser.context.newPage()
+    const begun = performance.now()
+    await page.goto(server.url.href, { waitUntil: 'commit' })
+    times.push((await whenDrawn(page)) - begun)
+    await page.close()
+  }
+  await server.stop(true)
+  return median(times)
+}
+
+/** The least that anything takes that a page shows: a change of one word, until it is drawn. */
+async function oneFrame(page: Page): Promise<Row> {
+  const times: number[] = []
+  for (let round = 0; round < 3 * ROUNDS; round++) {
+    times.push(await untilShown(page, `document.querySelector('.status .place').title = '${round}'`, 'true'))
+    // Not in time with the frames.
+    await Bun.sleep(20 + 7 * round)
+  }
+  return { what: 'of each of these, the browser for a frame', desk: median(times), goal: '' }
 }
 
 async function openingFiles(page: Page): Promise<Row> {
@@ -304,7 +373,8 @@ async function measure(bench: Bench): Promise<Row[]> {
   await openBranch(page, 'main')
   rows.push(await openingFiles(page), await switching(page, bench))
   await openBranch(page, 'main')
-  rows.push(await saving(page, bench, 1), await saving(page, bench, 10), await finding(running, bench))
+  rows.push(await saving(page, bench, 1), await saving(page, bench, 10), await oneFrame(page))
+  rows.push(await finding(running, bench))
   return [...rows, ...(await resting(page, running))]
 }
 

@@ -49,6 +49,8 @@ const SETTINGS_FOR = 10_000
  * asked for the description, is not to be in the way of who types and saves.
  */
 const [SOON, LATER] = [20, 250]
+/** Milliseconds for which what was made ready for the first page is as good as new, where nothing is heard of. */
+const READY_FOR = 3000
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
 
@@ -79,6 +81,8 @@ export class Desk implements AsyncDisposable {
   /** When the desk is described anew. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
+  /** What the first page will begin with, made while its browser starts. */
+  #ready: { all: Promise<Beginning>; since: number } | undefined
 
   private constructor(
     readonly repository: Repository,
@@ -103,6 +107,28 @@ export class Desk implements AsyncDisposable {
     const { state, config, models, forklift, openWork } = this.options
     this.#work = await openWork(this.repository, { state, config, models, onNews: news => this.#say(news) })
     if (forklift) this.#forklift = new Forklift(this.objects, this.#work, forklift, news => this.#say(news))
+  }
+
+  /** Makes ready what a page begins with, while the browser that is to show it starts. */
+  async prepare(): Promise<void> {
+    try {
+      await Promise.all([this.#readGraph(), this.opened.then(() => this.#readBeginning())])
+    } catch {
+      // Who asks for it is told why.
+    }
+  }
+
+  async #readBeginning(): Promise<void> {
+    const all = this.#all()
+    this.#ready = { all, since: performance.now() }
+    await all
+  }
+
+  /** Reads the graph, where a page is to show it first. */
+  async #readGraph(): Promise<void> {
+    const layout = await readLayout(this.options.state, Layout)
+    const isShown = !layout || layout.active >= layout.tabs.length
+    if (isShown) await this.#graph.window({ withAbandoned: false }, 0, 100)
   }
 
   get #opened(): Work {
@@ -143,6 +169,7 @@ export class Desk implements AsyncDisposable {
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
     // Before it is said: who hears it asks.
     if (isOfRefs) this.#graph.touch()
+    if (isOfRefs || isOfDrafts) this.#ready = undefined
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.
@@ -231,8 +258,14 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** What a page begins with. */
-  async #all(): Promise<{ desk: DeskInfo; layout: Layout | undefined }> {
+  /** What a page begins with: once, what was made ready for it. */
+  async #begin(): Promise<Beginning> {
+    const { all, since = 0 } = this.#ready ?? {}
+    this.#ready = undefined
+    return all && performance.now() - since < READY_FOR ? await all : await this.#all()
+  }
+
+  async #all(): Promise<Beginning> {
     const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
     return { desk, layout }
   }
@@ -245,7 +278,7 @@ export class Desk implements AsyncDisposable {
     const work = this.#opened
     switch (question.ask) {
       case 'desk':
-        return await this.#all()
+        return await this.#begin()
       case 'keep layout':
         return await this.#keepLayout(question.layout)
       case 'folder':
@@ -506,6 +539,8 @@ const isSamePlace = (one: At, other: At): boolean =>
   one.kind === 'branch'
     ? other.kind === 'branch' && one.branch === other.branch
     : other.kind === 'commit' && one.commit === other.commit
+
+type Beginning = { desk: DeskInfo; layout: Layout | undefined }
 
 /** What the user has set, and a page is told. */
 type Settings = Pick<DeskInfo, 'identity' | 'hooks'>

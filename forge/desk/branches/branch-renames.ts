@@ -10,13 +10,13 @@
  *
  * What an earlier process has begun is finished at the start of the next one ({@link finishRenames}).
  */
+import type { Checkout } from '../../../core/git/checkouts.ts'
 import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { Room } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
-import type { Checkout } from './checkouts.ts'
 import { draftsRef } from './drafts.ts'
 import { type Renaming, renamedBy } from './open-branches.ts'
 import { moveRefsPatiently, type NewOperation, refsOf } from './operations.ts'

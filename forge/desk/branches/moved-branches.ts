@@ -5,8 +5,8 @@
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { isOid, type Repository } from '../../../core/git/repository.ts'
+import { readJson, writeJson } from '../../../core/state.ts'
 import { Moved } from '../messages.ts'
-import { readJson, writeJson } from '../server/state.ts'
 
 const File = v.record(v.string(), Moved)
 

@@ -9,6 +9,7 @@
  * Where refs are no files (git's reftable), each transaction writes a list of tables anew, whatever it moves: that is
  * looked at, too, and stands for all of them.
  */
+import { type BigIntStats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -21,10 +22,17 @@ export type Part = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
 /** Milliseconds between two looks. */
 const EVERY = 1000
+/**
+ * Milliseconds that a look may take for which everything else waits: on a disk of this machine it is a tenth of one, and
+ * a fiftieth of what threads take that are woken for each file. On one that is slower, they are.
+ */
+const LONGEST_LOOK = 5
 
 /** The time of a file or folder, and, of a folder in which folders are looked at, those. */
 type Look = { time: string; below: readonly string[] }
 type Seen = ReadonlyMap<string, Look>
+/** Gives the time of a file or folder. */
+type Clock = (path: string) => string | Promise<string>
 
 /** Looks at a repository's refs from now on, until it is closed. */
 export class Watch implements AsyncDisposable {
@@ -34,6 +42,7 @@ export class Watch implements AsyncDisposable {
   #timer: ReturnType<typeof setTimeout> | undefined
   #looking: Promise<void> = Promise.resolve()
   #isClosed = false
+  #isSlow = false
 
   constructor(
     readonly repository: Repository,
@@ -44,7 +53,8 @@ export class Watch implements AsyncDisposable {
 
   /** Takes everything as it is now for known, and begins to look. */
   async begin(): Promise<void> {
-    for (const part of PARTS) this.#seen.set(part, await this.#timesOf(part))
+    const timeOf = onceEach(timeLater)
+    for (const part of PARTS) this.#seen.set(part, await this.#timesOf(part, timeOf))
     this.#lookLater()
   }
 
@@ -60,11 +70,20 @@ export class Watch implements AsyncDisposable {
 
   async #look(): Promise<void> {
     const changed = new Set<Part>()
+    let spent = 0
+    const timed = (path: string) => {
+      const begun = performance.now()
+      const time = timeNow(path)
+      spent += performance.now() - begun
+      return time
+    }
+    const timeOf = onceEach(this.#isSlow ? timeLater : timed)
     for (const part of PARTS) {
-      const times = await this.#timesOf(part)
+      const times = await this.#timesOf(part, timeOf)
       if (!isSame(times, this.#seen.get(part))) changed.add(part)
       this.#seen.set(part, times)
     }
+    this.#isSlow ||= spent > LONGEST_LOOK
     const parts = changed.union(this.#again)
     this.#again = changed
     if (parts.size > 0 && !this.#isClosed) await this.onChange(parts)
@@ -84,22 +103,26 @@ export class Watch implements AsyncDisposable {
     await this.#looking
   }
 
-  async #timesOf(part: Part): Promise<Seen> {
+  async #timesOf(part: Part, timeOf: Clock): Promise<Seen> {
     const { commonDir } = this.repository
+    const before = this.#seen.get(part)
     if (part === 'checkouts') {
       const linked = join(commonDir, 'worktrees')
-      const names = await readdir(linked).catch(() => [])
-      const gitDirs = [commonDir, ...names.map(name => join(linked, name))]
-      return await lookAt(gitDirs.flatMap(gitDir => [join(gitDir, 'HEAD'), join(gitDir, TABLES)]))
+      const look = await lookInto(linked, before?.get(linked), timeOf)
+      const gitDirs = [commonDir, ...look.below]
+      const heads = await lookAt(
+        gitDirs.flatMap(gitDir => [join(gitDir, 'HEAD'), join(gitDir, TABLES)]),
+        timeOf,
+      )
+      return new Map([...heads, [linked, look]])
     }
     const files = [
       join(commonDir, 'packed-refs'),
       join(commonDir, TABLES),
       ...(part === 'remotes' ? [join(commonDir, 'FETCH_HEAD')] : []),
     ]
-    const before = this.#seen.get(part)
-    const looks = await Promise.all(ROOTS[part].map(root => lookBelow(join(commonDir, root), before)))
-    return new Map([...(await lookAt(files)), ...looks.flatMap(seen => [...seen])])
+    const looks = await Promise.all(ROOTS[part].map(root => lookBelow(join(commonDir, root), before, timeOf)))
+    return new Map([...(await lookAt(files, timeOf)), ...looks.flatMap(seen => [...seen])])
   }
 }
 
@@ -117,24 +140,24 @@ const ROOTS = {
   remotes: ['refs/remotes', 'refs/tags'],
 }
 
-async function lookAt(paths: readonly string[]): Promise<Seen> {
+async function lookAt(paths: readonly string[], timeOf: Clock): Promise<Seen> {
   const times = await Promise.all(paths.map(timeOf))
   return new Map(paths.map((path, at) => [path, { time: times[at] ?? '', below: [] }]))
 }
 
 /** A folder and all below it. One that is as it was has the same folders in it: it need not be listed again. */
-async function lookBelow(root: string, before: Seen | undefined): Promise<Seen> {
+async function lookBelow(root: string, before: Seen | undefined, timeOf: Clock): Promise<Seen> {
   const seen = new Map<string, Look>()
   let folders: readonly string[] = [root]
   while (folders.length > 0) {
-    const looks = await Promise.all(folders.map(folder => lookInto(folder, before?.get(folder))))
+    const looks = await Promise.all(folders.map(folder => lookInto(folder, before?.get(folder), timeOf)))
     for (const [at, folder] of folders.entries()) seen.set(folder, looks[at] ?? NOTHING)
     folders = looks.flatMap(({ below }) => below)
   }
   return seen
 }
 
-async function lookInto(folder: string, before: Look | undefined): Promise<Look> {
+async function lookInto(folder: string, before: Look | undefined, timeOf: Clock): Promise<Look> {
   const time = await timeOf(folder)
   if (time === '' || time === before?.time) return { time, below: time === '' ? [] : (before?.below ?? []) }
   return { time, below: await listFolders(folder) }
@@ -142,11 +165,30 @@ async function lookInto(folder: string, before: Look | undefined): Promise<Look>
 
 const NOTHING: Look = { time: '', below: [] }
 
-/** Empty where there is nothing. */
-async function timeOf(path: string): Promise<string> {
-  const found = await stat(path, { bigint: true }).catch(() => undefined)
-  return found ? `${found.mtimeNs} ${found.ino} ${found.size}` : ''
+/** Asks for each path once. */
+function onceEach(timeOf: Clock): Clock {
+  const known = new Map<string, ReturnType<Clock>>()
+  return path => {
+    const time = known.get(path) ?? timeOf(path)
+    known.set(path, time)
+    return time
+  }
 }
+
+async function timeLater(path: string): Promise<string> {
+  return timeIn(await stat(path, { bigint: true }).catch(() => undefined))
+}
+
+function timeNow(path: string): string {
+  try {
+    return timeIn(statSync(path, { bigint: true, throwIfNoEntry: false }))
+  } catch {
+    return ''
+  }
+}
+
+/** Empty where there is nothing. */
+const timeIn = (found: BigIntStats | undefined): string => (found ? `${found.mtimeNs} ${found.ino} ${found.size}` : '')
 
 async function listFolders(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])

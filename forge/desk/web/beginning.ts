@@ -2,10 +2,15 @@
 import type { Question } from '../messages.ts'
 import { protocolsWith } from '../server/secret.ts'
 
+/** So many rows of the graph are asked for at a time. */
+export const CHUNK = 100
+/** By this the browser remembers that the window showed a branch or commit last, not the repository. */
+export const SHOWED_TAB = 'a tab was shown'
+
 export interface Beginning {
   socket: WebSocket
   /** What is asked as soon as the socket is open. */
-  question: Question
+  questions: readonly Question[]
   /** Gives what the server has said so far, and leaves all that it says from now on to whoever called. */
   takeOver: () => string[]
 }
@@ -17,19 +22,28 @@ declare global {
   }
 }
 
-/** Opens the socket, and asks for the desk. */
-export function begin(secret: string): Beginning {
+const DESK: Question = { id: 0, ask: 'desk' }
+const GRAPH: readonly Question[] = [
+  { id: 1, ask: 'graph', filter: { withAbandoned: false }, from: 0, count: CHUNK },
+  { id: 2, ask: 'refs' },
+]
+
+/** Opens the socket, and asks for the desk, and for the graph where that is what the page will show. */
+export function begin(secret: string, showsGraph: boolean): Beginning {
   const socket = open(secret)
-  const question: Question = { id: 0, ask: 'desk' }
+  const questions = showsGraph ? [DESK, ...GRAPH] : [DESK]
   const heard: string[] = []
   const listen = (event: MessageEvent) => heard.push(String(event.data))
-  socket.addEventListener('open', () => socket.send(JSON.stringify(question)), { once: true })
+  const ask = () => {
+    for (const question of questions) socket.send(JSON.stringify(question))
+  }
+  socket.addEventListener('open', ask, { once: true })
   socket.addEventListener('message', listen)
   const takeOver = () => {
     socket.removeEventListener('message', listen)
     return heard
   }
-  return { socket, question, takeOver }
+  return { socket, questions, takeOver }
 }
 
 /** What the first script has begun, for who asks first. */

@@ -1,9 +1,11 @@
 /** The files that something changed, a line each; where there is room, with the diff of each below its line. */
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { Change } from '../messages.ts'
+import { LineCounts } from './line-counts.tsx'
 import { readable } from './names.ts'
-import { Blobs, LineCounts } from './review.tsx'
 import { ChangeLetter } from './review-side.tsx'
+import { usePage } from './state.ts'
 import { Path } from './words.tsx'
 
 /** More files than these are only counted. */
@@ -61,11 +63,22 @@ export function ChangesWithDiffs({ changes, most = MOST }: Props) {
             <header class="diff-head">
               <Path of={change.path} />
             </header>
-            <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
+            <Diff change={change} />
           </section>
         ))}
     </>
   )
+}
+
+/** It is in the part of the page that has the editor. */
+function Diff({ change }: { change: Change }) {
+  const page = usePage()
+  const { value: parts } = page.parts
+  useEffect(() => {
+    page.load()
+  }, [page])
+  if (!parts) return <div class="diff-far" aria-busy="true" />
+  return <parts.Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
 }
 
 function ChangeCells({ change }: { change: Change }) {

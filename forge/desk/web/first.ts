@@ -3,7 +3,7 @@
  * server gave, and asks the desk what the page begins with. The rest takes over from there: see socket.ts.
  */
 import { SECRET_NAME } from '../server/secret.ts'
-import { begin } from './beginning.ts'
+import { begin, SHOWED_TAB } from './beginning.ts'
 import { readSecret } from './secret.ts'
 
 /** Who comes with a token or ticket gets the secret with the page, once. Neither stays where it came. */
@@ -15,7 +15,7 @@ function takeSecret(): string {
 
 const given = takeSecret()
 // The browser takes its time to keep something: the connection is on its way meanwhile.
-window.beginning = begin(given || readSecret())
+window.beginning = begin(given || readSecret(), localStorage.getItem(SHOWED_TAB) === null)
 if (given) {
   localStorage.setItem(SECRET_NAME, given)
   history.replaceState(null, '', '/')

@@ -5,6 +5,7 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { BranchInfo, News } from '../messages.ts'
 import type { GraphFilter, GraphRow, Refs } from '../repository-view.ts'
+import { CHUNK } from './beginning.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import type { Page } from './state.ts'
 import { StepDrag } from './step-drag.ts'
@@ -12,7 +13,6 @@ import { StepDrag } from './step-drag.ts'
 /** Rows are asked for by so many at a time, and so many times of that are kept. */
 /** The rows that are asked for before it is known how many there are. */
 const FIRST = 60
-const CHUNK = 100
 const MOST_CHUNKS = 60
 /** Questions for rows that are under way at a time: who scrolls fast waits for the last one, not for all. */
 const MOST_ASKED = 3

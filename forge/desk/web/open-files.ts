@@ -1,5 +1,5 @@
 /**
- * The open files. What is typed goes to the server as it is typed, by the protocol of @codemirror/collab: edits are
+ * An open file. What is typed goes to the server as it is typed, by the protocol of @codemirror/collab: edits are
  * numbered by the server, each window applies all of them in that order. Nothing typed is forgotten before the server
  * has confirmed it: after a break, or when the server has another text altogether, what it lacks is sent again.
  */
@@ -24,7 +24,7 @@ import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
 import { LARGEST_COLOURED, loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
 import { Disconnected } from './socket.ts'
-import { type CodeSymbol, symbolsAt } from './symbols.ts'
+import { type CodeSymbol, symbolsAt, symbolsOf } from './symbols.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
@@ -272,6 +272,11 @@ export class OpenFile {
     if (this.#view) goToConflict(this.#view, by)
   }
 
+  /** All functions, classes or headings of the file. */
+  allSymbols(): CodeSymbol[] {
+    return this.state ? symbolsOf(this.state) : []
+  }
+
   goToNextChange(): void {
     const change = this.state && nextChange(this.state)
     if (change) this.dispatch(change)
@@ -479,73 +484,4 @@ function inside(selection: EditorSelection, text: Text): EditorSelection {
     return EditorSelection.range(Math.min(anchor, text.length), Math.min(head, text.length))
   })
   return EditorSelection.create(ranges, selection.mainIndex)
-}
-
-/** All files that are open in this window, by where they are and their path. */
-export class OpenFiles {
-  readonly #files = new Map<string, OpenFile>()
-  /** Counts up when another file is open: what asks for all of them is shown again. */
-  readonly #changed = signal(0)
-  /** Those that are closed as soon as the server has all that was typed into them. */
-  readonly #unwanted = new Set<string>()
-  readonly #connection: Connection
-  readonly #choices: EditorChoices
-
-  constructor(connection: Connection, choices: EditorChoices) {
-    this.#connection = connection
-    this.#choices = choices
-  }
-
-  /** `position`: where it was when it was last shown. */
-  open(at: At, path: string, position = { top: 0, cursor: 0 }): OpenFile {
-    const key = keyOf(at, path)
-    this.#unwanted.delete(key)
-    const known = this.#files.get(key)
-    if (known) return known
-    const file = new OpenFile(this.#connection, this.#choices, at, path, position)
-    this.#files.set(key, file)
-    this.#sayChanged()
-    file.ask()
-    return file
-  }
-
-  find(at: At, path: string): OpenFile | undefined {
-    return this.#files.get(keyOf(at, path))
-  }
-
-  of(branch: string): OpenFile[] {
-    this.#changed.value
-    return [...this.#files.values()].filter(({ at }) => at.kind === 'branch' && at.branch === branch)
-  }
-
-  all(): OpenFile[] {
-    return [...this.#files.values()]
-  }
-
-  async close(at: At, path: string): Promise<void> {
-    const key = keyOf(at, path)
-    const file = this.#files.get(key)
-    if (!file) return
-    this.#unwanted.add(key)
-    if (file.isUnsettled) await file.settled()
-    if (!this.#unwanted.delete(key)) return
-    file.close()
-    this.#files.delete(key)
-    this.#sayChanged()
-  }
-
-  /** A little later: files are opened where the page is being drawn, and nothing may change meanwhile. */
-  #sayChanged(): void {
-    queueMicrotask(() => {
-      this.#changed.value++
-    })
-  }
-}
-
-export function keyOf(at: At, path: string): string {
-  return `${placeOf(at)}\0${path}`
-}
-
-export function placeOf(at: At): string {
-  return at.kind === 'branch' ? `branch ${at.branch}` : `commit ${at.commit}`
 }

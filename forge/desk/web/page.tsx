@@ -1,5 +1,5 @@
 /** The page's beginning: connects to the desk's server, and shows what it says. */
-import { batch } from '@preact/signals'
+import { batch, effect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { Boundary } from './boundary.tsx'
@@ -12,7 +12,6 @@ import { Repository } from './graph.tsx'
 import { keysOf } from './keys.ts'
 import { Menu } from './menu.tsx'
 import { Palette } from './palette.tsx'
-import { Room } from './room.tsx'
 import { Page, PageProvider } from './state.ts'
 import { StatusBar } from './status.tsx'
 import { Tabs, titleOf } from './tabs.tsx'
@@ -55,10 +54,12 @@ function useFocus(page: Page): void {
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   const tab = page.tab.value
   // What else may take away what has the focus.
-  const shown = [tab, tab?.active.value, page.notices.value, page.clashes.value, page.menu.value, page.desk.value]
+  const { value: parts } = page.parts
+  const { value: desk } = page.desk
+  const shown = [tab, tab?.active.value, page.notices.value, page.clashes.value, page.menu.value, desk, parts]
   useEffect(() => {
     // Before the desk has said what is open, nothing is shown that could have the focus.
-    if (isCovered || !page.desk.peek()) return undefined
+    if (isCovered || !page.desk.peek() || (tab && !parts)) return undefined
     const isWanted = given.current < wanted
     given.current = wanted
     const frame = requestAnimationFrame(() => {
@@ -70,7 +71,13 @@ function useFocus(page: Page): void {
 
 function Middle({ page }: { page: Page }) {
   const tab = page.tab.value
-  if (tab) return <Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
+  const { value: parts } = page.parts
+  useEffect(() => {
+    if (tab) page.load()
+  }, [page, tab])
+  if (tab && !parts) return <main class="room" aria-busy="true" />
+  if (tab && parts)
+    return <parts.Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
   return <Repository />
 }
 
@@ -103,6 +110,15 @@ function nonceOfStyles(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="style-nonce"]')?.content ?? ''
 }
 
+/** The parts in which one works are loaded as soon as the repository is shown: who opens a branch does not wait. */
+function loadWhenShown(page: Page): void {
+  const stop = effect(() => {
+    const isShown = page.graph.version.value > 0 || page.desk.value?.isEmpty === true
+    if (isShown) requestIdleCallback(() => page.load(), { timeout: 1000 })
+    if (isShown) queueMicrotask(() => stop())
+  })
+}
+
 /** What is open is there again, also where the window goes at once after the last tab was opened. */
 function keepLayoutAtEnd(page: Page): void {
   window.addEventListener('pagehide', () => page.keepLayout(true))
@@ -115,10 +131,11 @@ function guardTyping(page: Page): void {
   })
 }
 
-const page = new Page(nonceOfStyles())
+const page = new Page(nonceOfStyles(), () => import('./working-parts.ts'))
 page.start()
 guardTyping(page)
 watchQueued(page)
 keepLayoutAtEnd(page)
 keepWayBack(page)
+loadWhenShown(page)
 render(<Desk page={page} />, document.body)

@@ -10,7 +10,7 @@ import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
 import { baseName, folderOf, markedPieces, readable, shortId, withoutTricks } from './names.ts'
 import { type Page, usePage } from './state.ts'
-import { type CodeSymbol, symbolsOf } from './symbols.ts'
+import type { CodeSymbol } from './symbols.ts'
 import { age, plural } from './times.ts'
 import { Waiting } from './words.tsx'
 
@@ -308,8 +308,8 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
 /** The symbols of the file that is shown. */
 function symbolsHere(page: Page): CodeSymbol[] {
   const tab = page.tab.peek()
-  const state = tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)?.state
-  return state ? symbolsOf(state) : []
+  const file = tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)
+  return file?.allSymbols() ?? []
 }
 
 function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option[] {

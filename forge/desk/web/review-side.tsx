@@ -1,8 +1,8 @@
 /** The files that a review is about, at the side where the explorer is otherwise. */
 import type { Change } from '../messages.ts'
 import { Icon } from './icons.tsx'
+import { LineCounts } from './line-counts.tsx'
 import { readable, shortId, withoutTricks } from './names.ts'
-import { LineCounts } from './review.tsx'
 import { MOST_COMMITS, type Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
 import { age, plural } from './times.ts'

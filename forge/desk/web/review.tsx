@@ -4,8 +4,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
 import { DiffView } from './diff-view.tsx'
 import { Icon } from './icons.tsx'
+import { LineCounts } from './line-counts.tsx'
 import { readable, shortId } from './names.ts'
-import { type Kind, type LineCount, Review } from './review-state.ts'
+import { type Kind, Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
 import { Button, Empty, IconButton, Path, Waiting } from './words.tsx'
@@ -224,16 +225,6 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
       ) : null}
       {isOpen.value && !isNear.value ? <div class="diff-far" /> : null}
     </article>
-  )
-}
-
-export function LineCounts({ count }: { count: LineCount }) {
-  const { added, deleted } = count
-  return (
-    <>
-      <span class="num add-n">{added ? `+${added}` : ''}</span>
-      <span class="num del-n">{deleted ? `−${deleted}` : ''}</span>
-    </>
   )
 }
 

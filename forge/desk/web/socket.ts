@@ -67,6 +67,8 @@ interface Pending {
 const FIRST_PAUSE = 200
 const LONGEST_PAUSE = 5_000
 const SLICE = 4_000
+/** How long what the first script has asked is good for who has not asked for it yet. */
+const ASKED_FOR = 5_000
 
 export class Connection {
   /** Whether the server hears us now. */
@@ -79,8 +81,12 @@ export class Connection {
 
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
-  /** What the page's first script has asked on this socket, until somebody here wants to know it. */
-  #asked: Question | undefined
+  /**
+   * What the page's first script has asked on this socket, until somebody here wants to know it, and replies that came
+   * before that. Something else may be true a moment later: then it is asked again.
+   */
+  #asked: Question[] = []
+  readonly #early = new Map<number, Reply>()
   #lastId = 0
   #pause = FIRST_PAUSE
   #wasUp = false
@@ -98,8 +104,10 @@ export class Connection {
     this.#listenTo(open(readSecret()))
   }
 
-  #goOn({ socket, question, takeOver }: Beginning): void {
-    this.#asked = question
+  #goOn({ socket, questions, takeOver }: Beginning): void {
+    this.#asked = [...questions]
+    this.#lastId = questions.length
+    setTimeout(() => this.#forgetAsked(), ASKED_FOR)
     const heard = takeOver()
     this.#listenTo(socket)
     if (socket.readyState === WebSocket.OPEN) this.#opened()
@@ -114,17 +122,31 @@ export class Connection {
   }
 
   ask<K extends Kind>(ask: K, fields: Omit<QuestionOf<K>, 'id' | 'ask'>): Promise<Answer<K>> {
-    const isAsked = this.#asked?.ask === ask
-    const question = (isAsked ? this.#asked : { ...fields, id: ++this.#lastId, ask }) as unknown as Question
-    if (isAsked) this.#asked = undefined
+    const wanted = { ...fields, id: ++this.#lastId, ask } as unknown as Question
+    const asked = this.#takeAsked(wanted)
+    const question = asked ?? wanted
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     if (!this.isUp.peek() && !REPEATABLE.has(ask)) {
       reject(new Refused('The desk does not answer at the moment. Try again when it is back.'))
       return promise as Promise<Answer<K>>
     }
     this.#pending.set(question.id, { question, schema: answers[ask], resolve, reject })
-    if (!isAsked) this.#send(question)
+    const early = this.#early.get(question.id)
+    if (!asked) this.#send(question)
+    else if (early && this.#early.delete(question.id)) this.#replied(early)
     return promise as Promise<Answer<K>>
+  }
+
+  /** The same question, where the first script has asked it. */
+  #takeAsked(wanted: Question): Question | undefined {
+    const words = contentOf(wanted)
+    const place = this.#asked.findIndex(question => contentOf(question) === words)
+    return place < 0 ? undefined : this.#asked.splice(place, 1)[0]
+  }
+
+  #forgetAsked(): void {
+    this.#asked = []
+    this.#early.clear()
   }
 
   /** Resolves when the server hears us. */
@@ -153,7 +175,7 @@ export class Connection {
 
   #closed(): void {
     this.isUp.value = false
-    this.#asked = undefined
+    this.#forgetAsked()
     for (const [id, { question, reject }] of this.#pending) {
       if (REPEATABLE.has(question.ask)) continue
       this.#pending.delete(id)
@@ -178,6 +200,7 @@ export class Connection {
     const said: unknown = JSON.parse(data)
     const news = v.safeParse(News, said)
     if (news.success) {
+      this.#forgetAsked()
       this.onNews(news.output)
       return
     }
@@ -191,7 +214,10 @@ export class Connection {
 
   #replied(reply: Reply): void {
     const pending = this.#pending.get(reply.re)
-    if (!pending) return
+    if (!pending) {
+      if (this.#asked.some(({ id }) => id === reply.re)) this.#early.set(reply.re, reply)
+      return
+    }
     this.#pending.delete(reply.re)
     if ('error' in reply) {
       pending.reject(new Refused(reply.error))
@@ -199,6 +225,11 @@ export class Connection {
     }
     read(pending.schema, reply.value).then(pending.resolve, pending.reject)
   }
+}
+
+/** A question without its number. */
+function contentOf({ id, ...content }: Question): string {
+  return JSON.stringify(Object.entries(content).sort())
 }
 
 /** JSON has no word for nothing: a reply without a value has the value of nothing. */

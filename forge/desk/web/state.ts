@@ -4,19 +4,23 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { At, BranchInfo, Desk, Layout, News } from '../messages.ts'
 import { saveElsewhere } from './actions.ts'
+import { SHOWED_TAB } from './beginning.ts'
 import { ComposerState, keep, kept } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
+import { OpenFiles, placeOf } from './files.ts'
 import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
 import type { MenuContent, Offer } from './menu-content.ts'
 import { MergingState } from './merging-state.ts'
-import { OpenFiles, placeOf } from './open-files.ts'
 import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
 import { Connection } from './socket.ts'
 import { Tree } from './tree.ts'
+import type * as parts from './working-parts.ts'
+
+type WorkingParts = typeof parts
 
 /** What a file tab shows. There is one of each kind, and one for each file. */
 export type Pane =
@@ -171,13 +175,24 @@ export class Page {
   /** Counts up when a branch is another one: what shows it asks again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
+  /** The parts in which one works, once they are loaded. */
+  readonly parts = signal<WorkingParts | undefined>(undefined)
   readonly forklift: ForkliftState
   readonly graph = new GraphState(this)
 
+  #loading: Promise<void> | undefined
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(nonce: string) {
-    this.files = new OpenFiles(this.connection, { nonce, isWrapped: this.isWrapped })
+  readonly #loadParts: () => Promise<WorkingParts>
+
+  constructor(nonce: string, loadParts: () => Promise<WorkingParts>) {
+    this.#loadParts = loadParts
+    const choices = { nonce, isWrapped: this.isWrapped }
+    this.files = new OpenFiles((at, path, position) => {
+      const { OpenFile } = this.parts.peek() ?? {}
+      if (!OpenFile) throw new Error('A file is opened before the editor is there')
+      return new OpenFile(this.connection, choices, at, path, position)
+    })
     this.forklift = new ForkliftState(this.connection)
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = isFirst => this.#begin(isFirst)
@@ -185,11 +200,27 @@ export class Page {
 
   start(): void {
     this.connection.start()
+    // Who comes back to a branch does not wait until it is known that it is there.
+    if (kept(SHOWED_TAB) !== '') this.load()
     WIDE.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
     })
     effect(() => this.#showActive())
     effect(() => this.#watchLayout())
+  }
+
+  /** Loads the parts in which one works. Where that fails it is tried again when they are needed again. */
+  load(): Promise<void> {
+    this.#loading ??= this.#loadParts().then(
+      loaded => {
+        this.parts.value = loaded
+      },
+      () => {
+        this.#loading = undefined
+        this.complain('A part of the page could not be loaded. Load the page again when the desk answers.')
+      },
+    )
+    return this.#loading
   }
 
   branch(name: string): BranchInfo | undefined {
@@ -484,7 +515,7 @@ export class Page {
     tab.tree.load()
     tab.conversation.load()
     if (tab.at.kind === 'branch' && this.branch(tab.at.branch)?.merging) tab.merging.load()
-    if (pane.kind !== 'file') return
+    if (pane.kind !== 'file' || !this.parts.value) return
     const isKnown = this.files.find(tab.at, pane.path) !== undefined
     if (!isKnown) this.files.open(tab.at, pane.path, tab.positions.get(pane.path))
   }
@@ -505,15 +536,16 @@ export class Page {
     const wasWaiting = this.#layoutTimer !== undefined
     clearTimeout(this.#layoutTimer)
     this.#layoutTimer = undefined
-    const keep = () => {
+    const send = () => {
       this.#layoutTimer = undefined
       const tabs = this.tabs.peek()
       const active = this.active.peek() < 0 ? tabs.length : this.active.peek()
+      keep(SHOWED_TAB, active < tabs.length ? 'yes' : '')
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active }
       this.connection.ask('keep layout', { layout }).catch(() => {})
     }
-    if (!isNow) this.#layoutTimer = setTimeout(keep, KEEP_AFTER)
-    else if (wasWaiting) keep()
+    if (!isNow) this.#layoutTimer = setTimeout(send, KEEP_AFTER)
+    else if (wasWaiting) send()
   }
 
   #layoutOf(tab: Tab): Layout['tabs'][number] {

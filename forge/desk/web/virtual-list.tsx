@@ -5,6 +5,8 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 
 /** Rows above and below the view that are there already when it moves. */
 const MARGIN = 12
+/** What the height is taken for until it is known. */
+const FIRST_HEIGHT = 600
 
 interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   count: number
@@ -19,22 +21,30 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
 export function VirtualList({ count, rowHeight, row, active, onReach, ...attributes }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
-  const height = useSignal(600)
+  const height = useSignal(FIRST_HEIGHT)
+  const isLaidOut = useRef(false)
+  const keepActive = useRef(() => {})
+  keepActive.current = () => {
+    const element = box.current
+    if (element && active !== undefined && active >= 0) keepInView(element, active * rowHeight, rowHeight)
+  }
 
+  // The observer is called before the first frame, when all of the page is laid out: to ask before that would have it
+  // laid out once more.
   useLayoutEffect(() => {
     const element = box.current
     if (!element) return undefined
     const observer = new ResizeObserver(() => {
       height.value = element.clientHeight
+      if (!isLaidOut.current) keepActive.current()
+      isLaidOut.current = true
     })
     observer.observe(element)
-    height.value = element.clientHeight
     return () => observer.disconnect()
   }, [height])
 
   useLayoutEffect(() => {
-    const element = box.current
-    if (element && active !== undefined && active >= 0) keepInView(element, active * rowHeight, rowHeight)
+    if (isLaidOut.current) keepActive.current()
   }, [active, rowHeight])
 
   const first = Math.max(0, Math.floor(top.value / rowHeight) - MARGIN)

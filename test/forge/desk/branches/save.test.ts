@@ -45,7 +45,7 @@ test('a change that was typed and taken out again is none', async () => {
   await editor.type('', 2, 4)
   const seen = desk.news.length
   await desk.work.flush()
-  expect(desk.news.slice(seen)).toEqual([{ say: 'branch', branch: 'main' }])
+  expect(desk.news.slice(seen)).toEqual([{ say: 'branch', branch: 'main', isOfDrafts: true }])
   expect(await desk.work.save('main', 'all')).toBeUndefined()
   expect((await desk.work.branches())[0]?.drafts).toEqual([])
   expect(await desk.git('for-each-ref', 'refs/forge')).toBe('')
