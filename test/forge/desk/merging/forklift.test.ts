@@ -363,6 +363,27 @@ describe('a run that ended otherwise', () => {
   })
 })
 
+describe('a run that was started elsewhere', () => {
+  test('says what it has written of itself, and not more', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    const { path, metadata } = await world.lastRun()
+    await rm(join(path, 'outcome.json'))
+    await rm(join(path, 'agent.json'))
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const { end, words } = await onlyRun(window)
+    expect({ end, words }).toEqual({
+      end: 'running',
+      words: expect.stringMatching(/^At work, or cut off: its agent has until \d+:\d\d \(not started here\)$/),
+    })
+    await writeFile(join(path, 'agent.json'), JSON.stringify({ exitCode: 0, seconds: 1 }))
+    expect((await onlyRun(window)).words).toStartWith('Its agent has ended: being judged or published, or cut off')
+    const old = { ...metadata, startedAt: new Date(Date.now() - 86_400_000).toISOString() }
+    await writeFile(join(path, 'metadata.json'), JSON.stringify(old))
+    expect(await onlyRun(window)).toMatchObject({ end: 'failed', words: 'Cut off: it has no end' })
+  })
+})
+
 describe('Run', () => {
   test('follows Forklift to its end, line by line', async () => {
     await using world = await makeWorld()
@@ -389,6 +410,7 @@ describe('Run', () => {
     expect(idle).toContain('not running')
     await window.ask({ ask: 'run forklift' })
     await window.heard('forklift', ({ line }) => line?.includes('The agent merges') === true)
+    expect(await onlyRun(window)).toMatchObject({ end: 'running', words: 'Running', canOpen: false })
     await window.ask({ ask: 'stop forklift' })
     await window.heard('forklift', ({ end }) => end === 130)
     expect(await world.containers()).toEqual([])
