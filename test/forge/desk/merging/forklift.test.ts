@@ -8,7 +8,7 @@ import { openForge } from '../../../support/forge.ts'
 import { show, tryGit } from '../../../support/git.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { makePage, type TestWindow } from '../../../support/served.ts'
-import { expectExit, makeWorld, type World, type WorldOptions } from '../../../support/world.ts'
+import { exists, expectExit, makeWorld, until, type World, type WorldOptions } from '../../../support/world.ts'
 
 setDefaultTimeout(60_000)
 
@@ -426,6 +426,26 @@ describe('Run', () => {
     const isOver = async () => !(await ask(second)).isRunning
     while (!(await isOver())) await Bun.sleep(50)
     expect((await ask(second)).said?.lines.at(-1)).toContain('Pull request opened')
+  })
+
+  test('goes on when the desk itself is ended, to its pull request', async () => {
+    await using world = await makeWorld()
+    await world.agent('while [ ! -e "$state/go" ]; do sleep 0.05; done; good')
+    const forge = await openForge(world, page)
+    const window = await forge.window()
+    await window.ask({ ask: 'run forklift' })
+    await window.heard('forklift', ({ line }) => line?.includes('The agent merges') === true)
+    await window[Symbol.asyncDispose]()
+    await forge[Symbol.asyncDispose]()
+    const { path, state } = await world.lastRun()
+    await writeFile(join(state, 'go'), '')
+    const outcome = await until('its end', () => exists(join(path, 'outcome.json')))
+    expect(outcome).toBe(true)
+    expect((await world.lastRun()).outcome).toMatchObject({ exitCode: 0 })
+    expect(world.pull.headSha).toBeString()
+    await using again = await openForge(world, page)
+    await using other = await again.window()
+    expect(await onlyRun(other)).toMatchObject({ end: 'merged' })
   })
 
   test('says what Forklift said where something is missing', async () => {
