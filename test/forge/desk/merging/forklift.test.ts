@@ -165,7 +165,9 @@ describe('a run that got stuck', () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
-    const refs = () => world.git('for-each-ref', 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
+    // A commit of drafts says when it was written.
+    const format = '--format=%(refname) %(tree)'
+    const refs = () => world.git('for-each-ref', format, 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
     const before = await refs()
     const branch = await open(window)
     const after = await refs()
@@ -195,7 +197,7 @@ describe('a run that got stuck', () => {
     }
     const beside = `merge || true; printf 'b of both\n' >b.txt; printf 'p of both\\0' >pic; rm m.txt
 printf 'o of the agent\n' >other.txt; mkdir -p new built; printf 'n\n' >new/helper.txt; printf '#!/bin/sh\n' >new/run.sh
-chmod +x new/run.sh; touch built/x a.log ':(odd)'; ln -s /etc/passwd new/link; rm gone.txt; ${STUCK}`
+chmod +x new/run.sh; touch built/x a.log ':(odd)'; git init -q new/nested; touch new/nested/x; ln -s /etc/passwd new/link; rm gone.txt; ${STUCK}`
     await using world = await stuckRun(beside, { files })
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -216,7 +218,7 @@ chmod +x new/run.sh; touch built/x a.log ':(odd)'; ln -s /etc/passwd new/link; r
     const { words } = await window.heard('notice', ({ words }) => words.includes('Not all'))
     const { workspace } = await world.lastRun()
     expect(words).toBe(
-      `Not all that the agent did was taken over: look yourself what it made of new/link and gone.txt, in ${workspace}.`,
+      `Not all that the agent did was taken over: look yourself what it made of new/link, new/nested and gone.txt, in ${workspace}.`,
     )
   })
 
