@@ -113,8 +113,16 @@ export const Conversation = v.object({
   approvals: v.array(Approval),
   /** All turns together. */
   usage: TurnUsage,
-  /** How full the model's window is, by the last request or an estimate; `of` in tokens. */
-  context: v.object({ used: Count, of: Count, files: v.array(v.object({ path: Path, tokens: Count })) }),
+  /**
+   * How full the model's window is, by the last request or an estimate; `of` in tokens. `words`: where the summaries of
+   * the files are not complete.
+   */
+  context: v.object({
+    used: Count,
+    of: Count,
+    files: v.array(v.object({ path: Path, tokens: Count })),
+    words: v.optional(v.string()),
+  }),
   /** Whether commands may run in the container here; why not, where they can not. */
   commands: v.object({ isAllowed: v.boolean(), why: v.optional(v.string()) }),
   /** The conversation is committed and goes wherever the branch goes: to be said once. */

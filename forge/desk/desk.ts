@@ -394,7 +394,7 @@ export class Desk implements AsyncDisposable {
       case 'take side':
         return await work.mergings.takeSide(question.branch, question.path, question.side)
       case 'ask for conflicts':
-        return { turn: await work.askForConflicts(question.branch, question.paths) }
+        return { turn: await work.askForConflicts(question.branch, question.paths, question.only) }
       case 'finish merging':
         return await work.mergings.finish(question.branch, question.message)
       case 'abort merging':

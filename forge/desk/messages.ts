@@ -289,8 +289,15 @@ export const Question = v.variant('ask', [
   ask('conflict', { branch: Branch, path: Path }),
   /** nothing: the whole file becomes that of one side; text is settled in the editor */
   ask('take side', { branch: Branch, path: Path, side: v.picklist(['ours', 'theirs', 'base', 'both']) }),
-  /** { turn: string }: the AI is asked to settle what is left in some files, or in all */
-  ask('ask for conflicts', { branch: Branch, paths: v.union([v.array(Path), v.literal('all')]) }),
+  /**
+   * { turn: string }: the AI is asked to settle what is left in some files, or in all; `only`: of one file nothing but
+   * this one of the conflicts that are left, the first is 0
+   */
+  ask('ask for conflicts', {
+    branch: Branch,
+    paths: v.union([v.array(Path), v.literal('all')]),
+    only: v.optional(Count),
+  }),
   /** Done */
   ask('finish merging', { branch: Branch, message: v.optional(v.string()) }),
   ask('abort merging', { branch: Branch }),

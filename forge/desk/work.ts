@@ -381,9 +381,12 @@ export class Work implements AsyncDisposable {
     return await conversations.at(at.kind === 'branch' ? at : { ...at, commit: await this.#commit(at.commit) })
   }
 
-  /** Begins a turn in which the AI settles what is left of a merge's conflicts, in some files or in all. */
-  async askForConflicts(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
-    return await this.chat.turns.send(branch, await this.mergings.requestFor(branch, paths))
+  /**
+   * Begins a turn in which the AI settles what is left of a merge's conflicts, in some files or in all; `only`: nothing
+   * but one of those that are left in a file.
+   */
+  async askForConflicts(branch: string, paths: readonly Path[] | 'all', only?: number): Promise<string> {
+    return await this.chat.turns.send(branch, await this.mergings.requestFor(branch, paths, only))
   }
 
   // --- Undo

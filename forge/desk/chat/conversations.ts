@@ -6,7 +6,6 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { State } from '../../ai/opening.ts'
 import { lastTurn, SESSION, type Session, usageOf, usageOfTurn, withoutOpening } from '../../ai/session.ts'
-import { loadSession } from '../../ai/session-file.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { asChanges } from '../branches/drafts.ts'
@@ -17,6 +16,7 @@ import type { Ai } from './ai.ts'
 import { type Choices, withWishes } from './choices.ts'
 import { itemsOf } from './conversation-items.ts'
 import { isOfForge } from './forge-folder.ts'
+import { SessionCache } from './session-cache.ts'
 import { type TurnCommit, turnCommits } from './turn-commits.ts'
 import type { BranchTurn, Turns } from './turns.ts'
 import type { WrittenHere } from './written-here.ts'
@@ -42,6 +42,9 @@ export class Conversations {
   /** The commits of turns in the histories that were looked at last. */
   readonly #commits = new Map<string, Promise<ReadonlyMap<string, TurnCommit>>>()
 
+  /** Conversations as they stand in files, by what these are: each is parsed once. */
+  readonly #sessions: SessionCache
+
   /** Branches of which it was told once that something takes long. */
   readonly #slow = new Set<string>()
 
@@ -55,7 +58,9 @@ export class Conversations {
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
     readonly say: (news: News) => void,
-  ) {}
+  ) {
+    this.#sessions = new SessionCache(objects)
+  }
 
   /** The conversation of a branch, with the turn that is under way, or as it was in a commit. */
   async at(at: At): Promise<Conversation> {
@@ -112,7 +117,7 @@ export class Conversations {
 
   /** The commit of a turn in a branch. Throws a {@link Failure} where there is none. */
   async commitOf({ tip: commit, name }: BranchWork, turn: string): Promise<Oid> {
-    const { session } = await loadSession(new WorkInProgressVfs(this.objects, commit))
+    const { session } = await this.#sessions.in(new WorkInProgressVfs(this.objects, commit))
     const found = (await this.#commitsOf(session, commit)).get(turn)
     if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
     if (found.isUndone) throw new Failure('This turn was taken back already.')
@@ -121,14 +126,14 @@ export class Conversations {
 
   async #sessionAt(at: At): Promise<Looked> {
     if (at.kind === 'commit')
-      return { ...(await loadSession(new WorkInProgressVfs(this.objects, at.commit))), commit: at.commit }
+      return { ...(await this.#sessions.in(new WorkInProgressVfs(this.objects, at.commit))), commit: at.commit }
     const turn = this.turns.in(at.branch)
     if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
     const { tip: commit, merging, drafts } = await this.open(at.branch)
     // In a merge that waits, turns are not committed yet.
     const turns = merging === undefined ? undefined : asChanges(drafts.files)
     const vfs = new WorkInProgressVfs(this.objects, commit, turns)
-    const { session, unreadable } = await loadSession(vfs)
+    const { session, unreadable } = await this.#sessions.in(vfs)
     const entry = await vfs.entryAt(SESSION)
     const isOwn = entry !== undefined && this.own.has(entry.oid)
     // As the next turn will take it.
@@ -191,10 +196,10 @@ export class Conversations {
     const state = await this.#stateOf(session, branch)
     if (!state) return NO_CONTEXT
     const { meterOf, warm } = await import('../../ai/meter.ts')
-    const { used, of, files } = await meterOf(session, state)
+    const meter = await meterOf(session, state)
     // Whoever looks at a chat may write in it next. A turn that fails in the same way says so.
     void warm(session, state, Date.now()).catch(() => undefined)
-    return { used, of, files }
+    return meter
   }
 
   /** What the next request of a branch would be made from; undefined where nobody can be asked. */

@@ -3,6 +3,7 @@
  * merges go by {@link withOwnFolder}; for plain git there are attributes in the folder and a merge driver in the
  * repository's configuration. (What plain git adds, since only the other side has it, no driver is asked about.)
  */
+import { setConfig } from '../../../core/git/config.ts'
 import type { Merge } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path, Repository } from '../../../core/git/repository.ts'
@@ -49,8 +50,8 @@ export async function setUpMergeDriver(repository: Repository): Promise<void> {
   const key = `merge.${DRIVER}.driver`
   const { code, stdout } = await run(repository, ['config', '--get', key], { ok: [0, 1] })
   if (code === 0 && stdout.toString().trim() !== ANYWHERE) return
-  await run(repository, ['config', '--local', `merge.${DRIVER}.name`, 'keep what the branch itself has'])
-  await run(repository, ['config', '--local', key, KEEP])
+  await setConfig(repository, `merge.${DRIVER}.name`, 'keep what the branch itself has')
+  await setConfig(repository, key, KEEP)
 }
 
 /** A merge, but with the folder as `ours` has it, and without the conflicts that were in there. */

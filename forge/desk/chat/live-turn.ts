@@ -1,4 +1,5 @@
 /** What is to be seen of a turn while it runs, and what windows are told of it. */
+import { CleanStream } from '../../ai/clean-stream.ts'
 import type { CallBlock, Usage } from '../../ai/request.ts'
 import { type Clean, NO_USAGE } from '../../ai/session.ts'
 import type { TurnEvent } from '../../ai/turn.ts'
@@ -15,12 +16,16 @@ export class LiveTurn {
   /** The calls of the last answer, as they go. */
   readonly #calls = new Map<string, Call>()
   readonly #notes: Item[] = []
+  /** What comes of a text, held back for as long as it may be a part of a secret. */
+  readonly #coming: CleanStream
 
   constructor(
     readonly turn: string,
     readonly clean: Clean,
     readonly say: (news: TurnNews) => void,
-  ) {}
+  ) {
+    this.#coming = new CleanStream(clean)
+  }
 
   get partial(): readonly Item[] {
     return this.#partial
@@ -51,6 +56,7 @@ export class LiveTurn {
         this.#progress(event.progress)
         break
       case 'answered':
+        this.#endText()
         this.#partial = []
         this.#calls.clear()
         break
@@ -91,13 +97,15 @@ export class LiveTurn {
     switch (progress.type) {
       case 'text':
       case 'reasoning': {
-        const last = this.#partial.at(-1)
-        if (last?.kind === progress.type) last.text += progress.delta
-        else this.#partial.push({ kind: progress.type, turn, text: progress.delta })
-        this.say({ is: progress.type, turn, delta: progress.delta })
+        if (this.#partial.at(-1)?.kind !== progress.type) {
+          this.#endText()
+          this.#partial.push({ kind: progress.type, turn, text: '' })
+        }
+        this.#give(this.#coming.take(progress.delta))
         break
       }
       case 'call': {
+        this.#endText()
         const name = this.clean(progress.name)
         const call: Call = { id: progress.id, name, title: name, state: 'coming' }
         this.#partial.push({ kind: 'call', turn, call })
@@ -105,6 +113,7 @@ export class LiveTurn {
         break
       }
       case 'again':
+        this.#endText()
         this.#partial = []
         this.words = this.clean(progress.words)
         this.say({ is: 'again', turn, words: this.words, seconds: progress.seconds })
@@ -112,6 +121,18 @@ export class LiveTurn {
       case 'arguments':
         break
     }
+  }
+
+  /** Nothing more comes of the text that is just coming. */
+  #endText(): void {
+    this.#give(this.#coming.end())
+  }
+
+  #give(delta: string): void {
+    const last = this.#partial.at(-1)
+    if (delta === '' || (last?.kind !== 'text' && last?.kind !== 'reasoning')) return
+    last.text += delta
+    this.say({ is: last.kind, turn: this.turn, delta })
   }
 
   #about({ id, name }: CallBlock): Pick<Call, 'id' | 'name'> {

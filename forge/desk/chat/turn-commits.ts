@@ -1,7 +1,8 @@
 /** The commits of turns: which one a conversation speaks of, what it changed, and whether it was taken back. */
+import type { Bounds } from '../../../core/git/bounds.ts'
 import type { Oid, Path, Repository } from '../../../core/git/repository.ts'
 import { asText, fields } from '../../../core/git/repository.ts'
-import { run } from '../../../core/git/run.ts'
+import { GitError, run } from '../../../core/git/run.ts'
 import { isOfForge } from './forge-folder.ts'
 import { TURN, UNDOES } from './turn-ends.ts'
 
@@ -16,6 +17,8 @@ export type TurnCommit = {
 
 /** More turns than anybody looks through. */
 const MOST = 2000
+/** Whoever wrote the conversation says since when: all of a long history may have to be looked through for nothing. */
+const BOUNDS: Bounds = { seconds: 10, memory: Number.POSITIVE_INFINITY, output: 32 << 20 }
 /** Clocks of several machines differ, by less than this many seconds. */
 const SLACK = 86_400
 
@@ -31,13 +34,28 @@ export async function turnCommits(repository: Repository, tip: Oid, since: numbe
   const words = [TURN, UNDOES].map(key => `--grep=^${key}: `)
   const diff = ['--no-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
   const args = ['log', '-z', ...words, ...diff, `--since=${Math.max(since - SLACK, 0)}`, `--max-count=${MOST}`]
-  const { stdout } = await run(repository, [...args, `--format=${FORMAT}`, tip, '--'])
-  const found = readLog(fields(stdout))
+  const found = await readNewest(repository, [...args, `--format=${FORMAT}`, tip, '--'])
   const undone = new Set(found.map(({ undoes }) => undoes))
   // The newest comes first; of two that claim to be one turn, the older one is.
   return new Map(
     found.flatMap(({ turn, undoes: _, ...it }) => (turn ? [[turn, { ...it, isUndone: undone.has(turn) }]] : [])),
   )
+}
+
+/** All that git lists, or what it has listed when it had taken too long or said too much: the newest come first. */
+async function readNewest(repository: Repository, args: readonly string[]): Promise<ReturnType<typeof readLog>> {
+  const pieces: Buffer[] = []
+  const onOutput = (piece: Buffer): undefined => {
+    pieces.push(piece)
+  }
+  try {
+    await run(repository, args, { onOutput, bounds: BOUNDS })
+    return readLog(fields(Buffer.concat(pieces)))
+  } catch (error) {
+    if (!(error instanceof GitError && error.ending.bound)) throw error
+    // Of the last one not all may be there.
+    return readLog(fields(Buffer.concat(pieces))).slice(0, -1)
+  }
 }
 
 function readLog(words: readonly string[]) {

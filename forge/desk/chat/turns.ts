@@ -175,7 +175,11 @@ export class Turns implements AsyncDisposable {
     const model = await this.#openModel(session)
     // What could not be committed is not begun.
     await readSignature(objects.repository)
-    this.#driver ??= setUpMergeDriver(objects.repository).catch(error => this.#complain(error))
+    // Turns that begin at once wait for the same one; where it failed the next turn tries again.
+    this.#driver ??= setUpMergeDriver(objects.repository).catch(error => {
+      this.#driver = undefined
+      this.#complain(error)
+    })
     await this.#driver
     const id = randomUUID()
     const since = Date.now()

@@ -41,10 +41,14 @@ const OPENABLE: readonly ForkliftRun['end'][] = ['stuck', 'timed out', 'refused'
 
 /** What the Forklift that was started last has said: for which branch, and how it ended. */
 type Said = { branch?: string; lines: string[]; end?: number }
+/** A run says in whole milliseconds when it began, and by the same clock. */
+const isSince = (run: Run, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
 type Remotes = { origin: string; upstream: string }
 
 export class Forklift {
   #child: ChildProcess | undefined
+  /** When it was started, in milliseconds since 1970. */
+  #since = 0
   #said: Said | undefined
   /** How many commits runs were about that are told again and again. */
   readonly #counts = new Map<string, number>()
@@ -133,7 +137,7 @@ export class Forklift {
     return {
       run: run.name,
       end,
-      words: wordsOfRun(run, commits),
+      words: wordsOfRun(run, { commits, isOwn: this.#child !== undefined && isSince(run, this.#since) }),
       started: Date.parse(startedAt) / 1_000,
       ...(pullRequest !== undefined && { pullRequest }),
       canOpen: !isByHand && OPENABLE.includes(end),
@@ -226,6 +230,7 @@ export class Forklift {
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
+    this.#since = Date.now()
     const said: Said = { ...(branch !== undefined && { branch }), lines: [] }
     this.#said = said
     this.say({ say: 'forklift' })

@@ -107,8 +107,16 @@ export function endOfRun({ metadata, outcome, agent }: Run, now = Date.now()): F
   return since < (metadata.timeLimitSeconds ?? USUAL) + PATIENCE ? 'running' : 'failed'
 }
 
-/** How a run ended, in a line. `commits`: how many of upstream's it was about, where that is known. */
-export function wordsOfRun(run: Run, commits: number | undefined): string {
+/** What is known of a run beside what lies in its folder. */
+export type KnownOfRun = {
+  /** How many of upstream's commits it was about. */
+  commits: number | undefined
+  /** This desk has started it, and it has not ended. */
+  isOwn: boolean
+}
+
+/** How a run ended, in a line. */
+export function wordsOfRun(run: Run, { commits, isOwn }: KnownOfRun): string {
   const { conflicts, byHand } = run.metadata
   const some = conflicts.length === 0 ? 'no conflict of git’s' : `${many(conflicts.length, 'file')} in conflict`
   const said = visible(run.outcome?.outcome ?? '').slice(0, 300)
@@ -124,10 +132,21 @@ export function wordsOfRun(run: Run, commits: number | undefined): string {
     case 'refused':
       return said || 'Refused'
     case 'running':
-      return 'Running'
+      return isOwn ? 'Running' : wordsOfUnknown(run)
     case 'failed':
       return said || 'Cut off: it has no end'
   }
+}
+
+/** Of a run that was started elsewhere nothing is known but what it has written. */
+function wordsOfUnknown({ agent, metadata: { startedAt, timeLimitSeconds } }: Run): string {
+  const not = 'not started here'
+  if (agent) return `Its agent has ended: being judged or published, or cut off (${not})`
+  if (timeLimitSeconds === undefined) return `At work, or cut off: it has no end yet (${not})`
+  const until = new Date(Date.parse(startedAt) + timeLimitSeconds * 1_000)
+  const clock = `${until.getHours()}:${String(until.getMinutes()).padStart(2, '0')}`
+  const isOver = until.getTime() < Date.now()
+  return `At work, or cut off: its agent ${isOver ? 'had' : 'has'} until ${clock} (${not})`
 }
 
 /** The address of a pull request, where it is one at the fork's own host. */

@@ -36,10 +36,8 @@ export class Workspace {
 
   /** What stands at a path: no link is followed on the way to it. `other` is what can't be taken. */
   async read(path: Path): Promise<Found> {
-    const name = asText(path)
-    // A name that is no UTF-8 can't be asked for.
-    if (asBytes(name) !== path) return { is: 'other' }
-    const parts = name.split('/')
+    if (!isText(path)) return { is: 'other' }
+    const parts = asText(path).split('/')
     for (let depth = 1; depth < parts.length; depth++) {
       const stats = await lstat(join(this.folder, ...parts.slice(0, depth))).catch(() => undefined)
       if (!stats) return { is: 'nothing' }
@@ -72,7 +70,7 @@ export class Workspace {
     const { files, cut } = await listFiles(objects, tree, { limit: MOST_LOOKED })
     const known = new Map(files.map(file => [file.path, file]))
     const { seen, isCut } = await this.#walk(objects, known)
-    const changed: Changed = { files: new Map(), added: [], deleted: [], odd: [], isCut: isCut || cut }
+    const changed: Changed = { files: new Map(), deleted: [], odd: [], isCut: isCut || cut }
     const folders = foldersOf(known)
     for (const [path, { isFile, written, moved, size }] of seen) {
       const before = known.get(path)
@@ -87,14 +85,12 @@ export class Workspace {
         changed.odd.push(path)
         continue
       }
-      if (!before) {
-        changed.added.push(path)
-        changed.files.set(path, { mode: isProgram(found) ? '100755' : '100644', bytes: found.bytes })
-      } else if (await isOtherText(objects, before.oid, found.bytes))
-        changed.files.set(path, { mode: before.mode, bytes: found.bytes })
+      const mode = before?.mode ?? (isProgram(found) ? '100755' : '100644')
+      if (!before || (await isOtherText(objects, before.oid, found.bytes)))
+        changed.files.set(path, { mode, bytes: found.bytes })
     }
-    if (!changed.isCut)
-      for (const { path, mode } of files) if (mode !== '160000' && !seen.has(path)) changed.deleted.push(path)
+    const isGone = ({ path, mode }: FileEntry) => mode !== '160000' && !seen.has(path) && isText(path)
+    if (!changed.isCut) changed.deleted.push(...files.filter(isGone).map(({ path }) => path))
     return changed
   }
 
@@ -114,12 +110,17 @@ export class Workspace {
     const seen = new Map<Path, Seen>()
     await using rules = await openScratch({ parent: repository.temporary, borrowed: [], format: repository.format })
     await writeLists(objects, rules.temporary, known)
-    let [looked, isCut] = [0, false]
+    let looked = 0
     let level: Path[] = ['']
     for (let depth = 0; level.length > 0; depth++) {
       const [below, beside]: [Path[], [Path, Seen][]] = [[], []]
       for (const folder of level) {
         const names = await readdir(join(this.folder, asText(folder)), { withFileTypes: true }).catch(() => [])
+        // A new repository of the agent's is no part of this one.
+        if (folder !== '' && !folders.has(folder) && names.some(({ name }) => name === '.git')) {
+          seen.set(folder, { isFile: false, written: 0, moved: 0, size: 0 })
+          continue
+        }
         for (const entry of names) {
           const path = folder === '' ? asBytes(entry.name) : `${folder}/${asBytes(entry.name)}`
           // Its own .git is none of it. What else has such a name, or one that is no UTF-8, is never taken.
@@ -144,7 +145,7 @@ export class Workspace {
       for (const [path, found] of beside) if (!ignored.has(path)) seen.set(path, found)
       level = below.filter(path => !ignored.has(`${path}/${NOBODY}`))
     }
-    return { seen, isCut }
+    return { seen, isCut: false }
   }
 }
 
@@ -153,7 +154,6 @@ type Seen = { isFile: boolean; written: number; moved: number; size: number }
 export type Changed = {
   /** What can be taken over, with those that are new. */
   files: Map<Path, { mode: string; bytes: Buffer }>
-  added: Path[]
   deleted: Path[]
   /** Links, and what is too large. */
   odd: Path[]
@@ -172,6 +172,9 @@ async function isOtherText(objects: Objects, oid: Oid, bytes: Buffer): Promise<b
 
 export const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
 
+/** Whether a name is UTF-8: others can't be asked for here. */
+const isText = (path: Path): boolean => asBytes(asText(path)) === path
+
 function foldersOf(known: ReadonlyMap<Path, FileEntry>): Set<Path> {
   const folders = new Set<Path>()
   for (const path of known.keys())
@@ -187,7 +190,7 @@ async function writeLists(objects: Objects, folder: string, known: ReadonlyMap<P
   for (const { path, oid } of lists.slice(0, MOST_LISTS)) {
     const name = asText(path)
     const bytes = (await objects.read(oid, { limit: LONGEST_LIST }))?.bytes
-    if (!bytes || asBytes(name) !== path || !path.split('/').every(isSafeName)) continue
+    if (!bytes || !isText(path) || !path.split('/').every(isSafeName)) continue
     await mkdir(join(folder, dirname(name)), { recursive: true })
     await writeFile(join(folder, name), bytes)
   }

@@ -12,8 +12,18 @@ import type { WrittenHere } from '../chat/written-here.ts'
 import type { MergingFile } from '../repository-view.ts'
 import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
 
-/** What the AI is asked: nothing of a file's content, which it has, and which is material. */
-export function requestOf(state: MergingState, open: readonly { row: ConflictRow; file: MergingFile }[]): string {
+/** Which one of the conflicts that are left in a file, and the line of its first mark. */
+export type Place = { line: number; number: number; of: number }
+
+/**
+ * What the AI is asked: nothing of a file's content, which it has, and which is material. `only`: it is asked for one
+ * conflict of the first file alone.
+ */
+export function requestOf(
+  state: MergingState,
+  open: readonly { row: ConflictRow; file: MergingFile }[],
+  only?: Place,
+): string {
   const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
   const what =
     state.does === 'rebase' || state.does === 'cherry-pick'
@@ -24,11 +34,16 @@ export function requestOf(state: MergingState, open: readonly { row: ConflictRow
     const left = row.mark === undefined ? '' : `, ${many(file.left, 'conflict')} left`
     return `- \`${visiblePath(row.path)}\` (${row.kind}${left}): ${file.words ?? 'in conflict'}${marks}`
   })
-  return `${what}, and git could not settle these files:
+  const wanted =
+    only === undefined
+      ? 'Settle them.'
+      : `Settle one conflict of it and no other: the one that begins in line ${only.line}, number ${only.number} of the \
+${only.of} that are left. All others stay as they are, with their marks: the person settles them.`
+  return `${what}, and git could not settle ${only === undefined ? 'these files' : 'this file'}:
 
-${lines.join('\n')}
+${(only === undefined ? lines : lines.slice(0, 1)).join('\n')}
 
-Settle them. In a text, each conflict stands between marks in git's diff3 style: first the lines of ${ours}, then, \
+${wanted} In a text, each conflict stands between marks in git's diff3 style: first the lines of ${ours}, then, \
 after the line of bars, those that both were made from, then, after the line of equals signs, those of ${theirs}. Find \
 out what each side wanted, and write what does both. Take all marks out of what you have settled, and change nothing \
 that is in no conflict, except where it has to follow. What you can't decide leave as it is, with its marks, and say \

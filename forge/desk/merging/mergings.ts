@@ -30,11 +30,11 @@ import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, type Stop, treeOf } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
-import { firstMark, marksLeft, withBoth } from './conflict-marks.ts'
+import { firstMark, marksLeft, partsOf, withBoth } from './conflict-marks.ts'
 import { textBytes } from './conflicts.ts'
 import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
 import { MergingReviews } from './merging-review.ts'
-import { requestOf } from './merging-turns.ts'
+import { type Place, requestOf } from './merging-turns.ts'
 
 type State = MergingState & { tree: Oid }
 /** What a merge begins with that is not begun by a step. */
@@ -203,9 +203,9 @@ export class Mergings {
 
   /**
    * What an AI is asked, so that it settles what is left in some files. It has their content, with both sides and the
-   * base, in the files themselves.
+   * base, in the files themselves. `only`: nothing but one of those that are left in the first of these files.
    */
-  async requestFor(branch: string, paths: readonly Path[] | 'all'): Promise<string> {
+  async requestFor(branch: string, paths: readonly Path[] | 'all', only?: number): Promise<string> {
     const work = await this.open(branch)
     return await work.locked(async () => {
       await work.collect()
@@ -214,7 +214,8 @@ export class Mergings {
       const files = await Promise.all(wanted.map(async row => ({ row, file: await fileOf(work, state, row) })))
       const open = files.filter(({ file }) => file.state === 'open')
       if (open.length === 0) throw new Failure(`No conflict is left there in ${visiblePath(branch)}.`)
-      return requestOf(state, open)
+      const [first] = open
+      return requestOf(state, open, only === undefined || !first ? undefined : await placeOf(work, first.row, only))
     })
   }
 
@@ -373,6 +374,22 @@ async function marksIn({ room: { objects }, drafts }: BranchWork, row: ConflictR
   )
   // The same text stands under both names of a file that got two.
   return counts.reduce((most, it) => (it.left > most.left ? it : most))
+}
+
+/** Where one of the conflicts stands that are left in a text. */
+async function placeOf({ room: { objects }, drafts }: BranchWork, row: ConflictRow, number: number): Promise<Place> {
+  const entry = await entryIn(objects, drafts, row.path)
+  const content = entry && (await contentIn(objects, drafts, row.path, entry))
+  const parts = row.mark === undefined ? undefined : partsOf(content?.bytes?.toString('latin1') ?? '', row.mark)
+  const places: number[] = []
+  let line = 1
+  for (const part of parts ?? []) {
+    if (!('same' in part)) places.push(line)
+    line += ('same' in part ? part.same : part.lines).split('\n').length - 1
+  }
+  const at = places[number]
+  if (at === undefined) throw new Failure(`There is no such conflict left in ${visiblePath(row.path)}.`)
+  return { line: at, number: number + 1, of: places.length }
 }
 
 function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly MergingFile[]): string | undefined {

@@ -25,10 +25,11 @@ export async function planMerge(
 ): Promise<Plan> {
   const { repository } = objects
   const { branch, tip } = target
-  const [bases, tree, isSameFolder] = await Promise.all([
+  const [bases, tree, isSameFolder, commits] = await Promise.all([
     commonTo(repository, source, target),
     treeOf(objects, source.commit),
     hasSameFolder(objects, tip, source.commit),
+    countBetween(repository, tip, source.commit),
   ])
   const [name, from] = [visiblePath(branch), visiblePath(source.words)]
   const plan = { branch, before: tip, kind: 'merge', does: `merge ${from} into ${name}`, onto: tip, also: [] }
@@ -42,7 +43,6 @@ export async function planMerge(
       commits: 0,
       warnings: [],
     }
-  const commits = await countBetween(repository, tip, source.commit)
   const isForward = bases.includes(tip)
   if (isForward && isSameFolder && !isCommitWanted) {
     const chain: Planned[] = [{ is: 'there', commit: source.commit, tree }]
@@ -52,7 +52,7 @@ export async function planMerge(
   const warnings = isForward && !isCommitWanted ? [why] : []
   const [merge, usual] = await Promise.all([
     mergeInto(objects, source, target),
-    message === undefined ? messageFor(repository, source, branch) : message,
+    message === undefined ? messageFor(objects, source, branch) : message,
   ])
   const words = { ours: branch, theirs: source.words }
   if (!isClean(merge)) {
@@ -102,8 +102,9 @@ export const countBetween = async (repository: Repository, old: Oid, tip: Oid): 
   Number(await read(repository, ['rev-list', '--count', tip, `^${old}`, '--']))
 
 /** The message that git itself writes, by the user's configuration of it. */
-async function messageFor(repository: Repository, source: Source, branch: string): Promise<string> {
-  const name = await nameOf(repository, source)
+async function messageFor(objects: Objects, source: Source, branch: string): Promise<string> {
+  const { repository } = objects
+  const name = await nameOf(objects, source)
   const input = Buffer.from(`${source.commit}\t\t${name}\n`, 'latin1')
   const args = ['fmt-merge-msg', '--into-name', asText(branch), '-F', '-']
   const { code, stdout } = await run(repository, args, { input, ok: [0, 128] })
@@ -114,19 +115,15 @@ async function messageFor(repository: Repository, source: Source, branch: string
 }
 
 /** How git calls what is merged: by a ref that is there, where the person meant one. */
-async function nameOf(repository: Repository, { commit, branch, words }: Source): Promise<string> {
+async function nameOf(objects: Objects, { commit, branch, words }: Source): Promise<string> {
   const candidates: [string, string, string][] = [
     ['branch', branch ?? words, headRef(branch ?? words)],
     ['remote-tracking branch', words, `refs/remotes/${words}`],
     ['tag', words, `refs/tags/${words}`],
   ]
   const names = candidates.filter(([, , ref]) => isRefName(ref))
-  const refs = names.map(([, , ref]) => `${ref}^{commit}`)
-  const { stdout } = await run(repository, ['cat-file', '--batch-check=%(objectname)'], {
-    input: Buffer.from(refs.map(ref => `${ref}\n`).join(''), 'latin1'),
-  })
-  const found = stdout.toString('latin1').split('\n')
-  const at = names.findIndex((_, place) => found[place] === commit)
+  const found = await Promise.all(names.map(([, , ref]) => objects.info(`${ref}^{commit}`)))
+  const at = found.findIndex(info => info?.oid === commit)
   const [kind, name] = names[at] ?? ['commit', commit.slice(0, 12)]
   return kind === 'commit' || kind === 'tag' ? `${kind} '${name}'` : `${kind} '${name}' of .`
 }

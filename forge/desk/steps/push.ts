@@ -1,9 +1,10 @@
 /** A push of one branch to one branch of a remote, as it was previewed: never of anything else, and never by itself. */
 import { Failure } from '../../../core/failure.ts'
+import { setConfig } from '../../../core/git/config.ts'
 import { isRefName } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
-import { GitError, read, run } from '../../../core/git/run.ts'
+import { GitError, read } from '../../../core/git/run.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { Room } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
@@ -162,6 +163,6 @@ function whyRejected({ remotes, remote, words, target }: PushPlan, summary: stri
 /** What `git push --set-upstream` writes. */
 async function follow(repository: Repository, branch: string, { name }: Remote, ref: RefName): Promise<void> {
   const key = `branch.${asText(branch)}`
-  await run(repository, ['config', '--local', `${key}.remote`, asText(name)])
-  await run(repository, ['config', '--local', `${key}.merge`, asText(ref)])
+  await setConfig(repository, `${key}.remote`, asText(name))
+  await setConfig(repository, `${key}.merge`, asText(ref))
 }

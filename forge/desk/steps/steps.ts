@@ -109,20 +109,22 @@ export class Steps {
     const { stop, message, before } = plan
     const groups = stop ? groupsOf(stop.merge) : []
     const ends = stop && { ours: stop.ours, theirs: stop.theirs, words: stop.words }
-    const conflictsIn = await Promise.all(
-      groups.map(async group => ({
-        path: group.path,
-        kind: stop && ends ? await kindOf(objects, stop.merge, group, ends) : 'other',
-      })),
-    )
-    const warnings = await warningsFor(this.room, step, plan)
+    const kinds = groups.map(async group => ({
+      path: group.path,
+      kind: stop && ends ? await kindOf(objects, stop.merge, group, ends) : 'other',
+    }))
+    const [conflictsIn, warnings, result] = await Promise.all([
+      Promise.all(kinds),
+      warningsFor(this.room, step, plan),
+      stop ? undefined : this.#result(plan),
+    ])
     if (stop && work.draftPaths.length > 0)
       warnings.push(
         `What was typed in ${visiblePath(plan.branch)} has to be saved or discarded before: there are conflicts.`,
       )
     return {
       ...{ is: plan.is, conflicts: groups.length, words: plan.words, before, commits: plan.commits },
-      ...(!stop && { tree: plan.tree, result: await this.#result(plan) }),
+      ...(result !== undefined && { tree: plan.tree, result }),
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
       ...(message !== undefined && { message }),
     }

@@ -54,6 +54,7 @@ export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
             <dt class="strong">Of {tokens(context.of)}</dt>
             <dd class="strong">{tokens(context.used)}</dd>
           </dl>
+          {context.words === undefined ? null : <p class="meta rail-words">{context.words}</p>}
         </section>
       ) : null}
       {tab.at.kind === 'branch' ? (

@@ -39,7 +39,8 @@ export interface ConflictSettings {
   names: { ours: string; theirs: string }
   /** The model that settled what no person did. */
   by: string | undefined
-  askAi: () => void
+  /** Asks for one of the conflicts that are left, the first is 0. */
+  askAi: (only: number) => void
   /** The number of conflicts that are left is another one. */
   onCount: () => void
 }
@@ -309,7 +310,7 @@ class OpenWidget extends Block {
       of: all,
       names: settings.names,
       choose: choice => choose(view, number, choice),
-      askAi: () => settings.askAi(),
+      askAi: () => settings.askAi(conflictsOf(view.state).open.findIndex(open => open.number === number)),
       leave: () => view.focus(),
     })
   }

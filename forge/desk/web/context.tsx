@@ -46,7 +46,7 @@ export function ContextCircle({ tab, row }: { tab: Tab; row: Row }) {
 export function ContextMeter({ tab }: { tab: Tab }) {
   const head = tab.conversation.head.value
   if (!head || head.missing !== undefined || head.context.of === 0) return null
-  const { used, of, files } = head.context
+  const { used, of, files, words } = head.context
   const share = of > 0 ? Math.min(100, (100 * used) / of) : 0
   return (
     <details class="foot">
@@ -64,6 +64,7 @@ export function ContextMeter({ tab }: { tab: Tab }) {
         </svg>
       </summary>
       <ContextFiles tab={tab} />
+      {words === undefined ? null : <p class="meta">{words}</p>}
     </details>
   )
 }

@@ -29,14 +29,18 @@ export async function takeSide(
   await attempt(page, take, { branch, topic: TOPIC })
 }
 
-/** Asks the AI for what is left in one file, or in all. The conversation shows what it does. */
-export async function askAi(page: Page, tab: Tab, paths: string[] | 'all'): Promise<void> {
+/**
+ * Asks the AI for what is left in one file, or in all; `only`: for one of the conflicts that are left in a file. The
+ * conversation shows what it does.
+ */
+export async function askAi(page: Page, tab: Tab, paths: string[] | 'all', only?: number): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
   const ask = async () => {
     await settle(page, branch, 'all')
-    await page.connection.ask('ask for conflicts', { branch, paths })
-    page.spoken.value = paths === 'all' ? 'The AI is asked for all conflicts' : 'The AI is asked for this file'
+    await page.connection.ask('ask for conflicts', { branch, paths, ...(only !== undefined && { only }) })
+    const what = paths === 'all' ? 'all conflicts' : only === undefined ? 'this file' : 'this conflict'
+    page.spoken.value = `The AI is asked for ${what}`
     await tab.conversation.refresh()
   }
   await attempt(page, ask, { branch, topic: TOPIC })

@@ -58,7 +58,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
         names: { ours: readable(ours), theirs: readable(theirs) },
         by: known.by === undefined ? undefined : withoutTricks(known.by),
-        askAi: () => askAi(page, tab, [file.path]),
+        askAi: only => askAi(page, tab, [file.path], only),
         onCount: () => tab.merging.touch(),
       }),
     )

@@ -97,7 +97,7 @@ export function StepDialog({ content, close }: Props) {
         <div class="step-body" id={panel} role="tabpanel" aria-label={way.words}>
           <p class="step-explains">{way.explains}</p>
           <div class="step-outlook" role="status" aria-busy={!preview}>
-            {preview ? <OutlookLine outlook={preview} /> : <span class="meta">Looking…</span>}
+            {preview ? <OutlookLine outlook={preview} /> : <span class="meta">{progress ?? 'Looking…'}</span>}
             {preview && preview.commits > 0 ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
             <span class="grow" />
             {changes && changes.length > 0 ? (
@@ -141,7 +141,7 @@ export function StepDialog({ content, close }: Props) {
             {problem.value}
           </p>
           <span class="grow" />
-          {isBusy.value && isRemote ? (
+          {(isBusy.value && isRemote) || ((isBusy.value || !preview) && progress !== undefined) ? (
             <Button
               words="Stop"
               look="stop"

@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { edit, textOf } from '../../../support/desk.ts'
 import { bare, commit, type Files, tryGit } from '../../../support/git.ts'
 import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
+import { until } from '../../../support/repository.ts'
+import { modelsOf, type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 
 setDefaultTimeout(30_000)
 
@@ -34,7 +36,20 @@ type Case = {
   first?: (desk: Pair) => Promise<unknown>
   /** One operation. */
   act: (desk: Pair) => Promise<unknown>
+  /** What the AI answers. */
+  script?: Script
 }
+
+/** A turn of the AI in main, from its message to its end. */
+async function turn({ work }: Pair, conflicts = false): Promise<void> {
+  if (conflicts) await work.askForConflicts('main', 'all')
+  else await work.chat.turns.send('main', 'Please.')
+  await until(async () => (await work.conversation({ kind: 'branch', ...onMain })).turn?.state !== 'running')
+  await work.chat.turns.in('main')?.done
+}
+
+const WRITES: Script = [{ calls: [write('a.txt', 'by the AI\n')] }, { text: 'Done. ' }]
+const BREAKS: Script = [{ calls: [write('a.txt', 'by the AI\n')] }, { error: new Error('It broke') }]
 
 const CASES: Case[] = [
   { does: 'a new file', act: ({ work }) => work.newFile('main', 'new.txt') },
@@ -133,6 +148,47 @@ const CASES: Case[] = [
     },
     act: ({ work }) => work.mergings.finish('main'),
   },
+  { does: 'a turn of the AI', script: WRITES, act: desk => turn(desk) },
+  {
+    does: 'a turn that is taken back when more has come',
+    script: WRITES,
+    first: async desk => {
+      await turn(desk)
+      await desk.work.newFile('main', 'more.txt')
+    },
+    act: async ({ work }) => {
+      const { items } = await work.conversation({ kind: 'branch', ...onMain })
+      const end = items.findLast(item => item.kind === 'end')
+      await work.chat.undoTurn('main', end?.turn ?? '')
+    },
+  },
+  {
+    does: 'a turn that broke off and was kept',
+    script: BREAKS,
+    first: desk => turn(desk),
+    act: ({ work }) => work.chat.turns.end('main', true),
+  },
+  {
+    does: 'a turn that broke off and was discarded',
+    script: BREAKS,
+    first: desk => turn(desk),
+    act: ({ work }) => work.chat.turns.end('main', false),
+  },
+  {
+    does: 'what the AI settled',
+    sides: CLASH,
+    script: WRITES,
+    first: desk => desk.work.steps.do(merge(desk)),
+    act: desk => turn(desk, true),
+  },
+  {
+    does: 'a branch that was brought back',
+    first: async ({ work, git }) => {
+      await git('update-ref', '-d', 'refs/heads/topic')
+      await work.look()
+    },
+    act: ({ work }) => work.restoreBranch('topic'),
+  },
   {
     does: 'a rebase that goes on to its next conflict',
     sides: CLASH,
@@ -188,9 +244,10 @@ const MEANWHILE = [
 ] as const
 
 for (const [what, meanwhile] of MEANWHILE)
-  for (const { does, sides = CLEAN, first, act } of CASES)
+  for (const { does, sides = CLEAN, first, act, script = [] } of CASES)
     test(`${does} comes back after ${what}, and is done again after another`, async () => {
-      await using desk = await makePair(sides)
+      const models = modelsOf(new ScriptedModel(script))
+      await using desk = await makePair(sides, { bare: true, models })
       const { work, git } = desk
       await first?.(desk)
       await work.flush()

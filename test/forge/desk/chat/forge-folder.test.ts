@@ -1,5 +1,7 @@
 /** The folder of a conversation belongs to its branch, whoever merges. */
 import { expect, test } from 'bun:test'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { mergeTrees } from '../../../../core/git/merges.ts'
 import { entryAt } from '../../../../core/git/trees.ts'
 import { setUpMergeDriver, withOwnFolder } from '../../../../forge/desk/chat/forge-folder.ts'
@@ -46,4 +48,16 @@ test('the merge driver for the folder keeps nothing back elsewhere, whatever att
   expect(await git('show', `${merge.tree}:${strange}`)).toBe(lines('ours', 'theirs').trim())
   expect(await git('show', `${merge.tree}:${own}`)).toBe('ours')
   expect(merge.conflicts.map(({ paths }) => paths)).toEqual([['b.txt']])
+})
+
+test('the merge driver is set up by many at once, and while another git writes the configuration', async () => {
+  await using place = await makePlace()
+  const lock = join(place.path, 'config.lock')
+  await writeFile(lock, '')
+  const all = Promise.all(Array.from({ length: 6 }, () => setUpMergeDriver(place.repository)))
+  await Bun.sleep(120)
+  await rm(lock)
+  await all
+  expect(await place.git('config', '--get-all', 'merge.forge-own.driver')).toContain('git merge-file')
+  expect((await place.git('config', '--get-all', 'merge.forge-own.name')).split('\n')).toHaveLength(1)
 })

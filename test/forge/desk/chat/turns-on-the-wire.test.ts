@@ -82,14 +82,14 @@ test('a window asks for a turn, hears what becomes of it, and may be closed mean
   const gate = Promise.withResolvers<void>()
   const model = new ScriptedModel((_, count) => {
     if (count === 1) return { text: 'I write it.', calls: [write('a.txt', 'two\n')] }
-    return count === 2 ? { text: 'Done.', until: gate.promise } : { text: 'Write a' }
+    return count === 2 ? { text: 'Done. ', until: gate.promise } : { text: 'Write a' }
   })
   await using desk = await openTestDesk(place.path, modelsOf(model))
   const window = await desk.window()
   await window.ask({ ask: 'set context', branch: 'main', path: 'b.txt', isWhole: true })
   await window.ask({ ask: 'open', at: onMain, path: 'a.txt' })
   const { turn } = v.parse(answers.send, await window.ask({ ask: 'send', branch: 'main', text: 'Write a.' }))
-  await window.heard('turn', ({ news }) => news.is === 'text' && news.delta === 'Done.' && news.turn === turn)
+  await window.heard('turn', ({ news }) => news.is === 'text' && news.delta === 'Done. ' && news.turn === turn)
   await window.heard(
     'replaced',
     ({ file }) => file.kind === 'text' && file.readOnly !== undefined && file.text === 'two\n',

@@ -108,7 +108,7 @@ test('while a turn runs its branch can’t be changed, and shows what the AI wri
     ['main', 'running'],
     ['other', undefined],
   ])
-  expect((await work.conversation(onBranch())).items.at(-1)).toMatchObject({ kind: 'text', text: 'Now I think' })
+  expect((await work.conversation(onBranch())).items.at(-1)).toMatchObject({ kind: 'text', text: 'Now I ' })
   gate.resolve()
   await untilEnded(chat.desk)
   expect(await work.open(onBranch(), 'a.txt')).toMatchObject({ text: 'two\n', saved: 'two\n', readOnly: undefined })

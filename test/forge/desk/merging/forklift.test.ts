@@ -8,7 +8,7 @@ import { openForge } from '../../../support/forge.ts'
 import { show, tryGit } from '../../../support/git.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { makePage, type TestWindow } from '../../../support/served.ts'
-import { expectExit, makeWorld, type World, type WorldOptions } from '../../../support/world.ts'
+import { exists, expectExit, makeWorld, until, type World, type WorldOptions } from '../../../support/world.ts'
 
 setDefaultTimeout(60_000)
 
@@ -165,7 +165,9 @@ describe('a run that got stuck', () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)
     await using window = await forge.window()
-    const refs = () => world.git('for-each-ref', 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
+    // A commit of drafts says when it was written.
+    const format = '--format=%(refname) %(tree)'
+    const refs = () => world.git('for-each-ref', format, 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
     const before = await refs()
     const branch = await open(window)
     const after = await refs()
@@ -195,7 +197,7 @@ describe('a run that got stuck', () => {
     }
     const beside = `merge || true; printf 'b of both\n' >b.txt; printf 'p of both\\0' >pic; rm m.txt
 printf 'o of the agent\n' >other.txt; mkdir -p new built; printf 'n\n' >new/helper.txt; printf '#!/bin/sh\n' >new/run.sh
-chmod +x new/run.sh; touch built/x a.log ':(odd)'; ln -s /etc/passwd new/link; rm gone.txt; ${STUCK}`
+chmod +x new/run.sh; touch built/x a.log ':(odd)'; git init -q new/nested; touch new/nested/x; ln -s /etc/passwd new/link; rm gone.txt; ${STUCK}`
     await using world = await stuckRun(beside, { files })
     await using forge = await openForge(world, page)
     await using window = await forge.window()
@@ -216,7 +218,7 @@ chmod +x new/run.sh; touch built/x a.log ':(odd)'; ln -s /etc/passwd new/link; r
     const { words } = await window.heard('notice', ({ words }) => words.includes('Not all'))
     const { workspace } = await world.lastRun()
     expect(words).toBe(
-      `Not all that the agent did was taken over: look yourself what it made of new/link and gone.txt, in ${workspace}.`,
+      `Not all that the agent did was taken over: look yourself what it made of new/link, new/nested and gone.txt, in ${workspace}.`,
     )
   })
 
@@ -363,6 +365,27 @@ describe('a run that ended otherwise', () => {
   })
 })
 
+describe('a run that was started elsewhere', () => {
+  test('says what it has written of itself, and not more', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    const { path, metadata } = await world.lastRun()
+    await rm(join(path, 'outcome.json'))
+    await rm(join(path, 'agent.json'))
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const { end, words } = await onlyRun(window)
+    expect({ end, words }).toEqual({
+      end: 'running',
+      words: expect.stringMatching(/^At work, or cut off: its agent has until \d+:\d\d \(not started here\)$/),
+    })
+    await writeFile(join(path, 'agent.json'), JSON.stringify({ exitCode: 0, seconds: 1 }))
+    expect((await onlyRun(window)).words).toStartWith('Its agent has ended: being judged or published, or cut off')
+    const old = { ...metadata, startedAt: new Date(Date.now() - 86_400_000).toISOString() }
+    await writeFile(join(path, 'metadata.json'), JSON.stringify(old))
+    expect(await onlyRun(window)).toMatchObject({ end: 'failed', words: 'Cut off: it has no end' })
+  })
+})
+
 describe('Run', () => {
   test('follows Forklift to its end, line by line', async () => {
     await using world = await makeWorld()
@@ -389,6 +412,7 @@ describe('Run', () => {
     expect(idle).toContain('not running')
     await window.ask({ ask: 'run forklift' })
     await window.heard('forklift', ({ line }) => line?.includes('The agent merges') === true)
+    expect(await onlyRun(window)).toMatchObject({ end: 'running', words: 'Running', canOpen: false })
     await window.ask({ ask: 'stop forklift' })
     await window.heard('forklift', ({ end }) => end === 130)
     expect(await world.containers()).toEqual([])
@@ -404,6 +428,26 @@ describe('Run', () => {
     const isOver = async () => !(await ask(second)).isRunning
     while (!(await isOver())) await Bun.sleep(50)
     expect((await ask(second)).said?.lines.at(-1)).toContain('Pull request opened')
+  })
+
+  test('goes on when the desk itself is ended, to its pull request', async () => {
+    await using world = await makeWorld()
+    await world.agent('while [ ! -e "$state/go" ]; do sleep 0.05; done; good')
+    const forge = await openForge(world, page)
+    const window = await forge.window()
+    await window.ask({ ask: 'run forklift' })
+    await window.heard('forklift', ({ line }) => line?.includes('The agent merges') === true)
+    await window[Symbol.asyncDispose]()
+    await forge[Symbol.asyncDispose]()
+    const { path, state } = await world.lastRun()
+    await writeFile(join(state, 'go'), '')
+    const outcome = await until('its end', () => exists(join(path, 'outcome.json')))
+    expect(outcome).toBe(true)
+    expect((await world.lastRun()).outcome).toMatchObject({ exitCode: 0 })
+    expect(world.pull.headSha).toBeString()
+    await using again = await openForge(world, page)
+    await using other = await again.window()
+    expect(await onlyRun(other)).toMatchObject({ end: 'merged' })
   })
 
   test('says what Forklift said where something is missing', async () => {

@@ -624,6 +624,24 @@ test('an AI settles conflicts as drafts, and is named; its conversation comes wi
   expect(await show(desk.path, 'main', '.forge/session.json')).toContain('Settled.')
 })
 
+test('an AI is asked for one conflict, by its line, and for no other', async () => {
+  const model = new ScriptedModel([{ text: 'I look at it.' }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  const text = (await textOf(work, 'main', 'a.txt')) ?? ''
+  const marks = [...text.matchAll(/^<<<<<<< /gm)].map(({ index }) => text.slice(0, index).split('\n').length)
+  expect(marks).toHaveLength(2)
+  const request = await work.mergings.requestFor('main', ['a.txt'], 1)
+  expect(request).toContain(`the one that begins in line ${marks[1]}, number 2 of the 2 that are left`)
+  expect(request).toContain('could not settle this file:\n\n- `a.txt` (text, 2 conflicts left)')
+  expect(await work.mergings.requestFor('main', ['a.txt'])).not.toContain('begins in line')
+  await expect(work.mergings.requestFor('main', ['a.txt'], 2)).rejects.toThrow('no such conflict left in a.txt')
+  await work.askForConflicts('main', ['a.txt'], 0)
+  await until(async () => (await work.conversation({ kind: 'branch', branch: 'main' })).turn?.state !== 'running')
+  expect(JSON.stringify(model.requests[0])).toContain(`begins in line ${marks[0]}, number 1 of the 2`)
+})
+
 test('what was said while a rebase waited is in the branch when it is done', async () => {
   const settled = { name: 'write_file', arguments: { path: 'a.txt', content: lines({ 1: 'both 1', 5: 'main 5' }) } }
   const model = new ScriptedModel([{ calls: [settled] }, { text: 'Settled.' }])

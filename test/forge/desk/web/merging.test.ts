@@ -212,12 +212,14 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(() => merging.taken.get('logo.png') === 'ours')
   })
 
-  test('asks the AI for one file or for all', async () => {
+  test('asks the AI for one conflict or for all', async () => {
     await open()
     await row('postgres.ts').click()
     await conflict(1, 1).focus()
     await page.keyboard.press('4')
-    await until(() => desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths[0] === POSTGRES))
+    await until(() =>
+      desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths[0] === POSTGRES && it.only === 0),
+    )
     await page.getByRole('button', { name: 'Ask the AI for all' }).click()
     await until(() => desk.asked.some(it => it.ask === 'ask for conflicts' && it.paths === 'all'))
   })

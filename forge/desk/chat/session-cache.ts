@@ -1,0 +1,41 @@
+/** Conversations by what stands in their file, so that not each look at a branch parses all of it again. */
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import { SESSION } from '../../ai/session.ts'
+import { type LoadedSession, loadSession } from '../../ai/session-file.ts'
+import type { Vfs } from '../../vfs.ts'
+
+/** So many are kept, and, of several, so many bytes of their files. */
+const [MOST, MOST_BYTES] = [8, 16 << 20]
+
+type Known = { loaded: Promise<LoadedSession>; bytes: number }
+
+export class SessionCache {
+  readonly #known = new Map<Oid, Known>()
+
+  constructor(readonly objects: Objects) {}
+
+  /** The conversation in some files, as {@link loadSession} reads it. Nobody changes what is given. */
+  async in(vfs: Vfs): Promise<LoadedSession> {
+    const entry = await vfs.entryAt(SESSION)
+    if (!entry?.mode.startsWith('100')) return await loadSession(vfs)
+    const bytes = (await this.objects.info(entry.oid))?.size ?? 0
+    const known = this.#known.get(entry.oid) ?? { loaded: loadSession(vfs), bytes }
+    // What was looked at last is the last to go.
+    this.#known.delete(entry.oid)
+    this.#known.set(entry.oid, known)
+    this.#letGo()
+    const loaded = await known.loaded
+    // What can't be read now may be read later: its blob may just be on its way.
+    if (loaded.unreadable !== undefined) this.#known.delete(entry.oid)
+    return loaded
+  }
+
+  #letGo(): void {
+    let bytes = 0
+    for (const [number, [oid, it]] of [...this.#known].reverse().entries()) {
+      bytes += it.bytes
+      if (number > 0 && (number >= MOST || bytes > MOST_BYTES)) this.#known.delete(oid)
+    }
+  }
+}
