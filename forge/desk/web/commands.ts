@@ -20,13 +20,14 @@ import {
 } from './actions.ts'
 import { chatCommands } from './chat-commands.ts'
 import { focusOn } from './focus.ts'
-import { publish, runForklift, stopForklift } from './forklift-actions.ts'
+import { openRun, publish, runForklift, stopForklift } from './forklift-actions.ts'
 import { repositoryCommands } from './graph-commands.ts'
 import type { IconName } from './icons.tsx'
 import { abort, askAi, finish, goToConflict, isMerging } from './merging-actions.ts'
-import { baseName, named, readable } from './names.ts'
+import { baseName, named, readable, withoutTricks } from './names.ts'
 import type { Kind } from './review-state.ts'
 import { type Page, paneKey, type Tab } from './state.ts'
+import { ago } from './times.ts'
 
 export interface Command {
   words: string
@@ -288,6 +289,9 @@ function publishCommand(page: Page, tab: Tab): Command {
   return { words: 'Publish by Forklift', keys: 'Alt+Shift+U', icon: 'merge', run: () => publish(page, tab) }
 }
 
+/** So many of the last runs that can be gone on with. */
+const MOST_RUNS = 3
+
 /** Nothing where this is no fork, or nobody has looked yet. */
 function forkliftCommands(page: Page): Command[] {
   const info = page.forklift.info.value
@@ -296,6 +300,17 @@ function forkliftCommands(page: Page): Command[] {
     info.isRunning
       ? { words: 'Stop Forklift', keys: 'Alt+Shift+L', icon: 'stop', run: () => stopForklift(page) }
       : { words: 'Run Forklift', keys: 'Alt+Shift+L', icon: 'play', run: () => runForklift(page) },
+    // Where the window is narrow, the runs stand nowhere else.
+    ...info.runs
+      .filter(({ canOpen, isByHand }) => canOpen && !isByHand)
+      .slice(0, MOST_RUNS)
+      .map(
+        ({ run, branch, words, started }): Command => ({
+          words: `Go on with Forklift’s run: ${withoutTricks(words)}, ${ago(started)}`,
+          icon: 'warning',
+          run: () => openRun(page, run, branch),
+        }),
+      ),
   ]
 }
 

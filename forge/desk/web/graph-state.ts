@@ -140,7 +140,7 @@ export class GraphState {
         this.#keepSelected(),
         this.#keepInPlace(anchor, top),
       ])
-      this.refs.value = refs
+      this.refs.value = withoutHeads(refs)
     } catch (error) {
       this.#complain(error)
     }
@@ -327,4 +327,13 @@ export class GraphState {
   #complain(error: unknown): void {
     this.problem.value = error instanceof Error ? error.message : String(error)
   }
+}
+
+/** A remote's HEAD only says which of its branches is the usual one: that stands there anyway. */
+function withoutHeads(refs: Refs): Refs {
+  const remotes = refs.remotes.map(remote => ({
+    ...remote,
+    branches: remote.branches.filter(it => it.name !== 'HEAD'),
+  }))
+  return { ...refs, remotes }
 }

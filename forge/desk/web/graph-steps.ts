@@ -93,7 +93,7 @@ function finish(
     title: words.charAt(0).toUpperCase() + words.slice(1),
     ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
   })
-  page.spoken.value = words
+  page.spoken.value = merging === undefined ? words : `${words.replace(/\.$/, '')}. F8 goes to the first conflict.`
   if (merging !== undefined) page.open({ kind: 'branch', branch: merging })
   else page.graph.focusWanted.value++
 }

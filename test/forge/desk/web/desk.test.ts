@@ -1,31 +1,18 @@
 /** The page in a real browser, against the stand-in of the server: a person's day, mostly by keyboard. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { describe, expect, test } from 'bun:test'
+import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
+import type { StandIn } from '../web-stand-in.ts'
+import { withEachDesk } from './each-desk.ts'
+import { type DeskPage, until } from './scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
 describe.skipIf(!hasBrowser)('the page', () => {
-  let built: string
-  let browser: OpenBrowser
   let desk: StandIn
   let page: DeskPage
-
-  beforeAll(async () => {
-    built = await builtPage()
-    browser = await openBrowser()
-    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  })
-  afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-    page = await openDesk(browser.context, desk)
-  })
-  afterEach(async () => {
-    expect(page.troubles).toEqual([])
-    await page.close()
-    await desk.stop()
+  withEachDesk(each => {
+    desk = each.desk
+    page = each.page
   })
 
   const files = () => page.getByRole('tablist', { name: 'Files' })

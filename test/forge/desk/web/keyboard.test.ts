@@ -1,8 +1,9 @@
 /** The page without a mouse: keys for all commands, where the focus goes, and menus. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import type { StandIn } from '../web-stand-in.ts'
+import { withEachDesk } from './each-desk.ts'
+import { type DeskPage, until } from './scene.ts'
 
 // A busy machine draws slowly.
 setDefaultTimeout(30_000)
@@ -17,25 +18,11 @@ const BROWSERS = [
 ]
 
 describe.skipIf(!hasBrowser)('by keyboard', () => {
-  let built: string
-  let browser: OpenBrowser
   let desk: StandIn
   let page: DeskPage
-
-  beforeAll(async () => {
-    built = await builtPage()
-    browser = await openBrowser()
-    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
-  })
-  afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-    page = await openDesk(browser.context, desk)
-  })
-  afterEach(async () => {
-    expect(page.troubles).toEqual([])
-    await page.close()
-    await desk.stop()
+  withEachDesk(each => {
+    desk = each.desk
+    page = each.page
   })
 
   const menu = (name: string) => page.getByRole('menu', { name })

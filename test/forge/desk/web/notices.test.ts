@@ -1,28 +1,16 @@
 /** What happened that a person should know, and what can be done about it there. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
-import { type DeskPage, openDesk, startScene } from './scene.ts'
+import { describe, expect, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import type { StandIn } from '../web-stand-in.ts'
+import { withEachDesk } from './each-desk.ts'
+import type { DeskPage } from './scene.ts'
 
 describe.skipIf(!hasBrowser)('a notice', () => {
-  let built: string
-  let browser: OpenBrowser
   let desk: StandIn
   let page: DeskPage
-
-  beforeAll(async () => {
-    built = await builtPage()
-    browser = await openBrowser()
-  })
-  afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-    page = await openDesk(browser.context, desk)
-  })
-  afterEach(async () => {
-    expect(page.troubles).toEqual([])
-    await page.close()
-    await desk.stop()
+  withEachDesk(each => {
+    desk = each.desk
+    page = each.page
   })
 
   const branches = () => page.getByRole('tablist', { name: 'Branches' })

@@ -1,9 +1,10 @@
 /** What the page says is so: the status, notices, and why something can't be done. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { reversalOf } from '../../../../forge/desk/web/reversal.ts'
-import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { hasBrowser } from '../../../support/browser.ts'
+import type { StandIn } from '../web-stand-in.ts'
+import { withEachDesk } from './each-desk.ts'
+import { type DeskPage, until } from './scene.ts'
 
 // A busy machine draws slowly.
 setDefaultTimeout(30_000)
@@ -14,24 +15,11 @@ test('an undo and a redo are said in words that do not pile up', () => {
 })
 
 describe.skipIf(!hasBrowser)('the page says what is so', () => {
-  let built: string
-  let browser: OpenBrowser
   let desk: StandIn
   let page: DeskPage
-
-  beforeAll(async () => {
-    built = await builtPage()
-    browser = await openBrowser()
-  })
-  afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-    page = await openDesk(browser.context, desk)
-  })
-  afterEach(async () => {
-    expect(page.troubles).toEqual([])
-    await page.close()
-    await desk.stop()
+  withEachDesk(each => {
+    desk = each.desk
+    page = each.page
   })
 
   const editor = () => page.getByRole('textbox', { name: 'Editor' })

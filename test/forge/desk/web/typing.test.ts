@@ -1,31 +1,21 @@
 /** Nothing typed is lost: breaks of the connection, a server that forgets, other windows. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { builtPage, type StandIn } from '../web-stand-in.ts'
-import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { describe, expect, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
+import type { StandIn } from '../web-stand-in.ts'
+import { withEachDesk } from './each-desk.ts'
+import { type DeskPage, openDesk, until } from './scene.ts'
 
 describe.skipIf(!hasBrowser)('typing', () => {
-  let built: string
   let browser: OpenBrowser
   let desk: StandIn
   let page: DeskPage
-
-  beforeAll(async () => {
-    built = await builtPage()
-    browser = await openBrowser()
-  })
-  afterAll(() => browser[Symbol.asyncDispose]())
-  beforeEach(async () => {
-    desk = await startScene(built)
-    page = await openDesk(browser.context, desk)
+  withEachDesk(async each => {
+    browser = each.browser
+    desk = each.desk
+    page = each.page
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+Home')
-  })
-  afterEach(async () => {
-    expect(page.troubles).toEqual([])
-    await page.close()
-    await desk.stop()
   })
 
   const REST = '# Tern\n\nA queue.\n'
