@@ -10,10 +10,12 @@ import { PROJECT } from './support/world.ts'
 let root = ''
 let withoutBun = ''
 let withoutJq = ''
+let withoutTemporal = ''
 beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'forklift-makefile-'))
   withoutBun = await pathWithout(join(root, 'without-bun'), ['bun', 'bunx'])
   withoutJq = await pathWithout(join(root, 'without-jq'), ['jq'])
+  withoutTemporal = await pathWithout(join(root, 'without-temporal'), ['temporal', 'python3', 'go'])
 })
 afterAll(() => rm(root, { recursive: true, force: true }))
 
@@ -220,6 +222,12 @@ describe.concurrent('a program is not there:', () => {
   test('apt-get has it', async () => {
     const run = await make('jq', withoutJq, {}, { ...root, 'apt-get': 'exit 0' })
     expect([run.code, run.output]).toEqual([0, 'Installing jq\n'])
+  })
+
+  test('no Temporal server can be installed: that is said, and nothing fails by it', async () => {
+    const run = await make('temporal', withoutTemporal)
+    expect(run.last).toMatch(/^No Temporal server could be installed, by pip or by go: the tests .* are skipped/)
+    expect(run.code).toBe(0)
   })
 
   test('make demo says so where it may not install it', async () => {

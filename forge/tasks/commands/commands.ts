@@ -1,5 +1,5 @@
 /** The commands of the tasks: `forge VERB …`. Each is loaded when it is called: it brings packages of its own. */
-import { Failure } from '../../../core/failure.ts'
+import { EXIT, Failure } from '../../../core/failure.ts'
 import type { Command } from './context.ts'
 
 type Entry = {
@@ -71,20 +71,17 @@ export function listCommands(): string {
 
 /** Runs a command, or only says what it does. Throws a Failure where the packages of the tasks are not installed. */
 export async function runVerb(verb: string, ...[argv, context]: Parameters<Command>): ReturnType<Command> {
-  const { runCommand, HELP } = await load(verb)
-  if (argv.includes('--help') || argv.includes('-h')) {
-    context.out(HELP)
-    return 0
-  }
-  return await runCommand(argv, context)
-}
-
-async function load(verb: string): ReturnType<Entry['load']> {
   const entry = COMMANDS[verb]
   if (!entry) throw new Error(`There is no command ${verb}`)
-  return await entry.load().catch(error => {
+  try {
+    const { runCommand, HELP } = await entry.load()
+    if (!argv.includes('--help') && !argv.includes('-h')) return await runCommand(argv, context)
+    context.out(HELP)
+    return EXIT.done
+  } catch (error) {
+    // Most of them are loaded when they are needed.
     throw isMissingPackage(error) ? new Failure(NOT_INSTALLED) : error
-  })
+  }
 }
 
 const NOT_INSTALLED = 'The packages of the tasks are not installed: run make tasks-runtime in the folder of Forge.'

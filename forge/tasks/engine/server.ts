@@ -48,6 +48,7 @@ export type ServerPlace = { folder: string; record: string; claim: string; log: 
 export async function openServerPlace(env: Environment): Promise<ServerPlace> {
   const folder = await openFolder(join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', 'temporal'))
   const at = (name: string) => join(folder, name)
+  await boundLog(at('server.log'))
   return { folder, record: at('server.json'), claim: at('lock'), log: at('server.log') }
 }
 
@@ -68,7 +69,6 @@ export async function ensureServer(
   place: ServerPlace,
   { program, env, ui }: { program: Program; env: Environment; ui: boolean },
 ): Promise<RunningServer> {
-  await boundLog(place.log)
   const there = await findRunning(place)
   if (there && (!ui || there.ui !== undefined)) return there
   using _ = await claim(place)
