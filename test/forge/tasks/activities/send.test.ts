@@ -1,8 +1,8 @@
 /** Sending: providers that misbehave, storms of refusals, budgets, and being called off. */
 import { expect, test } from 'bun:test'
 import { CancelledFailure } from '@temporalio/common'
-import { ModelError } from '../../../../forge/ai/request.ts'
 import { openModel } from '../../../../forge/ai/providers.ts'
+import { ModelError } from '../../../../forge/ai/request.ts'
 import { Gate } from '../../../../forge/tasks/activities/gate.ts'
 import type { Sent } from '../../../../forge/tasks/contract.ts'
 import { ModelServer, type Script, type Turn } from '../../../doubles/model-server.ts'
@@ -108,7 +108,15 @@ test('with a larger budget from a person, it goes on', async () => {
   expect((await failureOf(send(scene, 'stack/2/1', 2))).type).toBe('OutOfBudget')
   const wish = await scene.store.put('wish', 'Add undo.')
   const limits = { depth: 3, requests: 2 }
-  await scene.activities.begin({ run: RUN, wish, base: scene.base, limits, isApproved: true, onlyPlan: false, atMost: 8 })
+  await scene.activities.begin({
+    run: RUN,
+    wish,
+    base: scene.base,
+    limits,
+    isApproved: true,
+    onlyPlan: false,
+    atMost: 8,
+  })
   await send(scene, 'stack/2/1', 2)
   expect(scene.model.requests).toHaveLength(2)
 })
@@ -125,7 +133,9 @@ test('a storm of 429 ends with all answers, and few requests are sent in it', as
   }
   await using it = await serve(script, { openGate: () => new Gate({ most: 16, firstPause: 0.1, longestPause: 0.5 }) })
   const { activities, input } = it.scene
-  const all = Array.from({ length: 40 }, (_, at) => sendAgain(activities, input({ step: `stack/1/${at}`, attempt: at + 1 })))
+  const all = Array.from({ length: 40 }, (_, at) =>
+    sendAgain(activities, input({ step: `stack/1/${at}`, attempt: at + 1 })),
+  )
   const ends = await Promise.all(all)
   console.log(`a storm of 1.5 s: ${refused} refused, ${it.server.requests.length} sent for 40 answers`)
   // Those that were under way when it began, and one for each pause: 0.1 s, 0.2 s, 0.4 s, 0.5 s …
