@@ -7,7 +7,7 @@ import type { Person } from '../../../core/git/commits.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { Change } from '../../../core/git/trees.ts'
-import type { Model } from '../../ai/request.ts'
+import { type Model, ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
@@ -201,6 +201,8 @@ export function guarded<Input, Output>(
     try {
       return await work(input)
     } catch (error) {
+      if (error instanceof ModelError)
+        throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)
       if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')
       throw error
     }

@@ -62,11 +62,11 @@ test.each([
 })
 
 test('an answer that was cut at its most tokens is an answer, and the model is told', async () => {
-  await using it = await serve([{ text: '{"answer": {"signal": "succ', finish: 'length' } as Turn])
+  await using it = await serve([{ text: '{"answer": {"signal": "succ', end: 'length' }])
   const { answer: reference } = await send(it.scene)
   const place = { run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1' }
   const received = await it.scene.activities.receive({ ...place, kind: 'implement', answer: reference })
-  expect(received.parsed).toBeUndefined()
+  expect(received.words).toContain('was cut')
 })
 
 test('called off, a request ends within a second, and gives no answer', async () => {
@@ -155,9 +155,14 @@ test('an answer that came before a crash could say so is paid once', async () =>
   expect(scene.model.requests).toHaveLength(1)
 })
 
-test('errors carry no key', async () => {
+test('a model that can’t be opened is a model’s trouble', async () => {
   const model = () => Promise.reject(new ModelError('key', 'The key is wrong.'))
   await using scene = await makeScene({ openModel: model })
   const failure = await failureOf(scene.activities.construct(scene.input()))
-  expect(failure.message).toBe('The key is wrong.')
+  expect(failure).toMatchObject({
+    message: 'The key is wrong.',
+    type: 'ModelError',
+    nonRetryable: true,
+    details: ['key'],
+  })
 })
