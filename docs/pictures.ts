@@ -1,11 +1,15 @@
 #!/usr/bin/env bun
-/** `make pictures`: README's pictures of the desk, taken from the running desk on its example repository. */
+/**
+ * `make pictures`: README's pictures of the desk, taken from the running desk on its example repository, and from what
+ * `make demo` leaves.
+ */
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { ModelServer, type Turn } from '../test/doubles/model-server.ts'
 import { openBrowser } from '../test/support/browser.ts'
+import { runDemo } from '../test/support/demo.ts'
 
 const PROJECT = dirname(import.meta.dir)
 
@@ -143,11 +147,40 @@ async function takePictures(address: string, folder: string): Promise<void> {
 async function openDesk(context: BrowserContext, address: string): Promise<Page> {
   const page = await context.newPage()
   await page.goto(address)
-  await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+  await page.getByRole('tab', { name: 'Repository' }).waitFor()
   return page
+}
+
+/** The story: a fork that fell behind, the question that is left, and the pull request. */
+async function tellTheStory(folder: string): Promise<void> {
+  await using demo = await runDemo()
+  await using browser = await openBrowser({ colorScheme: 'light', height: 720 })
+  const page = await browser.context.newPage()
+  await page.goto(await demo.openDesk())
+  const run = page.getByRole('region', { name: 'Forklift', exact: true }).getByRole('button', { name: /Stuck/ })
+  await run.waitFor()
+  await page.getByRole('complementary', { name: 'Commit' }).getByText('4 files').waitFor()
+  await run.hover()
+  await page.screenshot({ path: join(folder, 'story-behind-light.png') })
+  await run.click()
+  await page.getByRole('article', { name: 'STUCK.md, from Forklift' }).waitFor()
+  const files = page.getByRole('navigation', { name: 'Conflicted files' })
+  await files.getByRole('button', { name: /goodbye/ }).click()
+  const both = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).getByRole('button', { name: 'Both' })
+  await both.waitFor()
+  await page.waitForLoadState('networkidle')
+  await page.locator('.cm-line span').first().waitFor()
+  await page.screenshot({ path: join(folder, 'story-question-light.png') })
+  await both.click()
+  await page.getByRole('button', { name: 'Finish' }).click()
+  const strip = page.getByRole('region', { name: 'Publish by Forklift' })
+  await strip.getByRole('button', { name: 'Publish' }).click()
+  await strip.getByRole('link').waitFor()
+  await page.screenshot({ path: join(folder, 'story-published-light.png') })
 }
 
 const draft = await mkdtemp(join(tmpdir(), 'pictures-'))
 await withDesk(address => takePictures(address, draft))
+await tellTheStory(draft)
 await cp(draft, import.meta.dir, { recursive: true })
 await rm(draft, { recursive: true })

@@ -134,6 +134,8 @@ export class WorkInProgressVfs implements Vfs {
     readonly objects: Objects,
     readonly base: Oid | undefined,
     changes: ReadonlyMap<Path, Change> = new Map(),
+    /** Throws where a path is not to be written, for a reason that is not one of the files' themselves. */
+    readonly verifyWritable: (path: Path) => Promise<void> = async () => undefined,
   ) {
     for (const [path, change] of changes) this.#change(path, change)
   }
@@ -157,6 +159,7 @@ export class WorkInProgressVfs implements Vfs {
     if (await this.#isFolder(path)) throw new Failure(`${visiblePath(path)} is a folder.`)
     const above = await this.#fileAbove(path)
     if (above) throw new Failure(`${visiblePath(above)} is a file: nothing can be in it.`)
+    await this.verifyWritable(path)
     const kept = there?.mode === '120000' ? '100644' : there?.mode
     this.#change(path, { mode: mode ?? kept ?? '100644', bytes: Buffer.from(bytes) })
   }

@@ -35,7 +35,7 @@ export async function describeDisk(folder: string): Promise<string> {
   const left = `${Math.floor(free / GIB)} GiB left`
   const devices = await Promise.all([state, '/'].map(path => stat(path)))
   return devices[0]?.dev === devices[1]?.dev
-    ? `${left}; runs share the disk of the system (a file system of their own bounds an agent: see README, Security)`
+    ? `${left}; runs share the disk of the system (a file system of their own bounds an agent: see docs/forklift.md, Security)`
     : `${left}, on a file system of its own`
 }
 

@@ -2,8 +2,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Objects } from './objects.ts'
-import type { Oid, Path, Repository } from './repository.ts'
-import type { Where } from './run.ts'
+import { fields, type Oid, type Path, type Repository } from './repository.ts'
+import { run, type Where } from './run.ts'
 import { isFolder, isSafeName, readTree, type TreeEntry } from './trees.ts'
 
 /** A place to run git in, where these attributes count and no others of a commit or checkout. Closing it removes it. */
@@ -67,6 +67,29 @@ export async function openAttributesPlace(
     ...(repository.bounds && { bounds: repository.bounds }),
     [Symbol.asyncDispose]: close,
   }
+}
+
+/**
+ * What an attribute is of some paths in a commit: by its .gitattributes, and by those that the user has beside them
+ * (info/attributes, core.attributesFile). Paths of which it says nothing, or that it is not so, are missing; `set` stands
+ * for one without a value. No more is read than the folders that lead to the paths.
+ */
+export async function checkAttribute(
+  objects: Objects,
+  commit: Oid,
+  name: string,
+  paths: readonly Path[],
+): Promise<Map<Path, string>> {
+  await using place = await openAttributesPlace(objects.repository, await attributesFor(objects, commit, paths))
+  const input = Buffer.from(paths.map(path => `${path}\0`).join(''), 'latin1')
+  const { stdout } = await run(place, ['check-attr', '-z', '--stdin', name], { input })
+  const words = fields(stdout)
+  const values = new Map<Path, string>()
+  for (const [at, path] of paths.entries()) {
+    const value = words[3 * at + 2]
+    if (value !== undefined && value !== 'unspecified' && value !== 'unset') values.set(path, value)
+  }
+  return values
 }
 
 async function put(top: string, folder: Path, bytes: Buffer): Promise<void> {

@@ -159,12 +159,45 @@ export async function mergeLines(
   ours: Uint8Array,
   theirs: Uint8Array,
 ): Promise<Buffer> {
+  const contents = { ours, base: base ?? new Uint8Array(), theirs }
+  return await withFiles(repository, contents, async where => {
+    return (await run(where, ['merge-file', '-p', '--union', 'ours', 'base', 'theirs'])).stdout
+  })
+}
+
+/** More lines than any text has. */
+const ALL_LINES = 100_000_000
+
+/** The lines that two texts have in common, in the order that they have in both: what git's diff shows as unchanged. */
+export async function commonLines(repository: Repository, one: Uint8Array, other: Uint8Array): Promise<Buffer> {
+  const plain = ['-c', 'diff.suppressBlankEmpty=false', 'diff', '--no-index', '--no-color']
+  const whole = ['--no-ext-diff', '--no-textconv', '--text', `-U${ALL_LINES}`]
+  const { code, stdout } = await withFiles(repository, { one, other }, where =>
+    run(where, [...plain, ...whole, 'one', 'other'], { ok: [0, 1] }),
+  )
+  if (code === 0) return Buffer.from(one)
+  // What comes before the one hunk is about the files themselves.
+  const [, ...lines] = stdout
+    .toString('latin1')
+    .replace(/^[\s\S]*?^@@.*\n/m, '\n')
+    .split('\n')
+  const common = lines.flatMap((line, at) => {
+    if (!line.startsWith(' ')) return []
+    return lines[at + 1]?.startsWith('\\') ? [line.slice(1)] : [`${line.slice(1)}\n`]
+  })
+  return Buffer.from(common.join(''), 'latin1')
+}
+
+/** Does something in a folder with a few files in it, by their names. */
+async function withFiles<Result>(
+  repository: Repository,
+  files: Readonly<Record<string, Uint8Array>>,
+  task: (where: Where) => Promise<Result>,
+): Promise<Result> {
   const folder = await mkdtemp(join(repository.temporary, 'merge-'))
   try {
-    const names = ['ours', 'base', 'theirs']
-    const contents = [ours, base ?? new Uint8Array(), theirs]
-    await Promise.all(names.map((name, at) => writeFile(join(folder, name), contents[at] ?? new Uint8Array())))
-    return (await run({ ...repository, cwd: folder }, ['merge-file', '-p', '--union', ...names])).stdout
+    await Promise.all(Object.entries(files).map(([name, bytes]) => writeFile(join(folder, name), bytes)))
+    return await task({ ...repository, cwd: folder })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

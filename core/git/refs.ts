@@ -106,8 +106,9 @@ export async function moveRefs(
   try {
     await run(repository, ['update-ref', '--stdin', '-z', ...(words ? ['-m', words] : [])], { input })
   } catch (error) {
-    if (error instanceof GitError) await verifyUnmoved(repository, moves)
-    throw error
+    if (!(error instanceof GitError)) throw error
+    await verifyUnmoved(repository, moves)
+    throw movedAndBack(error, moves) ?? error
   }
 }
 
@@ -119,6 +120,13 @@ function verifyMoves({ format }: Repository, moves: readonly Move[]): void {
   }
   const twice = moves.find(({ ref }, at) => moves.findIndex(it => it.ref === ref) !== at)
   if (twice) throw new Error(`${asText(twice.ref)} can't go two ways at once`)
+}
+
+/** A ref may be back already where it was expected: git says where it has seen it. */
+function movedAndBack({ stderr }: GitError, moves: readonly Move[]): RefMoved | undefined {
+  const [, name, found] = /cannot lock ref '(.+)': is at ([0-9a-f]+) but expected/.exec(stderr) ?? []
+  const move = moves.find(({ ref }) => asText(ref) === name)
+  return move && new RefMoved(move.ref, move.from, found)
 }
 
 async function verifyUnmoved(repository: Repository, moves: readonly Move[]): Promise<void> {

@@ -90,6 +90,9 @@ function commandWithin(bounds: Bounds | undefined): string[] {
   return ['sh', '-c', 'ulimit -c 0; ulimit -d "$0" 2>/dev/null; exec "$@"', String(Math.floor(bounds.memory / 1024))]
 }
 
+/** Milliseconds in which a git that is to end may take its locks away, and in which it and all of its group go. */
+const [GRACE, LAST_WORDS] = [2_000, 500]
+
 /** Ends a git that was {@link start}ed, and what it has started itself. One that has ended already is left alone. */
 export function end(child: ChildProcess, how: NodeJS.Signals): void {
   try {
@@ -113,14 +116,27 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
     input === undefined ? 'ignore' : 'pipe',
     options.env,
   )
-  const interrupt = () => end(child, 'SIGTERM')
+  const clocks: ReturnType<typeof setTimeout>[] = []
+  const kill = () => {
+    end(child, 'SIGKILL')
+    // Somebody who left the group may still hold what it would print to: nobody waits for that.
+    const letGo = () => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }
+    clocks.push(setTimeout(letGo, LAST_WORDS))
+  }
+  const interrupt = () => {
+    end(child, 'SIGTERM')
+    clocks.push(setTimeout(kill, GRACE))
+  }
   signal?.addEventListener('abort', interrupt, { once: true })
   let bound: Ending['bound']
   const outOfTime = () => {
     bound = 'time'
-    end(child, 'SIGKILL')
+    kill()
   }
-  const clock = bounds && setTimeout(outOfTime, bounds.seconds * 1000)
+  if (bounds) clocks.push(setTimeout(outOfTime, bounds.seconds * 1000))
   try {
     const pieces: Buffer[] = []
     let [size, stderr, cut] = [0, '', false]
@@ -132,7 +148,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
       if (!onOutput) pieces.push(size > most ? piece.subarray(0, most - size) : piece)
       if (!cut) return
       if (size > most && limit === undefined) bound = 'output'
-      end(child, 'SIGKILL')
+      kill()
     })
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       // Words are for a sentence: what goes beyond is the chatter of a progress, or somebody's mischief.
@@ -152,7 +168,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
       throw new GitError(commandOf(args), code, stderr, stdout.toString().slice(0, 65_536), by ? { signal: by } : {})
     return { code, stdout, stderr, cut }
   } finally {
-    clearTimeout(clock)
+    for (const clock of clocks) clearTimeout(clock)
     signal?.removeEventListener('abort', interrupt)
   }
 }

@@ -208,6 +208,39 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
   return cut(visible(what.join(' · ')), LONGEST)
 }
 
+// --- What code offers
+// ---------------------------------------------------------------------------------------------------
+
+/** A name that a file offers to others, and the line that says so. */
+export type Offer = { name: string; line: string }
+
+/** Of longer files, the others are not looked at. */
+const MOST_CODE_LINES = 20_000
+/** Where names are headings, keys and targets, and nobody calls them. */
+const NO_CODE = new Set(['', 'CSS', 'HTML', 'Markdown', 'JSON', 'YAML', 'TOML', 'Makefile', 'Dockerfile', 'text'])
+
+/** Whether others can use names that a file defines, as far as its own name tells. */
+export const isCode = (path: Path): boolean => !NO_CODE.has(languageOf(path, '').name)
+
+/** All names that a file of code offers, in the order of its lines. */
+export function offersOf(path: Path, text: string): Offer[] {
+  const lines = text.split('\n', MOST_CODE_LINES).map(line => line.slice(0, LONGEST_LINE).trimEnd())
+  const language = languageOf(path, lines[0] ?? '')
+  if (NO_CODE.has(language.name)) return []
+  const offers: Offer[] = []
+  for (const line of lines) {
+    const found = language.offers.map(offer => offer.exec(line)).find(it => it !== null)
+    if (!found) continue
+    const said = visible(line.trim().replace(/\s*[{:]$/, ''))
+    for (const part of (found[1] ?? '').split(',')) {
+      // `a as b` offers b, `static int *read` read.
+      const name = /([\w$?!]+)\s*$/.exec(part)?.[1]
+      if (name) offers.push({ name, line: said })
+    }
+  }
+  return offers
+}
+
 export const sizeInWords = (size: number): string => {
   if (size < 1000) return `${size} bytes`
   return size < 1_000_000 ? `${Math.round(size / 1000)} KB` : `${(size / 1_000_000).toFixed(1)} MB`

@@ -2,12 +2,12 @@
  * Summaries of all files of a tree, one line each, made without a model. Made ones are kept by the id of their content,
  * outside of the repository: a cache, of which nothing is lost but time.
  */
-import { Database } from 'bun:sqlite'
-import { rmSync } from 'node:fs'
+import type { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
+import { CacheFile } from './cache-file.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
 import { sizeInWords, summarise, summaryKind } from './languages.ts'
@@ -109,20 +109,22 @@ export class Summaries implements Disposable {
 const digest = (parts: readonly unknown[]): string =>
   new Bun.CryptoHasher('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 40)
 
-/**
- * What was made before, in a file. One that can't be read is made anew; where none can be made, nothing is kept, and
- * all goes on.
- */
+const TABLES = [
+  'CREATE TABLE IF NOT EXISTS summaries (key TEXT UNIQUE NOT NULL, text TEXT NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS outlines (key TEXT UNIQUE NOT NULL, text TEXT NOT NULL)',
+]
+
+/** What was made before. */
 export class SummaryCache implements Disposable {
-  #database: Database | undefined
+  readonly #file: CacheFile
 
   constructor(readonly path: string) {
-    this.#database = openDatabase(path) ?? openAnew(path)
+    this.#file = new CacheFile(path, TABLES)
   }
 
   texts(keys: readonly string[]): (string | undefined)[] {
     return (
-      this.#try(database => {
+      this.#file.try(database => {
         const find = database.query<{ text: string }, [string]>('SELECT text FROM summaries WHERE key = ?')
         return keys.map(key => find.get(key)?.text)
       }) ?? keys.map(() => undefined)
@@ -131,7 +133,7 @@ export class SummaryCache implements Disposable {
 
   keepTexts(made: readonly (readonly [key: string, text: string])[]): void {
     if (made.length === 0) return
-    this.#try(database => {
+    this.#file.try(database => {
       const keep = database.query('INSERT OR REPLACE INTO summaries (key, text) VALUES (?, ?)')
       database.transaction(() => {
         for (const [key, text] of made) keep.run(key, text)
@@ -141,7 +143,7 @@ export class SummaryCache implements Disposable {
   }
 
   outline(key: string): Outline | undefined {
-    return this.#try(database => {
+    return this.#file.try(database => {
       const row = database.query<{ text: string }, [string]>('SELECT text FROM outlines WHERE key = ?').get(key)
       if (!row) return undefined
       const { shown, ...rest } = JSON.parse(row.text) as Omit<Outline, 'shown'> & { shown: Path[] }
@@ -151,52 +153,15 @@ export class SummaryCache implements Disposable {
 
   keepOutline(key: string, { shown, ...rest }: Outline): void {
     const text = JSON.stringify({ ...rest, shown: [...shown] })
-    this.#try(database => {
+    this.#file.try(database => {
       database.query('INSERT OR REPLACE INTO outlines (key, text) VALUES (?, ?)').run(key, text)
       forgetOldest(database, 'outlines', MOST_OUTLINES)
     })
   }
 
   [Symbol.dispose](): void {
-    this.#database?.close()
-    this.#database = undefined
+    this.#file[Symbol.dispose]()
   }
-
-  /** What fails here, a broken file for one, costs the cache and nothing else. */
-  #try<T>(act: (database: Database) => T): T | undefined {
-    if (!this.#database) return undefined
-    try {
-      return act(this.#database)
-    } catch (error) {
-      if ((error as { code?: string }).code === 'SQLITE_BUSY') return undefined
-      this.#database.close()
-      this.#database = openAnew(this.path)
-      return undefined
-    }
-  }
-}
-
-function openDatabase(path: string): Database | undefined {
-  let database: Database | undefined
-  try {
-    database = new Database(path, { create: true })
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 200')
-    database.exec('CREATE TABLE IF NOT EXISTS summaries (key TEXT UNIQUE NOT NULL, text TEXT NOT NULL)')
-    database.exec('CREATE TABLE IF NOT EXISTS outlines (key TEXT UNIQUE NOT NULL, text TEXT NOT NULL)')
-    return database
-  } catch {
-    database?.close()
-    return undefined
-  }
-}
-
-function openAnew(path: string): Database | undefined {
-  try {
-    for (const file of [path, `${path}-wal`, `${path}-shm`]) rmSync(file, { force: true })
-  } catch {
-    return undefined
-  }
-  return openDatabase(path)
 }
 
 /** Rows are numbered in the order in which they came. */

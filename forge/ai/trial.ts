@@ -5,7 +5,7 @@ import { WorkInProgressVfs } from '../vfs.ts'
 import { isOfTheForge } from './model-files.ts'
 
 export const trialOf = (vfs: WorkInProgressVfs): WorkInProgressVfs =>
-  new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes)
+  new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes, vfs.verifyWritable)
 
 /** What has changed in a copy comes into the work in progress. First what is gone: a file may become a folder. */
 export async function takeOver(vfs: WorkInProgressVfs, trial: WorkInProgressVfs): Promise<void> {

@@ -43,6 +43,12 @@ import type { Work, WorkOptions } from './work.ts'
  * told how it is.
  */
 const SETTINGS_FOR = 10_000
+/**
+ * Milliseconds after which the desk is described anew: at once, but for several changes together, where refs have moved;
+ * later where there are other drafts only, of which the window that they are typed in knows by itself: git, which is
+ * asked for the description, is not to be in the way of who types and saves.
+ */
+const [SOON, LATER] = [20, 250]
 /** A text file of more bytes is not sent whole. */
 const LONGEST_TEXT = 2 << 20
 
@@ -70,7 +76,8 @@ export class Desk implements AsyncDisposable {
   #work: Work | undefined
   #forklift: Forklift | undefined
   #layout: Promise<unknown> = Promise.resolve()
-  #isDeskNews = false
+  /** When the desk is described anew. */
+  #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
 
   private constructor(
@@ -132,13 +139,15 @@ export class Desk implements AsyncDisposable {
   // --- What is said to all windows ----------------------------------------------------------------------------------
 
   #say(news: News): void {
-    const isOfRefs = news.say === 'branch' || news.say === 'saved' || news.say === 'repository'
+    const isOfDrafts = news.say === 'branch' && news.isOfDrafts === true
+    const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
     // Before it is said: who hears it asks.
     if (isOfRefs) this.#graph.touch()
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.
-    if (isOfRefs) this.#sayDesk()
+    if (isOfRefs) this.#sayDesk(SOON)
+    else if (isOfDrafts) this.#sayDesk(LATER)
   }
 
   #tell(news: News): void {
@@ -146,15 +155,17 @@ export class Desk implements AsyncDisposable {
   }
 
   /** Several changes at once make one description. */
-  #sayDesk(): void {
-    if (this.#isDeskNews) return
-    this.#isDeskNews = true
-    setTimeout(async () => {
-      this.#isDeskNews = false
+  #sayDesk(after: number): void {
+    const at = performance.now() + after
+    if (this.#deskNews && this.#deskNews.at <= at) return
+    clearTimeout(this.#deskNews?.clock)
+    const clock = setTimeout(async () => {
+      this.#deskNews = undefined
       if (this.#windows.size === 0) return
       const desk = await this.#describe(this.#settings()).catch(() => undefined)
       if (desk) this.#say({ say: 'desk', desk })
-    }, 20)
+    }, after)
+    this.#deskNews = { clock, at }
   }
 
   /** What the window has open is closed. */
@@ -296,7 +307,7 @@ export class Desk implements AsyncDisposable {
       case 'clashes':
         return await work.clashes(question.branch)
       case 'settle':
-        return await work.settle(question.branch, question.path, question.text)
+        return await work.settle(question.branch, question.path, question.text, question.choice)
       case 'conversation':
         return await work.conversation(question.at)
       case 'send':
@@ -334,13 +345,13 @@ export class Desk implements AsyncDisposable {
       case 'publish':
         return await this.#theForklift.publish(question.branch)
       case 'settle by side':
-        return await work.takeSide(question.branch, question.path, question.side)
+        return await work.takeSide(question.branch, question.path, question.side, question.choice)
       case 'outlooks':
         return await work.steps.outlooks(question.source, question.targets)
       case 'preview':
         return await work.steps.preview(question.step)
       case 'do':
-        return await work.steps.do(question.step, question.before)
+        return await work.steps.do(question.step, question)
       case 'stop step':
         return work.steps.stop()
       case 'merging':
@@ -439,12 +450,18 @@ export class Desk implements AsyncDisposable {
     }
   }
 
+  /** The commit of a place: of a branch in which a merge waits, its own. */
+  async #commitOf(at: At): Promise<Oid | undefined> {
+    if (at.kind === 'branch') return await this.#opened.headOf(at.branch)
+    return (await this.#placeOf(at)).commit
+  }
+
   async #history({ at, path, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
-    const { commit } = await this.#placeOf(at)
+    const commit = await this.#commitOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
-    const other = beyond === undefined ? undefined : await this.#placeOf({ kind: 'branch', branch: beyond })
-    if (other?.commit !== undefined)
-      return { rows: await rowsBeyond(this.objects, commit, other.commit, { from, count }), total: undefined }
+    const other = beyond === undefined ? undefined : await this.#commitOf({ kind: 'branch', branch: beyond })
+    if (other !== undefined)
+      return { rows: await rowsBeyond(this.objects, commit, other, { from, count }), total: undefined }
     if (path !== undefined)
       return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
     const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit

@@ -150,8 +150,11 @@ export type Layout = v.InferOutput<typeof Layout>
 export const Side = v.union([v.string(), v.object({ what: v.string() })])
 export type Side = v.InferOutput<typeof Side>
 
-/** Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen. */
-export const Clash = v.object({ path: Path, base: Side, draft: Side, tip: Side })
+/**
+ * Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen. `choice` is
+ * another one where one of the sides is.
+ */
+export const Clash = v.object({ path: Path, base: Side, draft: Side, tip: Side, choice: v.optional(v.string()) })
 export type Clash = v.InferOutput<typeof Clash>
 
 /** All of the desk but the contents of files. */
@@ -245,7 +248,7 @@ export const Question = v.variant('ask', [
   /** Clash[] */
   ask('clashes', { branch: Branch }),
   /** nothing: a file that clashes is to have this text, or what one side has */
-  ask('settle', { branch: Branch, path: Path, text: v.string() }),
+  ask('settle', { branch: Branch, path: Path, text: v.string(), choice: v.optional(v.string()) }),
   /** Conversation, of conversation.ts; that of a commit is as it was */
   ask('conversation', { at: At }),
   /** { turn: string }: a turn has begun; what becomes of it comes by itself. Drafts have to be saved before. */
@@ -273,9 +276,12 @@ export const Question = v.variant('ask', [
   ask('outlooks', { source: Source, targets: v.pipe(v.array(Branch), v.maxLength(64)) }),
   /** Preview */
   ask('preview', { step: Step }),
-  /** Done; `before` is the target's commit as it was previewed: where it has moved since, nothing is done */
-  ask('do', { step: Step, before: v.optional(Oid) }),
-  /** nothing: a fetch, a pull or a push that is under way is ended */
+  /**
+   * Done; `before` is the target's commit as it was previewed, and `there` that of the remote's branch (null for none):
+   * where one of them has moved since, nothing is done. A forced push is not done without `there`.
+   */
+  ask('do', { step: Step, before: v.optional(Oid), there: v.optional(v.nullable(Oid)) }),
+  /** nothing: what is under way (a fetch, pull or push, a step of many commits or its preview) is ended */
   ask('stop step', {}),
   /** Merging | null */
   ask('merging', { branch: Branch }),
@@ -297,7 +303,12 @@ export const Question = v.variant('ask', [
   ask('open run', { run: v.pipe(v.string(), v.maxLength(400)) }),
   /** nothing: `forklift --publish BRANCH` is started, and what it says comes by itself */
   ask('publish', { branch: Branch }),
-  ask('settle by side', { branch: Branch, path: Path, side: v.picklist(['draft', 'tip']) }),
+  ask('settle by side', {
+    branch: Branch,
+    path: Path,
+    side: v.picklist(['draft', 'tip']),
+    choice: v.optional(v.string()),
+  }),
 ])
 export type Question = v.InferOutput<typeof Question>
 
@@ -311,18 +322,25 @@ const say = <const Kind extends string, const Fields extends v.ObjectEntries>(ki
 /** What the server says by itself. */
 export const News = v.variant('say', [
   say('desk', { desk: Desk }),
-  /** A branch has another tip or other drafts: what is shown of it is to be asked for again. */
-  say('branch', { branch: Branch }),
+  /**
+   * A branch has another tip or other drafts (`isOfDrafts`: only these): what is shown of it is to be asked for again,
+   * but for files that are open, of which the server says by itself what becomes of them.
+   */
+  say('branch', { branch: Branch, isOfDrafts: v.optional(v.boolean()) }),
   /** A branch has another name: whoever shows it goes on under that. */
   say('renamed', { branch: Branch, to: Branch }),
   /** Edits of an open file, the first of which leads to `version` + 1. The window's own come back, too. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** An open file has another text altogether: saved elsewhere, merged, undone, discarded. */
   say('replaced', { branch: Branch, path: Path, file: File }),
-  say('saved', { branch: Branch, commit: Oid }),
+  /** `drafts`: those that are left in the branch. */
+  say('saved', { branch: Branch, commit: Oid, drafts: v.array(Path) }),
   /** A checkout of the branch could not follow: why, and in which folder. */
   say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
-  /** The drafts that have to be settled by the person, all that are left: none, where another window has done it. */
+  /**
+   * The drafts that have to be settled by the person, all that are left: none, where another window has done it. Also
+   * said where one of them is about other texts than before.
+   */
   say('clashes', { branch: Branch, paths: v.array(Path) }),
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
   /** What an AI does in a branch. */

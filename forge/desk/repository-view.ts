@@ -88,7 +88,7 @@ export const Step = v.variant('step', [
   v.object({ step: v.literal('delete tag'), name: Branch }),
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()) }),
   v.object({ step: v.literal('pull'), branch: Branch, how: v.picklist(['fast-forward', 'merge', 'rebase']) }),
-  /** `isForced`: with a lease on what the remote was when it was fetched last. */
+  /** `isForced`: with a lease on what the remote was when this was previewed. */
   v.object({
     step: v.literal('push'),
     branch: Branch,
@@ -121,6 +121,11 @@ export const Preview = v.object({
   conflictsIn: v.array(v.object({ path: Path, kind: v.string() })),
   /** The message of the commit that it makes, to be edited. */
   message: v.optional(v.string()),
+  /**
+   * Of a push: where the remote's branch was when it was fetched last, which is what a forced one overwrites; null
+   * where there was none.
+   */
+  there: v.optional(v.nullable(Oid)),
   /** What a person should know before: hooks that do not run, a checkout that can not follow, what is on a remote. */
   warnings: v.array(v.string()),
 })

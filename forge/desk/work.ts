@@ -13,7 +13,7 @@ import { allOf } from '../../core/together.ts'
 import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
-import { deleteBranch, newBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import { deleteBranch, newBranch, newMergingBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
@@ -32,6 +32,8 @@ import { MERGING } from './merging/merging-commits.ts'
 import { Mergings } from './merging/mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
 import { showFile } from './reading/file-content.ts'
+import { Filters } from './reading/filters.ts'
+import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
 export type WorkOptions = {
@@ -56,8 +58,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
   try {
     const checkouts = await Checkouts.open(objects, options.state, options.onNews)
     const operations = new Operations(objects)
+    const filters = new Filters(objects)
     const maintenance = new Maintenance(repository)
-    const work = new Work({ objects, operations, checkouts, maintenance, say: options.onNews })
+    const work = new Work({ objects, operations, checkouts, filters, maintenance, say: options.onNews })
     await work.begin(options)
     return work
   } catch (error) {
@@ -89,8 +92,9 @@ export class Work implements AsyncDisposable {
     )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
     const open = (branch: string) => this.#branches.work(branch)
-    this.steps = new Steps(room, open)
-    this.mergings = new Mergings(room, open)
+    const plannings = new Plannings(room.objects, room.say)
+    this.steps = new Steps(room, open, plannings)
+    this.mergings = new Mergings(room, open, plannings)
   }
 
   get #objects(): Objects {
@@ -240,20 +244,16 @@ export class Work implements AsyncDisposable {
     await newBranch(this.#branches, name, from)
   }
 
-  /** Makes a branch in which a merge waits from the start: `begin` lets it. Where that fails there is no branch. */
+  /**
+   * Makes a branch in which a merge waits from the start, by the one operation of `begin`: where that fails there is no
+   * branch.
+   */
   async newMergingBranch<Result>(
     name: string,
     from: Oid,
     begin: (work: BranchWork) => Promise<Result>,
   ): Promise<Result> {
-    await newBranch(this.#branches, name, from)
-    try {
-      const work = await this.#branches.work(name)
-      return await work.inOneGo(() => begin(work))
-    } catch (error) {
-      await deleteBranch(this.#branches, name).catch(failure => this.#complain(failure))
-      throw error
-    }
+    return await newMergingBranch(this.#branches, name, from, begin)
   }
 
   /** Deletes a branch with its drafts. Both are kept by the operation, and come back when it is undone. */
@@ -280,6 +280,11 @@ export class Work implements AsyncDisposable {
   /** Gives the drafts of a branch that has moved a branch of their own, where it was. */
   async draftsElsewhere(branch: string, from: Oid, to: string): Promise<void> {
     await draftsElsewhere(this.#branches, branch, from, to)
+  }
+
+  /** The commit of a branch, whatever waits in it; undefined before its first one. */
+  async headOf(branch: string): Promise<Oid | undefined> {
+    return (await this.#branches.work(branch)).head
   }
 
   /** What a branch is called now, where operations of any time have renamed it. */
@@ -345,14 +350,14 @@ export class Work implements AsyncDisposable {
     return await clashesOf(await this.#branches.work(branch))
   }
 
-  /** Takes a text for a file that clashed. */
-  async settle(branch: string, path: Path, text: string): Promise<void> {
-    await settle(await this.#branches.work(branch), path, text)
+  /** Takes a text for a file that clashed; `choice` says which one it was that was seen. */
+  async settle(branch: string, path: Path, text: string, choice?: string): Promise<void> {
+    await settle(await this.#branches.work(branch), path, text, choice)
   }
 
   /** Takes one side of a file that clashed, as it is. */
-  async takeSide(branch: string, path: Path, side: 'draft' | 'tip'): Promise<void> {
-    await takeSide(await this.#branches.work(branch), path, side)
+  async takeSide(branch: string, path: Path, side: 'draft' | 'tip', choice?: string): Promise<void> {
+    await takeSide(await this.#branches.work(branch), path, side, choice)
   }
 
   async #commit(oid: Oid): Promise<Oid> {

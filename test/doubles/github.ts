@@ -102,15 +102,17 @@ export class GitHub implements AsyncDisposable {
   private constructor(
     private readonly description: Description,
     private readonly server: Server,
+    /** Where its pages are said to be. */
+    private readonly web: string,
   ) {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.serve(request, response))
   }
 
-  static async start(): Promise<GitHub> {
+  static async start({ web = 'https://github.com' } = {}): Promise<GitHub> {
     const description = await Description.open()
     const server = createServer()
     await new Promise<void>(ready => server.listen(0, '127.0.0.1', ready))
-    return new GitHub(description, server)
+    return new GitHub(description, server, web)
   }
 
   get url(): string {
@@ -540,7 +542,7 @@ export class GitHub implements AsyncDisposable {
     const common: JsonObject = {
       ...example,
       url: address,
-      html_url: `https://github.com/${repo.name}/pull/${pull.number}`,
+      html_url: `${this.web}/${repo.name}/pull/${pull.number}`,
       number: pull.number,
       id: 1000 + pull.number,
       state: pull.state,

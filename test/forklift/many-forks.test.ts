@@ -1,4 +1,4 @@
-/** The README's two commands for many forks, as they are written there. */
+/** The two commands of docs/forklift.md for many forks, as they are written there. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,13 +6,15 @@ import { FORKLIFT, makeWorld, PROJECT, type World } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
 
-/** The shell commands of the README that go over `~/forks`: the loop, and the one with xargs. */
+/** The shell commands of docs/forklift.md that go over `~/forks`: the loop, and the one with xargs. */
 async function commands(): Promise<{ loop: string; xargs: string }> {
-  const blocks = (await Bun.file(join(PROJECT, 'README.md')).text()).matchAll(/^```sh\n([^`]*~\/forks\/[^`]*)^```$/gm)
+  const blocks = (await Bun.file(join(PROJECT, 'docs/forklift.md')).text()).matchAll(
+    /^```sh\n([^`]*~\/forks\/[^`]*)^```$/gm,
+  )
   const found = [...blocks].map(([, command = '']) => command.trim())
   const one = (what: string, fits: (command: string) => boolean): string => {
     const [command, ...more] = found.filter(fits)
-    if (!command || more.length > 0) throw new Error(`the README has not one command with ${what} over ~/forks`)
+    if (!command || more.length > 0) throw new Error(`docs/forklift.md has not one command with ${what} over ~/forks`)
     return command
   }
   return { loop: one('for', it => /^(\w+=.*; )?for /.test(it)), xargs: one('xargs', it => it.includes('xargs')) }

@@ -1,4 +1,7 @@
-/** Files of a branch that were changed in two ways that can't be merged, until a person has chosen. */
+/**
+ * Files of a branch that were changed in two ways that can't be merged, until a person has chosen: what that means
+ * stands in draft-merges.ts.
+ */
 import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
@@ -7,10 +10,13 @@ import type { Clash, Side } from '../messages.ts'
 import { readContent, sideOf } from '../reading/file-content.ts'
 import { decode, encode, NEW_FORM } from '../reading/text.ts'
 import type { BranchWork } from './branch-work.ts'
-import { type Clashing, type DraftFile, entryInTip, entryOf } from './drafts.ts'
+import { type Clashing, type DraftFile, entryInTip, entryOf, makeDrafts } from './drafts.ts'
+
+/** The kind of operation by which a person chooses. */
+export const SETTLE = 'choose'
 
 export async function clashesOf(work: BranchWork): Promise<Clash[]> {
-  return await work.locked(async () => {
+  return await work.brieflyLocked(async () => {
     await work.collect()
     return await Promise.all([...work.drafts.clashes].map(([path, clash]) => sidesOf(work, path, clash)))
   })
@@ -26,7 +32,14 @@ async function sidesOf(work: BranchWork, path: Path, { mode, base, draft, bytes 
     base: await side(base === undefined ? undefined : { mode, oid: base }, 'There was no such file.'),
     draft: typed ?? (await side({ mode, oid: draft }, '')),
     tip: await side(await entryBeside(work, path), 'The file was deleted.'),
+    choice: await choiceIn(work, path),
   }
+}
+
+/** Names the texts that a choice is about. */
+async function choiceIn(work: BranchWork, path: Path): Promise<string> {
+  const { base, draft } = work.drafts.clashes.get(path) ?? {}
+  return [base, draft, (await entryBeside(work, path))?.oid].map(oid => oid ?? 'none').join(' ')
 }
 
 /** The other end of a clash: what the file is in the branch, or in the drafts of another desk. */
@@ -36,9 +49,9 @@ async function entryBeside({ drafts: { tip, files }, room }: BranchWork, path: P
 }
 
 /** Takes a text for a file that clashed: it is an ordinary draft from then on. */
-export async function settle(work: BranchWork, path: Path, text: string): Promise<void> {
+export async function settle(work: BranchWork, path: Path, text: string, choice?: string): Promise<void> {
   if (!text.isWellFormed() || text.includes('\0')) throw new Failure('That is no text that can be written to a file.')
-  await settleAs(work, path, async ({ mode, draft, bytes: typed }) => {
+  await settleAs(work, { path, choice, what: 'what becomes of' }, async ({ mode, draft, bytes: typed }) => {
     const { objects } = work.room
     const old = typed ?? (await readContent(objects, { mode, oid: draft }))?.bytes
     const bytes = encode(text, (old && decode(old)) ?? NEW_FORM)
@@ -47,28 +60,51 @@ export async function settle(work: BranchWork, path: Path, text: string): Promis
 }
 
 /** Takes one side of a file that clashed, byte by byte: the draft is an ordinary one then, or there is none. */
-export async function takeSide(work: BranchWork, path: Path, side: 'draft' | 'tip'): Promise<void> {
-  await settleAs(work, path, async ({ mode, draft, bytes }) => {
+export async function takeSide(work: BranchWork, path: Path, side: 'draft' | 'tip', choice?: string): Promise<void> {
+  const what = side === 'draft' ? 'what was typed in' : 'what the branch has of'
+  await settleAs(work, { path, choice, what }, async ({ mode, draft, bytes }) => {
     const { files } = work.drafts
     if (side === 'tip') return files.has(path) ? files.get(path) : await entryInTip(work.room.objects, work.tip, path)
     return { mode, oid: draft, ...(bytes && { bytes }) }
   })
 }
 
-async function settleAs(work: BranchWork, path: Path, choose: (clash: Clashing) => Promise<DraftFile>): Promise<void> {
+/** What is chosen: a file, what it becomes in words, and which choice it was that the person has seen. */
+type Chosen = { path: Path; what: string; choice: string | undefined }
+
+/**
+ * As an operation, which keeps both ends: that of a draft is nowhere else. Throws a {@link Failure} where there is nothing
+ * to choose any more, or where one of the ends is not what it was when the person chose.
+ */
+async function settleAs(
+  work: BranchWork,
+  { path, what, choice }: Chosen,
+  choose: (clash: Clashing) => Promise<DraftFile>,
+): Promise<void> {
+  const { objects, operations } = work.room
   await work.locked(async () => {
     work.verifyFree()
     await work.collect()
-    const clash = work.drafts.clashes.get(path)
-    if (!clash) throw new Failure(`There is nothing left to choose in ${visiblePath(path)}.`)
-    const file = await choose(clash)
-    const before = await entryInTip(work.room.objects, work.tip, path)
-    const files = new Map(work.drafts.files)
-    if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
-    else files.set(path, file)
-    const clashes = new Map(work.drafts.clashes)
-    clashes.delete(path)
-    await work.become({ ...work.drafts, files, clashes })
-    work.writeNow()
+    const seen = choice ?? (await choiceIn(work, path))
+    await work.again(async () => {
+      // What the operation is to bring back has to be in the repository.
+      await work.writeDrafts()
+      const clash = work.drafts.clashes.get(path)
+      if (!clash) throw new Failure(`There is nothing left to choose in ${visiblePath(path)}.`)
+      if ((await choiceIn(work, path)) !== seen)
+        throw new Failure(`${visiblePath(path)} has changed again meanwhile: look at both ends of it, and choose anew.`)
+      const file = await choose(clash)
+      const before = await entryInTip(objects, work.tip, path)
+      const files = new Map(work.drafts.files)
+      if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
+      else files.set(path, file)
+      const clashes = new Map(work.drafts.clashes)
+      clashes.delete(path)
+      const after = { ...work.drafts, files, clashes }
+      const made = await makeDrafts(objects, after)
+      const words = `choose ${what} ${visiblePath(path)} in ${visiblePath(work.name)}`
+      await operations.record({ kind: SETTLE, words, moves: [work.draftsMove(made)], made: made?.made ?? [] })
+      await work.wroteAndBecome(made?.oid, after)
+    })
   })
 }

@@ -1,16 +1,18 @@
 /** Commits that the desk makes on a branch: saves, new files, other names, deletions; and drafts that are let go. */
 import { Failure } from '../../../core/failure.ts'
-import { writeObjects } from '../../../core/git/objects.ts'
+import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { type Change, makeTree } from '../../../core/git/trees.ts'
+import { type Change, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
+import { whyFiltered } from '../reading/filters.ts'
 import type { BranchWork } from './branch-work.ts'
 import { headRef } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
   asChanges,
+  type DraftFile,
   type Drafts,
   draftsBelow,
   entryIn,
@@ -19,6 +21,7 @@ import {
   isSameDrafts,
   makeDrafts,
   noDrafts,
+  pathAfter,
   type Renamed,
   renamedFiles,
   verifyNoClash,
@@ -27,6 +30,9 @@ import {
 import { refsOf } from './operations.ts'
 import { makeCommit, messageFor, type Signature, type Step } from './save.ts'
 
+/** Of so many files in a folder it is known how they are kept. */
+const MOST_FILES = 100_000
+
 /** What is saved: some files, or all. */
 export type Selection = readonly Path[] | 'all'
 
@@ -34,6 +40,8 @@ export type Selection = readonly Path[] | 'all'
 export async function save(work: BranchWork, selection: Selection, message?: string): Promise<Oid | undefined> {
   return await work.inOneGo(async signature => {
     const paths = selected(work.drafts, selection)
+    const written = paths.filter(path => work.drafts.files.get(path))
+    await work.room.filters.verifyNone(work.tip, written)
     const changes = asChanges(new Map(paths.map(path => [path, work.drafts.files.get(path)])))
     const after = withoutFiles(work.drafts, paths)
     const steps = await stepsOf(work, paths)
@@ -45,7 +53,7 @@ export async function save(work: BranchWork, selection: Selection, message?: str
 
 /** What a save would be called. */
 export async function messageForSave(work: BranchWork, selection: Selection): Promise<string> {
-  return await work.locked(async () => {
+  return await work.brieflyLocked(async () => {
     await work.collect()
     return messageFor(await stepsOf(work, selected(work.drafts, selection)))
   })
@@ -55,6 +63,7 @@ export async function messageForSave(work: BranchWork, selection: Selection): Pr
 export async function newFile(work: BranchWork, path: Path): Promise<Oid> {
   return await work.inOneGo(async signature => {
     await filesOf(work).verifyFree(path)
+    await work.room.filters.verifyNone(work.tip, [path])
     const changes = new Map<Path, Change>([[path, { mode: '100644', bytes: new Uint8Array() }]])
     const message = messageFor([{ path, does: 'add' }])
     const words = `add ${visiblePath(path)} to ${visiblePath(work.name)}`
@@ -70,6 +79,7 @@ export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oi
     if (`${to}/`.startsWith(`${from}/`)) throw new Failure(`${visiblePath(from)} can't be moved into itself.`)
     await filesOf(work).verifyFree(to)
     verifyNoClash(work.drafts, draftsBelow(work.drafts, from))
+    await verifySameFilters(work, { from, to })
     const renamed = { from, to }
     const saved = await entryInTip(work.room.objects, work.tip, from)
     const changes = new Map<Path, Change>()
@@ -79,6 +89,31 @@ export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oi
     const after = { ...work.drafts, files: renamedFiles(work.drafts, renamed) }
     return await commitAlways(work, { kind: 'rename', words, message, changes, after, renamed }, signature)
   })
+}
+
+/** Throws a {@link Failure} where a file is kept by a filter under one of its names, and not under the other. */
+async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Renamed): Promise<void> {
+  const { objects, filters } = room
+  const { from } = renamed
+  const entry = await entryInTip(objects, tip, from)
+  const below = entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MOST_FILES }) : { files: [] }
+  const saved = entry?.mode === '040000' ? below.files.map(({ path }) => `${from}/${path}`) : [from]
+  const paths = [...new Set([...saved, ...draftsBelow(drafts, from)])]
+  const [before, after] = await Promise.all([
+    filters.ofMany(tip, paths),
+    filters.ofMany(
+      tip,
+      paths.map(path => pathAfter(renamed, path)),
+    ),
+  ])
+  // What a folder says of its own files goes along with it.
+  const hasOwn = paths.some(path => path.endsWith('/.gitattributes'))
+  for (const path of paths) {
+    const other = pathAfter(renamed, path)
+    const [was, will] = [before.get(path), after.get(other)]
+    if (will !== undefined && will !== was) throw new Failure(whyFiltered(other, will))
+    if (was !== undefined && will === undefined && !hasOwn) throw new Failure(whyFiltered(path, was))
+  }
 }
 
 /** Commits that a file or folder is gone. What was typed in it comes back when that is undone. */
@@ -170,6 +205,23 @@ async function commitAlways(work: BranchWork, commit: NewCommit, signature: Prom
 }
 
 /**
+ * What has become of files since a commit was begun, which had to wait for its signature: drafts on top of that commit,
+ * also where the file is again what it was before.
+ */
+async function typedSince({ room, drafts }: BranchWork, begun: Drafts, renamed: Renamed | undefined) {
+  const typed = new Map<Path, DraftFile>()
+  for (const path of new Set([...begun.files.keys(), ...drafts.files.keys()])) {
+    const [before, now] = await Promise.all([begun, drafts].map(them => fileIn(room.objects, them, path)))
+    if (before?.oid === now?.oid && before?.mode === now?.mode) continue
+    typed.set(renamed ? pathAfter(renamed, path) : path, now)
+  }
+  return typed
+}
+
+const fileIn = async (objects: Objects, { tip, files }: Drafts, path: Path): Promise<DraftFile> =>
+  files.has(path) ? files.get(path) : await entryInTip(objects, tip, path)
+
+/**
  * Makes a commit on the tip and moves the branch to it; drafts and the operation are moved and written in the same
  * transaction. Gives undefined where the commit would change nothing.
  */
@@ -179,7 +231,7 @@ export async function commitTo(
   signature: Promise<Signature>,
 ): Promise<Oid | undefined> {
   const { objects, operations, checkouts, maintenance, say } = work.room
-  const { tip, name } = work
+  const { tip, name, drafts: begun } = work
   const tree = await makeTree(objects, tip, changes)
   const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
   if (tree.oid === before) {
@@ -189,12 +241,16 @@ export async function commitTo(
     return undefined
   }
   const parents = tip === undefined ? [] : [tip]
-  const commit = await makeCommit(objects.repository, await signature, { tree, parents, message })
-  const meets = mayMeetDrafts && !isEmpty(after)
+  const who = await signature
+  const make = () => makeCommit(objects.repository, who, { tree, parents, message })
+  const commit = who.sign ? await work.unlocked(make) : await make()
+  const typed = await typedSince(work, begun, renamed)
+  const left = { ...after, files: new Map([...after.files, ...typed]) }
+  const meets = mayMeetDrafts && !isEmpty(left)
   if (meets) await writeObjects(objects.repository, commit.made)
   const drafts = meets
-    ? await mergeDrafts(objects, noDrafts(tip), after, noDrafts(commit.oid))
-    : { ...after, tip: commit.oid }
+    ? await mergeDrafts(objects, noDrafts(tip), left, noDrafts(commit.oid))
+    : { ...left, tip: commit.oid }
   const made = await makeDrafts(objects, drafts, meets ? undefined : { base: tip, changes })
   const objectsMade = [...commit.made, ...(made?.made ?? [])]
   const moves = [{ ref: headRef(name), from: tip, to: commit.oid }, work.draftsMove(made)]
@@ -209,7 +265,7 @@ export async function commitTo(
   }
   checkouts.follow(name, tip, commit.oid)
   await work.wroteAndBecome(made?.oid, drafts, renamed)
-  say({ say: 'saved', branch: name, commit: commit.oid })
+  say({ say: 'saved', branch: name, commit: commit.oid, drafts: work.draftPaths })
   maintenance.afterCommit()
   return commit.oid
 }

@@ -4,6 +4,7 @@ import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.
 import { asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { draftsRef } from './drafts.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
@@ -25,6 +26,27 @@ export async function newBranch(branches: OpenBranches, name: string, from: Oid 
   branches.vanished.delete(name)
   await branches.refresh(name)
   say({ say: 'branch', branch: name })
+}
+
+/**
+ * Makes a branch by whatever begins in it: `begin` records one operation for both. Throws a {@link Failure} where there
+ * is such a branch by then.
+ */
+export async function newMergingBranch<Result>(
+  branches: OpenBranches,
+  name: string,
+  from: Oid,
+  begin: (work: BranchWork) => Promise<Result>,
+): Promise<Result> {
+  verifyBranchName(name, await branchNames(branches))
+  try {
+    return await branches.workToBe(name, from, begin)
+  } catch (error) {
+    throw inWords(error)
+  } finally {
+    branches.vanished.delete(name)
+    branches.room.say({ say: 'branch', branch: name })
+  }
 }
 
 /** Deletes a branch with its drafts. Both are kept by the operation, and come back when it is undone. */
@@ -155,9 +177,14 @@ export async function record(branches: OpenBranches, operation: NewOperation): P
   try {
     await branches.room.operations.record(operation)
   } catch (error) {
-    if (!(error instanceof RefMoved)) throw error
-    throw new Failure(
-      `${nameOfRef(error.ref)} was moved by another program at this moment: nothing was done. Try again.`,
-    )
+    throw inWords(error)
   }
+}
+
+/** A ref that has moved meanwhile, as a {@link Failure}; any other error as it is. */
+function inWords(error: unknown): unknown {
+  if (!(error instanceof RefMoved)) return error
+  return new Failure(
+    `${nameOfRef(error.ref)} was moved by another program at this moment: nothing was done. Try again.`,
+  )
 }

@@ -163,9 +163,14 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
     const fitting = { ...drafts, clashes: new Map() }
     const back = await mergeDrafts(objects, noDrafts(tip), fitting, noDrafts(from))
     const files = new Map(back.files)
-    for (const [path, { mode, draft, bytes }] of drafts.clashes)
-      files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
-    const made = await makeDrafts(objects, { ...back, files })
+    const clashes = new Map(back.clashes)
+    for (const [path, clash] of drafts.clashes) {
+      const { mode, draft, bytes } = clash
+      // Where another desk has typed in the file, too, there is still something to choose.
+      if (drafts.files.has(path)) clashes.set(path, clash)
+      else files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
+    }
+    const made = await makeDrafts(objects, { ...back, files, clashes })
     const moves = [
       { ref: headRef(to), from: undefined, to: from },
       work.draftsMove(undefined),

@@ -1,6 +1,7 @@
 /**
  * The work on one branch: its tip, its drafts, and the files of it that are open, as they are at the desk and in the
- * repository. Everything that reads or moves its refs goes through one queue; typing does not wait for that.
+ * repository. Everything that reads or moves its refs goes through one queue; typing does not wait for that, nor does
+ * what is typed wait to be written while a commit waits for its signature (branch-lock.ts).
  *
  * What is done with it stands elsewhere: commits in branch-commits.ts, what can't be merged in branch-clashes.ts, undo
  * in branch-undo.ts.
@@ -14,6 +15,8 @@ import { visiblePath } from '../../../core/text.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import { mergingRef } from '../merging/merging-commits.ts'
 import type { Edit, File, Moved, News } from '../messages.ts'
+import type { Filters } from '../reading/filters.ts'
+import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -41,6 +44,7 @@ export type Room = {
   objects: Objects
   operations: Operations
   checkouts: Checkouts
+  filters: Filters
   maintenance: Maintenance
   say: (news: News) => void
 }
@@ -53,6 +57,11 @@ export type Held = { files: Drafts; why: string }
 
 /** Where a branch is: its own commit, and that of a merge which waits in it for a person. */
 export type Standing = { head: Oid | undefined; merging: Oid | undefined }
+
+/** Whether the same is to be chosen: between drafts and what they stand on, or what others have typed there. */
+const hasSameClashes = (one: Drafts, other: Drafts): boolean =>
+  isSameDrafts(one, { ...other, files: one.files }) &&
+  [...one.clashes.keys()].every(path => one.files.get(path)?.oid === other.files.get(path)?.oid)
 
 /** How often work begins anew because somebody else has moved the same refs. */
 const TRIES = 10
@@ -69,7 +78,7 @@ export class BranchWork {
   #moved: Moved | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #lock = new BranchLock()
   /** The files with drafts when it was last said that there are others. */
   #saidDrafts = ''
 
@@ -81,7 +90,7 @@ export class BranchWork {
     this.#name = name
     this.#drafts = noDrafts(tip)
     this.#written = { commit: undefined, drafts: this.#drafts }
-    this.#files = new OpenFiles(name, room.objects, room.say)
+    this.#files = new OpenFiles(name, room.objects, room.filters, room.say)
     const tell = { failing: (error: unknown) => this.#tellFailing(error), again: () => this.#tellAgain() }
     this.#writing = new Writing(() => this.write(), tell)
   }
@@ -157,24 +166,45 @@ export class BranchWork {
   }
 
   /** Does something that no other work on this branch's refs may come between. */
-  locked<Result>(task: () => Promise<Result>): Promise<Result> {
-    const next = this.#last.then(task)
-    this.#last = next.catch(() => undefined)
-    return next
+  async locked<Result>(task: () => Promise<Result>): Promise<Result> {
+    return await this.#lock.hold(task)
+  }
+
+  /**
+   * The same for what only looks, or takes and writes what is typed: it need not wait while a commit waits for its
+   * signature (see {@link unlocked}).
+   */
+  async brieflyLocked<Result>(task: () => Promise<Result>): Promise<Result> {
+    return await this.#lock.hold(task, { isBrief: true })
+  }
+
+  /**
+   * Lets who has locked the branch wait for something (a commit's signature) that may take as long as a person does:
+   * files are opened meanwhile, and what is typed is written. What has come among the drafts by then is in
+   * {@link drafts}, and in the repository. Throws {@link RefMoved} where something else has become of the branch: what
+   * was waited for is not about what is there now.
+   */
+  async unlocked<Result>(wait: () => Promise<Result>): Promise<Result> {
+    const { tip, head, merging, isGone } = this
+    const { clashes } = this.#drafts
+    const result = await this.#lock.stepAside(wait)
+    const isSame = this.tip === tip && this.head === head && this.merging === merging && this.isGone === isGone
+    if (isSame && isSameDrafts({ ...noDrafts(tip), clashes }, { ...this.#drafts, files: new Map() })) return result
+    throw new RefMoved(headRef(this.name), head, this.head)
   }
 
   // --- Files
   // -----------------------------------------------------------------------------------------------------------
 
   async open(path: Path): Promise<File> {
-    return await this.locked(async () => {
+    return await this.brieflyLocked(async () => {
       await this.collect()
       return await this.#files.open(this.#shown, path)
     })
   }
 
   async close(path: Path): Promise<void> {
-    await this.locked(async () => {
+    await this.brieflyLocked(async () => {
       this.#files.close(path)
       await this.collect()
     })
@@ -193,7 +223,7 @@ export class BranchWork {
 
   /** The files of the branch with all drafts, as they are at this moment. */
   async vfs(): Promise<WorkInProgressVfs> {
-    return await this.locked(async () => {
+    return await this.brieflyLocked(async () => {
       await this.collect()
       const { tip, files, clashes } = this.#shown
       const changes = asChanges(files)
@@ -209,8 +239,8 @@ export class BranchWork {
    */
   async collect(): Promise<void> {
     const { objects } = this.room
-    for (const path of [...this.#files.typed]) {
-      const before = await entryInTip(objects, this.tip, path)
+    const typed = [...this.#files.typed].map(async path => [path, await entryInTip(objects, this.tip, path)] as const)
+    for (const [path, before] of await Promise.all(typed)) {
       // From here on nothing is waited for: an edit comes before all of this or after it.
       const bytes = this.#files.take(path)
       if (!bytes) continue
@@ -233,7 +263,7 @@ export class BranchWork {
 
   /** Writes what is not written yet; throws where that is not possible now. It will be tried again then. */
   async write(): Promise<void> {
-    await this.locked(async () => {
+    await this.brieflyLocked(async () => {
       try {
         await this.collect()
         // What was typed and taken out again is no draft any more.
@@ -307,12 +337,12 @@ export class BranchWork {
   }
 
   #sayDrafts(): void {
-    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch()
+    if (this.draftPaths.join('\0') !== this.#saidDrafts) this.#sayBranch({ isOfDrafts: true })
   }
 
-  #sayBranch(): void {
+  #sayBranch(what: { isOfDrafts?: true } = {}): void {
     this.#saidDrafts = this.draftPaths.join('\0')
-    this.room.say({ say: 'branch', branch: this.name })
+    this.room.say({ say: 'branch', branch: this.name, ...what })
   }
 
   // --- One thing after the other
@@ -395,7 +425,7 @@ export class BranchWork {
 
   /** Looks where the branch and its drafts are, and brings the drafts along where somebody has moved one of them. */
   async refresh(): Promise<void> {
-    await this.locked(async () => {
+    await this.brieflyLocked(async () => {
       await this.collect()
       await this.lookAgain()
     })
@@ -456,12 +486,13 @@ export class BranchWork {
 
   /** Makes other drafts those of this branch, and lets the open files follow. */
   async become(drafts: Drafts): Promise<void> {
-    const before = [...this.#drafts.clashes.keys()]
+    const before = this.#drafts
     const paths = [...drafts.clashes.keys()]
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
-    // Also that nothing is left: another window may show what was settled in this one.
-    if (before.sort().join('\0') !== [...paths].sort().join('\0'))
+    // Also that nothing is left, or that it is about other texts: a window may show what was to be chosen before.
+    const wasToChoose = before.clashes.size > 0
+    if (paths.length > 0 ? !hasSameClashes(before, drafts) : wasToChoose)
       this.room.say({ say: 'clashes', branch: this.name, paths })
     this.#sayBranch()
   }

@@ -1,21 +1,32 @@
 /**
  * Drafts brought together with what somebody else made of the same start: a branch that has moved, or the drafts of
- * another desk.
+ * another desk. Where git can't do that in a file, it becomes a clash, until a person has chosen.
+ *
+ * A clash has three texts.
+ * - The draft: all that was typed, by one person or by several. Each line that anybody has typed and not taken out again
+ *   is in it.
+ * - The base: what it was made from, so far that each line of the base which the draft lacks was taken out by somebody
+ *   who typed. Where two drafts that were made from different texts are put together, the base is what these have in
+ *   common: a line that came into the branch after one of them was begun was not taken out by who never saw it.
+ * - The other end: what the file is without the draft, in the branch's commit or in the drafts of another desk. It is not
+ *   part of the clash: it goes on, and the draft stays what it is.
+ *
+ * What can be chosen (branch-clashes.ts), and what that promises:
+ * - The draft: the file is that, byte by byte. What the other end has beyond it is not in the file.
+ * - The branch: the file is the other end, byte by byte.
+ * - A text of the person's own, for which the page brings the three together place by place: only lines that one end has
+ *   taken out are gone by themselves.
+ * Each is an operation that keeps both ends, and can be undone.
+ *
+ * Nobody has to choose where the other end has become the draft, nor where it is the base again: the draft is an ordinary
+ * one then.
  */
-import { mergeLines, mergeTrees } from '../../../core/git/merges.ts'
+import { commonLines, mergeLines, mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { makeTree } from '../../../core/git/trees.ts'
-import {
-  asChanges,
-  type Clashing,
-  type DraftFile,
-  type Drafts,
-  entryInTip,
-  filesBetween,
-  isSameDrafts,
-} from './drafts.ts'
+import { asChanges, type Clashing, type Drafts, entryInTip, filesBetween, isSameClash, isSameDrafts } from './drafts.ts'
 
 /** The tree that some drafts make of their tip, written into the repository. */
 async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
@@ -31,7 +42,8 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
-  if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() })) return { ...theirs, clashes }
+  if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() }))
+    return await withoutSettled(objects, { ...theirs, clashes })
   const [base, one, other] = [
     await writeDraftTree(objects, start),
     await writeDraftTree(objects, ours),
@@ -46,7 +58,7 @@ export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts,
     const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))
     if (mine) await addClash(objects, clashes, path, { mode: mine.mode, base: from?.oid, draft: mine.oid })
   }
-  return { tip: theirs.tip, files, clashes: await stillClashing(objects, theirs.tip, files, clashes) }
+  return await withoutSettled(objects, { tip: theirs.tip, files, clashes })
 }
 
 async function mergeClashes(
@@ -57,53 +69,64 @@ async function mergeClashes(
 ): Promise<Map<Path, Clashing>> {
   const clashes = new Map(theirs)
   // What was settled here is settled, unless the other end was settled to something else.
-  for (const [path, { draft }] of start) if (!ours.has(path) && theirs.get(path)?.draft === draft) clashes.delete(path)
+  for (const [path, clash] of start) if (!ours.has(path) && isSameClash(theirs.get(path), clash)) clashes.delete(path)
   for (const [path, clash] of ours) {
-    const before = start.get(path)?.draft
-    if (before === clash.draft) continue
+    const before = start.get(path)
+    if (isSameClash(before, clash)) continue
     // Theirs is still what this one was made from: then this one is the newer of the two.
-    if (theirs.get(path)?.draft === before) clashes.delete(path)
+    if (isSameClash(theirs.get(path), before)) clashes.delete(path)
     await addClash(objects, clashes, path, clash)
   }
   return clashes
 }
 
-/** Adds a clash; where the same file clashes already, its draft becomes that of both. */
+/** Adds a clash; where the same file clashes already, the two become one. */
 async function addClash(objects: Objects, clashes: Map<Path, Clashing>, path: Path, clash: Clashing): Promise<void> {
   const other = clashes.get(path)
-  if (!other || other.draft === clash.draft) {
-    clashes.set(path, clash)
-    return
-  }
+  clashes.set(path, other ? await united(objects, other, clash) : clash)
+}
+
+/** The drafts of two clashes in one file as one, with all that was typed in either. */
+async function united(objects: Objects, one: Clashing, other: Clashing): Promise<Clashing> {
   const { repository } = objects
-  const [base, one, two] = await Promise.all([
-    readBytes(objects, clash.base),
+  const base = one.base === other.base ? one.base : await commonBase(objects, one.base, other.base)
+  if (one.draft === other.draft) return { ...other, base }
+  const [start, ours = Buffer.of(), theirs = Buffer.of()] = await Promise.all([
+    readBytes(objects, base),
+    one.bytes ?? readBytes(objects, one.draft),
     other.bytes ?? readBytes(objects, other.draft),
-    clash.bytes ?? readBytes(objects, clash.draft),
   ])
-  const [ours, theirs] = [one ?? Buffer.of(), two ?? Buffer.of()]
-  const bytes = await mergeLines(repository, base, ours, theirs).catch(error => {
+  const bytes = await mergeLines(repository, start, ours, theirs).catch(error => {
     if (!(error instanceof GitError)) throw error
     return Buffer.concat([ours, theirs])
   })
-  clashes.set(path, { ...clash, draft: oidOf(repository.format, { type: 'blob', bytes }), bytes })
+  const { mode } = other
+  return { mode, base, draft: oidOf(repository.format, { type: 'blob', bytes }), bytes }
+}
+
+/** What two bases have in common, written into the repository; undefined where one of them is no file at all. */
+async function commonBase(objects: Objects, one: Oid | undefined, other: Oid | undefined): Promise<Oid | undefined> {
+  const [first, second] = await Promise.all([one, other].map(blob => readBytes(objects, blob)))
+  if (!first || !second) return undefined
+  const bytes = await commonLines(objects.repository, first, second)
+  const [oid] = await writeObjects(objects.repository, [{ type: 'blob', bytes }])
+  return oid
 }
 
 const readBytes = async (objects: Objects, blob: Oid | undefined): Promise<Buffer | undefined> =>
   blob === undefined ? undefined : (await objects.read(blob))?.bytes
 
-/** Where the file has become what the draft is, there is nothing left to choose. */
-async function stillClashing(
-  objects: Objects,
-  tip: Oid | undefined,
-  files: ReadonlyMap<Path, DraftFile>,
-  clashes: ReadonlyMap<Path, Clashing>,
-): Promise<Map<Path, Clashing>> {
-  const left = new Map<Path, Clashing>()
-  for (const [path, clash] of clashes) {
-    const before = await entryInTip(objects, tip, path)
-    const entry = files.has(path) ? files.get(path) : before
-    if (entry?.oid !== clash.draft) left.set(path, clash)
+/** Lets go of clashes in which there is nothing to choose: see above. */
+async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
+  const files = new Map(drafts.files)
+  const clashes = new Map<Path, Clashing>()
+  for (const [path, clash] of drafts.clashes) {
+    const { mode, base, draft, bytes } = clash
+    const isDraftElsewhere = files.has(path)
+    const entry = isDraftElsewhere ? files.get(path) : await entryInTip(objects, drafts.tip, path)
+    if (entry?.oid === draft) continue
+    if (!isDraftElsewhere && entry?.oid === base) files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
+    else clashes.set(path, clash)
   }
-  return left
+  return { ...drafts, files, clashes }
 }

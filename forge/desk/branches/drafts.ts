@@ -21,7 +21,7 @@ export const draftsRef = (branch: string): RefName => `${DRAFTS}${branch}`
  */
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
 /**
- * Two ends of one file that could not be brought together: a draft, what it was made from, and the file as it is now.
+ * One end of a file whose two could not be brought together: a draft, and what it was made from (see draft-merges.ts).
  */
 export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer }
 
@@ -42,12 +42,12 @@ export function isSameDrafts(one: Drafts, other: Drafts): boolean {
     const twin = other.files.get(path)
     if (!other.files.has(path) || twin?.oid !== file?.oid || twin?.mode !== file?.mode) return false
   }
-  for (const [path, { base, draft, mode }] of one.clashes) {
-    const twin = other.clashes.get(path)
-    if (twin?.base !== base || twin?.draft !== draft || twin?.mode !== mode) return false
-  }
+  for (const [path, clash] of one.clashes) if (!isSameClash(clash, other.clashes.get(path))) return false
   return true
 }
+
+export const isSameClash = (one: Clashing | undefined, other: Clashing | undefined): boolean =>
+  one?.base === other?.base && one?.draft === other?.draft && one?.mode === other?.mode
 
 // --- One file among them
 // ---------------------------------------------------------------------------------------------

@@ -60,6 +60,24 @@ export class OpenBranches {
     return await BranchWork.open(this.room, name, tip)
   }
 
+  /**
+   * The work on a branch that is still to be made, at a commit: for who makes it by one operation together with what
+   * begins in it. Where `make` fails nobody works on it any more.
+   */
+  async workToBe<Result>(name: string, at: Oid, make: (work: BranchWork) => Promise<Result>): Promise<Result> {
+    // Whoever typed in one of this name that is gone has it open: it goes on from there.
+    const known = this.#works.get(name)
+    const opened = known ?? BranchWork.open(this.room, name, at)
+    if (!known) this.#works.set(name, opened)
+    try {
+      const work = await opened
+      return await work.locked(() => make(work))
+    } catch (error) {
+      if (!known && this.#works.get(name) === opened) this.#works.delete(name)
+      throw error
+    }
+  }
+
   /** Where a branch was when it vanished, and the drafts that went with it, unless they are still there. */
   async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined }> {
     const { objects, operations } = this.room

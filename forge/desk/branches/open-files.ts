@@ -6,8 +6,10 @@ import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { allOf } from '../../../core/together.ts'
 import type { Edit, File, News } from '../messages.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
+import { type Filters, whyFiltered } from '../reading/filters.ts'
 import { decode, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document } from './documents.ts'
 import { contentIn, type Drafts, entryIn, entryInTip, pathAfter, type Renamed, whyClashing } from './drafts.ts'
@@ -26,6 +28,7 @@ export class OpenFiles {
   constructor(
     branch: string,
     readonly objects: Objects,
+    readonly filters: Filters,
     readonly say: (news: News) => void,
   ) {
     this.#branch = branch
@@ -109,14 +112,14 @@ export class OpenFiles {
 
   /** Lets the open files be what they are with these drafts; what was typed since they were taken stays typed. */
   async follow(drafts: Drafts): Promise<void> {
-    for (const [path, open] of this.#files) await this.#followIn(drafts, path, open)
+    await allOf([...this.#files].map(([path, open]) => this.#followIn(drafts, path, open)))
   }
 
   /** {@link follow}, where from now on (or not any more) none can be edited: only what is different is told. */
   async hold(drafts: Drafts, readOnly: string | undefined): Promise<void> {
     const isTold = this.#readOnly === readOnly
     this.#readOnly = readOnly
-    for (const [path, open] of this.#files) await this.#followIn(drafts, path, open, isTold)
+    await allOf([...this.#files].map(([path, open]) => this.#followIn(drafts, path, open, isTold)))
   }
 
   async #followIn(drafts: Drafts, path: Path, open: OpenFile, onlyChanges = false): Promise<void> {
@@ -148,6 +151,7 @@ export class OpenFiles {
     const content = entry && (await contentIn(this.objects, drafts, path, entry))
     if (!entry || !content?.bytes) return undefined
     if (showWithoutText(path, entry, content) || whyReadOnly(path, content.size)) return undefined
+    if ((await this.filters.of(drafts.tip, path)) !== undefined) return undefined
     return decode(content.bytes)
   }
 
@@ -156,7 +160,11 @@ export class OpenFiles {
     if (!entry) return { kind: 'nothing' }
     const before = await entryInTip(this.objects, drafts.tip, path)
     const saved = before && (await textAt(this.objects, path, before))
-    if (!document) return await showFile(this.objects, path, entry, saved, this.#readOnly)
+    if (!document) {
+      const filter = await this.filters.of(drafts.tip, path)
+      const why = this.#readOnly ?? (filter === undefined ? undefined : whyFiltered(path, filter))
+      return await showFile(this.objects, path, entry, saved, why)
+    }
     const { text, version, form } = document
     const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode } as const
     return { ...shown, readOnly: this.#readOnly ?? whyClashing(drafts, path) }

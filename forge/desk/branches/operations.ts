@@ -1,7 +1,8 @@
 /**
  * What the desk did to refs, each time as a commit at `refs/forge/operations`, made in the same transaction that moved
  * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
- * more, so that no garbage collection takes them.
+ * more, so that no garbage collection takes them. What is no commit (a tag with a message) can be nobody's parent: it
+ * gets a ref of its own.
  */
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
@@ -15,6 +16,8 @@ import type { Operation } from '../messages.ts'
 import { DESK, DRAFTS, type Renamed } from './drafts.ts'
 
 export const OPERATIONS = 'refs/forge/operations'
+/** What operations would have lost that is no commit, by its id. */
+const LOST = 'refs/forge/lost/'
 
 /** The one kind of operation that nobody has asked for: an undo goes by it. */
 export const PUT_ASIDE = 'put aside'
@@ -76,13 +79,14 @@ export class Operations {
     let unwritten = operation.made ?? []
     for (;;) {
       const previous = (await this.objects.info(OPERATIONS))?.oid
-      const commit = this.#commitFor(operation, previous)
+      const kept = await this.#keep(operation)
+      const commit = this.#commitFor(operation, previous, kept.commits)
       await writeObjects(this.objects.repository, [...unwritten, EMPTY, commit])
       unwritten = []
       const oid = oidOf(this.objects.repository.format, commit)
       try {
         const own = { ref: OPERATIONS, from: previous, to: oid }
-        await moveRefsPatiently(this.objects, [...operation.moves, own], `forge: ${operation.words}`)
+        await moveRefsPatiently(this.objects, [...operation.moves, ...kept.moves, own], `forge: ${operation.words}`)
         return oid
       } catch (error) {
         // Another desk was faster: this operation comes after that one's.
@@ -91,13 +95,25 @@ export class Operations {
     }
   }
 
+  /** How all that refs were before stays alive: commits as parents, and refs for what is no commit. */
+  async #keep({ moves, refs = refsOf(moves) }: NewOperation): Promise<{ commits: Oid[]; moves: Move[] }> {
+    const lost = [...new Set(refs.flatMap(({ before }) => (before === undefined ? [] : [before])))]
+    const infos = await Promise.all(lost.map(oid => this.objects.info(oid)))
+    const others = lost.filter((_, at) => infos[at] !== undefined && infos[at].type !== 'commit')
+    const isKept = await Promise.all(others.map(oid => this.objects.info(LOST + oid)))
+    return {
+      commits: lost.filter((_, at) => infos[at]?.type === 'commit'),
+      moves: others.map((oid, at) => ({ ref: LOST + oid, from: isKept[at]?.oid, to: oid })),
+    }
+  }
+
   #commitFor(
     { kind, words, of, moves, renamed, refs = refsOf(moves) }: NewOperation,
     previous: Oid | undefined,
+    lost: readonly Oid[],
   ): NewObject {
     const { format } = this.objects.repository
     const body = { kind, words, previous: previous ?? null, of, renamed, refs }
-    const lost = refs.flatMap(({ before }) => (before === undefined ? [] : [before]))
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
     const who = lineOf(DESK)
     const message = `${words}\n\n${JSON.stringify(body)}\n`

@@ -1,9 +1,12 @@
 /** Undo and redo: the refs of an operation go back together, and the drafts of their branches with them. */
 import { Failure } from '../../../core/failure.ts'
+import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { many } from '../../../core/text.ts'
 import { turnRef } from '../chat/turn-checkpoints.ts'
 import { MERGING, mergingRef } from '../merging/merging-commits.ts'
 import type { Operation } from '../messages.ts'
+import { SETTLE } from './branch-clashes.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { type Prepared, prepare, take } from './branch-undo.ts'
@@ -41,7 +44,21 @@ export async function reverse(
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
-  return { words: how.words, refs: operation.refs.map(({ ref }) => ref) }
+  const stays = await whatStays(branches, heads)
+  return { words: [how.words, ...stays].join('; '), refs: operation.refs.map(({ ref }) => ref) }
+}
+
+/** Of what a branch has no more, that which was pushed: nothing on a remote is taken back. */
+async function whatStays({ room }: OpenBranches, heads: Operation['refs']): Promise<string[]> {
+  const said: string[] = []
+  for (const { ref, before, after } of heads) {
+    if (before === undefined || after === undefined) continue
+    const count = await countOnRemotes(room.objects.repository, before, after)
+    const [are, stay] = count === 1 ? ['is', 'stays'] : ['are', 'stay']
+    const forced = `a push of ${nameOfRef(ref)} has to be forced now`
+    if (count > 0) said.push(`${many(count, 'commit')} of it ${are} on a remote already and ${stay} there: ${forced}`)
+  }
+  return said
 }
 
 /** Throws where a branch is not where the operation has left it. Drafts may have gone on: they are brought along. */
@@ -75,6 +92,9 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
 /** Where the first commit of a branch is undone it has none again; any other branch that goes is no more. */
 const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
 
+/** The kinds of operations that have let drafts go, or made some. */
+const ABOUT_DRAFTS = ['discard', SETTLE, 'delete', 'delete branch', 'keep turn']
+
 /** Moves all refs of an operation back, with the drafts of their branches; gives the error where one has moved. */
 async function tryToMoveBack(
   branches: OpenBranches,
@@ -91,7 +111,7 @@ async function tryToMoveBack(
     // What is typed in a branch that goes stays on the commit that it was typed on.
     const head = moved && !moved.before && !isFirst(original) ? undefined : moved
     const drafts = refs.find(({ ref }) => ref === draftsRef(work.name))
-    const isAboutDrafts = drafts && ['discard', 'delete', 'delete branch', 'keep turn'].includes(original.kind)
+    const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
     const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
     const isUnsaved = original.kind === 'save' && how.kind === 'undo'
     const isTurn = refs.some(({ ref }) => ref === turnRef(work.name))

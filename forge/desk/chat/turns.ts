@@ -165,7 +165,8 @@ export class Turns implements AsyncDisposable {
     const { models } = this.ai
     // What settles the conflicts of a merge is in no commit yet: the AI goes on with it.
     const settled = work.merging === undefined ? undefined : asChanges(work.drafts.files)
-    const vfs = new WorkInProgressVfs(objects, work.tip, settled)
+    const { tip } = work
+    const vfs = new WorkInProgressVfs(objects, tip, settled, path => this.room.filters.verifyNone(tip, [path]))
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)

@@ -39,6 +39,9 @@ type Tips = {
 
 type View = { history: History; tips: Tips; layout: Layout | undefined; isSaid: boolean }
 
+/** Who reads a history: one that is not kept any more ends when nobody does. */
+type Readers = { count: number; isOld: boolean }
+
 export class GraphView implements AsyncDisposable {
   readonly #views = new Map<string, Promise<View>>()
   #listing: Promise<Listing> | undefined
@@ -46,6 +49,7 @@ export class GraphView implements AsyncDisposable {
   /** Counts the times that refs have moved: what was made before is followed to where they are now. */
   #moved = 0
   readonly #seen = new Map<string, number>()
+  readonly #readers = new WeakMap<History, Readers>()
 
   constructor(
     readonly objects: Objects,
@@ -67,7 +71,10 @@ export class GraphView implements AsyncDisposable {
   }
 
   async window(filter: GraphFilter, from: number, count: number): Promise<GraphWindow> {
-    const view = await this.#view(filter)
+    return await this.#reading(filter, view => this.#window(view, from, count))
+  }
+
+  async #window(view: View, from: number, count: number): Promise<GraphWindow> {
     const { graph, order, isWhole } = await view.history.state(from + count)
     const { lanes, isReached } = this.#layOut(view, graph, order, isWhole)
     if (!isWhole) this.#sayWhenWhole(view)
@@ -104,7 +111,7 @@ export class GraphView implements AsyncDisposable {
     const { refs } = await this.#refs()
     const ref = refs.find(it => it.name === name)
     const oid = ref ? commitOf(ref) : name
-    return await (await this.#view(filter)).history.placeOf(oid)
+    return await this.#reading(filter, ({ history }) => history.placeOf(oid))
   }
 
   /**
@@ -112,7 +119,10 @@ export class GraphView implements AsyncDisposable {
    * the order of the graph.
    */
   async find(filter: GraphFilter, words: string, signal: AbortSignal): Promise<Found> {
-    const view = await this.#view(filter)
+    return await this.#reading(filter, view => this.#find(view, words, signal))
+  }
+
+  async #find(view: View, words: string, signal: AbortSignal): Promise<Found> {
     await view.history.complete
     const { repository } = this.objects
     const clock = AbortSignal.timeout(LONGEST_SEARCH)
@@ -183,7 +193,32 @@ export class GraphView implements AsyncDisposable {
   #close(key: string): void {
     const view = this.#views.get(key)
     this.#views.delete(key)
-    view?.then(({ history }) => history[Symbol.asyncDispose]()).catch(() => undefined)
+    view
+      ?.then(({ history }) => {
+        const readers = this.#readersOf(history)
+        readers.isOld = true
+        return endUnread(history, readers)
+      })
+      .catch(() => undefined)
+  }
+
+  #readersOf(history: History): Readers {
+    const known = this.#readers.get(history) ?? { count: 0, isOld: false }
+    this.#readers.set(history, known)
+    return known
+  }
+
+  /** Does something with the graph of a filter, which is there until that is done. */
+  async #reading<Result>(filter: GraphFilter, task: (view: View) => Promise<Result>): Promise<Result> {
+    const view = await this.#view(filter)
+    const readers = this.#readersOf(view.history)
+    readers.count++
+    try {
+      return await task(view)
+    } finally {
+      readers.count--
+      await endUnread(view.history, readers)
+    }
   }
 
   async #follow(filter: GraphFilter, known: Promise<View> | undefined): Promise<View> {
@@ -195,10 +230,11 @@ export class GraphView implements AsyncDisposable {
   }
 
   async #forgotten(filter: GraphFilter): Promise<Abandoned[]> {
-    const all = await this.#view({ ...filter, refs: undefined, withAbandoned: false })
-    await all.history.complete
-    this.#abandoned ??= findAbandoned(this.objects, this.operations, oid => all.history.placeNow(oid) !== undefined)
-    return await this.#abandoned
+    return await this.#reading({ ...filter, refs: undefined, withAbandoned: false }, async ({ history }) => {
+      await history.complete
+      this.#abandoned ??= findAbandoned(this.objects, this.operations, oid => history.placeNow(oid) !== undefined)
+      return await this.#abandoned
+    })
   }
 
   #layOut(view: View, graph: Graph, order: Int32Array, isWhole: boolean): Layout {
@@ -218,6 +254,10 @@ export class GraphView implements AsyncDisposable {
     view.isSaid = true
     view.history.complete.then(this.onChange, () => undefined)
   }
+}
+
+async function endUnread(history: History, { count, isOld }: Readers): Promise<void> {
+  if (isOld && count === 0) await history[Symbol.asyncDispose]()
 }
 
 export type Found = { rows: { row: number; oid: Oid }[]; isCut: boolean }

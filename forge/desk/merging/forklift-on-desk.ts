@@ -177,6 +177,7 @@ export class Forklift {
       await wait(work, {
         ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${run.name.slice(-15)}` },
         forklift: { run: run.name, ...(letter !== undefined && { stuck: letter }) },
+        isNew: true,
         result: taken?.result,
         by: run.metadata.model,
       })

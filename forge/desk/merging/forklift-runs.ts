@@ -124,7 +124,7 @@ export function wordsOfRun(run: Run, commits: number | undefined): string {
     case 'refused':
       return said || 'Refused'
     case 'running':
-      return 'Running, or cut off: it has no end yet'
+      return 'Running'
     case 'failed':
       return said || 'Cut off: it has no end'
   }

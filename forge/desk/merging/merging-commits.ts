@@ -7,6 +7,7 @@ import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { DESK } from '../branches/drafts.ts'
 
@@ -88,12 +89,30 @@ const subjectOf = ({ does, ours, theirs }: MergingState): string => {
 
 /** The commit of a merge that waits: not written yet. The tree has to be there. */
 export function makeMerging(repository: Repository, state: MergingState, tree: Oid): { oid: Oid; made: NewObject[] } {
+  const sides = keepingSides(repository, state)
   // What is still to be picked, and where the branch was, stays alive with it.
-  const parents = [...new Set([state.oursCommit, state.theirsCommit, state.from, ...state.todo])]
+  const parents = [...new Set([state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...sides.commits])]
   const who = lineOf(DESK)
   const message = `${subjectOf(state)}\n\n${JSON.stringify(state)}\n`
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
-  return { oid: oidOf(repository.format, commit), made: [commit] }
+  return { oid: oidOf(repository.format, commit), made: [...sides.made, commit] }
+}
+
+/**
+ * A commit that has the files of all sides, so that no garbage collection takes them: where a merge has several bases,
+ * git makes up the one that it shows, and no other commit has it.
+ */
+function keepingSides({ format }: Repository, { rows }: MergingState): { commits: Oid[]; made: NewObject[] } {
+  const stages = rows.flatMap(row => row.stages).filter(({ mode }) => mode !== '160000')
+  const oids = [...new Set(stages.map(({ oid }) => oid))].sort()
+  if (oids.length === 0) return { commits: [], made: [] }
+  const tree: NewObject = { type: 'tree', bytes: treeBytes(oids.map(oid => ({ name: oid, mode: '100644', oid }))) }
+  // The same each time, so that nothing piles up as files are settled.
+  const who = lineOf({ ...DESK, date: { seconds: 0, zone: '+0000' } })
+  const message = 'The sides of what is in conflict\n'
+  const bytes = bytesOf({ tree: oidOf(format, tree), parents: [], message }, who, who)
+  const commit: NewObject = { type: 'commit', bytes }
+  return { commits: [oidOf(format, commit)], made: [tree, commit] }
 }
 
 /** Reads what {@link makeMerging} made; undefined where a commit is none of these. */

@@ -29,6 +29,7 @@ import { planMerge } from '../steps/merge.ts'
 import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, type Stop, treeOf } from '../steps/plan.ts'
+import type { Plannings } from '../steps/plannings.ts'
 import { firstMark, marksLeft, withBoth } from './conflict-marks.ts'
 import { textBytes } from './conflicts.ts'
 import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
@@ -51,6 +52,7 @@ export class Mergings {
     readonly room: Room,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
+    readonly plannings: Plannings,
   ) {
     this.#reviews = new MergingReviews(room.objects)
   }
@@ -67,7 +69,7 @@ export class Mergings {
   /** What waits in a branch; undefined where nothing does. */
   async in(branch: string): Promise<Merging | undefined> {
     const work = await this.open(branch)
-    return await work.locked(async () => {
+    return await work.brieflyLocked(async () => {
       await work.collect()
       const { merging } = work
       if (merging === undefined) return undefined
@@ -237,22 +239,32 @@ export class Mergings {
     const { oid: tree, made } = await resultTree(work)
     await writeObjects(objects.repository, made)
     const planned = await this.#planned(state, tree, message)
-    const first = await writeChain(objects, state.oursCommit, planned, signature)
+    const settled = work.drafts
+    const first = await work.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
     if (state.does === 'merge' || state.does === 'land') {
       const does = `${state.does} ${visiblePath(state.theirs)} ${state.does === 'land' ? 'on' : 'into'} ${name}`
-      await arrive(work, { kind: state.does, does, to: first, also: await keptMoves(objects, state) })
+      await arrive(work, { kind: state.does, does, to: first, also: await keptMoves(objects, state), settled })
       return { words: `Done: ${does}.`, commit: first }
     }
     const { does, of = 1, ours, onto } = state
-    const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true })
-    const tip = await writeChain(objects, first, picks.chain, signature)
+    const { picks, tip } = await this.plannings.run(async pace => {
+      const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true }, pace)
+      const write = () => writeChain(objects, first, picks.chain, signature, pace.signal)
+      return { picks, tip: await work.unlocked(write) }
+    })
     const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
     if (!picks.stop) {
-      await arrive(work, { kind: does, does: whole, to: tip })
+      await arrive(work, { kind: does, does: whole, to: tip, settled })
       return { words: `Done: ${whole}.`, commit: tip }
     }
-    const waiting: Waiting = { stop: picks.stop, ours: tip, kind: `go on with ${does}`, does: `go on: ${whole}` }
+    const waiting: Waiting = {
+      stop: picks.stop,
+      ours: tip,
+      kind: `go on with ${does}`,
+      does: `go on: ${whole}`,
+      settled,
+    }
     await wait(work, waiting)
     const { number = 0 } = picks.stop.state
     return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }

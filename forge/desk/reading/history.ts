@@ -14,9 +14,11 @@ import { changesBetween } from './changes.ts'
 const LONGEST_COMMIT = 1 << 20
 const MOST_MESSAGE = 100_000
 
+type Loaded = { history: History; tip: Oid; ready: Promise<unknown>; users: number; isOld: boolean }
+
 /** The histories that were looked at last, each loaded once: a branch's follows its tip. */
 export class Histories implements AsyncDisposable {
-  readonly #loaded = new Map<string, { history: History; tip: Oid; ready: Promise<unknown> }>()
+  readonly #loaded = new Map<string, Loaded>()
   static readonly kept = 4
 
   constructor(readonly objects: Objects) {}
@@ -31,19 +33,40 @@ export class Histories implements AsyncDisposable {
     from: number,
     count: number,
   ): Promise<{ rows: CommitRow[]; total: number | undefined }> {
-    const history = await this.#follow(name, tip)
-    const shape = await history.shape(from, from + count)
-    const rows = await rowsOf(
-      this.objects,
-      shape.map(({ oid }) => oid),
-    )
-    const total = await Promise.race([history.complete, Promise.resolve(undefined)])
-    return { rows, total }
+    const entry = this.#follow(name, tip)
+    entry.users++
+    try {
+      const { history } = entry
+      await this.#settled(name, entry)
+      const shape = await history.shape(from, from + count)
+      const rows = await rowsOf(
+        this.objects,
+        shape.map(({ oid }) => oid),
+      )
+      const total = await Promise.race([history.complete, Promise.resolve(undefined)])
+      return { rows, total }
+    } finally {
+      entry.users--
+      await endUnused(entry)
+    }
   }
 
-  async #follow(name: string, tip: Oid): Promise<History> {
+  async #settled(name: string, entry: Loaded): Promise<void> {
+    try {
+      await entry.ready
+    } catch (error) {
+      if (this.#loaded.get(name) === entry) this.#loaded.delete(name)
+      entry.isOld = true
+      throw error
+    }
+  }
+
+  #follow(name: string, tip: Oid): Loaded {
     const known = this.#loaded.get(name)
-    const entry = known ?? { history: openHistory(this.objects, [tip]), tip, ready: Promise.resolve() }
+    const entry = known ?? {
+      ...{ history: openHistory(this.objects, [tip]), tip, ready: Promise.resolve() },
+      ...{ users: 0, isOld: false },
+    }
     // What was looked at last is the last to go.
     this.#loaded.delete(name)
     this.#loaded.set(name, entry)
@@ -52,18 +75,13 @@ export class Histories implements AsyncDisposable {
       entry.ready = entry.history.move([tip])
       entry.ready.catch(() => undefined)
     }
-    const [[oldest, { history }] = ['', entry]] = this.#loaded
+    const [[oldest, old] = ['', entry]] = this.#loaded
     if (this.#loaded.size > Histories.kept) {
       this.#loaded.delete(oldest)
-      await history[Symbol.asyncDispose]()
+      old.isOld = true
+      void endUnused(old)
     }
-    try {
-      await entry.ready
-    } catch (error) {
-      this.#loaded.delete(name)
-      throw error
-    }
-    return entry.history
+    return entry
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -71,6 +89,11 @@ export class Histories implements AsyncDisposable {
     this.#loaded.clear()
     await Promise.all(all.map(({ history }) => history[Symbol.asyncDispose]()))
   }
+}
+
+/** Ends what is not kept any more, once nobody waits for it. */
+async function endUnused({ history, users, isOld }: Loaded): Promise<void> {
+  if (isOld && users === 0) await history[Symbol.asyncDispose]()
 }
 
 /** The commits that touched a file, under all names that it had, or that touched anything in a folder. */

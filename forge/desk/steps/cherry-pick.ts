@@ -6,9 +6,15 @@ import { many, visible, visiblePath } from '../../../core/text.ts'
 import { groupsOf } from '../merging/conflicts.ts'
 import { planPicks, readCommit } from './picks.ts'
 import { filesInConflict, type Plan, type Target } from './plan.ts'
+import { everyTime, type Once } from './plannings.ts'
 
 /** Plans a cherry-pick of some commits, in this order. Throws a {@link Failure} where one of them is a merge. */
-export async function planCherryPick(objects: Objects, picked: readonly Oid[], { branch, tip }: Target): Promise<Plan> {
+export async function planCherryPick(
+  objects: Objects,
+  picked: readonly Oid[],
+  { branch, tip }: Target,
+  once: Once = everyTime,
+): Promise<Plan> {
   if (picked.length === 0) throw new Failure('No commit is chosen to be picked.')
   const parents = await Promise.all(picked.map(async oid => (await readCommit(objects, oid)).parents))
   const merge = picked.find((_, at) => (parents[at]?.length ?? 0) > 1)
@@ -18,7 +24,10 @@ export async function planCherryPick(objects: Objects, picked: readonly Oid[], {
     )
   const one = picked.length === 1 ? (picked[0]?.slice(0, 8) ?? '') : many(picked.length, 'commit')
   const name = visiblePath(branch)
-  const picks = await planPicks(objects, tip, picked, { does: 'cherry-pick', ours: branch, of: picked.length })
+  const { picks } = await once(`cherry-pick ${tip} ${branch} ${picked.join()}`, async pace => {
+    const rules = { does: 'cherry-pick', ours: branch, of: picked.length } as const
+    return { picks: await planPicks(objects, tip, picked, rules, pace), commits: picked.length, same: 0 }
+  })
   const { chain, tree, dropped, stop } = picks
   const plan = {
     branch,

@@ -9,23 +9,25 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { type DraftFile, filesBetween, isEmpty, makeDrafts, noDrafts } from '../branches/drafts.ts'
+import { type DraftFile, type Drafts, filesBetween, makeDrafts, noDrafts } from '../branches/drafts.ts'
 import type { Signature } from '../branches/save.ts'
 import { isOfForge } from '../chat/forge-folder.ts'
 import { conflictRows } from '../merging/conflicts.ts'
 import { type MergingState, makeMerging, mergingRef } from '../merging/merging-commits.ts'
 import type { Plan, Planned, Stop } from './plan.ts'
 
-/** Writes the commits of a chain, each on the one before it; gives the last one. */
+/** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */
 export async function writeChain(
   objects: Objects,
   onto: Oid,
   chain: readonly Planned[],
   signature: Promise<Signature>,
+  signal?: AbortSignal,
 ): Promise<Oid> {
   let tip = onto
   const made: NewObject[] = []
   for (const planned of chain) {
+    signal?.throwIfAborted()
     if (planned.is === 'there') {
       tip = planned.commit
       continue
@@ -74,8 +76,11 @@ async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid):
   return await commit(objects, { tree, parents: [parent, ...others], message: text, ...who, sign: true })
 }
 
-/** A branch taken to a commit: what is recorded of it, and refs that move with it. */
-export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Move[] }
+/**
+ * A branch taken to a commit: what is recorded of it, and refs that move with it. `settled` are the drafts of a merge
+ * that waited, as they went into the commit.
+ */
+export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Move[]; settled?: Drafts }
 
 const isMove = ({ from, to }: Move): boolean => from !== to
 
@@ -83,12 +88,11 @@ const isMove = ({ from, to }: Move): boolean => from !== to
  * Takes a branch to a commit that is written already, in one operation; its drafts are merged onto that, as where a
  * branch was moved by another program. To be called in one go of the branch's work.
  */
-export async function arrive(work: BranchWork, { kind, does, to, also = [] }: Arrival): Promise<void> {
+export async function arrive(work: BranchWork, { kind, does, to, also = [], settled }: Arrival): Promise<void> {
   const { objects, operations, checkouts, say } = work.room
   const { head, name, merging } = work
-  // The drafts on a merge that waited went into its commit.
-  const isKept = merging === undefined && !isEmpty(work.drafts)
-  const drafts = isKept ? await mergeDrafts(objects, noDrafts(work.tip), work.drafts, noDrafts(to)) : noDrafts(to)
+  // Of the drafts on a merge that waited only those are left that did not go into its commit.
+  const drafts = await mergeDrafts(objects, settled ?? noDrafts(work.tip), work.drafts, noDrafts(to))
   const made = await makeDrafts(objects, drafts)
   const own = { ref: headRef(name), from: head, to }
   const waits = { ref: mergingRef(name), from: merging, to: undefined }
@@ -112,10 +116,14 @@ export type Waiting = {
   does: string
   also?: readonly Move[]
   forklift?: MergingState['forklift']
+  /** The drafts of the merge that waited before, as they went into the commit that this one stands on. */
+  settled?: Drafts
   /** A commit or tree with files that somebody has settled already: they are drafts from the start. */
   result?: Oid | undefined
   /** The model that has settled them. */
   by?: string | undefined
+  /** The branch is made by it, at `ours`. */
+  isNew?: boolean
 }
 
 /**
@@ -124,10 +132,11 @@ export type Waiting = {
  */
 export async function wait(
   work: BranchWork,
-  { stop, ours, kind, does, also = [], forklift, result, by }: Waiting,
+  { stop, ours, kind, does, also = [], settled = work.drafts, forklift, result, by, isNew = false }: Waiting,
 ): Promise<void> {
   const { objects, operations, say } = work.room
-  const { name, head, merging } = work
+  const { name, merging } = work
+  const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
   const { merge, words, theirs, state } = stop
@@ -138,22 +147,24 @@ export async function wait(
     if (!inConflict.has(path)) byGit++
   const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, tree, result)
   for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
-  const settled = by === undefined ? [] : rows.filter(({ path }) => files.has(path))
+  const byModel = by === undefined ? [] : rows.filter(({ path }) => files.has(path))
   const waiting = makeMerging(
     objects.repository,
     {
       ...state,
       ...{ ours: words.ours, theirs: words.theirs, oursCommit: ours, theirsCommit: theirs, from: head },
       ...{ rows, byGit, kept: [] },
-      by: Object.fromEntries(settled.map(({ path }) => [path, { model: by ?? '', oid: files.get(path)?.oid }])),
+      by: Object.fromEntries(byModel.map(({ path }) => [path, { model: by ?? '', oid: files.get(path)?.oid }])),
       ...(forklift && { forklift }),
     },
     tree,
   )
   await writeObjects(objects.repository, waiting.made)
-  const drafts = { ...noDrafts(waiting.oid), files }
+  // What was typed while a commit waited for its signature went into none.
+  const drafts = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(waiting.oid), files })
   const made = await makeDrafts(objects, drafts)
-  const moves = [{ ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
+  const own = isNew ? [{ ref: headRef(name), from: undefined, to: head }] : []
+  const moves = [...own, { ref: mergingRef(name), from: merging, to: waiting.oid }, work.draftsMove(made), ...also]
   await operations.record({ kind, words: does, moves: moves.filter(isMove), made: made?.made ?? [] })
   await work.comeTo(made?.oid, drafts, { head, merging: waiting.oid })
   say({ say: 'repository' })
@@ -168,14 +179,17 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
   )
 }
 
-/** Does what a plan says. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
+/** Does what a plan says, unless the signal ends it before a ref has moved. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
 export async function carryOut(
   work: BranchWork,
   { onto, chain, stop, kind, does, also }: Plan,
   signature: Promise<Signature>,
+  signal: AbortSignal,
 ): Promise<Oid> {
   if (stop) verifyNothingTyped(work)
-  const tip = await writeChain(work.room.objects, onto, chain, signature)
+  const tip = await work.unlocked(() => writeChain(work.room.objects, onto, chain, signature, signal))
+  // From here on it is done.
+  signal.throwIfAborted()
   if (stop) await wait(work, { stop, ours: tip, kind: `begin ${kind}`, does: `begin to ${does}` })
   else await arrive(work, { kind, does, to: tip, also })
   return tip

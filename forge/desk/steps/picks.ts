@@ -3,13 +3,14 @@ import { type Commit, parseCommit } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type Merge, mergeTrees } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import { asBytes, type Oid } from '../../../core/git/repository.ts'
+import { asBytes, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { withOwnFolder } from '../chat/forge-folder.ts'
 import { isClean, withPlainNames } from '../merging/conflicts.ts'
 import { hasSameFolder } from './merge.ts'
 import { type Planned, type Stop, treeOf } from './plan.ts'
+import type { Pace } from './plannings.ts'
 
 export type PickRules = {
   does: 'rebase' | 'cherry-pick'
@@ -21,6 +22,8 @@ export type PickRules = {
   /** Some of them stand on it already. */
   isBegun?: boolean
 }
+
+const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Picking' } as const
 
 export type Picks = {
   chain: Planned[]
@@ -37,6 +40,7 @@ export async function planPicks(
   onto: Oid,
   commits: readonly Oid[],
   { does, ours, of, onto: ontoWords, isBegun = false }: PickRules,
+  { signal, tell }: Pace,
 ): Promise<Picks> {
   const chain: Planned[] = []
   const dropped: Picks['dropped'] = []
@@ -44,6 +48,8 @@ export async function planPicks(
   // Where a commit stands on the very one that it is to be put on, it stays what it is, as in git's rebase.
   let tip: Oid | undefined = onto
   for (const [at, oid] of commits.entries()) {
+    signal.throwIfAborted()
+    tell(`${WORDS[does]}: commit ${of - commits.length + at + 1} of ${of}`)
     const commit = await readCommit(objects, oid)
     if (does === 'rebase' && commit.parents.length === 1 && commit.parents[0] === tip) {
       chain.push({ is: 'there', commit: oid, tree: commit.tree })
@@ -57,7 +63,7 @@ export async function planPicks(
     const before = await baseOf(objects, commit)
     const isOwn =
       does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
-    const merge = await pickOnto(objects, { tree, before, oid, owner: isOwn ? tree : oid, theirs: short })
+    const merge = await pickOnto(objects, { tree, before, oid, owner: isOwn ? tree : oid, theirs: short, signal })
     if (!isClean(merge)) {
       const base = commit.parents[0] ?? null
       const todo = commits.slice(at + 1)
@@ -86,6 +92,11 @@ export async function readCommit(objects: Objects, oid: Oid): Promise<Commit> {
   return parseCommit(object.bytes)
 }
 
+/** A repository whose gits end with a signal, too. */
+export function endedBy(repository: Repository, signal: AbortSignal): Repository {
+  return { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
+}
+
 /** The tree that a commit was made from. */
 async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<Oid> {
   return parent === undefined ? emptyTree(objects.repository.format) : await treeOf(objects, parent)
@@ -95,12 +106,12 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
  * `owner` has the conversation, which belongs to its branch: to the one that is picked onto, and to the one that is
  * rebased, whose commits bring it along.
  */
-type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string }
+type Pick = { tree: Oid; before: Oid; oid: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 
-async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs }: Pick): Promise<Merge> {
+async function pickOnto(objects: Objects, { tree, before, oid, owner, theirs, signal }: Pick): Promise<Merge> {
   const isTheSame = before === tree
   const merge = isTheSame
     ? { tree: await treeOf(objects, oid), stages: [], conflicts: [] }
-    : await mergeTrees(objects.repository, tree, oid, { base: before, objects })
+    : await mergeTrees(endedBy(objects.repository, signal), tree, oid, { base: before, objects })
   return await withPlainNames(objects, await withOwnFolder(objects, owner, merge), theirs)
 }

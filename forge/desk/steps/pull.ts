@@ -8,6 +8,7 @@ import { headRef } from '../branches/branches.ts'
 import type { Source, Step } from '../repository-view.ts'
 import { commonTo, countBetween, planMerge } from './merge.ts'
 import { type Plan, type Target, treeOf } from './plan.ts'
+import type { Once } from './plannings.ts'
 import { planRebase } from './rebase.ts'
 import { type Upstream, upstreamOf } from './remotes.ts'
 
@@ -41,7 +42,13 @@ export async function sourceOf(
 }
 
 /** Plans what comes after the fetch. Throws a {@link Failure} where it can't be done in this way. */
-export async function planPull(objects: Objects, source: Source, target: Target, how: PullStep['how']): Promise<Plan> {
+export async function planPull(
+  objects: Objects,
+  source: Source,
+  target: Target,
+  how: PullStep['how'],
+  once: Once,
+): Promise<Plan> {
   const { repository } = objects
   const { branch, tip } = target
   if (await isIn(repository, source.commit, tip))
@@ -58,7 +65,7 @@ export async function planPull(objects: Objects, source: Source, target: Target,
     }
   if (await isIn(repository, tip, source.commit)) return await planForward(objects, source, target)
   if (how === 'merge') return await planMerge(objects, source, target, {})
-  if (how === 'rebase') return await planRebase(objects, target, source)
+  if (how === 'rebase') return await planRebase(objects, target, source, once)
   await commonTo(repository, source, target)
   const own = await countBetween(repository, source.commit, tip)
   throw new Failure(

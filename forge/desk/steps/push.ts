@@ -100,8 +100,17 @@ export async function previewPush(room: Room, plan: PushPlan, drafts: number): P
     ...(setsUpstream ? [`${name} follows ${words} from then on.`] : []),
     ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
   ]
-  const shared = { conflicts: 0, before: target.tip, commits, conflictsIn: [] }
+  const shared = { conflicts: 0, before: target.tip, there: fetched ?? null, commits, conflictsIn: [] }
   return { ...shared, is, words: says, warnings: is === 'nothing' ? [] : warnings }
+}
+
+/** Throws a {@link Failure} where a push would overwrite another commit than was previewed (null: none). */
+export function verifyThere({ words, fetched, isForced }: PushPlan, previewed: Oid | null | undefined): void {
+  if (previewed === undefined && !isForced) return
+  if (previewed === undefined)
+    throw new Failure(`A push that may replace what ${words} has is looked at first: nothing was pushed.`)
+  if (previewed !== (fetched ?? null))
+    throw new Failure(`${words} was fetched anew since this was previewed: nothing was pushed. Look at it again.`)
 }
 
 /** Pushes, and says what came of it. Throws a {@link Failure} in one sentence. */

@@ -6,13 +6,19 @@ import { read, run } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { groupsOf } from '../merging/conflicts.ts'
 import type { Source } from '../repository-view.ts'
-import { planPicks, readCommit } from './picks.ts'
+import { endedBy, planPicks, readCommit } from './picks.ts'
 import { filesInConflict, type Plan, type Target, treeOf } from './plan.ts'
+import { everyTime, type Once, type Pace } from './plannings.ts'
 
 /** More than anybody puts on another commit. */
 const MOST = 5000
 
-export async function planRebase(objects: Objects, { branch, tip }: Target, onto: Source): Promise<Plan> {
+export async function planRebase(
+  objects: Objects,
+  { branch, tip }: Target,
+  onto: Source,
+  once: Once = everyTime,
+): Promise<Plan> {
   const { repository } = objects
   const [name, to] = [visiblePath(branch), visiblePath(onto.words)]
   const plan = { branch, before: tip, kind: 'rebase', does: `rebase ${name} onto ${to}`, onto: onto.commit, also: [] }
@@ -20,11 +26,12 @@ export async function planRebase(objects: Objects, { branch, tip }: Target, onto
     const tree = await treeOf(objects, tip)
     return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
   }
-  const { commits, same } = await commitsToPick(objects, tip, onto.commit)
-  if (commits.length > MOST)
-    throw new Failure(`${many(commits.length, 'commit')} are too many to be rebased here: merge, or git rebase them.`)
-  const picks = await planPicks(objects, onto.commit, commits, {
-    ...{ does: 'rebase', ours: onto.words, of: commits.length, onto: onto.words },
+  const { picks, same } = await once(`rebase ${tip} ${onto.commit} ${onto.words}`, async pace => {
+    const { commits, same } = await commitsToPick(objects, tip, onto.commit, pace)
+    if (commits.length > MOST)
+      throw new Failure(`${many(commits.length, 'commit')} are too many to be rebased here: merge, or git rebase them.`)
+    const rules = { does: 'rebase', ours: onto.words, of: commits.length, onto: onto.words } as const
+    return { picks: await planPicks(objects, onto.commit, commits, rules, pace), commits: commits.length, same }
   })
   const { chain, tree, dropped, stop } = picks
   const warnings = [
@@ -49,9 +56,14 @@ async function isThere(repository: Repository, tip: Oid, onto: Oid): Promise<boo
 }
 
 /** The commits that a rebase takes along, oldest first; those that are there as another commit are only counted. */
-async function commitsToPick(objects: Objects, tip: Oid, onto: Oid): Promise<{ commits: Oid[]; same: number }> {
+async function commitsToPick(
+  objects: Objects,
+  tip: Oid,
+  onto: Oid,
+  { signal }: Pace,
+): Promise<{ commits: Oid[]; same: number }> {
   const how = ['--right-only', '--cherry-mark', '--no-merges', '--topo-order', '--reverse']
-  const { stdout } = await run(objects.repository, ['rev-list', ...how, `${onto}...${tip}`, '--'])
+  const { stdout } = await run(endedBy(objects.repository, signal), ['rev-list', ...how, `${onto}...${tip}`, '--'])
   const commits: Oid[] = []
   let same = 0
   for (const line of stdout.toString('latin1').split('\n').filter(Boolean)) {

@@ -17,8 +17,9 @@ import { planMove } from './move.ts'
 import { Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
 import type { Plan, Target } from './plan.ts'
+import type { Plannings } from './plannings.ts'
 import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
-import { type PushStep, planPush, previewPush, push } from './push.ts'
+import { type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
 import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
@@ -27,6 +28,8 @@ import { warningsFor } from './warnings.ts'
 
 /** Steps that are done to a branch, by this repository alone. */
 type BranchStep = Extract<Step, { step: 'merge' | 'land' | 'rebase' | 'cherry-pick' | 'move' }>
+/** What a preview has shown: the commits of the target, and of the remote's branch. */
+export type Previewed = { before?: Oid | undefined; there?: Oid | null | undefined }
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 
 export class Steps {
@@ -37,6 +40,7 @@ export class Steps {
     readonly room: Room,
     /** The work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
+    readonly plannings: Plannings,
   ) {
     this.#outlooks = new Outlooks(room.objects)
     this.#transfers = new Transfers(room)
@@ -91,7 +95,7 @@ export class Steps {
     const rest = { conflicts: 0, before: target.tip, commits: 0, conflictsIn: [], warnings: [] }
     const name = visiblePath(upstream.words)
     if (!source) return { ...rest, is: 'clean', words: `${name} was not fetched yet` }
-    const plan = await planPull(objects, source, target, how)
+    const plan = await planPull(objects, source, target, how, this.plannings.once)
     if (plan.is === 'nothing') return { ...rest, is: 'clean', words: `nothing new in ${name} as fetched last` }
     const preview = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
     // Its commit says what came, which is known only then.
@@ -132,35 +136,54 @@ export class Steps {
     return oid
   }
 
-  /** Does a step. `before` is the target's commit as it was previewed: where it has moved since, nothing is done. */
-  async do(wanted: Step, before?: Oid): Promise<Done> {
+  /**
+   * Does a step. `before` is the target's commit as it was previewed, and `there` that of the remote's branch (null for
+   * none): where one of them has moved since, nothing is done.
+   */
+  async do(wanted: Step, { before, there }: Previewed = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return { words: await fetchFrom(this.#transfers, wanted.remote) }
     const work = await this.open(targetOf(wanted))
-    if (wanted.step === 'push') return await this.#push(wanted, work, before)
+    if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, before)
-    return await work.inOneGo(async signature => {
+    // What takes long is computed before the branch is locked, and is there then.
+    if (wanted.step === 'rebase' || wanted.step === 'cherry-pick') {
+      work.verifyFree()
+      work.verifyNotMerging()
       verifyAt(work, before)
-      const plan = await this.#plan(wanted, work)
-      if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
-      return doneOf(work, plan, await carryOut(work, plan, signature))
-    })
+      await this.#plan(wanted, work)
+    }
+    return await this.plannings.run(({ signal }) =>
+      work.inOneGo(async signature => {
+        verifyAt(work, before)
+        const plan = await this.#plan(wanted, work)
+        if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
+        return doneOf(work, plan, await carryOut(work, plan, signature, signal))
+      }),
+    )
   }
 
-  /** Ends a fetch, pull or push that is under way: what has not come by then does not come. */
+  /**
+   * Ends a fetch, pull or push that is under way (what has not come by then does not come), and what is being planned,
+   * previewed or done to many commits: nothing of that is left.
+   */
   stop(): void {
     this.#transfers.stop()
+    this.plannings.stop()
   }
 
   /** Ends what is under way, and waits for that. */
   async end(): Promise<void> {
+    this.plannings.stop()
     await this.#transfers.end()
   }
 
-  async #push(step: PushStep, work: BranchWork, before: Oid | undefined): Promise<Done> {
+  async #push(step: PushStep, work: BranchWork, { before, there }: Previewed): Promise<Done> {
     verifyAt(work, before)
     const target = targetIn(work)
-    const words = await push(this.#transfers, await planPush(this.room, step, target))
+    const plan = await planPush(this.room, step, target)
+    verifyThere(plan, there)
+    const words = await push(this.#transfers, plan)
     this.room.say({ say: 'branch', branch: target.branch })
     return { words, commit: target.tip }
   }
@@ -172,15 +195,21 @@ export class Steps {
     verifyAt(work, before)
     const upstream = await followed(objects.repository, branch)
     if (upstream.remote !== '.') await this.#fetchFor(upstream.remote)
-    return await work.inOneGo(async signature => {
-      verifyAt(work, before)
+    const planNow = async () => {
       const source = await sourceOf(objects, upstream)
       if (!source) throw new Failure(`There is no ${visiblePath(upstream.words)} any more: nothing was pulled.`)
-      const plan = await planPull(objects, source, targetIn(work), how)
-      const words = `${visiblePath(branch)} has all of ${visiblePath(upstream.words)} already.`
-      if (plan.is === 'nothing') return { words, commit: plan.before }
-      return doneOf(work, plan, await carryOut(work, plan, signature))
-    })
+      return await planPull(objects, source, targetIn(work), how, this.plannings.once)
+    }
+    if (how === 'rebase') await planNow()
+    return await this.plannings.run(({ signal }) =>
+      work.inOneGo(async signature => {
+        verifyAt(work, before)
+        const plan = await planNow()
+        const words = `${visiblePath(branch)} has all of ${visiblePath(upstream.words)} already.`
+        if (plan.is === 'nothing') return { words, commit: plan.before }
+        return doneOf(work, plan, await carryOut(work, plan, signature, signal))
+      }),
+    )
   }
 
   async #fetchFor(name: string): Promise<void> {
@@ -205,9 +234,11 @@ export class Steps {
       case 'land':
         return await planLand(objects, await this.#source(step.source), target, step.message)
       case 'rebase':
-        return await planRebase(objects, target, await this.#source(step.onto))
-      case 'cherry-pick':
-        return await planCherryPick(objects, await Promise.all(step.commits.map(oid => this.#commit(oid))), target)
+        return await planRebase(objects, target, await this.#source(step.onto), this.plannings.once)
+      case 'cherry-pick': {
+        const commits = await Promise.all(step.commits.map(oid => this.#commit(oid)))
+        return await planCherryPick(objects, commits, target, this.plannings.once)
+      }
       case 'move':
         return await planMove(objects, target, await this.#source(step.to))
     }

@@ -1,6 +1,7 @@
 /** What a person should know before a step: hooks that do not run, checkouts that can't follow, what others have. */
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { countOnRemotes } from '../../../core/git/commits.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
@@ -64,9 +65,5 @@ export async function hooksFor(repository: Repository, step: Step['step']): Prom
 /** How many commits leave the branch that a remote has. */
 async function pushedBeyond(repository: Repository, before: Oid, { onto, chain }: Plan): Promise<number> {
   const kept = chain.findLast(({ is }) => is === 'there')
-  const to = kept?.is === 'there' ? kept.commit : onto
-  const count = async (...more: string[]) =>
-    Number(await read(repository, ['rev-list', '--count', before, '--not', to, ...more, '--']))
-  const [all, ours] = await Promise.all([count(), count('--remotes')])
-  return all - ours
+  return await countOnRemotes(repository, kept?.is === 'there' ? kept.commit : onto, before)
 }

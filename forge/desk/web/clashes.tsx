@@ -20,15 +20,14 @@ export function Clashes({ tab }: { tab: Tab }) {
   const page = usePage()
   const clashes = useSignal<Clash[] | undefined>(undefined)
   const branch = tab.at.kind === 'branch' ? tab.at.branch : undefined
-  const paths = branch === undefined ? [] : (page.clashes.value.get(branch) ?? [])
-  const key = paths.join('\0')
+  // Told anew where one of them is about other texts.
+  const paths = branch === undefined ? undefined : page.clashes.value.get(branch)
   useEffect(() => {
     if (branch === undefined) return
     attempt(page, async () => {
       clashes.value = await page.connection.ask('clashes', { branch })
     })
-    // Asked again when other files clash.
-  }, [page, branch, key])
+  }, [page, branch, paths])
   if (branch === undefined) return null
   return (
     // It scrolls, and its keys choose: the keyboard must be able to reach it.
@@ -40,7 +39,7 @@ export function Clashes({ tab }: { tab: Tab }) {
         </Empty>
       ) : null}
       {(clashes.value ?? []).map(clash => (
-        <ClashOf key={clash.path} page={page} branch={branch} clash={clash} />
+        <ClashOf key={`${clash.path}\0${clash.choice}`} page={page} branch={branch} clash={clash} />
       ))}
     </section>
   )
@@ -112,7 +111,7 @@ type Texts = { base: string; draft: string; tip: string }
 function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
   const { base, draft, tip } = texts
   const { page, branch } = props
-  const { path } = props.clash
+  const { path, choice } = props.clash
   const regions = useMemo(() => mergeThree(base, draft, tip), [base, draft, tip])
   const choices = useSignal<ReadonlyMap<number, Choice>>(new Map())
   const chosenIn = useRef<Element | null>(null)
@@ -126,7 +125,7 @@ function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
   const take = (side: 'draft' | 'tip') => takeSide(props, side)
   const settle = (text: string) => {
     const keep = async () => {
-      await page.connection.ask('settle', { branch, path, text })
+      await page.connection.ask('settle', { branch, path, text, choice })
       goOnWithout(page, branch, path)
     }
     attempt(page, keep, { branch, topic: 'settle' })
@@ -174,9 +173,9 @@ function ClashOfTexts({ texts, ...props }: ClashProps & { texts: Texts }) {
 }
 
 /** The whole file becomes one side of it. */
-function takeSide({ page, branch, clash: { path } }: ClashProps, side: 'draft' | 'tip'): void {
+function takeSide({ page, branch, clash: { path, choice } }: ClashProps, side: 'draft' | 'tip'): void {
   const take = async () => {
-    await page.connection.ask('settle by side', { branch, path, side })
+    await page.connection.ask('settle by side', { branch, path, side, choice })
     goOnWithout(page, branch, path)
   }
   attempt(page, take, { branch, topic: 'settle' })

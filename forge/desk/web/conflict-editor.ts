@@ -16,6 +16,7 @@ import { Decoration, type DecorationSet, EditorView, type Rect, WidgetType } fro
 import { type ComponentChild, h, render } from 'preact'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
+import { coloursAroundConflicts } from './conflict-language.ts'
 import {
   type Choice,
   type ConflictRegion,
@@ -97,6 +98,7 @@ export function conflictsOf(state: EditorState): ConflictsOfFile {
 
 export function conflictExtension(settings: ConflictSettings): Extension {
   return [
+    coloursAroundConflicts(settings.path, settings.mark),
     shown.init(state => show(settings, settings.marked.toString(), state.doc)),
     EditorStates.changeFilter.of(marksAreNotTyped),
     EditorView.updateListener.of(({ view, geometryChanged }) => {

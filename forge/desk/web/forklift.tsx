@@ -82,12 +82,15 @@ function RunRow({ run }: { run: ForkliftRun }) {
   const { end, started, canOpen, branch, isByHand, pullRequest } = run
   const { icon, tone, word } = SIGNS[end]
   const words = withoutTricks(run.words)
+  // Its process may be one of a terminal, or of a machine that was switched off.
+  const isElsewhere = end === 'running' && page.forklift.info.value?.isRunning === false
+  const title = isElsewhere ? 'It has no end yet: it runs elsewhere, or was cut off' : words
   const isOpenable = !isByHand && (canOpen || branch !== undefined)
   const content = (
     <>
       <Icon name={icon} tone={tone} />
       <span class="cut grow">{words}</span>
-      <span class="vh">, {word}</span>
+      {words.startsWith(word) ? null : <span class="vh">, {word}</span>}
       <span class="count" title={fullTime(started)}>
         {age(started)}
       </span>
@@ -103,8 +106,9 @@ function RunRow({ run }: { run: ForkliftRun }) {
     )
   }
   return (
-    <div class="ref" title={words}>
+    <div class="ref" title={title}>
       {content}
+      {isElsewhere ? <span class="vh">, {title}</span> : null}
       {pullRequest === undefined ? null : (
         <span class="to-pull">
           <Link href={pullRequest}>{[numberOf(pullRequest)]}</Link>

@@ -11,6 +11,8 @@ import { plural } from './times.ts'
 
 /** A press that moves less than this is a click. */
 const SLACK = 5
+/** A finger that stays for so long, in milliseconds, picks up: before a browser would ask for a menu. */
+const HOLD = 400
 /** Nearer than this to its edge, the list scrolls. */
 const EDGE = 36
 const MOST_FILES = 8
@@ -18,9 +20,48 @@ const MOST_FILES = 8
 /** Begins to follow the pointer, where it is on something that can be dragged. */
 export function pressOn(page: Page, event: PointerEvent): void {
   const root = event.currentTarget
-  if (event.button !== 0 || event.pointerType === 'touch' || !(root instanceof HTMLElement)) return
+  if (event.button !== 0 || !event.isPrimary || !(root instanceof HTMLElement)) return
   const source = sourceAt(page, event.target)
-  if (source) follow(page, root, source, event)
+  if (!source) return
+  if (event.pointerType === 'touch') hold(page, root, source, event)
+  else follow(page, root, source, event)
+}
+
+/** A finger that stays for a moment picks up what is below it; one that moves before scrolls, as ever. */
+function hold(page: Page, root: HTMLElement, source: Source, start: PointerEvent): void {
+  const { target } = start
+  if (!(target instanceof Element)) return
+  let isHeld = false
+  // Touches go to where they began, also when that is not in the page any more.
+  const keepFromScrolling = (event: Event) => {
+    if (isHeld) event.preventDefault()
+  }
+  const noMenuYet = (event: Event) => {
+    event.preventDefault()
+    event.stopPropagation()
+  }
+  const letGo = () => {
+    clearTimeout(timer)
+    window.removeEventListener('pointerup', letGo)
+    window.removeEventListener('pointercancel', letGo)
+    target.removeEventListener('touchmove', keepFromScrolling)
+    window.removeEventListener('contextmenu', noMenuYet, { capture: true })
+  }
+  const timer = setTimeout(() => {
+    isHeld = true
+    // No click comes of it, which would close the menu.
+    target.addEventListener('touchend', event => event.preventDefault(), { once: true })
+    follow(page, root, source, start, () => {
+      letGo()
+      // It was only held: that asks for the menu.
+      const { clientX, clientY } = start
+      target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true, clientX, clientY }))
+    })
+  }, HOLD)
+  window.addEventListener('pointerup', letGo)
+  window.addEventListener('pointercancel', letGo)
+  target.addEventListener('touchmove', keepFromScrolling, { passive: false })
+  window.addEventListener('contextmenu', noMenuYet, { capture: true })
 }
 
 function sourceAt({ graph }: Page, target: EventTarget | null): Source | undefined {
@@ -37,20 +78,27 @@ function sourceAt({ graph }: Page, target: EventTarget | null): Source | undefin
   return row && commitSource(row.oid)
 }
 
-/** Follows the pointer until it is let go, or Escape is pressed. */
-function follow(page: Page, root: HTMLElement, source: Source, start: PointerEvent): void {
+/**
+ * Follows the pointer until it is let go, or Escape is pressed. `held`: it is a finger that has picked up already, and
+ * this is called when it is let go where it was.
+ */
+function follow(page: Page, root: HTMLElement, source: Source, start: PointerEvent, held?: () => void): void {
   const { drag } = page.graph
+  const isTouch = held !== undefined
   const isOn = () => drag.dragged.peek() !== undefined
   let frame = 0
+  let hasMoved = false
+  const pickUp = (x: number, y: number) => {
+    drag.begin(source)
+    drag.dragged.value = { source, x, y, isTouch }
+    drag.lookAt(targetsInView(root, y))
+  }
   const move = (event: PointerEvent) => {
     const [x, y] = [event.clientX, event.clientY]
-    if (!isOn()) {
-      if (Math.hypot(x - start.clientX, y - start.clientY) < SLACK) return
-      drag.begin(source)
-      drag.dragged.value = { source, x, y }
-      drag.lookAt(targetsInView(root, y))
-    }
-    drag.dragged.value = { source, x, y }
+    hasMoved ||= Math.hypot(x - start.clientX, y - start.clientY) >= SLACK
+    if (!hasMoved) return
+    if (!isOn()) pickUp(x, y)
+    drag.dragged.value = { source, x, y, isTouch }
     drag.point(targetAt(x, y))
     event.preventDefault()
   }
@@ -75,6 +123,7 @@ function follow(page: Page, root: HTMLElement, source: Source, start: PointerEve
     const onto = isOn() ? drag.over.peek() : undefined
     finish()
     if (onto !== undefined) openSteps(page, source, onto)
+    else if (!hasMoved) held?.()
   }
   const stop = (event: KeyboardEvent) => {
     if (event.key !== 'Escape') return
@@ -82,6 +131,7 @@ function follow(page: Page, root: HTMLElement, source: Source, start: PointerEve
     event.stopPropagation()
     finish()
   }
+  if (isTouch) pickUp(start.clientX, start.clientY)
   const clock = setInterval(() => scrollAtEdge(root, drag.dragged.peek()?.y), 40)
   window.addEventListener('pointermove', move)
   window.addEventListener('pointerup', drop)
@@ -128,8 +178,10 @@ export function DragLayer() {
   const { value: previewed } = drag.previewed
   useLayoutEffect(() => {
     if (!dragged) return
-    put(ghost.current, dragged.x + 8, dragged.y + 12)
-    put(card.current, dragged.x + 8, dragged.y + 40)
+    const { x, y, isTouch } = dragged
+    // Not where the finger is.
+    put(ghost.current, x + 8, isTouch ? y - 44 : y + 12)
+    put(card.current, x + 8, isTouch ? y - 52 - (card.current?.offsetHeight ?? 0) : y + 40)
   })
   if (!dragged) return null
   return (
@@ -200,6 +252,7 @@ function put(element: HTMLElement | null, x: number, y: number): void {
   if (!element) return
   const { offsetWidth, offsetHeight } = element
   const left = Math.max(4, Math.min(x, window.innerWidth - offsetWidth - 4))
-  const top = y + offsetHeight + 4 > window.innerHeight ? Math.max(4, y - offsetHeight - 56) : y
+  const isBelow = y + offsetHeight + 4 > window.innerHeight
+  const top = Math.max(4, isBelow ? y - offsetHeight - 56 : y)
   element.style.transform = `translate(${left}px, ${top}px)`
 }

@@ -75,6 +75,9 @@ export class GraphState {
   #top = 0
   #lookTimer: ReturnType<typeof setTimeout> | undefined
   #isBegun = false
+  #isShown = false
+  /** Something has changed that was not asked for, since nobody looked. */
+  #isStale = false
   #search = 0
 
   constructor(page: Page) {
@@ -101,19 +104,28 @@ export class GraphState {
     return oid === undefined || there?.oid === oid ? there : undefined
   }
 
-  /** Is called when the graph is shown. */
+  /** Is called when the graph is shown, and {@link end} when it is not any more. */
   begin(): void {
-    if (this.#isBegun) return
+    this.#isShown = true
+    if (this.#isBegun && !this.#isStale) return
     this.#isBegun = true
+    this.#isStale = false
     this.look()
+  }
+
+  end(): void {
+    this.#isShown = false
+    this.drag.end()
   }
 
   hear(news: News): void {
     if (news.say === 'progress') this.progress.value = news.words
-    const isOfRefs = news.say === 'branch' || news.say === 'saved' || news.say === 'repository'
+    const isOfBranch = news.say === 'branch' && !news.isOfDrafts
+    const isOfRefs = isOfBranch || news.say === 'saved' || news.say === 'repository'
     if (!isOfRefs || !this.#isBegun) return
     clearTimeout(this.#lookTimer)
-    this.#lookTimer = setTimeout(() => this.look(), LOOK_AFTER)
+    if (this.#isShown) this.#lookTimer = setTimeout(() => this.look(), LOOK_AFTER)
+    else this.#isStale = true
   }
 
   /** Asks for all that is in view again: what is there stays until the answer comes. */

@@ -24,7 +24,7 @@ export function Repository() {
   const { graph } = page
   useEffect(() => {
     graph.begin()
-    return () => graph.drag.end()
+    return () => graph.end()
   }, [graph])
   const { value: desk } = page.desk
   // Why there is nothing yet may have to be said.

@@ -90,14 +90,16 @@ function useHistory(page: Page, tab: Tab, path: string | undefined) {
   const problem = useSignal<string | undefined>(undefined)
   const isComplete = useSignal(false)
   const isAsking = useRef(false)
-  const branch = tab.at.kind === 'branch' ? tab.at.branch : undefined
-  const tip = branch === undefined ? undefined : page.branch(branch)?.tip
+  const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
+  const tip = branch?.tip
+  // What a merge that waits has so far is no commit of the branch's yet.
+  const at: Tab['at'] = branch?.merging && tip !== undefined ? { kind: 'commit', commit: tip } : tab.at
 
   const ask = async (from: number) => {
     if (isAsking.current) return
     isAsking.current = true
     try {
-      const fields = { at: tab.at, from, count: WINDOW, ...(path === undefined ? {} : { path }) }
+      const fields = { at, from, count: WINDOW, ...(path === undefined ? {} : { path }) }
       const answer = await page.connection.ask('history', fields)
       rows.value = [...rows.peek().slice(0, from), ...answer.rows]
       isComplete.value = answer.rows.length < WINDOW

@@ -117,6 +117,9 @@ const BY_NAME: Record<string, Load> = {
   '.profile': shell,
 }
 
+/** Above so many characters, colours are not worth their time. */
+export const LARGEST_COLOURED = 1_000_000
+
 /** Lock files that are not JSON. */
 const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'poetry.lock', 'flake.lock'])
 const TOML_LOCKS = new Set(['cargo.lock', 'uv.lock', 'poetry.lock'])

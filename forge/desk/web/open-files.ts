@@ -21,7 +21,7 @@ import type { At, Edit, File } from '../messages.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, goToConflict } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
-import { loadLanguage } from './languages.ts'
+import { LARGEST_COLOURED, loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
 import { Disconnected } from './socket.ts'
 import { type CodeSymbol, symbolsAt } from './symbols.ts'
@@ -31,8 +31,6 @@ type TextFile = Extract<File, { kind: 'text' }>
 /** So many texts that the server had are remembered, to know which of its edits it has lost. */
 const REMEMBERED = 200
 const PATIENCE = 2_000
-/** Above this, colours are not worth their time. */
-const LARGEST_COLOURED = 1_000_000
 
 export interface Cursor {
   line: number

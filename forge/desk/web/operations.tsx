@@ -80,6 +80,7 @@ const LOOKS: Record<string, IconProps> = {
   rename: { name: 'pencil' },
   delete: { name: 'trash' },
   discard: { name: 'trash' },
+  choose: { name: 'clash' },
   'new branch': { name: 'branch' },
   'rename branch': { name: 'pencil' },
   'delete branch': { name: 'trash' },

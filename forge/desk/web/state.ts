@@ -403,7 +403,7 @@ export class Page {
         return
       case 'saved':
         this.solved('checkout', news.branch)
-        this.saved(news.branch, news.commit)
+        this.saved(news.branch, news.commit, news.drafts)
         return
       case 'checkout left behind':
         this.notify(leftBehind(this, news))
@@ -423,13 +423,16 @@ export class Page {
     }
   }
 
-  /** The branch has this commit now: seen at once, before the server sends all of the desk. */
-  saved(branch: string, commit: string): void {
+  /** The branch has this commit now, and these drafts are left: seen at once, before the server sends all of the desk. */
+  saved(branch: string, commit: string, drafts?: string[]): void {
     const desk = this.desk.peek()
     if (!desk) return
-    const branches = desk.branches.map(info => (info.name === branch ? { ...info, tip: commit } : info))
-    this.desk.value = { ...desk, branches }
-    this.spoken.value = `Saved → ${commit.slice(0, 8)}`
+    const changed = { tip: commit, ...(drafts && { drafts }) }
+    const branches = desk.branches.map(info => (info.name === branch ? { ...info, ...changed } : info))
+    batch(() => {
+      this.desk.value = { ...desk, branches }
+      this.spoken.value = `Saved → ${commit.slice(0, 8)}`
+    })
   }
 
   /** These files of a branch have to be settled: until then they can't be edited. */
@@ -455,9 +458,10 @@ export class Page {
   }
 
   #branchChanged(branch: string): void {
-    for (const file of this.files.of(branch)) file.ask()
+    // The server says by itself what becomes of a file that is open.
+    for (const file of this.files.of(branch)) if (file.problem.peek() !== undefined) file.ask()
     const tab = this.#tabOf(branch)
-    tab?.tree.refresh()
+    tab?.tree.refreshSoon()
     tab?.conversation.touch()
     tab?.merging.touch()
     this.#touch(branch)

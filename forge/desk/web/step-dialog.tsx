@@ -46,7 +46,9 @@ export function StepDialog({ content, close }: Props) {
       const words = message.current?.value.trim()
       const isEdited = words !== undefined && words !== '' && words !== preview?.message?.trim()
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
-      const fields = { step: asked as Step, ...(preview?.before !== undefined && { before: preview.before }) }
+      const { before, there } = preview
+      const seen = { ...(before !== undefined && { before }), ...(there !== undefined && { there }) }
+      const fields = { step: asked as Step, ...seen }
       const { words: said, commit, merging } = await page.connection.ask('do', fields)
       close()
       // A pull may have found nothing new: then there is nothing of it to undo.

@@ -14,6 +14,8 @@ export interface Dragged {
   source: Source
   x: number
   y: number
+  /** By a finger, which hides what is below it. */
+  isTouch: boolean
 }
 
 export interface Previewed {

@@ -19,6 +19,8 @@ export interface Row {
   siblings: number
 }
 
+const REFRESH_AFTER = 50
+
 const FOLDER = '040000'
 const LINK = '120000'
 const SUBMODULE = '160000'
@@ -35,6 +37,7 @@ export class Tree {
   readonly #at: At
   readonly #listings = signal<ReadonlyMap<string, FolderEntry[]>>(new Map())
   readonly #asked = new Set<string>()
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   constructor(connection: Connection, at: At, open: string[]) {
     this.#connection = connection
@@ -58,6 +61,12 @@ export class Tree {
     const kept = [...this.#listings.peek()].filter(([folder]) => folder === '' || open.has(folder))
     this.#listings.value = new Map(kept)
     this.load()
+  }
+
+  /** {@link refresh}, a moment later and once for all that changes until then: what a person does goes before. */
+  refreshSoon(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.refresh(), REFRESH_AFTER)
   }
 
   toggle(folder: string): void {

@@ -11,6 +11,32 @@ type Entry = {
 }
 
 const COMMANDS: Record<string, Entry> = {
+  run: {
+    usage: 'TASK.md|"text"',
+    words: 'plan a large piece of work, ask, do it, check it',
+    load: () => import('./run.ts'),
+  },
+  runs: { usage: '', words: 'list the runs of this repository', load: () => import('./runs.ts') },
+  show: { usage: 'RUN [TASK]', words: 'show how a run is, or its journal', load: () => import('./show.ts') },
+  attach: { usage: 'RUN', words: 'follow a run that is under way', load: () => import('./attach.ts') },
+  answer: { usage: 'RUN [TASK] "…"', words: 'answer what was asked', load: () => import('./answer.ts') },
+  pause: {
+    usage: 'RUN [TASK]',
+    words: 'begin nothing new',
+    load: () => import('./pause.ts').then(({ runPause, PAUSE_HELP }) => ({ runCommand: runPause, HELP: PAUSE_HELP })),
+  },
+  resume: {
+    usage: 'RUN [TASK]',
+    words: 'go on',
+    load: () =>
+      import('./pause.ts').then(({ runResume, RESUME_HELP }) => ({ runCommand: runResume, HELP: RESUME_HELP })),
+  },
+  stop: {
+    usage: 'RUN [TASK]',
+    words: 'end it for good; what is done stays',
+    load: () => import('./pause.ts').then(({ runStop, STOP_HELP }) => ({ runCommand: runStop, HELP: STOP_HELP })),
+  },
+  land: { usage: 'RUN [TASK]', words: 'review and merge what passed', load: () => import('./land.ts') },
   worker: {
     usage: '',
     words: 'work on the runs of this repository, until it is ended',

@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
+import { blackOut } from '../../ai/secrets.ts'
+import { readSettings } from '../../ai/settings.ts'
 import { openServer, queueOf } from '../engine/engine.ts'
 import { logTo, openWorkerPlace, WorkerClaim } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
@@ -24,7 +26,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const repository = await openRepository(cwd)
   const place = await openWorkerPlace(repository, env)
   const drain = drainSignal()
-  const log = detached ? logTo(place.log) : out
+  const log = await withoutKeys(detached ? logTo(place.log) : out, env)
   // Whoever started it from a terminal that is gone gets the reason from the log.
   try {
     await using claim = await WorkerClaim.take(place)
@@ -48,6 +50,17 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   }
   if (signal.aborted) throw signal.reason
   return EXIT.done
+}
+
+/** What a provider or a server says of an error may have a key in it. */
+async function withoutKeys(log: (line: string) => void, env: CommandContext['env']): Promise<(line: string) => void> {
+  // Settings that can't be read are told of by the first activity that needs them.
+  const secrets = await readSettings(env).then(
+    settings => settings.secrets,
+    () => [],
+  )
+  const own = env.TEMPORAL_API_KEY ? [env.TEMPORAL_API_KEY] : []
+  return line => log(blackOut(line, [...secrets, ...own]))
 }
 
 function drainSignal(): AbortSignal {

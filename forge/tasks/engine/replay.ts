@@ -7,7 +7,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { historyFromJSON } from '@temporalio/common/lib/proto-utils'
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 
 /** A history as it is kept: with the id of its workflow, since the ids of its children begin with that. */

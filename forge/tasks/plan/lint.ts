@@ -61,19 +61,26 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     graph: graphOf(plan.tasks),
     done: new Set(done),
   }
-  const complaints = [
-    ...ids(room),
-    ...contract(room),
-    ...limits(room),
-    ...finished(room),
-    ...plan.tasks.filter(({ id }) => !room.done.has(id)).flatMap(task => [...oneTask(task, room)]),
-    ...overlaps(room),
-  ]
-  const sentences = [...new Set(complaints)].map(visible)
-  if (sentences.length === 0) return { tasks: plan.tasks.map(task => shapeOf(task, plan)), complaints: [] }
-  const more = sentences.length - MOST_COMPLAINTS
-  const shown = sentences.slice(0, MOST_COMPLAINTS)
-  return { tasks: [], complaints: more > 0 ? [...shown, `There are ${many(more, 'further complaint')}.`] : shown }
+  const complaints = new Set<string>()
+  for (const sentence of complaintsIn(room)) {
+    if (complaints.size === MOST_COMPLAINTS) {
+      complaints.add('There are further complaints, which will be told when these are mended.')
+      break
+    }
+    complaints.add(visible(sentence))
+  }
+  if (complaints.size > 0) return { tasks: [], complaints: [...complaints] }
+  return { tasks: plan.tasks.map(task => shapeOf(task, plan)), complaints: [] }
+}
+
+/** One after the other, as they are found: who has heard enough looks for no more. */
+function* complaintsIn(room: Room): Generator<string> {
+  yield* ids(room)
+  yield* contract(room)
+  yield* limits(room)
+  yield* finished(room)
+  for (const task of room.plan.tasks) if (!room.done.has(task.id)) yield* oneTask(task, room)
+  yield* overlaps(room)
 }
 
 type Room = {
@@ -408,55 +415,72 @@ function* contextOf({ id, context }: Task, { there, graph }: Room): Generator<st
 // --- Two tasks
 // -------------------------------------------------------------------------------------------------------
 
-type Owned = { glob: Glob; text: string; folder: string; isLiteral: boolean; owners: Task[] }
+type Owned = { glob: Glob; text: string; prefix: string; isLiteral: boolean; owners: Task[] }
+type Overlap = { one: Task; other: Task; globs: [string, string]; path: string }
 
 /** Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. */
-function* overlaps({ plan, graph, done }: Room): Generator<string> {
+function* overlaps(room: Room): Generator<string> {
+  const places = new Map(room.plan.tasks.map((task, at) => [task, at]))
+  const placeOf = (task: Task): number => places.get(task) ?? 0
+  const found = new Map<string, Overlap>()
+  for (const [one, other] of rivals(room.plan)) {
+    for (const it of between(one, other, room)) {
+      const isTurned = placeOf(it.other) < placeOf(it.one)
+      const inOrder: Overlap = isTurned
+        ? { ...it, one: it.other, other: it.one, globs: [it.globs[1], it.globs[0]] }
+        : it
+      const key = `${placeOf(inOrder.one)} ${placeOf(inOrder.other)}`
+      if (!found.has(key)) found.set(key, inOrder)
+      if (found.size > MOST_PAIRS) break
+    }
+    if (found.size > MOST_PAIRS) break
+  }
+  const sorted = [...found.values()].sort(
+    (a, b) => placeOf(a.one) - placeOf(b.one) || placeOf(a.other) - placeOf(b.other),
+  )
+  for (const { one, other, globs, path } of sorted.slice(0, MOST_PAIRS)) {
+    const sides = [...new Set(globs)].map(quote).join(' and ')
+    yield `The tasks ${quote(one.id)} and ${quote(other.id)} may both write ${quote(path)} (${sides}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
+  }
+  if (found.size > MOST_PAIRS) yield 'Further tasks without a path between them may write the same files.'
+}
+
+/** Globs that may have a file in common, by what all that they fit begins with; one that several tasks have, with itself. */
+function* rivals({ tasks }: Plan): Generator<[Owned, Owned]> {
   const byText = new Map<string, Owned>()
-  for (const task of plan.tasks) {
+  for (const task of tasks) {
     for (const text of new Set(task.boundaries.write.map(strip))) {
       const known = byText.get(text)
       const glob = known?.glob ?? readGlob(text)
       if (typeof glob === 'string') continue
       if (known) known.owners.push(task)
-      else byText.set(text, { glob, text, folder: prefixOf(text), isLiteral: isLiteral(text), owners: [task] })
+      else byText.set(text, { glob, text, prefix: prefixOf(text), isLiteral: isLiteral(text), owners: [task] })
     }
   }
-  const told = new Set<string>()
-  const all = [...byText.values()]
-  const patterns = all.filter(it => !it.isLiteral)
-  const pairs: [Owned, Owned][] = [
-    ...all.filter(({ owners }) => owners.length > 1).map((it): [Owned, Owned] => [it, it]),
-    ...patterns.flatMap((one, at) =>
-      [...patterns.slice(at + 1), ...all.filter(it => it.isLiteral)]
-        .filter(other => one.folder.startsWith(other.folder) || other.folder.startsWith(one.folder))
-        .map((other): [Owned, Owned] => [one, other]),
-    ),
-  ]
-  for (const [one, other] of pairs) {
-    let example: string | undefined
-    for (const a of one.owners) {
-      for (const b of other.owners) {
-        if (a === b || a.id === b.id || (done.has(a.id) && done.has(b.id)) || graph.areOrdered(a.id, b.id)) continue
-        const key = JSON.stringify([a.id, b.id].sort())
-        if (told.has(key) || isForbidden(b, one.glob) || isForbidden(a, other.glob)) continue
-        example ??= one === other && one.isLiteral ? one.text : commonPath(one.glob, other.glob)
-        if (example === undefined) break
-        const path = example
-        if (isForbidden(a, path) || isForbidden(b, path)) continue
-        told.add(key)
-        if (told.size > MOST_PAIRS) {
-          yield 'Further tasks without a path between them may write the same files.'
-          return
-        }
-        yield `The tasks ${quote(a.id)} and ${quote(b.id)} may both write ${quote(path)} (${sides(one.text, other.text)}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
-      }
-      if (example === undefined && one !== other) break
-    }
+  // What begins with a prefix stands behind it; of equal ones, a name stands behind the patterns.
+  const all = [...byText.values()].sort((a, b) =>
+    a.prefix < b.prefix ? -1 : a.prefix > b.prefix ? 1 : Number(a.isLiteral) - Number(b.isLiteral),
+  )
+  for (const [at, one] of all.entries()) {
+    if (one.owners.length > 1) yield [one, one]
+    if (one.isLiteral) continue
+    for (let next = at + 1; all[next]?.prefix.startsWith(one.prefix); next++) yield [one, all[next] as Owned]
   }
 }
 
-const sides = (one: string, other: string): string => (one === other ? quote(one) : `${quote(one)} and ${quote(other)}`)
+function* between(one: Owned, other: Owned, { graph, done }: Room): Generator<Overlap> {
+  let path: string | undefined
+  for (const a of one.owners) {
+    for (const b of other.owners) {
+      if (a.id === b.id || (done.has(a.id) && done.has(b.id)) || graph.areOrdered(a.id, b.id)) continue
+      if (isForbidden(b, one.glob) || isForbidden(a, other.glob)) continue
+      path ??= one.isLiteral ? one.text : commonPath(one.glob, other.glob)
+      if (path === undefined) return
+      if (!isForbidden(a, path) && !isForbidden(b, path))
+        yield { one: a, other: b, globs: [one.text, other.text], path }
+    }
+  }
+}
 
 /** What all that a glob fits begins with. */
 const prefixOf = (text: string): string => text.slice(0, /[*?[{]|\/$|$/.exec(text)?.index ?? 0)

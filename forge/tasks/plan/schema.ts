@@ -14,18 +14,24 @@ const Command = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(2000))
 /** A command that has to end well, in the top folder, in the container. */
 export const Check = v.object({
   command: v.pipe(Command, v.description('A shell command that ends with 0 where all is well.')),
-  seconds: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600)), 300),
+  seconds: v.optional(
+    v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600), v.description('It is ended after so long.')),
+    300,
+  ),
 })
 export type Check = v.InferOutput<typeof Check>
 
 /** One thing that must be true in the end, and how anybody can see that it is. */
 export const Assertion = v.object({
-  id: AssertionId,
+  id: v.pipe(AssertionId, v.description('A1, A2, and so on: by this, tasks claim it.')),
   says: v.pipe(Words(1000), v.description('What must be true, as one sentence.')),
   how: v.pipe(
     v.variant('kind', [
       v.object({ kind: v.literal('command'), ...Check.entries }),
-      v.object({ kind: v.literal('review'), question: Words(2000) }),
+      v.object({
+        kind: v.literal('review'),
+        question: v.pipe(Words(2000), v.description('What a reviewer is asked.')),
+      }),
     ]),
     v.description('A command that shows it; a review only where no command can.'),
   ),
@@ -38,50 +44,124 @@ export const TIERS = ['classification', 'summarization', 'generation', 'reasonin
 export const READY_MADE = ['typescript', 'python', 'tests', 'citations', 'complete', 'format'] as const
 
 export const Task = v.object({
-  id: Id,
-  title: Words(120),
-  objective: v.object({
-    behaviour: v.pipe(Words(8000), v.description('What is to be done, for somebody who has read nothing else.')),
-    outputs: v.pipe(v.array(Path), v.maxLength(200), v.description('Files that are there, or changed, in the end.')),
-    acceptance: v.pipe(v.array(Words(1000)), v.maxLength(50)),
-  }),
-  claims: v.pipe(v.array(AssertionId), v.maxLength(50), v.description('The assertions that this task makes true.')),
-  boundaries: v.object({
-    write: v.pipe(
-      v.array(Glob),
-      v.maxLength(100),
-      v.description('Files that it may write. Empty: not known, so that nothing else runs beside it.'),
-    ),
-    never: v.optional(v.pipe(v.array(Glob), v.maxLength(100)), []),
-  }),
-  context: v.optional(
+  id: v.pipe(Id, v.description('By this, other tasks name it.')),
+  title: v.pipe(Words(120), v.description('What it does, in a few words.')),
+  objective: v.pipe(
     v.object({
-      files: v.optional(v.pipe(v.array(Path), v.maxLength(200)), []),
-      types: v.optional(v.pipe(v.array(Words(200)), v.maxLength(100)), []),
-      tests: v.optional(v.pipe(v.array(Path), v.maxLength(100)), []),
-      playbooks: v.optional(v.pipe(v.array(Words(200)), v.maxLength(5)), []),
-      documents: v.optional(v.pipe(v.array(Path), v.maxLength(50)), []),
+      behaviour: v.pipe(Words(8000), v.description('What is to be done, for somebody who has read nothing else.')),
+      outputs: v.pipe(v.array(Path), v.maxLength(200), v.description('Files that are there, or changed, in the end.')),
+      acceptance: v.pipe(
+        v.array(Words(1000)),
+        v.maxLength(50),
+        v.description('What must hold when it is done, a sentence each.'),
+      ),
     }),
+    v.description('What it has to bring about.'),
+  ),
+  claims: v.pipe(v.array(AssertionId), v.maxLength(50), v.description('The assertions that this task makes true.')),
+  boundaries: v.pipe(
+    v.object({
+      write: v.pipe(
+        v.array(Glob),
+        v.maxLength(100),
+        v.description('Files that it may write. Empty: not known, so that nothing else runs beside it.'),
+      ),
+      never: v.optional(
+        v.pipe(
+          v.array(Glob),
+          v.maxLength(100),
+          v.description('Files that it must not touch, though `write` fits them.'),
+        ),
+        [],
+      ),
+    }),
+    v.description('Where it may work. A change outside of it fails the attempt.'),
+  ),
+  context: v.optional(
+    v.pipe(
+      v.object({
+        files: v.optional(
+          v.pipe(v.array(Path), v.maxLength(200), v.description('Code that has to be read, whole.')),
+          [],
+        ),
+        types: v.optional(
+          v.pipe(v.array(Words(200)), v.maxLength(100), v.description('Names of types and functions that matter.')),
+          [],
+        ),
+        tests: v.optional(
+          v.pipe(v.array(Path), v.maxLength(100), v.description('Tests that show how it is tested.')),
+          [],
+        ),
+        playbooks: v.optional(
+          v.pipe(v.array(Words(200)), v.maxLength(5), v.description('Lessons of earlier runs, by name.')),
+          [],
+        ),
+        documents: v.optional(
+          v.pipe(v.array(Path), v.maxLength(50), v.description('Texts that say how it has to be.')),
+          [],
+        ),
+      }),
+      v.description('What it has to know: its model sees nothing else.'),
+    ),
     {},
   ),
   validation: v.optional(
-    v.object({
-      checks: v.optional(v.pipe(v.array(v.union([v.picklist(READY_MADE), Check])), v.maxLength(50)), []),
-      reviews: v.optional(v.pipe(v.array(Words(2000)), v.maxLength(10)), []),
-    }),
+    v.pipe(
+      v.object({
+        checks: v.optional(
+          v.pipe(
+            v.array(v.union([v.picklist(READY_MADE), Check])),
+            v.maxLength(50),
+            v.description('What must end well before it is done: ready-made checks, and commands.'),
+          ),
+          [],
+        ),
+        reviews: v.optional(
+          v.pipe(v.array(Words(2000)), v.maxLength(10), v.description('What two models are asked about the result.')),
+          [],
+        ),
+      }),
+      v.description('What decides whether it is done; its own model does not.'),
+    ),
     {},
   ),
-  depends_on: v.optional(v.pipe(v.array(Id), v.maxLength(100)), []),
-  tier: v.optional(v.picklist(TIERS), 'generation'),
-  recursion: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(5)), 0),
-  size: v.optional(v.picklist(['small', 'medium', 'large']), 'medium'),
+  depends_on: v.optional(
+    v.pipe(v.array(Id), v.maxLength(100), v.description('Tasks whose results it begins with.')),
+    [],
+  ),
+  tier: v.optional(
+    v.pipe(v.picklist(TIERS), v.description('How capable its model must be; which one that is, the settings say.')),
+    'generation',
+  ),
+  recursion: v.optional(
+    v.pipe(
+      v.number(),
+      v.integer(),
+      v.minValue(0),
+      v.maxValue(5),
+      v.description('Levels of sub-agents that it may ask.'),
+    ),
+    0,
+  ),
+  size: v.optional(
+    v.pipe(
+      v.picklist(['small', 'medium', 'large']),
+      v.description('A small one is done in one step, without an outline.'),
+    ),
+    'medium',
+  ),
 })
 export type Task = v.InferOutput<typeof Task>
 
 export const Plan = v.object({
-  title: Words(120),
+  title: v.pipe(Words(120), v.description('What it is about, in a few words.')),
   summary: v.pipe(Words(8000), v.description('How it is done and why so, for the person who approves it.')),
-  contract: v.pipe(v.array(Assertion), v.minLength(1), v.maxLength(200)),
-  tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(1000)),
+  contract: v.pipe(
+    v.array(Assertion),
+    v.minLength(1),
+    v.maxLength(200),
+    v.description('What must be true in the end. Each assertion is claimed by exactly one task.'),
+  ),
+  tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(1000), v.description('In any order.')),
 })
 export type Plan = v.InferOutput<typeof Plan>

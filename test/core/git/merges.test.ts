@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { mergeLines, mergeMany, mergeTrees } from '../../../core/git/merges.ts'
+import { commonLines, mergeLines, mergeMany, mergeTrees } from '../../../core/git/merges.ts'
 import { writeObjects } from '../../../core/git/objects.ts'
 import type { Format } from '../../../core/git/repository.ts'
 import { openRepository } from '../../../core/git/repository.ts'
@@ -254,6 +254,21 @@ test('two texts come together line by line, and where both changed a line it has
   expect(await merge('a\nb\nc\n', 'a\n1\nc\n', 'a\n2\nc\n')).toBe('a\n1\n2\nc\n')
   expect(await merge(undefined, '1\r\n', '2\xff\n')).toBe('1\r\n2\xff\n')
   await expect(merge('a\0', 'b\0', 'c\0')).rejects.toBeInstanceOf(GitError)
+})
+
+test('what two texts have in common are their lines, whatever the user has configured for diffs', async () => {
+  await using place = await makePlace()
+  await place.git('config', 'diff.suppressBlankEmpty', 'true')
+  await place.git('config', 'color.ui', 'always')
+  const common = async (one: string, other: string) =>
+    (await commonLines(place.repository, Buffer.from(one, 'latin1'), Buffer.from(other, 'latin1'))).toString('latin1')
+  expect(await common('a\n', 'a\n')).toBe('a\n')
+  expect(await common('a\n\nb\nc\n', 'a\n\nB\nc\n')).toBe('a\n\nc\n')
+  expect(await common('@@ a\n+b\n\\ c\n', '@@ a\n-b\n\\ c\n')).toBe('@@ a\n\\ c\n')
+  expect(await common('a\r\n\xff\nb', 'c\n\xff\nb')).toBe('\xff\nb')
+  expect(await common('a\nb', 'a\nb\n')).toBe('a\n')
+  expect(await common('', 'a\n')).toBe('')
+  expect(await common('a\0\nb\n', 'a\0\nc\n')).toBe('a\0\n')
 })
 
 test('many pairs by one git come out as each alone, also behind one that git can’t merge', async () => {

@@ -51,3 +51,41 @@ test('an interruption ends git with all that it started, and lets nothing more b
   await expect(asked).rejects.toThrow('enough')
   await expect(run(where, ['version'])).rejects.toThrow('enough')
 })
+
+/** How long a git is waited for that does not want to end, in milliseconds. */
+async function timeToEnd(script: string): Promise<number> {
+  await using place = await makePlace()
+  const interruption = new AbortController()
+  let said = ''
+  const onWords = (text: string) => {
+    said += text
+  }
+  const where = { ...place.repository, signal: interruption.signal }
+  const asked = run(where, ['-c', `alias.stay=!${script}`, 'stay'], { onWords })
+  asked.catch(() => undefined)
+  await until(() => said.includes('here'))
+  const begun = performance.now()
+  interruption.abort(new Error('enough'))
+  await expect(asked).rejects.toThrow('enough')
+  const [, pid] = /here (\d+)/.exec(said) ?? []
+  try {
+    process.kill(Number(pid), 'SIGKILL')
+  } catch {
+    // It has ended with the others.
+  }
+  return performance.now() - begun
+}
+
+test('a git that does not hear is ended all the same, after a moment in which it could have', async () => {
+  const took = await timeToEnd("trap '' TERM; echo here >&2; while :; do sleep 1; done")
+  expect(took).toBeGreaterThan(1_500)
+  expect(took).toBeLessThan(10_000)
+})
+
+// Not every system has a command for it.
+test.skipIf(!Bun.which('setsid'))(
+  'nobody waits for what has left a git that was ended, though it holds its output',
+  async () => {
+    expect(await timeToEnd("setsid sh -c 'echo here $$ >&2; exec sleep 600'")).toBeLessThan(10_000)
+  },
+)

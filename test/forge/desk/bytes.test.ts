@@ -94,14 +94,15 @@ test('modes, links and submodules stay; what is no text is not edited', async ()
 })
 
 test('attributes and configuration that would change line ends or content change nothing', async () => {
-  const files = { '.gitattributes': '* text=auto eol=crlf filter=upper ident\n', 'a.txt': 'one $Id$\n' }
+  const files = {
+    '.gitattributes': '* text=auto eol=crlf ident\n*.txt working-tree-encoding=ISO-8859-1\n',
+    'a.txt': 'one $Id$\n',
+  }
   await using desk = await makeDesk({ files, bare: true })
-  await desk.git('config', 'filter.upper.clean', 'tr a-z A-Z')
-  await desk.git('config', 'filter.upper.smudge', 'tr a-z A-Z')
   await desk.git('config', 'core.autocrlf', 'true')
-  await (await edit(desk.work, 'main', 'a.txt')).type('two\n')
+  await (await edit(desk.work, 'main', 'a.txt')).type('two é\n')
   await desk.work.save('main', 'all')
-  expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe('one $Id$\ntwo\n')
+  expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe('one $Id$\ntwo \xc3\xa9\n')
 })
 
 test('large files are shown and not edited, larger ones are only named', async () => {

@@ -55,7 +55,7 @@ test('where both changed the same lines, both ends are kept until the person has
   await commit(desk.path, 'main', { 'a.ts': theirs })
   await desk.work.look()
   const clash = { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'MINE'), tip: theirs }
-  expect(await desk.work.clashes('main')).toEqual([clash])
+  expect(await desk.work.clashes('main')).toMatchObject([clash])
   expect(desk.news).toContainEqual({ say: 'clashes', branch: 'main', paths: ['a.ts'] })
   expect(await desk.work.open({ kind: 'branch', branch: 'main' }, 'a.ts')).toMatchObject({
     text: clash.draft,
@@ -68,7 +68,7 @@ test('where both changed the same lines, both ends are kept until the person has
   await desk.work.flush()
   await desk.git('-c', 'gc.pruneExpire=now', 'gc', '-q', '--prune=now')
   const work = await desk.restart()
-  expect(await work.clashes('main')).toEqual([clash])
+  expect(await work.clashes('main')).toMatchObject([clash])
   await work.settle('main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
   expect(await work.clashes('main')).toEqual([])
   await work.save('main', 'all')
@@ -89,7 +89,7 @@ test('a file that was deleted elsewhere while it was edited is a choice, and its
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   await commit(desk.path, 'main', { 'a.ts': null })
   await desk.work.look()
-  expect(await desk.work.clashes('main')).toEqual([
+  expect(await desk.work.clashes('main')).toMatchObject([
     { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: { what: 'The file was deleted.' } },
   ])
   await desk.work.settle('main', 'a.ts', 'a\ntyped\n')
@@ -173,7 +173,7 @@ test('what two desks type over each other is kept from both', async () => {
   await other.flush()
   await desk.work.look()
   for (const work of [desk.work, other])
-    expect(await work.clashes('main')).toEqual([
+    expect(await work.clashes('main')).toMatchObject([
       { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'SECOND'), tip: LINES.replace('two', 'FIRST') },
     ])
   await other.settle('main', 'a.ts', LINES.replace('two', 'FIRST and SECOND'))
@@ -234,7 +234,7 @@ test.each<[string, string | Buffer | null, unknown]>([
     const outside = await desk.git('rev-parse', 'HEAD')
     await desk.git('update-ref', 'refs/heads/main', outside)
     await desk.work.look()
-    expect(await desk.work.clashes('main')).toEqual([
+    expect(await desk.work.clashes('main')).toMatchObject([
       { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: tip as Side },
     ])
     await desk.work.takeSide('main', 'a.ts', side)
@@ -298,10 +298,10 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
   )
   expect((await work.clashes('main')).map(({ path }) => path)).toEqual(['a.ts', 'c.ts'])
   expect(await textOf(work, 'main', 'b.ts')).toBe(ON_NEW[0][1])
-  await work.settle('main', 'c.ts', 'c\n')
   work = await desk.restart()
   await work.redo()
-  for (const [path, text] of ON_OLD) expect(await textOf(work, 'mine', path)).toBe(text)
+  for (const [path, text] of ON_OLD)
+    expect(await textOf(work, 'mine', path)).toBe(path === 'c.ts' ? `${text}typed there\n` : text)
   for (const name of ['main', 'mine'])
     await expect(work.draftsElsewhere('main', before, name)).rejects.toThrow('There is a branch')
   await expect(work.draftsElsewhere('main', before, 'other')).rejects.toThrow('There are no drafts in main any more.')

@@ -55,8 +55,11 @@ for (const seed of [1, 2, 3, 4])
     }
     const settle = async () => {
       const work = random.pick(works)
-      for (const { path, draft, tip } of await work.clashes('main'))
-        await work.settle('main', path, `${textOfSide(draft)}${textOfSide(tip)}`)
+      for (const { path, draft, tip, choice } of await work.clashes('main'))
+        await work.settle('main', path, `${textOfSide(draft)}${textOfSide(tip)}`, choice).catch((error: Error) => {
+          // Somebody else was faster.
+          if (!/nothing left to choose|choose anew/.test(error.message)) throw error
+        })
     }
     const undo = async () => {
       await random

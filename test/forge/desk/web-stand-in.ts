@@ -544,7 +544,8 @@ export class StandIn {
     }
     const commit = this.commit(name, words)
     this.canUndo = words
-    this.say({ say: 'saved', branch: name, commit })
+    for (const path of paths) this.#replaced(name, path)
+    this.say({ say: 'saved', branch: name, commit, drafts: this.#draftPaths(branch) })
     this.sayDesk()
     this.say({ say: 'branch', branch: name })
     return { commit }
@@ -571,10 +572,13 @@ export class StandIn {
 
   #change(name: string, words: string, change: (files: Files) => void): { commit: string } {
     const branch = this.#branch(name)
-    branch.files = new Map(branch.files)
+    const before = branch.files
+    branch.files = new Map(before)
     change(branch.files)
     const commit = this.commit(name, words)
     this.canUndo = words
+    for (const path of new Set([...before.keys(), ...branch.files.keys()]))
+      if (before.get(path) !== branch.files.get(path)) this.#replaced(name, path)
     this.sayDesk()
     this.say({ say: 'branch', branch: name })
     return { commit }

@@ -11,7 +11,7 @@ test('a file is opened, edited and saved: the commit is in git log, by the user'
   const commit = await desk.work.save('main', ['a.ts'])
   expect(await desk.git('log', '--format=%H %an %s', '-1', 'main')).toBe(`${commit} Ada edit: a.ts`)
   expect(await desk.git('show', 'main:a.ts')).toBe('one\ntwo')
-  expect(desk.news).toContainEqual({ say: 'saved', branch: 'main', commit: commit ?? '' })
+  expect(desk.news).toContainEqual({ say: 'saved', branch: 'main', commit: commit ?? '', drafts: [] })
   expect(await desk.work.save('main', 'all')).toBeUndefined()
 })
 

@@ -5,6 +5,7 @@ import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
 import { Maintenance } from '../../../../forge/desk/branches/maintenance.ts'
 import { lockedAll } from '../../../../forge/desk/branches/open-branches.ts'
 import { Operations } from '../../../../forge/desk/branches/operations.ts'
+import { Filters } from '../../../../forge/desk/reading/filters.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 
@@ -18,6 +19,7 @@ test('two that want the same branches do not wait for each other for ever', asyn
     objects,
     operations: new Operations(objects),
     checkouts: await Checkouts.open(objects, place.folder, say),
+    filters: new Filters(objects),
     maintenance: new Maintenance(objects.repository),
     say,
   }

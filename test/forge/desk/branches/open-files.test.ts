@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test'
 import { noDrafts } from '../../../../forge/desk/branches/drafts.ts'
 import { OpenFiles } from '../../../../forge/desk/branches/open-files.ts'
+import { Filters } from '../../../../forge/desk/reading/filters.ts'
 import { replacement } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
@@ -14,7 +15,7 @@ for (const [what, files] of [
     await using place = await makePlace()
     const before = noDrafts(await commit(place.path, 'main', { 'a.ts': 'one\n', 'b.ts': 'b\n' }))
     const after = noDrafts(await commit(place.path, 'other', { 'b.ts': 'b\n', ...files }))
-    const open = new OpenFiles('main', place.objects, () => undefined)
+    const open = new OpenFiles('main', place.objects, new Filters(place.objects), () => undefined)
     await open.open(before, 'a.ts')
     open.edit(before, 'a.ts', 0, [{ client: 'window', changes: replacement(4, 4, 0, 'typed\n') }])
     await open.follow(after)

@@ -287,7 +287,9 @@ test('where a turn can’t be merged with what came meanwhile, a person chooses'
   expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('was moved meanwhile') })
   expect(await desk.git('show', 'main:a.txt')).toBe('theirs')
   await desk.work.chat.turns.end('main', true)
-  expect(await desk.work.clashes('main')).toEqual([{ path: 'a.txt', base: 'one\n', draft: 'two\n', tip: 'theirs\n' }])
+  expect(await desk.work.clashes('main')).toMatchObject([
+    { path: 'a.txt', base: 'one\n', draft: 'two\n', tip: 'theirs\n' },
+  ])
 })
 
 test('of a branch that is deleted meanwhile nothing is lost', async () => {

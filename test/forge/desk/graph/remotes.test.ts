@@ -113,7 +113,7 @@ test('a pull follows where the branch has nothing of its own, and undo brings it
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   // Nothing of it is known before it is fetched.
   expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({ is: 'clean', commits: 0, before })
-  const done = await desk.work.steps.do(pull('fast-forward'), before)
+  const done = await desk.work.steps.do(pull('fast-forward'), { before: before })
   expect(done).toEqual({ words: 'Pull origin/main into main: fast-forward.', commit: tip })
   expect(await desk.tip()).toBe(tip)
   await desk.work.undo()
@@ -127,15 +127,17 @@ test('a pull merges or rebases what both have, and never merges where only a fas
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
-  expect(await failure(desk.work.steps.do(pull('fast-forward'), own))).toContain('main has 1 commit of its own')
+  expect(await failure(desk.work.steps.do(pull('fast-forward'), { before: own }))).toContain(
+    'main has 1 commit of its own',
+  )
   expect(await desk.tip()).toBe(own)
   expect((await desk.work.steps.preview(pull('fast-forward'))).is).toBe('impossible')
-  await desk.work.steps.do(pull('merge'), own)
+  await desk.work.steps.do(pull('merge'), { before: own })
   expect(await desk.git('log', '-1', '--format=%P %s', 'main')).toBe(
     `${own} ${tip} Merge remote-tracking branch 'origin/main'`,
   )
   await desk.work.undo()
-  await desk.work.steps.do(pull('rebase'), own)
+  await desk.work.steps.do(pull('rebase'), { before: own })
   expect(await desk.git('log', '--format=%s', 'main')).toBe('Own\nTwo\nBegin')
   await desk.work.undo()
   expect(await desk.tip()).toBe(own)
@@ -146,7 +148,7 @@ test('a pull with a conflict waits for a person', async () => {
   await commit(desk.origin, 'main', { 'a.txt': 'far\n' }, { message: 'Far' })
   const own = await commit(desk.path, 'main', { 'a.txt': 'near\n' }, { message: 'Near' })
   await desk.work.look()
-  expect(await desk.work.steps.do(pull('merge'), own)).toMatchObject({ merging: 'main' })
+  expect(await desk.work.steps.do(pull('merge'), { before: own })).toMatchObject({ merging: 'main' })
   expect((await desk.work.mergings.in('main'))?.files.map(({ path }) => path)).toEqual(['a.txt'])
   expect(await desk.tip()).toBe(own)
 })
@@ -164,7 +166,7 @@ test('a push sends what was previewed, and a new branch follows it from then on'
   expect(preview).toMatchObject({ is: 'clean', words: '1 commit to origin/main', commits: 1, before: tip })
   expect(preview.warnings.join('\n')).toContain('.forge/ goes out too')
   expect(preview.warnings.join('\n')).toContain('What was typed in 1 file of main is not saved')
-  const { words } = await desk.work.steps.do(push(), tip)
+  const { words } = await desk.work.steps.do(push(), { before: tip })
   expect(words).toBe('Pushed main to origin/main: 1 commit.')
   expect(await desk.far('rev-parse', 'main')).toBe(tip)
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
@@ -182,8 +184,13 @@ test('what the remote has beyond the branch is replaced by a lease only, and onl
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
   // Nobody has fetched yet: the remote itself says no.
-  expect(await failure(desk.work.steps.do(push(), own))).toContain('so it was rejected: pull, and push again')
-  expect(await failure(desk.work.steps.do(push({ isForced: true }), own))).toContain('moved since it was fetched last')
+  expect(await failure(desk.work.steps.do(push(), { before: own }))).toContain(
+    'so it was rejected: pull, and push again',
+  )
+  const lease = await desk.work.steps.preview(push({ isForced: true }))
+  expect(await failure(desk.work.steps.do(push({ isForced: true }), lease))).toContain(
+    'moved since it was fetched last',
+  )
   await desk.work.steps.do({ step: 'fetch' })
   const refused = await desk.work.steps.preview(push())
   expect(refused).toMatchObject({ is: 'impossible' })
@@ -191,10 +198,20 @@ test('what the remote has beyond the branch is replaced by a lease only, and onl
   const forced = await desk.work.steps.preview(push({ isForced: true }))
   expect(forced.warnings[0]).toContain('1 commit of origin/main is in it no more')
   const second = await commit(desk.origin, 'main', { 'd.txt': 'four\n' }, { message: 'Meanwhile' })
-  expect(await failure(desk.work.steps.do(push({ isForced: true }), own))).toContain('moved since it was fetched last')
+  expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain(
+    'moved since it was fetched last',
+  )
   expect(await desk.far('rev-parse', 'main', 'main^')).toBe(`${second}\n${first}`)
   await desk.work.steps.do({ step: 'fetch' })
-  await desk.work.steps.do(push({ isForced: true }), own)
+  // What came by that fetch was in no preview.
+  expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain(
+    'origin/main was fetched anew since this was previewed: nothing was pushed',
+  )
+  expect(await failure(desk.work.steps.do(push({ isForced: true })))).toContain('is looked at first')
+  expect(await desk.far('rev-parse', 'main')).toBe(second)
+  const again = await desk.work.steps.preview(push({ isForced: true }))
+  expect(again).toMatchObject({ there: second })
+  await desk.work.steps.do(push({ isForced: true }), again)
   expect(await desk.far('rev-parse', 'main')).toBe(own)
 })
 
@@ -207,7 +224,7 @@ test('a protected branch stays what it is, and the words of the server are shown
   await chmod(hook, 0o755)
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
-  const words = await failure(desk.work.steps.do(push(), own))
+  const words = await failure(desk.work.steps.do(push(), { before: own }))
   expect(words).toContain('origin rejected origin/main (pre-receive hook declined')
   expect(words).toContain('main is \\x1b[31mprotected')
   expect(await desk.far('rev-parse', 'main')).toBe(before)
@@ -222,7 +239,7 @@ test('a wrong password is said without the password', async () => {
   expect(words).toContain("origin doesn't let git in")
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
-  const pushed = await failure(desk.work.steps.do(push(), own))
+  const pushed = await failure(desk.work.steps.do(push(), { before: own }))
   expect(pushed).toContain("origin doesn't let git in")
   expect(JSON.stringify([words, pushed, desk.news])).not.toContain('hunter-two')
   // The user's own helpers are asked, as by their git.
@@ -306,7 +323,7 @@ test('no hook of the repository runs, and the preview says which', async () => {
   await desk.work.look()
   const { warnings } = await desk.work.steps.preview(push())
   expect(warnings).toEqual(['Hooks of this repository do not run: pre-push, reference-transaction.'])
-  await desk.work.steps.do(push(), own)
+  await desk.work.steps.do(push(), { before: own })
   expect(await desk.far('rev-parse', 'main')).toBe(own)
   expect(await readdir(desk.folder)).not.toContain('ran')
 })

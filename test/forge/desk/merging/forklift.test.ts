@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Edit, File } from '../../../../forge/desk/messages.ts'
 import type { Forklift, ForkliftRun, Merging } from '../../../../forge/desk/repository-view.ts'
 import { openForge } from '../../../support/forge.ts'
-import { show } from '../../../support/git.ts'
+import { show, tryGit } from '../../../support/git.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { makePage, type TestWindow } from '../../../support/served.ts'
 import { expectExit, makeWorld, type World, type WorldOptions } from '../../../support/world.ts'
@@ -53,6 +53,18 @@ async function type(window: TestWindow, branch: string, path: string, text: stri
     accepted: boolean
   }
   expect(accepted).toBe(true)
+}
+
+/** Takes a commit out of the checkout, as where a fork was fetched anew into a clone that never had it. */
+async function forget(world: World, oid: string): Promise<void> {
+  const upstream = await world.git('rev-parse', 'refs/remotes/upstream/main')
+  await world.git('checkout', '-q', '--detach', upstream)
+  const refs = await world.git('for-each-ref', '--format=%(refname)', '--contains', oid)
+  for (const ref of refs.split('\n').filter(Boolean)) await world.git('update-ref', '-d', ref)
+  await world.git('reflog', 'expire', '--expire=now', '--expire-unreachable=now', '--all')
+  await rm(join(world.checkout, '.git/FETCH_HEAD'), { force: true })
+  await rm(join(world.checkout, '.git/ORIG_HEAD'), { force: true })
+  await world.git('gc', '-q', '--prune=now')
 }
 
 async function stuckRun(agent: string, options: WorldOptions = {}): Promise<World> {
@@ -149,6 +161,77 @@ describe('a run that got stuck', () => {
     expect((file as { text: string }).text).toStartWith('a of the fork\nsame\n')
   })
 
+  test('is opened by one operation, and one undo takes all of it back', async () => {
+    await using world = await stuckRun(LEFT, TWO)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const refs = () => world.git('for-each-ref', 'refs/heads', 'refs/forge/merging', 'refs/forge/drafts')
+    const before = await refs()
+    const branch = await open(window)
+    const after = await refs()
+    expect(after).toContain(`refs/heads/${branch}`)
+    await window.ask({ ask: 'undo' })
+    expect(await refs()).toBe(before)
+    await window.ask({ ask: 'redo' })
+    expect(await refs()).toBe(after)
+    expect((await merging(window, branch))?.files.map(({ state }) => state)).toEqual(['settled', 'open'])
+    await window.ask({ ask: 'undo' })
+    expect((await onlyRun(window)).branch).toBeUndefined()
+    expect(await open(window)).toBe(branch)
+  })
+
+  test('brings along what the agent did beside the conflicts, and names what it could not take', async () => {
+    const files = {
+      base: {
+        'b.txt': 'b\n',
+        'other.txt': 'o\n',
+        '.gitignore': 'built/\n*.log\n',
+        pic: 'p\0',
+        'gone.txt': 'g\n',
+        'm.txt': 'm\n',
+      },
+      fork: { 'b.txt': 'b of the fork\n', pic: 'p of the fork\0', 'm.txt': 'm of the fork\n' },
+      upstream: { 'b.txt': 'b of upstream\n', pic: 'p of upstream\0', 'm.txt': null },
+    }
+    const beside = `merge || true; printf 'b of both\n' >b.txt; printf 'p of both\\0' >pic; rm m.txt
+printf 'o of the agent\n' >other.txt; mkdir -p new built; printf 'n\n' >new/helper.txt; printf '#!/bin/sh\n' >new/run.sh
+chmod +x new/run.sh; touch built/x a.log ':(odd)'; ln -s /etc/passwd new/link; rm gone.txt; ${STUCK}`
+    await using world = await stuckRun(beside, { files })
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    const { files: rows = [] } = (await merging(window, branch)) ?? {}
+    expect(rows.map(({ path, state, by }) => [path, state, by])).toEqual([
+      ['b.txt', 'settled', 'claude-sonnet-5'],
+      ['greeting.txt', 'open', undefined],
+      ['m.txt', 'settled', 'claude-sonnet-5'],
+      ['pic', 'settled', 'claude-sonnet-5'],
+    ])
+    const { drafts } = (
+      (await window.ask({ ask: 'desk' })) as { desk: { branches: { name: string; drafts: string[] }[] } }
+    ).desk.branches.find(({ name }) => name === branch) ?? { drafts: [] }
+    expect(drafts).toEqual([':(odd)', 'b.txt', 'm.txt', 'new/helper.txt', 'new/run.sh', 'other.txt', 'pic'])
+    const tree = await world.git('ls-tree', '-r', `refs/forge/drafts/${branch}`)
+    expect(tree).toMatch(/^100755 .*new\/run\.sh$/m)
+    const { words } = await window.heard('notice', ({ words }) => words.includes('Not all'))
+    const { workspace } = await world.lastRun()
+    expect(words).toBe(
+      `Not all that the agent did was taken over: look yourself what it made of new/link and gone.txt, in ${workspace}.`,
+    )
+  })
+
+  test('of which the agent went on after its commit says what came then', async () => {
+    await using world = await stuckRun(
+      COMMITTED.replace('printf "Which', 'sleep 0.1; printf "more" >more.txt; printf "Which'),
+      TWO,
+    )
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    await open(window)
+    const { words } = await window.heard('notice', ({ words }) => words.includes('Not all'))
+    expect(words).toContain('what it made of more.txt, in ')
+  })
+
   test('of which the workspace is gone opens all the same, with all conflicts', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await rm((await world.lastRun()).workspace, { recursive: true })
@@ -236,6 +319,36 @@ describe('a run that ended otherwise', () => {
     const waits = await merging(window, await open(window))
     expect(waits?.forklift?.stuck).toContain('Refused')
     expect(waits?.files.map(({ state }) => state)).toEqual(['open', 'open'])
+  })
+
+  test('opens with what the agent did until then, where its time was up', async () => {
+    await using world = await makeWorld(TWO)
+    await world.agent(LEFT.replace('exit 4', 'exit 2'))
+    expectExit(await world.run(), 2)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    expect(await onlyRun(window)).toMatchObject({ end: 'timed out', words: 'Out of time, 2 files in conflict' })
+    const waits = await merging(window, await open(window))
+    expect(waits?.files.map(({ path, state }) => [path, state])).toEqual([
+      ['b.txt', 'settled'],
+      ['greeting.txt', 'open'],
+    ])
+  })
+
+  test('opens at its start also where only its own folder has that any more', async () => {
+    await using world = await makeWorld(TWO)
+    // The fork has moved on elsewhere: the run begins at a commit that this checkout never fetched.
+    await world.agent(LEFT)
+    expectExit(await world.run(), 4)
+    const { metadata } = await world.lastRun()
+    const start = String(metadata.startCommit)
+    await forget(world, start)
+    expect((await tryGit(world.checkout, ['cat-file', '-e', start])).code).not.toBe(0)
+    await using forge = await openForge(world, page)
+    await using window = await forge.window()
+    const branch = await open(window)
+    expect(await world.git('rev-parse', branch)).toBe(start)
+    await world.git('rev-list', '--objects', '--quiet', branch)
   })
 
   test('is not opened where it ended well', async () => {

@@ -17,7 +17,7 @@ const merge = ({ source }: Pick<Pair, 'source'>) => ({ step: 'merge', source, on
 async function begin(desk: Pair): Promise<void> {
   const preview = v.parse(Preview, await desk.work.steps.preview(merge(desk)))
   expect(preview.is).toBe('conflicts')
-  const done = await desk.work.steps.do(merge(desk), preview.before)
+  const done = await desk.work.steps.do(merge(desk), preview)
   expect(done.merging).toBe('main')
   // What was said to be in conflict is, and the page can read all of it.
   const { files } = v.parse(Merging, await desk.work.mergings.in('main'))
@@ -465,7 +465,7 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
     commits: 5,
     words: expect.stringContaining('commit 1 of 5'),
   })
-  expect(await work.steps.do(step, preview.before)).toMatchObject({ merging: 'topic' })
+  expect(await work.steps.do(step, preview)).toMatchObject({ merging: 'topic' })
   for (const [number, subject] of [
     [1, 'Change theirs'],
     [3, 'Three'],

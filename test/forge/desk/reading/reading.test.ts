@@ -4,6 +4,7 @@
 import { describe, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import type { At, Change, CommitRow, FolderEntry } from '../../../../forge/desk/messages.ts'
+import type { Done } from '../../../../forge/desk/repository-view.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 import { openTestDesk, type TestWindow } from '../../../support/served.ts'
@@ -325,6 +326,36 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     expect(newest).toMatchObject([{ subject: 'By a model', model: 'some/model-1' }])
     expect(total).toBe(31)
     expect((await history(it.window, 100, 10)).rows).toEqual([])
+  })
+
+  test('of many branches at once: none ends because others are looked at', async () => {
+    await using it = await makeDesk({ a: '1\n' })
+    const names = Array.from({ length: 12 }, (_, at) => `topic${at}`)
+    for (const name of names) await commit(it.place.path, name, { [name]: 'x\n' }, { parents: [it.tip] })
+    const asked = names.map(async branch => {
+      const at = { kind: 'branch', branch } as const
+      const { rows } = (await it.window.ask({ ask: 'history', at, from: 0, count: 5 })) as { rows: CommitRow[] }
+      const filter = { refs: [`refs/heads/${branch}`], withAbandoned: false }
+      const graph = (await it.window.ask({ ask: 'graph', filter, from: 0, count: 5 })) as { rows: unknown[] }
+      return [rows.length, graph.rows.length]
+    })
+    expect(await Promise.all(asked)).toEqual(names.map(() => [2, 2]))
+  })
+
+  test('of a branch in which a merge waits is its own', async () => {
+    await using it = await makeDesk({ a: '1\n' })
+    const other = await commit(it.place.path, 'other', { a: '2\n' }, { parents: [it.tip] })
+    const tip = await commit(it.place.path, 'main', { a: '3\n' }, { parents: [it.tip] })
+    const source = { commit: other, branch: 'other', words: 'other' }
+    const { merging } = (await it.window.ask({ ask: 'do', step: { step: 'merge', source, onto: 'main' } })) as Done
+    expect(merging).toBe('main')
+    const oids = async (question: { path?: string; beyond?: string }) => {
+      const asked = { ask: 'history', at: main, from: 0, count: 9, ...question } as const
+      return ((await it.window.ask(asked)) as { rows: CommitRow[] }).rows.map(({ oid }) => oid)
+    }
+    expect(await oids({})).toEqual([tip, it.tip])
+    expect(await oids({ path: 'a' })).toEqual([tip, it.tip])
+    expect(await oids({ beyond: 'other' })).toEqual([tip])
   })
 
   test('of what a branch has beyond another one', async () => {

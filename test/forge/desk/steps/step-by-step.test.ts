@@ -20,7 +20,7 @@ async function doAsPreviewed(desk: Pair, step: Step, branch: string) {
   const preview = await work.steps.preview(step)
   expect(preview).toMatchObject({ is: 'clean', before: await desk.git('rev-parse', branch) })
   expect(await tree(desk, preview.result ?? '')).toBe(preview.tree ?? '')
-  const done = await work.steps.do(step, preview.before)
+  const done = await work.steps.do(step, preview)
   expect(await tree(desk, branch)).toBe(preview.tree ?? '')
   expect(await desk.git('rev-parse', branch)).toBe(done.commit ?? '')
   const after = await refs()
@@ -197,7 +197,7 @@ test('nothing is done where the branch is not what was previewed, or has nothing
   const step: Step = { step: 'merge', source, onto: 'main' }
   const { before } = await work.steps.preview(step)
   const tip = await commit(desk.path, 'main', { 'later.txt': 'l\n' })
-  await expect(work.steps.do(step, before)).rejects.toThrow('main was moved since this was previewed')
+  await expect(work.steps.do(step, { before: before })).rejects.toThrow('main was moved since this was previewed')
   expect(await desk.git('rev-parse', 'main')).toBe(tip)
   const stranger = await commit(desk.path, 'stranger', { x: 'x\n' })
   const odd: Step = { step: 'merge', source: { commit: stranger, words: 'stranger' }, onto: 'main' }

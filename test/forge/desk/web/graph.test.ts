@@ -213,6 +213,60 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await dialog().count()).toBe(0)
   })
 
+  describe('by touch', () => {
+    const touch = async () => {
+      const session = await browser.context.newCDPSession(page)
+      await session.send('Emulation.setTouchEmulationEnabled', { enabled: true })
+      return (type: 'touchStart' | 'touchMove' | 'touchEnd', ...touchPoints: { x: number; y: number }[]) =>
+        session.send('Input.dispatchTouchEvent', { type, touchPoints })
+    }
+    const placeOf = async (branch: string) => {
+      const [x, y] = await middleOf(branch)
+      return { x, y }
+    }
+
+    test('a finger that stays picks up, and drops on a branch', async () => {
+      giveSteps(desk)
+      await open()
+      const send = await touch()
+      const from = await placeOf('topic')
+      await send('touchStart', from)
+      await label('main').locator('.why').waitFor()
+      const to = await placeOf('clash-metrics')
+      for (const part of [0.3, 0.6, 1])
+        await send('touchMove', { x: from.x + part * (to.x - from.x), y: from.y + part * (to.y - from.y) })
+      const preview = page.getByRole('status', { name: 'Preview of the drop' })
+      await preview.getByText('lease.ts').waitFor()
+      const box = await preview.boundingBox()
+      expect(box && (box.y + box.height < to.y || box.y > to.y)).toBe(true)
+      await send('touchEnd')
+      await dialog().getByRole('button', { name: 'Merge and settle 2 files' }).waitFor()
+      expect(await page.getByRole('menu').count()).toBe(0)
+    })
+
+    test('a finger that stays and is lifted opens the menu', async () => {
+      giveSteps(desk)
+      await open()
+      const send = await touch()
+      await send('touchStart', await placeOf('topic'))
+      await label('main').locator('.why').waitFor()
+      await send('touchEnd')
+      await page.getByRole('menuitem', { name: 'Rebase onto…' }).waitFor()
+      expect(await page.locator('.why').count()).toBe(0)
+    })
+
+    test('a finger that moves at once scrolls, and picks nothing up', async () => {
+      await open()
+      const send = await touch()
+      const { x, y } = await placeOf('main')
+      await send('touchStart', { x, y: y + 300 })
+      for (const moved of [30, 60, 90, 120, 150]) await send('touchMove', { x, y: y + 300 - moved })
+      await send('touchEnd')
+      await until(async () => (await list().evaluate(element => element.scrollTop)) > 60)
+      expect(await page.locator('.drag-ghost').count()).toBe(0)
+    })
+  })
+
   test('a drop asks how, is done as it was previewed, and can be undone', async () => {
     const said = giveSteps(desk)
     await open()

@@ -63,6 +63,22 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('2 of 2 left').waitFor()
   })
 
+  test('colours what stands behind a conflict as in a file without one', async () => {
+    const code = `function one() {\n${marked('  if (a) {\n', '  if (b) { `\n', '  if (c) { /*\n')}  }\n  return 'an end'\n}\n`
+    desk.branches.get(BRANCH)?.files.set(CLAIM, { mode: '100644', text: code })
+    await open()
+    await row('claim.ts').click()
+    await conflict(1, 1).waitFor()
+    const colourOf = (words: string) =>
+      page
+        .locator('.cm-line span', { hasText: words })
+        .first()
+        .evaluate(element => getComputedStyle(element).color)
+    await page.locator('.cm-line span', { hasText: 'return' }).first().waitFor()
+    expect(await colourOf('return')).toBe(await colourOf('function'))
+    expect(await colourOf("'an end'")).not.toBe(await colourOf('return'))
+  })
+
   test('has the base beside both sides where there is room, below them where not, and all stacked where it is narrow', async () => {
     await open()
     await row('claim.ts').click()

@@ -280,7 +280,7 @@ export const BAD: Bad[] = [
       task('b', { ...writes('src/**/x.ts'), depends_on: ['base'] }),
     ]),
     says: [
-      'The tasks "b" and "a" may both write "src/x.ts" ("src/**/x.ts" and "src/x.ts"), and neither waits for the other: add one of them to the other\'s depends_on, or make boundaries.write smaller.',
+      'The tasks "a" and "b" may both write "src/x.ts" ("src/x.ts" and "src/**/x.ts"), and neither waits for the other: add one of them to the other\'s depends_on, or make boundaries.write smaller.',
     ],
   },
   // --- Whether it can be seen to be done

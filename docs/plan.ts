@@ -1,0 +1,189 @@
+#!/usr/bin/env bun
+/** `bun docs/plan.ts`: docs/plan.md from the schema of plans, so that what it says is what is read. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type * as v from 'valibot'
+import { writePlan } from '../forge/tasks/plan/file.ts'
+import { Plan } from '../forge/tasks/plan/schema.ts'
+
+export const PAGE = join(import.meta.dir, 'plan.md')
+
+/** What is to be told of a schema: valibot has it in fields that depend on its kind. */
+type Told = {
+  type: string
+  wrapped?: v.GenericSchema
+  default?: unknown
+  pipe?: readonly { type: string; kind: string; description?: string; requirement?: unknown; message?: unknown }[]
+  entries?: Record<string, v.GenericSchema>
+  item?: v.GenericSchema
+  options?: readonly unknown[]
+  literal?: unknown
+}
+
+const told = (schema: unknown): Told => schema as Told
+
+/** All that is asked of a value beside its type, also by what its schema was made of. */
+const actionsOf = (schema: unknown): NonNullable<Told['pipe']> =>
+  (told(schema).pipe ?? []).flatMap((it, at) => (at === 0 ? actionsOf(it) : [it]))
+
+/** A row for each field, those of groups below the group's own. */
+function rowsOf(schema: v.GenericSchema, name = ''): string[] {
+  const { wrapped, default: usual } = told(schema)
+  const inner = wrapped ?? schema
+  const { entries, item, options } = told(inner)
+  const words = actionsOf(inner).findLast(({ type }) => type === 'description')?.description ?? ''
+  const own = name === '' ? [] : [row(name, kindOf(inner), words, wrapped && usual)]
+  const variants = options?.filter(it => told(it).entries).map(it => told(it).entries ?? {}) ?? []
+  const fields = entries ?? (item && told(item).entries) ?? Object.assign({}, ...variants)
+  const literals = (field: string): string =>
+    variants
+      .flatMap(it => told(it[field]).literal ?? [])
+      .map(it => `\`${it}\``)
+      .join(' or ')
+  const prefix = name === '' ? '' : `${name}${item ? '[]' : ''}.`
+  return [
+    ...own,
+    ...Object.entries<v.GenericSchema>(fields).flatMap(([field, it]) => {
+      const isLiteral = told(it).type === 'literal'
+      return isLiteral ? [row(prefix + field, '', `${literals(field)}.`, undefined)] : rowsOf(it, prefix + field)
+    }),
+  ]
+}
+
+function row(name: string, kind: string, words: string, usual: unknown): string {
+  const shown = usual === undefined || JSON.stringify(usual) === '{}' ? '' : `\`${JSON.stringify(usual)}\``
+  return `| \`${name}\` | ${[words, kind].filter(Boolean).join(' ')} | ${shown} |`
+}
+
+/** What may stand there, in a few words. */
+function kindOf(schema: v.GenericSchema): string {
+  const { type, item, options } = told(schema)
+  const pipe = actionsOf(schema)
+  const most = pipe.find(it => it.type === 'max_length')?.requirement
+  const pattern = pipe.find(it => it.type === 'regex')?.message
+  switch (type) {
+    case 'string':
+      if (typeof pattern === 'string') return `It ${pattern}.`
+      return most === undefined ? '' : `At most ${Number(most).toLocaleString('en')} characters.`
+    case 'number': {
+      const [low, high] = ['min_value', 'max_value'].map(kind => pipe.find(it => it.type === kind)?.requirement)
+      return `A whole number from ${low} to ${high}.`
+    }
+    case 'array':
+      return `A list of ${kindOfItems(item)}at most ${Number(most).toLocaleString('en')}.`
+    case 'picklist':
+      return `One of ${(options ?? []).map(it => `\`${it}\``).join(', ')}.`
+    default:
+      return ''
+  }
+}
+
+function kindOfItems(item: v.GenericSchema | undefined): string {
+  const { type, options } = told(item)
+  if (type !== 'union') return ''
+  const names = (options ?? []).flatMap(it => told(it).options ?? [])
+  return `${names.map(it => `\`${it}\``).join(', ')} or a group of \`command\` and \`seconds\`, `
+}
+
+const EXAMPLE: Plan = {
+  title: 'Count lines',
+  summary: 'Counting is a function of its own, so that the command and the page share it.',
+  contract: [
+    {
+      id: 'A1',
+      says: '`tide --lines FILE` prints how many lines a file has.',
+      how: { kind: 'command', command: 'bun test test/lines.test.ts', seconds: 300 },
+    },
+    {
+      id: 'A2',
+      says: 'README says so.',
+      how: { kind: 'command', command: "grep -q -- '--lines' README.md", seconds: 300 },
+    },
+  ],
+  tasks: [
+    {
+      id: 'count',
+      title: 'Count the lines of a text',
+      objective: {
+        behaviour:
+          'Add `countLines(text)` to src/lines.ts, beside `splitLines`, which it uses.\nA text without a line end at its end has one line more than it has line ends.',
+        outputs: ['src/lines.ts', 'test/lines.test.ts'],
+        acceptance: ['The empty text has no line.'],
+      },
+      claims: ['A1'],
+      boundaries: { write: ['src/lines.ts', 'src/cli.ts', 'test/lines.test.ts'], never: [] },
+      context: {
+        files: ['src/cli.ts'],
+        types: ['splitLines'],
+        tests: ['test/cli.test.ts'],
+        playbooks: [],
+        documents: [],
+      },
+      validation: { checks: ['typescript', { command: 'bun test test/lines.test.ts', seconds: 60 }], reviews: [] },
+      depends_on: [],
+      tier: 'generation',
+      recursion: 0,
+      size: 'small',
+    },
+    {
+      id: 'readme',
+      title: 'Say it in README',
+      objective: {
+        behaviour: 'One line in the list of options.',
+        outputs: ['README.md'],
+        acceptance: ['It has an example.'],
+      },
+      claims: ['A2'],
+      boundaries: { write: ['README.md'], never: [] },
+      context: { files: [], types: [], tests: [], playbooks: [], documents: [] },
+      validation: { checks: [], reviews: ['Would a newcomer understand it?'] },
+      depends_on: ['count'],
+      tier: 'summarization',
+      recursion: 0,
+      size: 'small',
+    },
+  ],
+}
+
+/** The whole page. */
+export const planPage = (): string => `<!-- Made from forge/tasks/plan/schema.ts by docs/plan.ts: change those. -->
+# Plans
+
+\`forge run\` has a plan made before anything else, and shows it; \`--plan\` stops there and writes it into a file that you
+may edit and give back. It is YAML; JSON is read, too. A plan says what must be true in the end (the contract), and
+which tasks make it so.
+
+\`\`\`yaml
+${writePlan(EXAMPLE).trimEnd()}
+\`\`\`
+
+## Fields
+
+What has a default may be left out. Paths and globs begin at the top of the repository, without a slash.
+
+| Field | | Default |
+|---|---|---|
+${rowsOf(Plan).join('\n')}
+
+Globs: \`*\` is any characters but \`/\`, \`?\` one of them, \`[a-z]\` one of some, \`**\` any folders or none, \`{a,b}\` either. A
+glob with \`/\` at its end is all that is below.
+
+## What is refused
+
+A plan is checked before anything of it is paid, a model's and yours alike. Refused, with a sentence that says what
+would be right:
+
+- tasks that wait for each other in a circle, or for one that does not exist; ids that stand there twice;
+- assertions that no task claims, or more than one; a contract of reviews alone where there are tests;
+- files to read that do not exist and that no task before outputs; paths that are absolute or lead out of the repository;
+- outputs outside of what the task may write; boundaries into \`.git\` or \`.forge\`; those that reach CI or lock files
+  without naming them;
+- two tasks that may write the same file, also one that does not exist yet, where neither waits for the other. A task
+  whose \`write\` is empty runs alone;
+- checks that can't run (a program that is not in the image, a file that is not there, the network), that never end, or
+  that can't fail (\`… || true\`, \`… | tail\`); tasks that nothing checks, or that don't say when they are done;
+- more tasks, levels of sub-agents, requests, tokens or money than the run may have;
+- changes of tasks that have begun.
+`
+
+if (import.meta.main) await writeFile(PAGE, planPage())

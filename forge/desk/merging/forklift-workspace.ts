@@ -1,0 +1,218 @@
+/**
+ * What an agent has changed in the folder that it worked in, compared with a tree. Whatever lies there is a stranger's:
+ * git never looks at it, no link is followed, and all of it is bounded.
+ */
+import { lstat, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Objects } from '../../../core/git/objects.ts'
+import { asBytes, asText, fields, type Oid, type Path } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
+import { openScratch } from '../../../core/git/scratch.ts'
+import { type FileEntry, isSafeName, listFiles } from '../../../core/git/trees.ts'
+import { readUntrusted } from '../../../core/untrusted.ts'
+import { verifyPath } from '../../vfs.ts'
+
+/** Of one file, and of all of them: more is left where it is. */
+export const LARGEST = 2 << 20
+const LARGEST_OF_ALL = 64 << 20
+const MOST_READ = 5_000
+/** Files and folders that are looked at, and how deep inside of each other. */
+const MOST_LOOKED = 300_000
+const DEEPEST = 60
+/** Lists of what git is to ignore, and the bytes of one. */
+const [MOST_LISTS, LONGEST_LIST] = [500, 1 << 16]
+/** Whether a folder is ignored as a whole is told by a name in it that nobody has. */
+const NOBODY = 'forge-looks-whether-this-is-ignored'
+
+/** A file as it is in the folder. Of a link the bytes are its target. */
+export type Found = { is: 'file' | 'link'; bytes: Buffer; isExecutable: boolean } | { is: 'nothing' } | { is: 'other' }
+
+/** A folder that a stranger could write, and how much of it is still read. */
+export class Workspace {
+  #bytes = LARGEST_OF_ALL
+  #files = MOST_READ
+
+  constructor(readonly folder: string) {}
+
+  /** What stands at a path: no link is followed on the way to it. `other` is what can't be taken. */
+  async read(path: Path): Promise<Found> {
+    const name = asText(path)
+    // A name that is no UTF-8 can't be asked for.
+    if (asBytes(name) !== path) return { is: 'other' }
+    const parts = name.split('/')
+    for (let depth = 1; depth < parts.length; depth++) {
+      const stats = await lstat(join(this.folder, ...parts.slice(0, depth))).catch(() => undefined)
+      if (!stats) return { is: 'nothing' }
+      if (!stats.isDirectory()) return { is: 'other' }
+    }
+    const place = join(this.folder, ...parts)
+    const stats = await lstat(place).catch(() => undefined)
+    if (!stats) return { is: 'nothing' }
+    const isTooMuch = this.#files <= 0 || stats.size > Math.min(LARGEST, this.#bytes)
+    if (isTooMuch || !(stats.isFile() || stats.isSymbolicLink())) return { is: 'other' }
+    this.#files--
+    const file = await readUntrusted(place, LARGEST + 1).catch(() => undefined)
+    if (!file || file.kind === 'other' || file.bytes.length > LARGEST) return { is: 'other' }
+    this.#bytes -= file.bytes.length
+    return { is: file.kind, bytes: file.bytes, isExecutable: (stats.mode & 0o100) !== 0 }
+  }
+
+  /** When a file of git's was written; undefined where it is not there. */
+  async timeOf(...names: string[]): Promise<number | undefined> {
+    const stats = await lstat(join(this.folder, '.git', ...names)).catch(() => undefined)
+    return stats?.isFile() ? stats.mtimeMs : undefined
+  }
+
+  /**
+   * What is otherwise than in a tree, and was written after some time (in milliseconds since 1970): so that a checkout
+   * that has written files in another form than they are committed in is no change. What the tree has git ignore is
+   * passed over.
+   */
+  async changesFrom(objects: Objects, tree: Oid, since: number): Promise<Changed> {
+    const { files, cut } = await listFiles(objects, tree, { limit: MOST_LOOKED })
+    const known = new Map(files.map(file => [file.path, file]))
+    const { seen, isCut } = await this.#walk(objects, known)
+    const changed: Changed = { files: new Map(), added: [], deleted: [], odd: [], isCut: isCut || cut }
+    const folders = foldersOf(known)
+    for (const [path, { isFile, written, moved, size }] of seen) {
+      const before = known.get(path)
+      // What was put there as it was elsewhere keeps the time at which it was written there.
+      const isNewer = async ({ oid }: FileEntry) =>
+        written >= since || (moved >= since && (await objects.info(oid))?.size !== size)
+      if (before && !(await isNewer(before))) continue
+      if (before?.mode === '120000' && !isFile && !(await this.#isOther(objects, before))) continue
+      const isInTheWay = !before && (folders.has(path) || isBelowFile(path, known))
+      const found = isFile && !isInTheWay && isPath(path) ? await this.read(path) : ({ is: 'other' } as const)
+      if (found.is !== 'file' || (before && !before.mode.startsWith('100'))) {
+        changed.odd.push(path)
+        continue
+      }
+      if (!before) {
+        changed.added.push(path)
+        changed.files.set(path, { mode: isProgram(found) ? '100755' : '100644', bytes: found.bytes })
+      } else if (await isOtherText(objects, before.oid, found.bytes))
+        changed.files.set(path, { mode: before.mode, bytes: found.bytes })
+    }
+    if (!changed.isCut)
+      for (const { path, mode } of files) if (mode !== '160000' && !seen.has(path)) changed.deleted.push(path)
+    return changed
+  }
+
+  async #isOther(objects: Objects, { path, oid }: FileEntry): Promise<boolean> {
+    const found = await this.read(path)
+    if (found.is !== 'link') return true
+    return await isOtherText(objects, oid, found.bytes)
+  }
+
+  /** All files and links, level by level, so that git is asked once for each what is to be ignored. */
+  async #walk(
+    objects: Objects,
+    known: ReadonlyMap<Path, FileEntry>,
+  ): Promise<{ seen: Map<Path, Seen>; isCut: boolean }> {
+    const { repository } = objects
+    const folders = foldersOf(known)
+    const seen = new Map<Path, Seen>()
+    await using rules = await openScratch({ parent: repository.temporary, borrowed: [], format: repository.format })
+    await writeLists(objects, rules.temporary, known)
+    let [looked, isCut] = [0, false]
+    let level: Path[] = ['']
+    for (let depth = 0; level.length > 0; depth++) {
+      const [below, beside]: [Path[], [Path, Seen][]] = [[], []]
+      for (const folder of level) {
+        const names = await readdir(join(this.folder, asText(folder)), { withFileTypes: true }).catch(() => [])
+        for (const entry of names) {
+          const path = folder === '' ? asBytes(entry.name) : `${folder}/${asBytes(entry.name)}`
+          // Its own .git is none of it. What else has such a name, or one that is no UTF-8, is never taken.
+          if (!isSafeName(asBytes(entry.name)) || entry.name.includes('\ufffd')) continue
+          if (++looked > MOST_LOOKED || depth > DEEPEST) return { seen, isCut: true }
+          if (entry.isDirectory()) {
+            // A submodule's files are another repository's.
+            if (known.get(path)?.mode !== '160000') below.push(path)
+            continue
+          }
+          const stats = await lstat(join(this.folder, asText(path))).catch(() => undefined)
+          if (!stats) continue
+          const { mtimeMs: written, ctimeMs: moved, size } = stats
+          beside.push([path, { isFile: stats.isFile(), written, moved, size }])
+        }
+      }
+      const unknown = [
+        ...below.filter(path => !folders.has(path)).map(path => `${path}/${NOBODY}`),
+        ...beside.flatMap(([path]) => (known.has(path) ? [] : [path])),
+      ]
+      const ignored = await ignoredOf(rules, unknown)
+      for (const [path, found] of beside) if (!ignored.has(path)) seen.set(path, found)
+      level = below.filter(path => !ignored.has(`${path}/${NOBODY}`))
+    }
+    return { seen, isCut }
+  }
+}
+
+type Seen = { isFile: boolean; written: number; moved: number; size: number }
+
+export type Changed = {
+  /** What can be taken over, with those that are new. */
+  files: Map<Path, { mode: string; bytes: Buffer }>
+  added: Path[]
+  deleted: Path[]
+  /** Links, and what is too large. */
+  odd: Path[]
+  /** There is more than was looked at. */
+  isCut: boolean
+}
+
+const isProgram = ({ bytes, isExecutable }: { bytes: Buffer; isExecutable: boolean }): boolean =>
+  isExecutable && bytes.subarray(0, 2).toString('latin1') === '#!'
+
+/** A checkout may have written other line ends than are committed. */
+async function isOtherText(objects: Objects, oid: Oid, bytes: Buffer): Promise<boolean> {
+  const known = (await objects.read(oid, { limit: LARGEST }))?.bytes
+  return known === undefined || unix(known) !== unix(bytes)
+}
+
+export const unix = (bytes: Buffer): string => bytes.toString('latin1').replaceAll('\r\n', '\n')
+
+function foldersOf(known: ReadonlyMap<Path, FileEntry>): Set<Path> {
+  const folders = new Set<Path>()
+  for (const path of known.keys())
+    for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1)) folders.add(path.slice(0, at))
+  return folders
+}
+
+/** Writes the tree's lists of what git is to ignore where git finds them. */
+async function writeLists(objects: Objects, folder: string, known: ReadonlyMap<Path, FileEntry>): Promise<void> {
+  const lists = [...known.values()].filter(
+    ({ path, mode }) => /(^|\/)\.gitignore$/.test(path) && mode.startsWith('100'),
+  )
+  for (const { path, oid } of lists.slice(0, MOST_LISTS)) {
+    const name = asText(path)
+    const bytes = (await objects.read(oid, { limit: LONGEST_LIST }))?.bytes
+    if (!bytes || asBytes(name) !== path || !path.split('/').every(isSafeName)) continue
+    await mkdir(join(folder, dirname(name)), { recursive: true })
+    await writeFile(join(folder, name), bytes)
+  }
+}
+
+/** Whether the tree has a file where a path would need a folder. */
+function isBelowFile(path: Path, known: ReadonlyMap<Path, FileEntry>): boolean {
+  for (let at = path.indexOf('/'); at >= 0; at = path.indexOf('/', at + 1))
+    if (known.has(path.slice(0, at))) return true
+  return false
+}
+
+function isPath(path: Path): boolean {
+  try {
+    verifyPath(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function ignoredOf(rules: Parameters<typeof run>[0], paths: readonly Path[]): Promise<Set<Path>> {
+  if (paths.length === 0) return new Set()
+  // A name may look like a pattern of git's, but for what stands before it.
+  const input = Buffer.from(paths.map(path => `./${path}\0`).join(''), 'latin1')
+  const { stdout } = await run(rules, ['check-ignore', '--no-index', '-z', '--stdin'], { input, ok: [0, 1] })
+  return new Set(fields(stdout).map(path => path.slice(2)))
+}

@@ -1,0 +1,90 @@
+/**
+ * What takes long to be planned: many commits made anew. A preview and the step after it are one computation, kept by
+ * the commits that it is about, which never change. Each can be stopped, and then leaves nothing.
+ */
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid } from '../../../core/git/repository.ts'
+import type { News } from '../messages.ts'
+import type { Picks } from './picks.ts'
+
+/** Something long on its way: what ends it, and whom it tells how far it is. */
+export type Pace = { signal: AbortSignal; tell: (words: string) => void }
+
+/** Commits that are made anew; `same`: so many are left out, since they are there as another commit. */
+export type Picked = { picks: Picks; commits: number; same: number }
+
+/** Makes something of a key, or gives what was made of it before. */
+export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>
+
+/** Where nothing is kept, and nobody stops it. */
+export const everyTime: Once = async (_, make) =>
+  await make({ signal: new AbortController().signal, tell: () => undefined })
+
+/** So many are kept: of a dialog in which somebody goes to and fro. */
+const MOST = 6
+/** What is over by then says nothing of how far it is, and nothing again before so long; in milliseconds. */
+const [QUICK, PAUSE] = [600, 250]
+
+export class Plannings {
+  readonly #known = new Map<string, Promise<Picked>>()
+  readonly #running = new Set<AbortController>()
+
+  constructor(
+    readonly objects: Objects,
+    readonly say: (news: News) => void,
+  ) {}
+
+  readonly once: Once = async (key, make) => {
+    const known = this.#known.get(key)
+    if (known) {
+      const picked = await known
+      if (await this.#isThere(picked)) return picked
+      this.#forget(key, known)
+    }
+    const again = this.#known.get(key)
+    if (again) return await again
+    const made = this.run(make)
+    this.#known.set(key, made)
+    made.catch(() => this.#forget(key, made))
+    for (const old of [...this.#known.keys()].slice(0, -MOST)) this.#known.delete(old)
+    return await made
+  }
+
+  /** Does something that {@link stop} ends: the signal's reason is thrown then. */
+  async run<Result>(task: (pace: Pace) => Promise<Result>): Promise<Result> {
+    const control = new AbortController()
+    this.#running.add(control)
+    let [last, hasSaid] = [performance.now() + QUICK - PAUSE, false]
+    const tell = (words: string) => {
+      if (performance.now() < last + PAUSE) return
+      last = performance.now()
+      hasSaid = true
+      this.say({ say: 'progress', words })
+    }
+    try {
+      return await task({ signal: control.signal, tell })
+    } finally {
+      this.#running.delete(control)
+      if (hasSaid) this.say({ say: 'progress' })
+    }
+  }
+
+  /** Ends all that is under way. */
+  stop(): void {
+    for (const control of this.#running) control.abort(new Failure('It was stopped: nothing was moved.'))
+  }
+
+  #forget(key: string, made: Promise<Picked>): void {
+    if (this.#known.get(key) === made) this.#known.delete(key)
+  }
+
+  /** No ref leads to what was made yet: a garbage collection may have taken it. */
+  async #isThere({ picks: { chain, stop } }: Picked): Promise<boolean> {
+    const stages = (stop?.merge.stages ?? []).filter(({ mode }) => mode !== '160000')
+    const needed = new Set<Oid>([...chain.map(({ tree }) => tree), ...stages.map(({ oid }) => oid)])
+    if (stop) needed.add(stop.merge.tree)
+    const infos = await Promise.all([...needed].map(oid => this.objects.info(oid)))
+    return infos.every(info => info !== undefined)
+  }
+}

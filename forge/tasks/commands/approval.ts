@@ -1,0 +1,75 @@
+/** The person's word on a plan: it is shown whole, with every command that would run, and signed for. */
+import { join } from 'node:path'
+import { xdgFolder } from '../../../core/folders.ts'
+import { visible } from '../../../core/text.ts'
+import { Approvals } from '../../ai/approvals.ts'
+import { readSettings } from '../../ai/settings.ts'
+import { ApprovedCommands } from '../checks/approved.ts'
+import { commandsOfPlan } from '../checks/validate.ts'
+import type { Limits, Oid, Reference, RunId } from '../contract.ts'
+import { estimateOf, type PriceOf } from '../plan/estimate.ts'
+import type { Plan } from '../plan/schema.ts'
+import { showPlan } from '../plan/show.ts'
+import { priceOf } from '../runs/budget.ts'
+import { openRunFolder } from '../runs/folder.ts'
+import { readPlan } from '../runs/plans.ts'
+import type { CommandContext } from './context.ts'
+import { askPerson } from './follow.ts'
+import { openStore, type Place } from './place.ts'
+
+/** The approvals of a run. */
+export async function openApproved(place: Place, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
+  const folder = await openRunFolder(place.repository, run, env)
+  const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
+  return new ApprovedCommands(new Approvals(config), folder, place.repository, run)
+}
+
+/**
+ * Shows a plan as it is before anything of it runs: what, in which order, where, at what cost, with which commands. Gives
+ * all commands that it would run, those of the repository's own FORGE.md too.
+ */
+export async function tellPlan(
+  place: Place,
+  { plan, base, limits }: { plan: Plan; base: Oid; limits: Limits },
+  context: CommandContext,
+): Promise<string[]> {
+  const commands = await commandsOfPlan(place.objects, plan, base)
+  const settings = await readSettings(context.env)
+  const priceOfTier: PriceOf = tier => {
+    const [name] = settings.modelsOf(tier)
+    return name === undefined ? undefined : priceOf(name, settings)
+  }
+  const shown = showPlan(plan, {
+    estimate: estimateOf(plan, priceOfTier),
+    limits,
+    width: Math.min(process.stdout.columns || 100, 120),
+  })
+  for (const line of shown.trimEnd().split('\n')) context.out(line)
+  const named = new Set(shown.split('\n').map(line => line.trim()))
+  const more = commands.filter(command => ![...named].some(line => line.includes(visible(command))))
+  if (more.length > 0) {
+    context.out('')
+    context.out('And what the repository itself asks for (FORGE.md, ready-made checks)')
+    for (const command of more) context.out(`  ${visible(command)}`)
+  }
+  return commands
+}
+
+/** Asks whether a plan may run. What is approved is signed for; undefined where the person wants to think about it. */
+export async function approvePlan(
+  place: Place,
+  { run, plan, base, limits }: { run: RunId; plan: Reference; base: Oid; limits: Limits },
+  context: CommandContext,
+): Promise<boolean | undefined> {
+  const commands = await tellPlan(place, { plan: await readPlan(openStore(place, run), plan), base, limits }, context)
+  for (;;) {
+    const said = await askPerson(context, '\nRun it? yes, no, or later (y/n/l): ')
+    const word = said?.trim().toLowerCase()
+    if (word === undefined || word === 'l' || word === 'later') return undefined
+    if (word === 'n' || word === 'no') return false
+    if (word !== 'y' && word !== 'yes') continue
+    const approved = await openApproved(place, run, context)
+    await approved.approve(commands)
+    return true
+  }
+}

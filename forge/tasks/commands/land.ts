@@ -1,0 +1,206 @@
+/**
+ * `forge land`: the human gate. A person sees what a run or a task came to, and only then it is merged: as one commit on
+ * their branch, all or nothing; the many small commits stay where they are.
+ */
+import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
+import { commit, mergeBases, wantsSigning } from '../../../core/git/commits.ts'
+import { mergeTrees } from '../../../core/git/merges.ts'
+import { moveRefs, type RefName, readHead } from '../../../core/git/refs.ts'
+import { asBytes, type Oid } from '../../../core/git/repository.ts'
+import { read } from '../../../core/git/run.ts'
+import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
+import type { RunId, TaskId } from '../contract.ts'
+import type { Plan } from '../plan/schema.ts'
+import { doneRef, resultRef } from '../runs/folder.ts'
+import { readJournal } from '../runs/journal.ts'
+import { readPlan, readRunInput } from '../runs/plans.ts'
+import { storyOf } from '../runs/story.ts'
+import type { CommandContext } from './context.ts'
+import { askPerson } from './follow.ts'
+import { parse } from './options.ts'
+import { findRun, openPlace, openStore, type Place } from './place.ts'
+
+const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--yes]'
+
+export const HELP = `${USAGE}
+
+Shows what a run came to, or one of its tasks, and merges it when you say so: as one commit on BRANCH (default: the
+branch that is checked out). A checkout of it follows, unless something that you have not committed is in the way: then
+nothing is done at all.
+
+  --onto BRANCH   where it goes
+  --yes           you have reviewed it elsewhere, such as on the desk`
+
+/** What of the journal a reviewer wants to know first. */
+const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
+
+/** What is landed: a branch of a run, and the words for it. */
+type Landing = { run: RunId; task?: TaskId; ref: RefName; tip: Oid; base: Oid; plan: Plan }
+type Target = { ref: RefName; name: string; tip: Oid }
+
+export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
+  const options = { onto: { type: 'string' }, yes: { type: 'boolean' } } as const
+  const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 2] })
+  if (!context.isTerminal && !values.yes)
+    throw new Failure(
+      'Nobody can be asked here, as there is no terminal: look at the branch, then use --yes.',
+      EXIT.usage,
+    )
+  await using place = await openPlace(context)
+  const run = await findRun(place, positionals[0] ?? 'last', context)
+  const landing = await findLanding(place, run, positionals[1])
+  const target = await findTarget(place, values.onto)
+  const tree = await mergedTree(place, landing, target)
+  if (tree === undefined) {
+    context.out(`${target.name} has all of it already.`)
+    return EXIT.done
+  }
+  await tellReview(place, landing, target, { tree, context })
+  if (!values.yes && !(await isWanted(place, landing, target, { tree, context }))) {
+    context.out('Nothing was merged.')
+    return EXIT.stuck
+  }
+  const to = await land(place, landing, target, tree)
+  context.out(`Merged into ${visible(target.name)} as ${to.slice(0, 12)}.`)
+  const isHere = target.ref === (await readHead(place.repository)).ref && place.repository.workTree !== undefined
+  const before = target.tip.slice(0, 12)
+  context.out(`To undo: ${isHere ? `git reset --keep ${before}` : `git update-ref ${target.ref} ${target.tip}`}`)
+  return EXIT.done
+}
+
+// --- What is landed, and where
+
+async function findLanding(place: Place, run: RunId, task: string | undefined): Promise<Landing> {
+  const store = openStore(place, run)
+  const plan = await readPlan(store)
+  if (task !== undefined && !plan.tasks.some(({ id }) => id === task))
+    throw new Failure(`The run ${run} has no task ${visible(task)}: forge show ${run} lists them.`)
+  const ref = task === undefined ? resultRef(run) : doneRef(run, task)
+  const tip = (await place.objects.info(`${ref}^{commit}`))?.oid
+  if (tip === undefined)
+    throw new Failure(
+      `${task === undefined ? `The run ${run}` : `The task ${task}`} has nothing yet that passed its checks: forge show ${run} says how it is.`,
+    )
+  const { base } = await readRunInput(store)
+  return { run, ...(task !== undefined && { task }), ref, tip, base, plan }
+}
+
+async function findTarget({ repository, objects }: Place, onto: string | undefined): Promise<Target> {
+  const ref = onto === undefined ? (await readHead(repository)).ref : `refs/heads/${asBytes(onto)}`
+  if (!ref?.startsWith('refs/heads/'))
+    throw new Failure('No branch is checked out here: say with --onto which one it goes to.')
+  const name = visiblePath(ref.slice('refs/heads/'.length))
+  const tip = (await objects.info(ref))?.oid
+  if (tip === undefined) throw new Failure(`There is no branch ${name}: git branch lists them.`)
+  return { ref, name, tip }
+}
+
+/** The tree after the merge; undefined where there is nothing to merge. */
+async function mergedTree({ objects }: Place, { ref, tip }: Landing, target: Target): Promise<Oid | undefined> {
+  const { repository } = objects
+  const bases = await mergeBases(repository, target.tip, tip)
+  if (bases.length === 0)
+    throw new Failure(`${target.name} and the result share no history: choose another with --onto.`)
+  if (bases.includes(tip)) return undefined
+  const merge = await mergeTrees(repository, target.tip, tip, { objects })
+  if (merge.conflicts.length > 0) {
+    const files = [...new Set(merge.stages.map(({ path }) => visiblePath(path)))]
+    const branch = visiblePath(ref.slice('refs/heads/'.length))
+    throw new Failure(
+      `${target.name} has changed meanwhile, and ${many(files.length, 'file')} can't be merged by itself (${short(files.join(', '), 200)}). Open the desk with forge, and merge ${branch} there.`,
+    )
+  }
+  const before = (await objects.info(`${target.tip}^{tree}`))?.oid
+  return merge.tree === before ? undefined : merge.tree
+}
+
+// --- The review
+
+async function tellReview(
+  place: Place,
+  { run, task, plan, tip, base }: Landing,
+  target: Target,
+  { tree, context }: { tree: Oid; context: CommandContext },
+): Promise<void> {
+  const { out } = context
+  out(`${visible(task ?? plan.title)}, onto ${target.name}`)
+  const [of] = plan.tasks.filter(({ id }) => id === task)
+  for (const line of visibleLines(of ? of.objective.behaviour : plan.summary).split('\n')) out(`  ${line}`)
+  const claimed = plan.contract.filter(({ id }) => !of || of.claims.includes(id))
+  out('What is to be true, and how that was checked:')
+  for (const { id, says, how } of claimed)
+    out(`  ${id} ${visible(says)} [${visible(how.kind === 'command' ? how.command : `review: ${how.question}`)}]`)
+  const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
+  const told = storyOf(lines.filter(({ what }) => TOLD.includes(what)))
+  if (told.length > 0) out('How it went (all of it: forge show --journal):')
+  for (const line of told) out(`  ${line}`)
+  const count = await read(place.repository, ['rev-list', '--count', tip, `^${base}`])
+  out(`${many(Number(count), 'commit')} become one:`)
+  const stat = await read(place.repository, ['diff', '--stat=100', '--no-ext-diff', '--no-textconv', target.tip, tree])
+  for (const line of visibleLines(stat).split('\n').slice(-60)) out(`  ${line}`)
+}
+
+async function isWanted(
+  place: Place,
+  landing: Landing,
+  target: Target,
+  { tree, context }: { tree: Oid; context: CommandContext },
+): Promise<boolean> {
+  for (;;) {
+    const said = (await askPerson(context, `Merge it into ${target.name}? yes, no, or show the diff (y/n/d): `))
+      ?.trim()
+      .toLowerCase()
+    if (said === undefined || said === 'n' || said === 'no') return false
+    if (said === 'y' || said === 'yes') return true
+    if (said !== 'd' && said !== 'diff') continue
+    const args = ['diff', '--no-ext-diff', '--no-textconv', '--no-color', target.tip, tree]
+    for (const line of visibleLines(await read(place.repository, args)).split('\n')) context.out(line)
+    context.out(`(${landing.ref.slice('refs/heads/'.length)})`)
+  }
+}
+
+// --- The merge
+
+async function land(place: Place, landing: Landing, target: Target, tree: Oid): Promise<Oid> {
+  const { repository, objects } = place
+  const checkouts = await listCheckouts(repository, await mainFolder(repository))
+  const on = checkouts.filter(({ head }) => head === target.ref)
+  for (const checkout of on) {
+    const why = await whyNotFollowing(repository, checkout, target.tip, tree)
+    if (why !== '')
+      throw new Failure(
+        `Nothing was merged, as ${visible(checkout.folder)} could not follow: ${why} Commit or stash that first.`,
+      )
+  }
+  const to = await commit(objects, {
+    tree,
+    parents: [target.tip],
+    message: messageOf(landing),
+    sign: await wantsSigning(repository),
+  })
+  const kept: RefName = `refs/forge/kept/${landing.ref.slice('refs/heads/'.length)}-${landing.tip.slice(0, 8)}`
+  const there = (await objects.info(kept))?.oid
+  const moves = [
+    { ref: target.ref, from: target.tip, to },
+    { ref: kept, from: there, to: landing.tip },
+  ]
+  await moveRefs(repository, moves, { message: `forge land ${landing.run}` })
+  for (const checkout of on) {
+    const why = await follow(repository, checkout, target.tip, to)
+    if (why !== '')
+      throw new Failure(
+        `It is merged, but ${visible(checkout.folder)} did not follow: ${why} git -C there reset --keep brings it along.`,
+      )
+  }
+  return to
+}
+
+function messageOf({ run, task, plan, tip }: Landing): string {
+  const of = plan.tasks.find(({ id }) => id === task)
+  const title = of?.title ?? plan.title
+  const list = of ? of.objective.behaviour : `${plan.summary}\n\n${plan.tasks.map(it => `- ${it.title}`).join('\n')}`
+  // A model's words: a line that looks like a trailer is none.
+  const body = list.replace(/^([A-Za-z-]+):/gm, ' $1:')
+  return `${short(title, 72)}\n\n${body.trim()}\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}Forge-Landed: ${tip}\n`
+}

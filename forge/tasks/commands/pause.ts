@@ -1,0 +1,86 @@
+/** `forge pause`, `forge resume` and `forge stop`: a whole run, or one of its tasks. */
+import { EXIT, type ExitCode } from '../../../core/failure.ts'
+import { visible } from '../../../core/text.ts'
+import type { Limits } from '../contract.ts'
+import { readRunInput } from '../runs/plans.ts'
+import { openApproved } from './approval.ts'
+import type { CommandContext } from './context.ts'
+import { count, dollars, parse } from './options.ts'
+import { findRun, openPlace, openStore } from './place.ts'
+import { openRunServer } from './server.ts'
+
+const PAUSE = 'forge pause RUN [TASK]'
+const RESUME = 'forge resume RUN [TASK] [--budget DOLLARS] [--requests N] [--minutes N] [--yes]'
+const STOP = 'forge stop RUN [TASK]'
+
+export const PAUSE_HELP = `${PAUSE}
+
+Begins nothing new in a run, or in one task. What has been sent to a model is waited for, and kept.`
+
+export const RESUME_HELP = `${RESUME}
+
+Goes on with a run that was paused, is out of budget, or asks; or with one task. A run that the server does not know
+any more is submitted again: what was done is found in git, and is not paid for twice.
+
+  --budget DOLLARS   what all of it may cost from now on, what was spent included; likewise --requests and --minutes
+  --yes              approve the plan and its commands`
+
+export const STOP_HELP = `${STOP}
+
+Ends a run, or one task, for good. Branches and the journal stay; forge runs --prune lets go of them.`
+
+export async function runPause(argv: string[], context: CommandContext): Promise<ExitCode> {
+  return await tell('pause', parse(argv, { options: {}, usage: PAUSE, words: [1, 2] }).positionals, context)
+}
+
+export async function runStop(argv: string[], context: CommandContext): Promise<ExitCode> {
+  return await tell('stop', parse(argv, { options: {}, usage: STOP, words: [1, 2] }).positionals, context)
+}
+
+const SAYS = { pause: 'is paused', stop: 'is stopped' }
+
+async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context: CommandContext): Promise<ExitCode> {
+  await using place = await openPlace(context)
+  const run = await findRun(place, word, context)
+  await using server = await openRunServer(place, context, { start: true })
+  await server.update(run, what, task)
+  context.out(`${task === undefined ? `The run ${run}` : visible(task)} ${SAYS[what]}.`)
+  return EXIT.done
+}
+
+const RESUME_OPTIONS = {
+  budget: { type: 'string' },
+  requests: { type: 'string' },
+  minutes: { type: 'string' },
+  yes: { type: 'boolean' },
+} as const
+
+export async function runResume(argv: string[], context: CommandContext): Promise<ExitCode> {
+  const { values, positionals } = parse(argv, { options: RESUME_OPTIONS, usage: RESUME, words: [1, 2] })
+  const [word = '', task] = positionals
+  const cost = dollars(values.budget, '--budget')
+  const requests = count(values.requests, '--requests')
+  const minutes = count(values.minutes, '--minutes')
+  const more: Partial<Limits> = {
+    ...(cost !== undefined && { cost }),
+    ...(requests !== undefined && { requests }),
+    ...(minutes !== undefined && { minutes }),
+  }
+  await using place = await openPlace(context)
+  const run = await findRun(place, word, context)
+  if (values.yes) await (await openApproved(place, run, context)).approveAll()
+  await using server = await openRunServer(place, context, { start: true })
+  const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
+  if (!(await server.isUnderWay(run))) {
+    const input = await readRunInput(openStore(place, run))
+    await server.submit({ ...input, limits: { ...input.limits, ...more }, ...(values.yes && { isApproved: true }) })
+    context.out(`${going} The server did not know it any more: it was submitted again.`)
+    return EXIT.done
+  }
+  if (Object.keys(more).length > 0) await server.update(run, 'raise', more)
+  const { state, plan } = await server.status(run)
+  if (values.yes && state === 'approving' && plan) await server.update(run, 'approve', plan)
+  else await server.update(run, 'resume', task)
+  context.out(going)
+  return EXIT.done
+}

@@ -1,0 +1,168 @@
+/** `forge run`: a wish becomes a plan, the plan a graph of tasks, and what passes its checks a branch. */
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { readHead, resolve as resolveRef } from '../../../core/git/refs.ts'
+import { visible } from '../../../core/text.ts'
+import { whyNoContainer } from '../../ai/closed-container.ts'
+import { readSettings } from '../../ai/settings.ts'
+import type { Limits, Oid, RunId, RunInput } from '../contract.ts'
+import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
+import type { Plan } from '../plan/schema.ts'
+import { newRunId } from '../runs/folder.ts'
+import { readPlan } from '../runs/plans.ts'
+import { approvePlan, openApproved } from './approval.ts'
+import type { CommandContext } from './context.ts'
+import { follow } from './follow.ts'
+import { count, dollars, parse } from './options.ts'
+import { openPlace, openStore, type Place } from './place.ts'
+import { openRunServer } from './server.ts'
+
+const USAGE = 'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan] [--yes] [--budget DOLLARS] [--at-most N]'
+
+export const HELP = `${USAGE}
+
+Plans a large piece of work, asks you, works, checks, and leaves a branch that only you merge (forge land).
+
+  TASK.md, "text"     what you want, as a file or in quotes
+  PLAN                a plan that forge run --plan has written, and you may have edited
+  --base BRANCH       where it starts (default: the branch that is checked out)
+  --plan              stop at the plan, and write it to a file
+  --yes               approve the plan and its commands as they come
+  --budget DOLLARS    what all requests together may cost (default: 5.00; needs known prices)
+  --requests N        how many requests may be sent
+  --minutes N         how long it may work
+  --at-most N         tasks at the same time (default: 4)
+
+Ctrl-C leaves it alone: the run goes on, and forge attach shows it again.
+
+Exit codes
+  0  done, or left alone        1  it failed           2  out of budget or time
+  4  it waits for you           64 wrong usage`
+
+/** What may be spent where the person does not say. */
+const USUAL = { budget: 5, tasks: 200, depth: 3, atMost: 4 }
+/** Longer wishes are documents to refer to, not wishes. */
+const LONGEST_WISH = 256 << 10
+
+const OPTIONS = {
+  base: { type: 'string' },
+  plan: { type: 'boolean' },
+  yes: { type: 'boolean' },
+  budget: { type: 'string' },
+  requests: { type: 'string' },
+  minutes: { type: 'string' },
+  'at-most': { type: 'string' },
+} as const
+
+export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
+  const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [1, 1] })
+  if (!context.isTerminal && !values.yes && !values.plan)
+    throw new Failure('Nobody can be asked here, as there is no terminal: use --yes, or --plan.', EXIT.usage)
+  await using place = await openPlace(context)
+  const base = await findBase(place, values.base)
+  const wish = await readWish(positionals[0] ?? '', context)
+  await verifyCanWork(context)
+  const run = newRunId(wish.plan?.title ?? wish.text, new Date())
+  const input = await prepare(place, run, wish, {
+    base,
+    limits: limitsFrom(values),
+    isApproved: values.yes === true,
+    onlyPlan: values.plan === true,
+    atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
+  })
+  if (values.yes) await (await openApproved(place, run, context)).approveAll()
+  await using server = await openRunServer(place, context, { start: true })
+  context.err(`Run ${run}`)
+  await server.submit(input)
+  const code = await follow({
+    server,
+    store: openStore(place, run),
+    run,
+    context,
+    approve: plan => approvePlan(place, { run, plan, base, limits: input.limits }, context),
+  })
+  if (values.plan && code === EXIT.done) await writePlan(place, run, context)
+  return code
+}
+
+type Values = Partial<Record<'budget' | 'requests' | 'minutes', string>>
+
+function limitsFrom(values: Values): Limits {
+  const requests = count(values.requests, '--requests')
+  const minutes = count(values.minutes, '--minutes')
+  return {
+    cost: dollars(values.budget, '--budget') ?? USUAL.budget,
+    ...(requests !== undefined && { requests }),
+    ...(minutes !== undefined && { minutes }),
+    tasks: USUAL.tasks,
+    depth: USUAL.depth,
+  }
+}
+
+async function findBase({ repository, objects }: Place, name: string | undefined): Promise<Oid> {
+  if (name !== undefined) {
+    const found = await resolveRef(objects, `${name}^{commit}`)
+    if (found) return found
+    throw new Failure(`There is no branch or commit ${visible(name)}: git branch lists the branches.`)
+  }
+  const { oid } = await readHead(repository)
+  if (oid) return oid
+  throw new Failure('This repository has no commit yet to start from: make one, and try again.')
+}
+
+type Wish = { text: string; plan?: Plan }
+
+/** A file where there is one of that name, else the words themselves. */
+async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
+  const path = resolve(cwd, word)
+  const isFile = word.length < 1000 && (await stat(path).catch(() => undefined))?.isFile()
+  const text = isFile ? await readFile(path, 'utf8').catch(error => unreadable(word, error)) : word
+  if (text.trim() === '') throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`)
+  if (text.length > LONGEST_WISH)
+    throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
+  if (isFile && /\.plan\.ya?ml$/.test(word)) {
+    const plan = readPlanFile(text, word)
+    return { text: plan.summary, plan }
+  }
+  // A word that looks like a file and is none was mistyped, and should not be paid for.
+  if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))
+    throw new Failure(`There is no file ${visible(word)}: check its name, or say in words what you want.`)
+  return { text }
+}
+
+function unreadable(word: string, error: NodeJS.ErrnoException): never {
+  throw new Failure(`${visible(word)} can't be read (${error.code}): check its owner and mode.`)
+}
+
+/** Before anything is paid: whether there are models to ask, and an engine for the checks. */
+async function verifyCanWork({ env, signal, err }: CommandContext): Promise<void> {
+  const settings = await readSettings(env)
+  const [planner] = settings.modelsOf('reasoning')
+  const missing = settings.missing(planner)
+  if (missing) throw new Failure(missing)
+  const why = await whyNoContainer(signal)
+  if (why) err(`Checks will need ${why} Until then, tasks wait with a question.`)
+}
+
+async function prepare(
+  place: Place,
+  run: RunId,
+  wish: Wish,
+  options: Omit<RunInput, 'run' | 'wish' | 'plan'>,
+): Promise<RunInput> {
+  const store = openStore(place, run)
+  const reference = await store.put('wish', wish.text)
+  const plan = wish.plan && (await store.putJson('plan', wish.plan))
+  return { run, wish: reference, ...(plan && { plan }), ...options }
+}
+
+async function writePlan(place: Place, run: RunId, context: CommandContext): Promise<void> {
+  const store = openStore(place, run)
+  const plan = await readPlan(store)
+  const name = `${run}.plan.yaml`
+  await writeFile(join(context.cwd, name), writePlanFile(plan), { flag: 'wx' }).catch(error => {
+    throw new Failure(`${name} can't be written here (${error.code}): start forge run --plan where you may write.`)
+  })
+  context.out(`The plan is in ${name}: edit it if you like, then run it with forge run ${name}.`)
+}

@@ -1,0 +1,92 @@
+/** `forge runs`: the runs of this repository, and what may go of them. */
+import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { many, short, visible } from '../../../core/text.ts'
+import type { RunId, RunStatus } from '../contract.ts'
+import { listRuns, pruneRun } from '../runs/folder.ts'
+import { readLastStatus, readWish } from '../runs/plans.ts'
+import type { CommandContext } from './context.ts'
+import { parse, wrong } from './options.ts'
+import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { openRunServer } from './server.ts'
+import { countsOf, spentWords } from './tree.ts'
+
+const USAGE = 'forge runs [--json] [--prune [RUN …]] [--all]'
+
+export const HELP = `${USAGE}
+
+Lists the runs of this repository, the newest first.
+
+  --json        as JSON, one object for each
+  --prune       lets go of what finished runs keep in git and in their folders, and of their branches that are merged;
+                with RUN, of these alone
+  --all         with --prune RUN: also of branches that nobody has merged`
+
+type Listed = { run: RunId; wish: string; status?: RunStatus }
+
+export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
+  const options = { json: { type: 'boolean' }, prune: { type: 'boolean' }, all: { type: 'boolean' } } as const
+  const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 1000] })
+  if (!values.prune && positionals.length > 0) throw wrong('Only --prune takes runs', USAGE)
+  if (values.all && positionals.length === 0) throw wrong('--all is only for runs that are named', USAGE)
+  await using place = await openPlace(context)
+  if (values.prune) return await prune(place, positionals, { all: values.all === true }, context)
+  const runs = await look(place, context)
+  if (values.json) for (const listed of runs) context.out(JSON.stringify(listed))
+  else for (const line of linesOf(runs)) context.out(line)
+  return EXIT.done
+}
+
+/** What the server says of runs that are under way, else what was last written down; without starting any server. */
+async function look(place: Place, context: CommandContext): Promise<Listed[]> {
+  const found = await listRuns(place.repository, context.env)
+  const server = await openRunServer(place, context, { start: false }).catch(error => {
+    if (error instanceof Failure) return undefined
+    throw error
+  })
+  try {
+    return await Promise.all(
+      found.map(async ({ run }) => {
+        const store = openStore(place, run)
+        const wish = await readWish(store).catch(() => '')
+        const live = (await server?.isUnderWay(run)) ? await server?.status(run).catch(() => undefined) : undefined
+        const status = live ?? (await readLastStatus(store))
+        return { run, wish, ...(status && { status }) }
+      }),
+    )
+  } finally {
+    await server?.[Symbol.asyncDispose]()
+  }
+}
+
+function linesOf(runs: Listed[]): string[] {
+  if (runs.length === 0) return ['There are no runs in this repository yet: forge run "…" begins one.']
+  const width = Math.max(...runs.map(({ run }) => run.length))
+  return runs.map(({ run, wish, status }) => {
+    const state = status ? `${status.state}${status.tasks.length > 0 ? `, ${countsOf(status)}` : ''}` : 'not under way'
+    const spent = status ? ` · ${spentWords(status.spent)}` : ''
+    return `${run.padEnd(width)}  ${state}${spent} · ${visible(short(wish.split('\n', 1)[0] ?? '', 60))}`
+  })
+}
+
+const ENDED = ['done', 'failed', 'stopped']
+
+async function prune(
+  place: Place,
+  words: string[],
+  { all }: { all: boolean },
+  context: CommandContext,
+): Promise<ExitCode> {
+  const listed = await look(place, context)
+  const named = await Promise.all(words.map(word => findRun(place, word, context)))
+  const ended = listed.filter(({ status }) => status && ENDED.includes(status.state)).map(({ run }) => run)
+  const busy = named.find(run => listed.some(it => it.run === run && it.status?.state === 'runs'))
+  if (busy) throw new Failure(`The run ${busy} is under way: forge stop ${busy} ends it, then it can be pruned.`)
+  const chosen = words.length > 0 ? named : ended
+  for (const run of chosen) {
+    const { refs, kept } = await pruneRun(place.repository, run, { env: context.env, all })
+    const stay = kept.length > 0 ? `; ${many(kept.length, 'branch')} that nobody has merged stay` : ''
+    context.out(`${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`.replace('branchs', 'branches'))
+  }
+  if (chosen.length === 0) context.out('No run has ended: there is nothing to let go of.')
+  return EXIT.done
+}

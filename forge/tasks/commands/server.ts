@@ -1,0 +1,40 @@
+/** The runs of a repository on the Temporal server, as the commands speak to them. */
+import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
+import { openRuns, queryRun, startRun, updateRun } from '../engine/client.ts'
+import { openEngine } from '../engine/engine.ts'
+import type { CommandContext } from './context.ts'
+import type { Place } from './place.ts'
+
+/** All that a command asks of a run. What the run refuses is thrown as a Failure in its own words. */
+export type RunServer = AsyncDisposable & {
+  status: (run: RunId) => Promise<RunStatus>
+  update: <Name extends keyof RunUpdates>(
+    run: RunId,
+    name: Name,
+    ...args: Parameters<RunUpdates[Name]>
+  ) => Promise<void>
+  submit: (input: RunInput) => Promise<void>
+  isUnderWay: (run: RunId) => Promise<boolean>
+}
+
+/** Opens the server; `start` starts one, and a worker, where there is none. Throws a Failure where that can't be done. */
+export async function openRunServer(
+  { repository }: Place,
+  { env, err }: CommandContext,
+  { start }: { start: boolean },
+): Promise<RunServer> {
+  const engine = await openEngine(repository, env, { start, say: err })
+  const { client, queue } = engine
+  return {
+    status: run => queryRun<RunStatus>(client, run, 'status'),
+    update: async (run, name, ...args) => {
+      const [first, ...rest] = args
+      await updateRun(client, run, name, [first, ...rest])
+    },
+    submit: async input => {
+      await startRun(client, queue, input)
+    },
+    isUnderWay: async run => (await openRuns(client, queue)).includes(run),
+    [Symbol.asyncDispose]: engine.close,
+  }
+}

@@ -1,0 +1,98 @@
+/** `forge show`: a run or one of its tasks, as a person reads it; or its journal as a story. */
+import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { visible, visibleLines } from '../../../core/text.ts'
+import type { RunStatus } from '../contract.ts'
+import { readJournal } from '../runs/journal.ts'
+import { readLastStatus, readPlan, readWish } from '../runs/plans.ts'
+import type { RunStore } from '../runs/store.ts'
+import { storyOf } from '../runs/story.ts'
+import type { CommandContext } from './context.ts'
+import { nextSteps, questionsOf } from './follow.ts'
+import { parse } from './options.ts'
+import { findRun, openPlace, openStore, type Place } from './place.ts'
+import { openRunServer } from './server.ts'
+import { treeOf } from './tree.ts'
+
+const USAGE = 'forge show RUN [TASK] [--journal] [--json]'
+
+export const HELP = `${USAGE}
+
+Shows how a run is: its tasks, what they came to, what it has used. With TASK, that task alone.
+
+  --journal   every decision that was made, as a story
+  --json      the same as JSON`
+
+export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
+  const options = { journal: { type: 'boolean' }, json: { type: 'boolean' } } as const
+  const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 2] })
+  const [word = 'last', task] = positionals
+  await using place = await openPlace(context)
+  const run = await findRun(place, word, context)
+  const store = openStore(place, run)
+  if (values.journal) {
+    const lines = (await readJournal(store)).filter(line => task === undefined || line.task === task)
+    if (values.json) for (const line of lines) context.out(JSON.stringify(line))
+    else for (const line of storyOf(lines)) context.out(line)
+    return EXIT.done
+  }
+  const status = await lookAt(place, store, context)
+  if (!status)
+    throw new Failure(`Nothing is known of the run ${run} but its refs: forge resume ${run} submits it again.`)
+  if (task !== undefined) return await showTask(store, status, task, values.json === true, context)
+  if (values.json) context.out(JSON.stringify(status))
+  else await showRun(store, status, context)
+  return EXIT.done
+}
+
+async function lookAt(place: Place, store: RunStore, context: CommandContext): Promise<RunStatus | undefined> {
+  try {
+    await using server = await openRunServer(place, context, { start: false })
+    if (await server.isUnderWay(store.run)) return await server.status(store.run)
+  } catch (error) {
+    // Without a server, what was last written down is shown.
+    if (!(error instanceof Failure)) throw error
+  }
+  return await readLastStatus(store)
+}
+
+async function showRun(store: RunStore, status: RunStatus, context: CommandContext): Promise<void> {
+  const wish = await readWish(store)
+  context.out(`Wish: ${visible(wish.split('\n', 1)[0] ?? '')}`)
+  const look = { width: process.stdout.columns || 100, height: 10_000, hasColours: false }
+  for (const line of treeOf(status, look)) context.out(line)
+  if (status.complaints.length > 0) {
+    context.out('What the linter says of the last plan:')
+    for (const complaint of status.complaints) context.out(`  ${visible(complaint)}`)
+  }
+  for (const line of await questionsOf(store, status)) context.out(line)
+  if (endsWithSteps(status)) for (const line of nextSteps(status)) context.out(line)
+}
+
+const endsWithSteps = ({ state }: RunStatus): boolean => ['asks', 'paused', 'out of budget', 'failed'].includes(state)
+
+async function showTask(
+  store: RunStore,
+  status: RunStatus,
+  id: string,
+  isJson: boolean,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const state = status.tasks.find(task => task.id === id)
+  if (!state)
+    throw new Failure(`The run ${status.run} has no task ${visible(id)}: forge show ${status.run} lists them.`)
+  const plan = status.plan && (await readPlan(store, status.plan))
+  const task = plan?.tasks.find(it => it.id === id)
+  if (isJson) {
+    context.out(JSON.stringify({ ...state, task }))
+    return EXIT.done
+  }
+  context.out(`${id}: ${visible(state.title)}`)
+  context.out(`  ${state.state}, attempt ${state.attempt}${state.words ? `: ${visible(state.words)}` : ''}`)
+  if (task) for (const line of visibleLines(task.objective.behaviour).split('\n')) context.out(`  ${line}`)
+  if (state.head) context.out(`  Its result is branch forge/${status.run}/${id}/done, at ${state.head.slice(0, 12)}.`)
+  if (state.question)
+    for (const line of visibleLines(await store.readText(state.question)).split('\n')) context.out(line)
+  const lines = (await readJournal(store)).filter(line => line.task === id)
+  for (const line of storyOf(lines)) context.out(line)
+  return EXIT.done
+}

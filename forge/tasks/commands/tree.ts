@@ -1,0 +1,158 @@
+/** A run as lines on a terminal: what it does, its tasks, what it has used. */
+import { many, short, visible } from '../../../core/text.ts'
+import type { RunState, RunStatus, Spent, TaskState } from '../contract.ts'
+
+/** A sign for each state, which says by its form what its colour says. */
+const SIGNS: Record<TaskState, string> = {
+  waits: '·',
+  runs: '▸',
+  asks: '?',
+  paused: '=',
+  done: '✓',
+  failed: '✗',
+  stopped: '-',
+}
+const COLOURS: Record<TaskState, string> = {
+  waits: '2',
+  runs: '36',
+  asks: '33',
+  paused: '33',
+  done: '32',
+  failed: '31',
+  stopped: '2',
+}
+
+const STATES: Record<RunState, string> = {
+  planning: 'is being planned',
+  approving: 'waits for its plan to be approved',
+  runs: 'runs',
+  paused: 'is paused',
+  asks: 'waits for an answer',
+  done: 'is done',
+  failed: 'failed',
+  stopped: 'was stopped',
+  'out of budget': 'is out of budget',
+}
+
+export type Look = { width: number; height: number; hasColours: boolean }
+
+/** All of a run in at most `height` lines: what runs or asks goes before what is done or waits. */
+export function treeOf(status: RunStatus, { width, height, hasColours }: Look): string[] {
+  const fits = (line: string) => (line.length > width ? `${line.slice(0, Math.max(width - 1, 0))}…` : line)
+  const paint = (line: string, colour: string) => (hasColours ? `\x1b[${colour}m${line}\x1b[0m` : line)
+  const head = [fits(`${status.run} ${STATES[status.state]}${status.words ? `: ${visible(status.words)}` : ''}`)]
+  const foot = [fits(usedWords(status))]
+  const room = Math.max(height - head.length - foot.length, 3)
+  const chosen = choose(status.tasks, room)
+  const idWidth = Math.min(Math.max(...chosen.map(({ id }) => id.length), 0), 30)
+  const lines = chosen.map(task => {
+    const again = task.attempt > 1 ? ` (attempt ${task.attempt})` : ''
+    const what = task.state === 'runs' ? task.doing : task.state === 'waits' ? waitWords(task, status) : task.words
+    const says = `${visible(task.title)}${again}${what ? `: ${visible(what)}` : ''}`
+    return paint(fits(`  ${SIGNS[task.state]} ${task.id.padEnd(idWidth)}  ${says}`), COLOURS[task.state])
+  })
+  const left = status.tasks.length - chosen.length
+  return [
+    ...head,
+    ...lines,
+    ...(left > 0 ? [fits(`    and ${many(left, 'task')} more: ${countsOf(status)}`)] : []),
+    ...foot,
+  ]
+}
+
+type Tasks = RunStatus['tasks']
+
+/** In the order of the plan, where all have room; else those that matter most now. */
+function choose(tasks: Tasks, room: number): Tasks {
+  if (tasks.length <= room) return tasks
+  const order: TaskState[] = ['asks', 'failed', 'runs', 'paused', 'waits', 'done', 'stopped']
+  const rank = new Map(tasks.map((task, at) => [task, order.indexOf(task.state) * tasks.length + at]))
+  const chosen = [...tasks].sort((a, b) => (rank.get(a) ?? 0) - (rank.get(b) ?? 0)).slice(0, room - 1)
+  return tasks.filter(task => chosen.includes(task))
+}
+
+function waitWords({ dependsOn }: Tasks[number], { tasks }: RunStatus): string {
+  const open = dependsOn.filter(id => tasks.find(task => task.id === id)?.state !== 'done')
+  return open.length > 0 ? `after ${short(open.join(', '), 60)}` : ''
+}
+
+/** 3 done, 2 run, 10 wait. */
+export function countsOf({ tasks }: RunStatus): string {
+  const count = (state: TaskState, word: string) => {
+    const found = tasks.filter(task => task.state === state).length
+    return found > 0 ? [`${found} ${word}`] : []
+  }
+  return [
+    ...count('done', 'done'),
+    ...count('runs', 'under way'),
+    ...count('asks', 'asking'),
+    ...count('failed', 'failed'),
+    ...count('paused', 'paused'),
+    ...count('stopped', 'stopped'),
+    ...count('waits', 'waiting'),
+  ].join(', ')
+}
+
+function usedWords(status: RunStatus): string {
+  const counts = status.tasks.length > 0 ? `${countsOf(status)} · ` : ''
+  return `  ${counts}${spentWords(status.spent)}`
+}
+
+/** 12 requests, 40,210 tokens, $0.31; without what is not known. */
+export function spentWords({ requests, input, output, cost }: Spent): string {
+  const money = cost > 0 ? [`$${cost.toFixed(cost < 0.1 ? 4 : 2)}`] : []
+  return [many(requests, 'request'), many(input + output, 'token'), ...money].join(', ')
+}
+
+/** Draws the same place of a terminal anew each time; elsewhere it writes a line whenever something has changed. */
+export class Drawing {
+  #lines = 0
+  #last = ''
+
+  constructor(
+    readonly draw: (text: string) => void,
+    readonly look: () => Look,
+    readonly isTerminal: boolean,
+  ) {}
+
+  show(status: RunStatus): void {
+    if (!this.isTerminal) {
+      this.#tell(status)
+      return
+    }
+    const lines = treeOf(status, this.look())
+    const text = lines.map(line => `\x1b[2K${line}\n`).join('')
+    if (text === this.#last) return
+    // What was longer before leaves nothing behind.
+    const back = this.#lines > 0 ? `\x1b[${this.#lines}A\x1b[0J` : ''
+    this.draw(`${back}${text}`)
+    this.#last = text
+    this.#lines = lines.length
+  }
+
+  /** What comes next is written below. */
+  leave(): void {
+    this.#lines = 0
+    this.#last = ''
+  }
+
+  readonly #told = new Map<string, string>()
+
+  #tell(status: RunStatus): void {
+    const news: string[] = []
+    const tell = (name: string, says: string, line: string) => {
+      if (this.#told.get(name) === says) return
+      this.#told.set(name, says)
+      news.push(line)
+    }
+    tell('', status.state, `${status.run} ${STATES[status.state]}${status.words ? `: ${visible(status.words)}` : ''}\n`)
+    for (const { id, state, attempt, title, words } of status.tasks)
+      if (state !== 'waits')
+        tell(
+          id,
+          `${state} ${attempt}`,
+          `${SIGNS[state]} ${id}: ${visible(state === 'runs' ? title : words || title)}\n`,
+        )
+    if (news.length > 0) this.draw(news.join(''))
+  }
+}

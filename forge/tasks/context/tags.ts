@@ -1,0 +1,141 @@
+/**
+ * What each file of code defines and refers to, by the id of its content: names as numbers, so that those of twenty
+ * thousand files are read in a moment, and the lines that define them only where somebody wants to see them.
+ */
+import { join } from 'node:path'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { FileEntry } from '../../../core/git/trees.ts'
+import { CacheFile } from '../../ai/cache-file.ts'
+import { offersOf } from '../../ai/languages.ts'
+
+/** `defines` and `refers` are names as {@link numberOf} gives them, each once, in rising order. */
+export type Tags = { defines: Uint32Array; refers: Uint32Array }
+/** The names on a line that a file defines, and the line. */
+export type Signature = { name: number; line: string }
+
+/** Counted up where other tags come out for the same content. */
+const VERSION = 1
+/** What is longer was not written by hand. */
+const LARGEST = 256 << 10
+const MOST_DEFINED = 400
+const MOST_REFERRED = 2000
+/** Read at the same time. */
+const BATCH = 256
+/** Kept on disk: about 400 MB at the very most. */
+const MOST_KEPT = 200_000
+
+const TABLE =
+  'CREATE TABLE IF NOT EXISTS tags (key TEXT UNIQUE NOT NULL, defines BLOB NOT NULL, refers BLOB NOT NULL, lines TEXT NOT NULL)'
+
+/**
+ * A name as a number. The two lowest bits say how telling it is: 0 hardly (short, or private by its form), 1 like most,
+ * 2 very (long and made of several words).
+ */
+export function numberOf(name: string): number {
+  const isLong = name.length >= 8 && (/[a-z][A-Z]/.test(name) || name.includes('_'))
+  const kind = name.length < 4 || name.startsWith('_') ? 0 : isLong ? 2 : 1
+  return ((Bun.hash.xxHash32(name) & ~3) | kind) >>> 0
+}
+
+export class TagStore implements Disposable {
+  readonly #file: CacheFile
+  readonly #known = new Map<string, Tags>()
+
+  constructor(
+    readonly objects: Objects,
+    folder: string,
+  ) {
+    this.#file = new CacheFile(join(folder, `tags-${VERSION}.sqlite`), [TABLE])
+  }
+
+  /** The tags of files, in their order; those that nobody has made yet are made. */
+  async of(files: readonly FileEntry[]): Promise<Tags[]> {
+    const keys = files.map(keyOf)
+    this.#load(keys)
+    const missing = files.filter((_, at) => !this.#known.has(keys[at] ?? ''))
+    for (let from = 0; from < missing.length; from += BATCH) {
+      const batch = missing.slice(from, from + BATCH)
+      this.#keep(await Promise.all(batch.map(file => this.#make(file))))
+    }
+    const tags = keys.map(key => this.#known.get(key) ?? NONE)
+    this.#forget(keys)
+    return tags
+  }
+
+  /** The lines by which a file defines names, in their order. */
+  async signaturesOf(file: FileEntry): Promise<Signature[]> {
+    const key = keyOf(file)
+    const row = this.#file.try(database =>
+      database.query<{ lines: string }, [string]>('SELECT lines FROM tags WHERE key = ?').get(key),
+    )
+    return JSON.parse(row?.lines ?? (await this.#make(file)).lines) as Signature[]
+  }
+
+  [Symbol.dispose](): void {
+    this.#file[Symbol.dispose]()
+  }
+
+  #load(keys: readonly string[]): void {
+    const wanted = keys.filter(key => !this.#known.has(key))
+    if (wanted.length === 0) return
+    this.#file.try(database => {
+      const find = database.query<Row, [string]>('SELECT defines, refers FROM tags WHERE key = ?')
+      for (const key of wanted) {
+        const row = find.get(key)
+        if (row) this.#known.set(key, { defines: numbersIn(row.defines), refers: numbersIn(row.refers) })
+      }
+    })
+  }
+
+  #keep(made: readonly Made[]): void {
+    for (const { key, tags } of made) this.#known.set(key, tags)
+    this.#file.try(database => {
+      const keep = database.query('INSERT OR REPLACE INTO tags (key, defines, refers, lines) VALUES (?, ?, ?, ?)')
+      database.transaction(() => {
+        for (const { key, tags, lines } of made) keep.run(key, bytesOf(tags.defines), bytesOf(tags.refers), lines)
+        database.exec(`DELETE FROM tags WHERE rowid <= (SELECT max(rowid) FROM tags) - ${MOST_KEPT}`)
+      })()
+    })
+  }
+
+  /** In memory stays what the last tree has, and as much again. */
+  #forget(keys: readonly string[]): void {
+    if (this.#known.size <= keys.length * 2 + 1000) return
+    const used = new Set(keys)
+    for (const key of this.#known.keys()) if (!used.has(key)) this.#known.delete(key)
+  }
+
+  async #make(file: FileEntry): Promise<Made> {
+    const key = keyOf(file)
+    const object = await this.objects.read(file.oid, { limit: LARGEST })
+    const bytes = object?.bytes
+    if (!bytes || bytes.subarray(0, 8192).includes(0)) return { key, tags: NONE, lines: '[]' }
+    const text = bytes.toString('utf8')
+    const offers = offersOf(file.path, text).slice(0, MOST_DEFINED)
+    const signatures = offers.map(({ name, line }): Signature => ({ name: numberOf(name), line }))
+    const names = new Set<number>()
+    for (const [name] of text.matchAll(/[A-Za-z_$][\w$]{2,63}/g)) {
+      names.add(numberOf(name))
+      if (names.size >= MOST_REFERRED) break
+    }
+    const tags = { defines: sorted(signatures.map(({ name }) => name)), refers: sorted(names) }
+    return { key, tags, lines: JSON.stringify(signatures) }
+  }
+}
+
+type Row = { defines: Uint8Array; refers: Uint8Array }
+type Made = { key: string; tags: Tags; lines: string }
+
+const NONE: Tags = { defines: new Uint32Array(), refers: new Uint32Array() }
+
+/** The same bytes are read otherwise under another ending. */
+const keyOf = ({ path, oid }: FileEntry): string => {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  return `${oid} ${name.slice(name.lastIndexOf('.') + 1).slice(0, 40)}`
+}
+
+const sorted = (numbers: Iterable<number>): Uint32Array => new Uint32Array(new Set(numbers)).sort()
+const bytesOf = ({ buffer, byteOffset, byteLength }: Uint32Array): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, byteLength)
+/** A copy: what comes from the file need not begin where numbers may. */
+const numbersIn = (bytes: Uint8Array): Uint32Array => new Uint32Array(bytes.slice().buffer)

@@ -1,0 +1,183 @@
+/**
+ * A plan as a file that a person reads and edits: YAML, since behaviour is text of several lines and a comment may stand
+ * beside it. What is as it would be without being said is left out, and comes back when it is read.
+ */
+import * as v from 'valibot'
+import { isNode, LineCounter, parseDocument, stringify } from 'yaml'
+import { Failure } from '../../../core/failure.ts'
+import { visible } from '../../../core/text.ts'
+import { Plan } from './schema.ts'
+
+const HEAD = `# A plan of the forge: what must be true in the end, and the tasks that make it so.
+# Change what you like, and give the file back. docs/plan.md says what each field means.
+`
+/** A larger file is no plan that anybody edits. */
+const LARGEST = 8 << 20
+const MOST_COMPLAINTS = 20
+/** So often may what is marked by & stand by *, in all. */
+const MOST_ALIASES = 1000
+
+/** The plan as text, from which {@link readPlan} gives the very same one. */
+export const writePlan = (plan: Plan): string =>
+  HEAD + stringify(withoutDefaults(plan), { lineWidth: 0, blockQuote: 'literal', aliasDuplicateObjects: false })
+
+/**
+ * Reads a plan that a person may have edited; `name` is the file's, for sentences.
+ * @throws Failure with a sentence for each thing that is wrong, and its line.
+ */
+export function readPlan(text: string, name: string): Plan {
+  const shown = visible(name)
+  if (text.length > LARGEST) throw new Failure(`${shown} is larger than 8 MB: that is no plan.`)
+  const lines = new LineCounter()
+  const document = parseDocument(text.replace(/^\ufeff/, ''), { lineCounter: lines, prettyErrors: false })
+  const at = (offset: number): string => `${shown}, line ${lines.linePos(offset).line}`
+  const [broken] = document.errors
+  if (broken)
+    throw new Failure(`${at(broken.pos[0])}: this is no YAML (${visible(sentence(broken.message))}): correct it there.`)
+  const value = readValue(() => document.toJS({ maxAliasCount: MOST_ALIASES }), shown)
+  const placeOf = (path: readonly PropertyKey[]): string => {
+    for (let length = path.length; length > 0; length--) {
+      const node = document.getIn(path.slice(0, length), true)
+      if (isNode(node) && node.range) return at(node.range[0])
+    }
+    return at(0)
+  }
+  const parsed = v.safeParse(Plan, value)
+  const wrong = (parsed.issues ?? []).map(issue => {
+    const path = (issue.path ?? []).map(({ key }) => key as PropertyKey)
+    return `${placeOf(path)}: ${visible(complaint(issue, path))}`
+  })
+  const unknown = unknownFields(Plan, value).map(
+    ({ path, known }) =>
+      `${placeOf(path)}: ${visible(nameOf(path))} is no field of a plan: remove it, or correct its name (${known.join(', ')}).`,
+  )
+  const complaints = [...wrong, ...unknown].slice(0, MOST_COMPLAINTS)
+  if (complaints.length > 0 || !parsed.success) throw new Failure(complaints.join('\n'))
+  return parsed.output
+}
+
+/** What is wrong with a value that ought to be a plan, a sentence each, for a model that wrote it. */
+export function complaintsOf(value: unknown): string[] {
+  const { issues = [] } = v.safeParse(Plan, value)
+  return issues.slice(0, MOST_COMPLAINTS).map(issue =>
+    complaint(
+      issue,
+      (issue.path ?? []).map(({ key }) => key as PropertyKey),
+    ),
+  )
+}
+
+/** Aliases that stand for aliases could make a small file endless: such a file is refused. */
+function readValue(read: () => unknown, name: string): unknown {
+  try {
+    return read()
+  } catch {
+    throw new Failure(`${name} repeats parts of itself (by & and *) too often: write them out.`)
+  }
+}
+
+const sentence = (words: string): string => words.split('\n')[0]?.replace(/[.:]$/, '') ?? ''
+
+/** As a person counts: tasks.1 is the first. */
+function nameOf(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return 'the plan'
+  return path.map(key => (typeof key === 'number' ? String(key + 1) : String(key))).join('.')
+}
+
+function complaint(issue: v.BaseIssue<unknown>, path: readonly PropertyKey[]): string {
+  const name = nameOf(path)
+  const isMissing = issue.received === 'undefined'
+  if (isMissing) return `${name} is missing: add it.`
+  switch (issue.type) {
+    case 'non_empty':
+      return `${name} is empty: say something there.`
+    case 'max_length':
+      return `${name} is too long: it may have at most ${issue.expected?.replace('<=', '')} ${Array.isArray(issue.input) ? 'entries' : 'characters'}.`
+    case 'min_length':
+      return `${name} has too few entries: it needs at least ${issue.expected?.replace('>=', '')}.`
+    case 'min_value':
+    case 'max_value':
+    case 'integer':
+      return `${name} is ${String(issue.input)}, and must be a whole number ${issue.expected ?? ''}`
+        .trimEnd()
+        .concat('.')
+    case 'regex':
+      return `${name} ${issue.message}.`
+    default:
+      return `${name} must be ${inWords(issue.expected ?? 'something else')}, and is ${inWords(issue.received)}.`
+  }
+}
+
+const WORDS: Record<string, string> = {
+  Object: 'a group of fields',
+  Array: 'a list',
+  string: 'text',
+  number: 'a number',
+}
+const inWords = (type: string): string =>
+  type
+    .replace(/[()]/g, '')
+    .split(/ ?\| ?/)
+    .map(it => WORDS[it] ?? it)
+    .join(' or ')
+
+// --- Defaults, and fields that are none
+// ------------------------------------------------------------------------------
+
+/** What a field becomes where it is not there. */
+const DEFAULTS = {
+  seconds: 300,
+  never: [],
+  context: { files: [], types: [], tests: [], playbooks: [], documents: [] },
+  files: [],
+  types: [],
+  tests: [],
+  playbooks: [],
+  documents: [],
+  validation: { checks: [], reviews: [] },
+  checks: [],
+  reviews: [],
+  depends_on: [],
+  tier: 'generation',
+  recursion: 0,
+  size: 'medium',
+} as const satisfies Record<string, unknown>
+
+function withoutDefaults(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutDefaults)
+  if (typeof value !== 'object' || value === null) return value
+  const fields = Object.entries(value).filter(
+    ([name, inner]) => !(name in DEFAULTS && Bun.deepEquals(inner, DEFAULTS[name as keyof typeof DEFAULTS])),
+  )
+  return Object.fromEntries(fields.map(([name, inner]) => [name, withoutDefaults(inner)]))
+}
+
+type Unknown = { path: PropertyKey[]; known: string[] }
+
+/** Fields that the schema does not have: a name that was mistyped would else be as if nobody had written it. */
+function unknownFields(schema: v.GenericSchema, value: unknown, path: PropertyKey[] = []): Unknown[] {
+  const inner = schema as {
+    wrapped?: v.GenericSchema
+    entries?: Record<string, v.GenericSchema>
+    item?: v.GenericSchema
+    options?: readonly unknown[]
+  }
+  if (inner.wrapped) return unknownFields(inner.wrapped, value, path)
+  if (inner.item && Array.isArray(value)) {
+    const item = inner.item
+    return value.flatMap((it, at) => unknownFields(item, it, [...path, at]))
+  }
+  if (typeof value !== 'object' || value === null) return []
+  const options = (inner.options ?? []).filter((it): it is v.GenericSchema => typeof it === 'object' && it !== null)
+  if (options.length > 0) {
+    const fitting = options.find(it => v.safeParse(it, value).success)
+    return fitting ? unknownFields(fitting, value, path) : []
+  }
+  const { entries } = inner
+  if (!entries) return []
+  return Object.entries(value).flatMap(([name, it]) => {
+    const field = Object.hasOwn(entries, name) ? entries[name] : undefined
+    if (field) return unknownFields(field, it, [...path, name])
+    return [{ path: [...path, name], known: Object.keys(entries) }]
+  })
+}

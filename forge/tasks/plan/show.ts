@@ -1,0 +1,140 @@
+/** A plan for the terminal, before a person says yes: what will be done in which order, what runs, what it may cost. */
+import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
+import type { Limits } from '../contract.ts'
+import type { Estimate, Range } from './estimate.ts'
+import { graphOf } from './graph.ts'
+import type { Check, Plan, Task } from './schema.ts'
+
+export type Showing = {
+  estimate: Estimate
+  limits: Limits
+  /** Columns of the terminal. */
+  width?: number
+}
+
+/** All of a plan but what only models read. Its texts are a model's: no control character of theirs comes through. */
+export function showPlan(plan: Plan, { estimate, limits, width = 100 }: Showing): string {
+  const commands = new Commands(plan)
+  const { levels } = graphOf(plan.tasks)
+  const tasks = new Map(plan.tasks.map(task => [task.id, task]))
+  const lines = [
+    visible(plan.title),
+    '',
+    ...wrap(plan.summary, width),
+    '',
+    'What must be true in the end',
+    ...plan.contract.flatMap(({ id, says, how }) => {
+      const shown = how.kind === 'command' ? commands.numberOf(how) : `a review: ${how.question}`
+      return hanging(`${id.padEnd(4)} ${says} (${shown})`, width, 2, 7)
+    }),
+  ]
+  for (const [at, ids] of levels.entries()) {
+    lines.push('', ids.length > 1 ? `${ORDER(at)}, at the same time` : ORDER(at))
+    for (const id of ids) {
+      const task = tasks.get(id)
+      if (task) lines.push(...taskLines(task, commands, width))
+    }
+  }
+  lines.push('', 'Commands that will run, in a container', ...commands.lines())
+  lines.push('', ...costLines(plan, estimate, limits).flatMap(line => wrap(line, width)))
+  return `${lines.join('\n')}\n`
+}
+
+const ORDER = (at: number): string => (at === 0 ? 'First' : at === 1 ? 'Then' : `Then (${at + 1})`)
+
+function taskLines(task: Task, commands: Commands, width: number): string[] {
+  const { id, title, boundaries, validation, depends_on, claims, tier, size, recursion } = task
+  const facts = [size, tier, recursion > 0 && `sub-agents, ${many(recursion, 'level')} deep`].filter(Boolean).join(', ')
+  const rows: [string, string][] = [
+    ['after', depends_on.join(', ')],
+    ['writes', boundaries.write.length > 0 ? boundaries.write.join(', ') : 'not known: runs alone'],
+    ['never', boundaries.never.join(', ')],
+    ['makes true', claims.join(', ')],
+    [
+      'checks',
+      validation.checks.map(check => (typeof check === 'string' ? check : commands.numberOf(check))).join(', '),
+    ],
+    ['reviews', validation.reviews.join(' · ')],
+  ]
+  const told = rows.filter(([, words]) => words !== '')
+  return [
+    ...hanging(`${id}  ${title} (${facts})`, width, 2, 4),
+    ...told.flatMap(([name, words]) => hanging(`${name.padEnd(11)}${words}`, width, 6, 17)),
+  ]
+}
+
+/** Text in lines, those behind the first one further in. */
+function hanging(text: string, width: number, first: number, others: number): string[] {
+  return wrap(visible(text), Math.max(width - others, 20)).map(
+    (line, at) => `${' '.repeat(at === 0 ? first : others)}${line}`,
+  )
+}
+
+/** Each command once, with a number that stands for it elsewhere. */
+class Commands {
+  readonly #numbers = new Map<string, { number: number; check: Check; users: string[] }>()
+
+  constructor(plan: Plan) {
+    for (const { id, how } of plan.contract) if (how.kind === 'command') this.#add(how, id)
+    for (const { id, validation } of plan.tasks)
+      for (const check of validation.checks) if (typeof check !== 'string') this.#add(check, id)
+  }
+
+  #add({ command, seconds }: Check, user: string): void {
+    const key = JSON.stringify([command, seconds])
+    const known = this.#numbers.get(key)
+    if (!known) this.#numbers.set(key, { number: this.#numbers.size + 1, check: { command, seconds }, users: [user] })
+    else if (!known.users.includes(user)) known.users.push(user)
+  }
+
+  numberOf({ command, seconds }: Check): string {
+    return `[${this.#numbers.get(JSON.stringify([command, seconds]))?.number}]`
+  }
+
+  /** Whole, however long: who says yes has to see all of it. */
+  lines(): string[] {
+    if (this.#numbers.size === 0) return ['  none']
+    return [...this.#numbers.values()].flatMap(({ number, check, users }) => {
+      const [first = '', ...others] = visibleLines(check.command).split('\n')
+      const who = users.length > 6 ? `${users.slice(0, 6).join(', ')} and ${users.length - 6} more` : users.join(', ')
+      const name = `  [${number}]`.padEnd(7)
+      return [
+        `${name}$ ${first}`,
+        ...others.map(line => `${' '.repeat(9)}${line}`),
+        `${' '.repeat(9)}at most ${check.seconds} s, for ${who}`,
+      ]
+    })
+  }
+}
+
+const dollars = (amount: number): string => `$${amount.toFixed(2)}`
+const range = ({ low, high }: Range, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
+/** Two digits are more than a guess knows. */
+const rough = (count: number): string => {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(count, 1))) - 1)
+  return (Math.round(count / unit) * unit).toLocaleString('en')
+}
+
+function costLines(plan: Plan, { requests, tokens, cost, unpriced }: Estimate, limits: Limits): string[] {
+  const sizes = (['small', 'medium', 'large'] as const).flatMap(size => {
+    const count = plan.tasks.filter(task => task.size === size).length
+    return count > 0 ? [`${count} ${size}`] : []
+  })
+  const price = cost
+    ? `${range(cost, dollars)}`
+    : `no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit what it costs`
+  const most = [
+    limits.cost !== undefined && dollars(limits.cost),
+    limits.requests !== undefined && many(limits.requests, 'request'),
+    limits.tokens !== undefined && many(limits.tokens, 'token'),
+    limits.minutes !== undefined && many(limits.minutes, 'minute'),
+  ].filter(it => it !== false)
+  const hasSubAgents = plan.tasks.some(({ recursion }) => recursion > 0)
+  return [
+    `It may take ${range(requests, rough)} requests and ${range(tokens, rough)} tokens; ${price}.`,
+    `That is a guess by the sizes of the tasks (${sizes.join(', ')}): from where all goes well to where each needs its second attempt.${
+      hasSubAgents ? ' Sub-agents are not in it.' : ''
+    }`,
+    most.length > 0 ? `It stops at ${most.join(', ')}.` : 'There is no limit: set one with --budget.',
+  ]
+}

@@ -1,0 +1,66 @@
+/** What of a run can be read from git alone: the wish, how it was asked for, its plan, and how it was last. */
+import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import type { Reference, RunInput, RunStatus } from '../contract.ts'
+import { Plan } from '../plan/schema.ts'
+import type { RunStore } from './store.ts'
+
+const Reference_ = v.object({ kind: v.string(), oid: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)) })
+const amount = v.pipe(v.number(), v.minValue(0))
+const Limits = v.object({
+  requests: v.optional(amount),
+  tokens: v.optional(amount),
+  cost: v.optional(amount),
+  minutes: v.optional(amount),
+  tasks: v.optional(amount),
+  depth: amount,
+})
+const Input = v.object({
+  run: v.string(),
+  wish: Reference_,
+  plan: v.optional(Reference_),
+  base: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
+  limits: Limits,
+  isApproved: v.boolean(),
+  onlyPlan: v.boolean(),
+  atMost: v.pipe(v.number(), v.integer(), v.minValue(1)),
+})
+
+/** The plan that a reference names; without one, the plan that holds. Throws a {@link Failure} where there is none. */
+export async function readPlan(store: RunStore, reference?: Reference): Promise<Plan> {
+  const bytes = reference ? await store.read(reference) : await store.get('plan.json')
+  if (!bytes) throw new Failure(`The run ${store.run} has no plan yet: forge show ${store.run} says how it is.`)
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Plan), bytes.toString())
+  if (parsed.success) return parsed.output
+  throw new Failure(`The plan of run ${store.run} can't be read (${parsed.issues[0].message}): begin a new run.`)
+}
+
+/** How a run was asked for: to submit it again. Throws a {@link Failure} where that was never written down. */
+export async function readRunInput(store: RunStore): Promise<RunInput> {
+  const bytes = await store.get('run.json')
+  const parsed = bytes && v.safeParse(v.pipe(v.string(), v.parseJson(), Input), bytes.toString())
+  if (!parsed?.success) throw new Failure(`How run ${store.run} was asked for can't be read: begin a new run.`)
+  const { limits, plan, ...input } = parsed.output
+  return { ...input, ...(plan && { plan }), limits: withoutUndefined(limits) }
+}
+
+const withoutUndefined = (limits: v.InferOutput<typeof Limits>): RunInput['limits'] => ({
+  depth: limits.depth,
+  ...(limits.requests !== undefined && { requests: limits.requests }),
+  ...(limits.tokens !== undefined && { tokens: limits.tokens }),
+  ...(limits.cost !== undefined && { cost: limits.cost }),
+  ...(limits.minutes !== undefined && { minutes: limits.minutes }),
+  ...(limits.tasks !== undefined && { tasks: limits.tasks }),
+})
+
+/** What the person wanted, in their words. */
+export async function readWish(store: RunStore): Promise<string> {
+  const { wish } = await readRunInput(store)
+  return await store.readText(wish)
+}
+
+/** How a run was when it last rested; undefined for one that never did. It was written by us, and is read as such. */
+export async function readLastStatus(store: RunStore): Promise<RunStatus | undefined> {
+  const bytes = await store.get('status.json')
+  return bytes && (JSON.parse(bytes.toString()) as RunStatus)
+}

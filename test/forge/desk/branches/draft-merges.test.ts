@@ -1,0 +1,267 @@
+/** What is in a choice between a draft and what has become of its file, and what each answer promises. */
+import { expect, test } from 'bun:test'
+import { writeObjects } from '../../../../core/git/objects.ts'
+import { mergeDrafts } from '../../../../forge/desk/branches/draft-merges.ts'
+import { type Clashing, type Drafts, noDrafts } from '../../../../forge/desk/branches/drafts.ts'
+import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+
+const START = 'one\ntwo\nthree\nfour\nfive\n'
+
+async function writeText(place: Place, text: string): Promise<string> {
+  const [oid = ''] = await writeObjects(place.repository, [{ type: 'blob', bytes: Buffer.from(text) }])
+  return oid
+}
+
+const textIn = async (place: Place, oid: string | undefined): Promise<string | undefined> =>
+  oid === undefined ? undefined : (await place.objects.read(oid))?.bytes?.toString()
+
+type Texts = { base: string | undefined; draft: string }
+
+/** Puts two clashes of one file together, on a branch where that is `tip`. */
+async function together(place: Place, one: Texts, other: Texts, tip = 'else\n'): Promise<Drafts> {
+  const at = await commit(place.path, 'main', { 'a.txt': tip })
+  const draftsWith = async ({ base, draft }: Texts): Promise<Drafts> => {
+    const oids = { base: base === undefined ? undefined : await writeText(place, base) }
+    const clash: Clashing = { mode: '100644', ...oids, draft: await writeText(place, draft) }
+    return { ...noDrafts(at), clashes: new Map([['a.txt', clash]]) }
+  }
+  return await mergeDrafts(place.objects, noDrafts(at), await draftsWith(other), await draftsWith(one))
+}
+
+/** The texts of the clash that came of it. */
+async function clashOf(place: Place, { clashes }: Drafts) {
+  const clash = clashes.get('a.txt')
+  if (!clash) return undefined
+  const draft = clash.bytes?.toString() ?? (await textIn(place, clash.draft))
+  return { base: await textIn(place, clash.base), draft }
+}
+
+type Case = { name: string; one: Texts; other: Texts; base: string | undefined; draft: string }
+
+const LATER = START.replace('three\n', 'three\ncommitted\n')
+const CASES: Case[] = [
+  {
+    name: 'made from the same text: what was typed in both, and without what one took out',
+    one: { base: START, draft: START.replace('one\n', 'one\nfirst\n') },
+    other: { base: START, draft: START.replace('five\n', 'second\n') },
+    base: START,
+    draft: 'one\nfirst\ntwo\nthree\nfour\nsecond\n',
+  },
+  {
+    name: 'of which one was begun later: with what came into the branch between them',
+    one: { base: START, draft: `first\n${START}` },
+    other: { base: LATER, draft: `${LATER}second\n` },
+    base: START,
+    draft: `first\n${LATER}second\n`,
+  },
+  {
+    name: 'of which one was begun later, the other way round',
+    one: { base: LATER, draft: `${LATER}second\n` },
+    other: { base: START, draft: `first\n${START}` },
+    base: START,
+    draft: `first\n${LATER}second\n`,
+  },
+  {
+    name: 'made from different texts: without the line of both that one took out',
+    one: { base: START, draft: START.replace('two\n', '') },
+    other: { base: LATER, draft: `${LATER}second\n` },
+    base: START,
+    draft: `${LATER.replace('two\n', '')}second\n`,
+  },
+  {
+    name: 'made from different texts: without a line of its own text that one took out',
+    one: { base: START, draft: `first\n${START}` },
+    other: { base: LATER, draft: `${START}second\n` },
+    base: START,
+    draft: `first\n${START}second\n`,
+  },
+  {
+    name: 'that changed the same line, with both lines',
+    one: { base: START, draft: START.replace('two', 'TWO') },
+    other: { base: START, draft: START.replace('two', 'zwei') },
+    base: START,
+    draft: START.replace('two', 'TWO\nzwei'),
+  },
+  {
+    name: 'of which one is a new file: with all lines of both',
+    one: { base: undefined, draft: 'first\n' },
+    other: { base: START, draft: START.replace('two\n', '') },
+    base: undefined,
+    draft: `first\n${START.replace('two\n', '')}`,
+  },
+  {
+    name: 'that are the same text made from two: what both were made from is the base',
+    one: { base: START, draft: `${LATER}same\n` },
+    other: { base: LATER, draft: `${LATER}same\n` },
+    base: START,
+    draft: `${LATER}same\n`,
+  },
+  {
+    name: 'without a line end at the end',
+    one: { base: 'one\ntwo', draft: 'one\ntwo\nfirst' },
+    other: { base: 'zero\none\ntwo', draft: 'zero\none\ntwo' },
+    base: 'one\ntwo',
+    draft: 'zero\none\ntwo\nfirst',
+  },
+  {
+    name: 'that are no text: the bytes of both',
+    one: { base: 'a\0', draft: 'b\0' },
+    other: { base: 'a\0', draft: 'c\0' },
+    base: 'a\0',
+    draft: 'b\0c\0',
+  },
+]
+
+test.each(CASES)('two drafts in one choice $name', async ({ one, other, base, draft }) => {
+  await using place = await makePlace()
+  expect(await clashOf(place, await together(place, one, other))).toEqual({ base, draft })
+})
+
+test('there is nothing to choose where the file is what was typed, or again what that was made from', async () => {
+  await using place = await makePlace()
+  const [one, other] = [
+    { base: START, draft: `first\n${START}` },
+    { base: LATER, draft: `${LATER}second\n` },
+  ]
+  const typed = `first\n${LATER}second\n`
+  const same = await together(place, one, other, typed)
+  expect([same.clashes.size, same.files.size]).toEqual([0, 0])
+  const again = await together(place, one, other, START)
+  expect(again.clashes.size).toBe(0)
+  expect(again.files.get('a.txt')?.bytes?.toString()).toBe(typed)
+  // What only one of them was made from has lines that the other has never seen.
+  expect((await together(place, one, other, LATER)).clashes.size).toBe(1)
+})
+
+test('where a branch comes back to what was typed on, there is nothing left to choose', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
+  const before = await desk.git('rev-parse', 'main')
+  await (await edit(desk.work, 'main', 'a.txt')).type('mine\n', 0, 2)
+  await commit(desk.path, 'main', { 'a.txt': 'theirs\n' })
+  await desk.work.look()
+  expect(await desk.work.clashes('main')).toHaveLength(1)
+  await desk.git('update-ref', 'refs/heads/main', before)
+  await desk.work.look()
+  expect(await desk.work.clashes('main')).toEqual([])
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('mine\n')
+  await desk.work.save('main', 'all')
+  expect(await desk.git('show', 'main:a.txt')).toBe('mine')
+})
+
+/** A desk in which what was typed does not fit what came into the branch. */
+async function startToChoose() {
+  const desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
+  const [mine, theirs] = [START.replace('two', 'MINE'), START.replace('two', 'THEIRS')]
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('MINE', START.indexOf('two'), 3)
+  await commit(desk.path, 'main', { 'a.txt': theirs })
+  await desk.work.look()
+  const clash = { path: 'a.txt', base: START, draft: mine, tip: theirs }
+  expect(await desk.work.clashes('main')).toMatchObject([clash])
+  return { ...desk, desk, mine, theirs, clash }
+}
+
+test.each(['draft', 'tip', 'both'] as const)(
+  'to choose the %s gives that, byte by byte; undone, there is the choice again, with both ends',
+  async side => {
+    await using made = await startToChoose()
+    const { desk, mine, theirs, clash } = made
+    const both = START.replace('two', 'MINE\nTHEIRS')
+    const wanted = { draft: mine, tip: theirs, both }[side]
+    if (side === 'both') await desk.work.settle('main', 'a.txt', both)
+    else await desk.work.takeSide('main', 'a.txt', side)
+    expect(await desk.work.clashes('main')).toEqual([])
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe(wanted)
+    // It is in the repository at once.
+    const work = await desk.restart()
+    expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
+    expect((await work.undoable()).undo).toMatch(/^choose .* a\.txt in main$/)
+    await work.undo()
+    expect(await work.clashes('main')).toMatchObject([clash])
+    await work.redo()
+    expect(await work.clashes('main')).toEqual([])
+    expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
+  },
+)
+
+test('what is typed after a choice stays typed when the choice is undone', async () => {
+  await using made = await startToChoose()
+  const { work } = made.desk
+  await work.takeSide('main', 'a.txt', 'draft')
+  await (await edit(work, 'main', 'a.txt')).type('more\n')
+  await work.undo()
+  const [clash] = await work.clashes('main')
+  // It fits both, and goes with what can still be typed in.
+  expect(clash).toMatchObject({ draft: made.mine, tip: `${made.theirs}more\n` })
+})
+
+test('a choice that is about other texts by now is not made for the person: they look at it again', async () => {
+  await using made = await startToChoose()
+  const { desk, mine } = made
+  const [seen] = await desk.work.clashes('main')
+  const told = () => desk.news.filter(it => it.say === 'clashes').length
+  const before = told()
+  const newest = START.replace('two', 'NEWEST')
+  await commit(desk.path, 'main', { 'a.txt': newest })
+  await desk.work.look()
+  // Whoever has it open is told.
+  expect(told()).toBe(before + 1)
+  await expect(desk.work.takeSide('main', 'a.txt', 'tip', seen?.choice)).rejects.toThrow('choose anew')
+  await expect(desk.work.settle('main', 'a.txt', mine, seen?.choice)).rejects.toThrow('choose anew')
+  const [now] = await desk.work.clashes('main')
+  expect(now).toMatchObject({ draft: mine, tip: newest })
+  await desk.work.takeSide('main', 'a.txt', 'draft', now?.choice)
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe(mine)
+})
+
+test('three people in one file: whatever is chosen in the end, no line that was typed or committed is gone by itself', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
+  const { work: other } = await desk.another()
+  // One has typed on the first commit, and does not fit the second one.
+  await (await edit(desk.work, 'main', 'a.txt')).type('one’s', START.indexOf('two'), 3)
+  const second = START.replace('two', 'second').replace('four', 'four\ncommitted')
+  await commit(desk.path, 'main', { 'a.txt': second })
+  await other.look()
+  // The other one types on that, before they know of each other.
+  await (await edit(other, 'main', 'a.txt')).type('other’s', second.indexOf('second'), 6)
+  await desk.work.look()
+  await desk.work.flush()
+  await other.flush()
+  await desk.work.look()
+  expect(await desk.work.clashes('main')).toMatchObject([{ draft: START.replace('two', 'one’s') }])
+  // And neither of them fits the third, which has taken the line of the second out.
+  await commit(desk.path, 'main', { 'a.txt': START.replace('two', 'third') })
+  for (const work of [desk.work, other]) {
+    await work.look()
+    await work.flush()
+  }
+  const draft = START.replace('two', 'one’s\nother’s').replace('four', 'four\ncommitted')
+  for (const work of [desk.work, other]) {
+    await work.look()
+    const [clash] = await work.clashes('main')
+    expect(clash).toMatchObject({ tip: START.replace('two', 'third') })
+    const lines = (text: unknown) => String(text).split('\n').sort()
+    expect(lines(clash?.draft)).toEqual(lines(draft))
+    expect(clash?.base).toBe(START.replace('two\n', ''))
+  }
+})
+
+test('drafts that go to a branch of their own leave nothing behind that another desk has typed', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
+  const { work: other } = await desk.another()
+  const first = await desk.git('rev-parse', 'main')
+  await (await edit(desk.work, 'main', 'a.txt')).type('one’s', START.indexOf('two'), 3)
+  await commit(desk.path, 'main', { 'a.txt': START.replace('two', 'second') })
+  await other.look()
+  await (await edit(other, 'main', 'a.txt')).type('other’s\n')
+  await desk.work.look()
+  await desk.work.flush()
+  await other.flush()
+  await desk.work.look()
+  await desk.work.draftsElsewhere('main', first, 'mine')
+  const [clash] = await desk.work.clashes('mine')
+  expect(String(clash?.draft)).toContain('one’s\n')
+  expect(String(clash?.tip)).toContain('other’s\n')
+})

@@ -1,0 +1,191 @@
+/** A commit that waits for its signature, for as long as a person takes: nothing that is typed meanwhile waits with it. */
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { type Desk, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
+import { commit, PLAIN, tryGit } from '../../../support/git.ts'
+import { makePair } from '../../../support/merging.ts'
+import { until } from '../../../support/repository.ts'
+import { signBySlowHand } from '../../../support/signing.ts'
+
+const SIGNER = join(import.meta.dir, 'signer.ts')
+
+/** A file as the drafts of main are in the repository. */
+const draftOf = async (desk: Desk, path: string): Promise<string> =>
+  (await tryGit(desk.path, ['show', `refs/forge/drafts/main:${path}`])).stdout
+
+const start = () => makeDesk({ files: { 'a.txt': 'a\n', 'b.txt': 'b\n' }, bare: true })
+
+test('what is typed while a save waits for its signature is written, and is a draft on top of the save', async () => {
+  await using desk = await start()
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  const saved = desk.work.save('main', 'all')
+  await hand.asked()
+  await editor.type('typed\n')
+  // Others of its files can be opened, read and typed in.
+  await (await edit(desk.work, 'main', 'b.txt')).type('too\n')
+  expect((await desk.work.vfsOf({ kind: 'branch', branch: 'main' })).constructor.name).toBe('WorkInProgressVfs')
+  await until(async () => (await draftOf(desk, 'a.txt')) === 'a\nsaved\ntyped\n')
+  await until(async () => (await draftOf(desk, 'b.txt')) === 'b\ntoo\n')
+  await hand.answer('yes')
+  expect(await saved).toBe(await desk.git('rev-parse', 'main'))
+  expect(await desk.git('cat-file', 'commit', 'main')).toContain('gpgsig')
+  expect(await desk.git('show', 'main:a.txt')).toBe('a\nsaved')
+  expect(await desk.git('show', 'main:b.txt')).toBe('b')
+  expect((await desk.work.branches())[0]?.drafts).toEqual(['a.txt', 'b.txt'])
+  const work = await desk.restart()
+  expect(await textOf(work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\n')
+  expect(await textOf(work, 'main', 'b.txt')).toBe('b\ntoo\n')
+  expect(await hand.questions()).toBe(1)
+})
+
+test('where the signature is not given nothing is saved, and all that was typed is there', async () => {
+  await using desk = await start()
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const tip = await desk.git('rev-parse', 'main')
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  const saved = desk.work.save('main', 'all')
+  await hand.asked()
+  await editor.type('typed\n')
+  await hand.answer('no')
+  await expect(saved).rejects.toThrow('could not be signed')
+  expect(await desk.git('rev-parse', 'main')).toBe(tip)
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\n')
+  await desk.work.flush()
+  expect(await draftOf(desk, 'a.txt')).toBe('a\nsaved\ntyped\n')
+})
+
+test('what is taken out again while its save waits for the signature is taken out after it, too', async () => {
+  await using desk = await start()
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  const saved = desk.work.save('main', 'all')
+  await hand.asked()
+  await editor.type('', 2, 'saved\n'.length)
+  await desk.work.flush()
+  await hand.answer('yes')
+  await saved
+  expect(await desk.git('show', 'main:a.txt')).toBe('a\nsaved')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
+  expect((await desk.work.branches())[0]?.drafts).toEqual(['a.txt'])
+})
+
+test('a branch that is moved while a save waits for its signature is not overwritten: it is signed again on top', async () => {
+  await using desk = await start()
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  const saved = desk.work.save('main', 'all')
+  await hand.asked()
+  const tip = await commit(desk.path, 'main', { 'b.txt': 'theirs\n' })
+  await desk.work.look()
+  await editor.type('typed\n')
+  await hand.answer('yes')
+  await hand.asked(2)
+  await hand.answer('yes')
+  await saved
+  expect(await desk.git('rev-parse', 'main^')).toBe(tip)
+  expect(await desk.git('show', 'main:a.txt')).toBe('a\nsaved\ntyped')
+  expect(await desk.git('show', 'main:b.txt')).toBe('theirs')
+})
+
+test('other branches are saved while one waits for its signature, and a second save of that waits for its turn', async () => {
+  await using desk = await start()
+  await desk.work.newBranch('other', null)
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  await (await edit(desk.work, 'main', 'a.txt')).type('first\n')
+  const editor = await edit(desk.work, 'main', 'b.txt')
+  const first = desk.work.save('main', ['a.txt'])
+  await hand.asked()
+  await editor.type('second\n')
+  const second = desk.work.save('main', ['b.txt'])
+  await desk.git('config', 'commit.gpgSign', 'false')
+  await (await edit(desk.work, 'other', 'a.txt')).type('other\n')
+  await desk.work.save('other', 'all')
+  expect(await desk.git('show', 'other:a.txt')).toBe('a\nother')
+  await desk.git('config', 'commit.gpgSign', 'true')
+  expect(await hand.questions()).toBe(1)
+  await hand.answer('yes')
+  await first
+  await hand.asked(2)
+  await hand.answer('yes')
+  await second
+  expect(await desk.git('log', '--format=%s', '-2', 'main')).toBe('edit: b.txt\nedit: a.txt')
+})
+
+test('what is typed in a file while another name for it waits to be signed goes along', async () => {
+  await using desk = await start()
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('before\n')
+  const renamed = desk.work.rename('main', 'a.txt', 'c.txt')
+  await hand.asked()
+  await editor.type('meanwhile\n')
+  await desk.work.flush()
+  await hand.answer('yes')
+  await renamed
+  expect(await textOf(desk.work, 'main', 'c.txt')).toBe('a\nbefore\nmeanwhile\n')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBeUndefined()
+  expect((await desk.work.branches())[0]?.drafts).toEqual(['c.txt'])
+})
+
+test('what is typed in a file while its deletion waits to be signed is a draft of it', async () => {
+  await using desk = await start()
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  const deleted = desk.work.delete('main', 'a.txt')
+  await hand.asked()
+  await editor.type('meanwhile\n')
+  await desk.work.flush()
+  await hand.answer('yes')
+  await deleted
+  expect(await desk.git('ls-tree', '--name-only', 'main')).toBe('b.txt')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nmeanwhile\n')
+})
+
+test('what is typed while the end of a merge waits to be signed is a draft on the merge', async () => {
+  await using desk = await makePair({ base: { a: 'one\n' }, ours: { a: 'two\n' }, theirs: { a: 'three\n' } })
+  await desk.work.steps.do({ step: 'merge', source: desk.source, onto: 'main' })
+  const editor = await edit(desk.work, 'main', 'a')
+  await editor.type('settled\n', 0, editor.text.length)
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const finished = desk.work.mergings.finish('main')
+  await hand.asked()
+  await editor.type('typed\n')
+  await desk.work.flush()
+  await hand.answer('yes')
+  await finished
+  expect(await desk.git('show', 'main:a')).toBe('settled')
+  expect(await textOf(desk.work, 'main', 'a')).toBe('settled\ntyped\n')
+  expect((await desk.work.branches())[0]?.drafts).toEqual(['a'])
+})
+
+test('after kill -9 while a save waits for its signature, all that was typed is there', async () => {
+  await using desk = await start()
+  await desk.work[Symbol.asyncDispose]()
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  const child = Bun.spawn([process.execPath, SIGNER, desk.path, join(desk.folder, 'state')], {
+    env: { ...process.env, ...PLAIN, ...PERSON },
+    stdin: 'pipe',
+    stdout: 'inherit',
+    stderr: 'inherit',
+  })
+  try {
+    await hand.asked()
+    child.stdin.write('type\n')
+    child.stdin.flush()
+    await until(async () => (await draftOf(desk, 'a.txt')) === 'a\nsaved\ntyped\n')
+  } finally {
+    child.kill('SIGKILL')
+    await child.exited
+    // The git that waits for it would stay for ever.
+    await hand.answer('no')
+  }
+  const work = await desk.restart()
+  expect(await textOf(work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\n')
+  expect(await desk.git('show', 'main:a.txt')).toBe('a')
+  await desk.git('fsck', '--strict', '--no-dangling')
+})

@@ -1,0 +1,277 @@
+/**
+ * Every kind of operation comes back and is done again, also when a push, or git's own tidying without any patience,
+ * has come in between: what undo needs is kept by the operations alone.
+ */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { edit, textOf } from '../../../support/desk.ts'
+import { bare, commit, type Files, tryGit } from '../../../support/git.ts'
+import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
+
+setDefaultTimeout(30_000)
+
+const CLEAN: Sides = {
+  base: { 'a.txt': 'a\n', 'b.txt': 'b\n' },
+  ours: { 'ours.txt': 'o\n' },
+  theirs: { 'theirs.txt': 't\n' },
+}
+const CLASH: Sides = { base: { 'a.txt': 'a\n' }, ours: { 'a.txt': 'ours\n' }, theirs: { 'a.txt': 'theirs\n' } }
+
+const onMain = { branch: 'main' } as const
+const merge = ({ source }: Pair) => ({ step: 'merge', source, onto: 'main' }) as const
+
+/** A person types another text for a file. */
+async function type({ work }: Pair, path: string, text: string): Promise<void> {
+  const editor = await edit(work, 'main', path)
+  await editor.type(text, 0, editor.text.length)
+  await work.close({ kind: 'branch', ...onMain }, path)
+}
+
+type Case = {
+  does: string
+  sides?: Sides
+  /** What comes before, and is no part of it. */
+  first?: (desk: Pair) => Promise<unknown>
+  /** One operation. */
+  act: (desk: Pair) => Promise<unknown>
+}
+
+const CASES: Case[] = [
+  { does: 'a new file', act: ({ work }) => work.newFile('main', 'new.txt') },
+  { does: 'a rename', act: ({ work }) => work.rename('main', 'a.txt', 'c.txt') },
+  { does: 'a deleted file', act: ({ work }) => work.delete('main', 'a.txt') },
+  {
+    does: 'a save',
+    first: desk => type(desk, 'a.txt', 'typed\n'),
+    act: ({ work }) => work.save('main', 'all'),
+  },
+  {
+    does: 'drafts that were let go',
+    first: async desk => {
+      await type(desk, 'a.txt', 'typed\n')
+      await desk.work.flush()
+    },
+    act: ({ work }) => work.discard('main', ['a.txt']),
+  },
+  { does: 'a new branch', act: ({ work }) => work.newBranch('new', null) },
+  { does: 'a branch of another name', act: ({ work }) => work.renameBranch('topic', 'other') },
+  {
+    does: 'a deleted branch',
+    first: async ({ work }) => {
+      await (await edit(work, 'topic', 'a.txt')).type('typed\n')
+      await work.close({ kind: 'branch', branch: 'topic' }, 'a.txt')
+      await work.flush()
+    },
+    act: ({ work }) => work.deleteBranch('topic'),
+  },
+  {
+    does: 'drafts that went to a new branch',
+    first: async desk => {
+      await type(desk, 'a.txt', 'typed\n')
+      await desk.work.flush()
+    },
+    act: ({ work, ours }) => work.draftsElsewhere('main', ours, 'elsewhere'),
+  },
+  { does: 'a merge', act: desk => desk.work.steps.do(merge(desk)) },
+  { does: 'a landing', act: ({ work, source }) => work.steps.do({ step: 'land', source, onto: 'main' }) },
+  {
+    does: 'a rebase',
+    act: ({ work, ours }) =>
+      work.steps.do({ step: 'rebase', branch: 'topic', onto: { commit: ours, branch: 'main', words: 'main' } }),
+  },
+  {
+    does: 'a cherry-pick',
+    act: ({ work, theirs }) => work.steps.do({ step: 'cherry-pick', commits: [theirs], onto: 'main' }),
+  },
+  {
+    does: 'a move',
+    act: ({ work, base }) =>
+      work.steps.do({ step: 'move', branch: 'main', to: { commit: base, words: base.slice(0, 8) } }),
+  },
+  { does: 'a tag', act: ({ work, ours }) => work.steps.do({ step: 'tag', name: 'v1', at: ours }) },
+  {
+    does: 'a tag with a message',
+    act: ({ work, ours }) => work.steps.do({ step: 'tag', name: 'v1', at: ours, message: 'The first' }),
+  },
+  {
+    does: 'a deleted tag with a message',
+    first: ({ git, ours }) => git('tag', '-a', '-m', 'The first', 'v1', ours),
+    act: ({ work }) => work.steps.do({ step: 'delete tag', name: 'v1' }),
+  },
+  {
+    does: 'a deleted tag of a file',
+    first: async ({ git, ours }) => git('tag', 'file', await git('rev-parse', `${ours}:ours.txt`)),
+    act: ({ work }) => work.steps.do({ step: 'delete tag', name: 'file' }),
+  },
+  {
+    does: 'a pull',
+    first: async desk => {
+      const far = await bare(join(desk.folder, 'far.git'))
+      await desk.git('push', '-q', far, 'topic:main', `${desk.base}:refs/heads/start`)
+      await desk.git('remote', 'add', 'far', far)
+      await desk.git('fetch', '-q', 'far')
+      await desk.git('branch', '-q', '-u', 'far/main', 'main')
+    },
+    act: ({ work }) => work.steps.do({ step: 'pull', ...onMain, how: 'merge' }),
+  },
+  { does: 'a merge that waits', sides: CLASH, act: desk => desk.work.steps.do(merge(desk)) },
+  {
+    does: 'an abort',
+    sides: CLASH,
+    first: async desk => {
+      await desk.work.steps.do(merge(desk))
+      await type(desk, 'a.txt', 'both\n')
+    },
+    act: ({ work }) => work.mergings.abort('main'),
+  },
+  {
+    does: 'a finish',
+    sides: CLASH,
+    first: async desk => {
+      await desk.work.steps.do(merge(desk))
+      await type(desk, 'a.txt', 'both\n')
+    },
+    act: ({ work }) => work.mergings.finish('main'),
+  },
+  {
+    does: 'a rebase that goes on to its next conflict',
+    sides: CLASH,
+    first: async desk => {
+      const { work, git, theirs } = desk
+      const tip = await commit(desk.path, 'topic', { 'a.txt': 'again\n' }, { parents: [theirs] })
+      await git('update-ref', 'refs/heads/main', tip)
+      await git('update-ref', 'refs/heads/topic', desk.ours)
+      await work.look()
+      await work.steps.do({ step: 'rebase', ...onMain, onto: { commit: desk.ours, words: 'topic' } })
+      await type(desk, 'a.txt', 'both\n')
+    },
+    act: async ({ work }) => expect((await work.mergings.finish('main')).merging).toBe('main'),
+  },
+]
+
+/** All that a person has: refs but for the list of operations, and what is shown of files. */
+async function stateOf({ git, work }: Pair) {
+  const refs = await git(
+    'for-each-ref',
+    '--format=%(refname) %(objectname)',
+    'refs/heads',
+    'refs/tags',
+    'refs/forge/kept',
+  )
+  const branches = await work.branches()
+  const texts = branches.map(({ name }) => textOf(work, name, 'a.txt'))
+  const merging = await work.mergings.in('main')
+  const drafts = branches.map(it => [it.name, it.drafts])
+  return { refs, drafts, texts: await Promise.all(texts), merging }
+}
+
+/** As a person may do it any day; nothing that nothing leads to is left. */
+async function tidy({ git }: Pair): Promise<void> {
+  await git('reflog', 'expire', '--expire=now', '--expire-unreachable=now', '--all')
+  await git('gc', '-q', '--prune=now')
+}
+
+/** Every branch goes to a remote, as it is, and is fetched from there. */
+async function publish(desk: Pair): Promise<void> {
+  const place = join(desk.folder, 'published.git')
+  if ((await tryGit(desk.path, ['remote', 'get-url', 'published'])).code !== 0) {
+    await bare(place)
+    await desk.git('remote', 'add', 'published', place)
+  }
+  await desk.git('push', '-q', '--force', 'published', 'refs/heads/*:refs/heads/*')
+  await desk.git('fetch', '-q', 'published')
+}
+
+const MEANWHILE = [
+  ['a garbage collection', tidy],
+  ['a push', publish],
+] as const
+
+for (const [what, meanwhile] of MEANWHILE)
+  for (const { does, sides = CLEAN, first, act } of CASES)
+    test(`${does} comes back after ${what}, and is done again after another`, async () => {
+      await using desk = await makePair(sides)
+      const { work, git } = desk
+      await first?.(desk)
+      await work.flush()
+      const before = await stateOf(desk)
+      const operations = (await work.operations(0, 100)).length
+      await act(desk)
+      await work.flush()
+      expect((await work.operations(0, 100)).length).toBe(operations + 1)
+      const after = await stateOf(desk)
+      for (let round = 0; round < 2; round++) {
+        await meanwhile(desk)
+        const published = await git('for-each-ref', 'refs/remotes/published')
+        await work.undo()
+        await work.flush()
+        // A save that is taken back is typed again: all else is as it was.
+        expect(await stateOf(desk)).toEqual(before)
+        expect(await git('for-each-ref', 'refs/remotes/published')).toBe(published)
+        await meanwhile(desk)
+        await work.redo()
+        await work.flush()
+        expect(await stateOf(desk)).toEqual(after)
+      }
+      await git('fsck', '--strict', '--connectivity-only', '--no-dangling')
+    })
+
+test('an undo says what stays on a remote, and leaves it there', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work, git } = desk
+  await work.steps.do(merge(desk))
+  await publish(desk)
+  const pushed = await git('rev-parse', 'published/main')
+  expect((await work.undo()).words).toBe(
+    'undo: merge topic into main; 2 commits of it are on a remote already and stay there: a push of main has to be forced now',
+  )
+  expect(await git('rev-parse', 'published/main')).toBe(pushed)
+  expect((await work.redo()).words).toBe('redo: merge topic into main')
+})
+
+test('several operations come back one by one after a garbage collection', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work } = desk
+  const states = [await stateOf(desk)]
+  const steps: (() => Promise<unknown>)[] = [
+    () => work.newFile('main', 'new.txt'),
+    () => work.steps.do(merge(desk)),
+    () => work.renameBranch('topic', 'renamed'),
+    () => work.deleteBranch('renamed'),
+    () => work.steps.do({ step: 'tag', name: 'v1', at: desk.ours, message: 'The first' }),
+    () => work.steps.do({ step: 'move', branch: 'main', to: { commit: desk.base, words: 'base' } }),
+    () => work.steps.do({ step: 'delete tag', name: 'v1' }),
+  ]
+  for (const step of steps) {
+    await step()
+    states.push(await stateOf(desk))
+  }
+  await tidy(desk)
+  for (const before of states.toReversed().slice(1)) {
+    await work.undo()
+    expect(await stateOf(desk)).toEqual(before)
+    await tidy(desk)
+  }
+  for (const after of states.slice(1)) {
+    await work.redo()
+    expect(await stateOf(desk)).toEqual(after)
+  }
+})
+
+test('the base of a conflict that git has made up itself is there after a garbage collection', async () => {
+  const files = (text: string): Files => ({ 'a.txt': text })
+  await using desk = await makePair({ base: files('0\n'), ours: files('1\n'), theirs: files('2\n') })
+  const { work, ours, theirs, path } = desk
+  // Both have merged the other, each in its own way: the base of the next merge is a merge that nobody has made.
+  await commit(path, 'main', files('3\n'), { parents: [ours, theirs] })
+  const tip = await commit(path, 'topic', files('4\n'), { parents: [theirs, ours] })
+  await work.look()
+  await work.steps.do({ step: 'merge', source: { ...desk.source, commit: tip }, onto: 'main' })
+  const conflict = await work.mergings.conflict('main', 'a.txt')
+  await tidy(desk)
+  await desk.restart()
+  expect(await desk.work.mergings.conflict('main', 'a.txt')).toEqual(conflict)
+  await desk.work.mergings.takeSide('main', 'a.txt', 'base')
+  await desk.work.mergings.finish('main')
+  await desk.git('fsck', '--strict', '--connectivity-only', '--no-dangling')
+})

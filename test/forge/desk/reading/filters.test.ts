@@ -1,0 +1,128 @@
+/** Files that Git LFS or another filter keeps, and attributes that only change how a checkout has them. */
+import { expect, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { WorkInProgressVfs } from '../../../../forge/vfs.ts'
+import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { bytesFrom } from '../../../support/repository.ts'
+
+const POINTER = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n'
+const ATTRIBUTES =
+  '[attr]kept filter=lfs diff=lfs merge=lfs -text\n*.psd kept\nsecret/** filter=git-crypt\nsecret/open -filter\n'
+const FILES = {
+  '.gitattributes': ATTRIBUTES,
+  'a.txt': 'a\n',
+  'raw.psd': 'raw\n',
+  'pointer.psd': POINTER,
+  'secret/key': 'key\n',
+  'secret/open': 'open\n',
+  'plain/b.txt': 'b\n',
+  'own/.gitattributes': '*.bin filter=lfs\n',
+  'own/c.bin': POINTER,
+}
+const at = { kind: 'branch', branch: 'main' } as const
+const BY_LFS = 'that Git LFS keeps (.gitattributes), which the desk does not run: edit it in a checkout.'
+
+for (const bare of [true, false])
+  test(`files that a filter keeps are shown, and neither edited nor made, in a ${bare ? 'bare ' : ''}repository`, async () => {
+    await using desk = await makeDesk({ files: FILES, bare })
+    const { work } = desk
+    expect(await work.open(at, 'raw.psd')).toMatchObject({ text: 'raw\n', readOnly: `raw.psd is a file ${BY_LFS}` })
+    await expect(work.edit('main', 'raw.psd', 0, [{ client: 'x', changes: [4] }])).rejects.toThrow("can't be edited")
+    expect(await work.open(at, 'pointer.psd')).toMatchObject({
+      kind: 'other',
+      what: expect.stringContaining('pointer'),
+    })
+    expect(await work.open(at, 'secret/key')).toMatchObject({
+      readOnly: expect.stringContaining('secret/key is a file that the filter git-crypt keeps'),
+    })
+    expect(await work.open(at, 'secret/open')).toMatchObject({ text: 'open\n', readOnly: undefined })
+    expect(await work.open(at, 'a.txt')).toMatchObject({ text: 'a\n', readOnly: undefined })
+    const tip = await desk.git('rev-parse', 'main')
+    for (const path of ['new.psd', 'deep/new.psd', 'own/new.bin'])
+      await expect(work.newFile('main', path)).rejects.toThrow(`${path} is a file ${BY_LFS}`)
+    for (const [from, to] of [
+      ['a.txt', 'a.psd'],
+      ['pointer.psd', 'pointer.txt'],
+      ['plain', 'secret/plain'],
+      ['own/c.bin', 'c.bin'],
+    ] as const)
+      await expect(work.rename('main', from, to)).rejects.toThrow('which the desk does not run')
+    expect(await desk.git('rev-parse', 'main')).toBe(tip)
+    // Under the same filter it is the same file, and what a folder says of its own goes along.
+    await work.rename('main', 'pointer.psd', 'deep/other.psd')
+    await work.rename('main', 'own', 'other')
+    await work.delete('main', 'raw.psd')
+    expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:deep/other.psd')).toBe(POINTER)
+  })
+
+test('a draft of a file that a filter keeps by now is not saved, and is kept', async () => {
+  await using desk = await makeDesk({ files: { 'a.psd': 'a\n', '.gitattributes': '\n' }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.psd')
+  await editor.type('typed\n')
+  await (await edit(desk.work, 'main', '.gitattributes')).type('*.psd filter=lfs\n')
+  await desk.work.save('main', ['.gitattributes'])
+  await expect(desk.work.save('main', 'all')).rejects.toThrow(BY_LFS)
+  expect(await textOf(desk.work, 'main', 'a.psd')).toBe('a\ntyped\n')
+  await desk.work.discard('main', ['a.psd'])
+  expect(await desk.work.open(at, 'a.psd')).toMatchObject({ text: 'a\n', readOnly: expect.stringContaining('Git LFS') })
+})
+
+test('the user’s own attributes for the repository count, too', async () => {
+  await using desk = await makeDesk({ files: { 'a.psd': 'a\n' }, bare: true })
+  await mkdir(join(desk.path, 'info'), { recursive: true })
+  await writeFile(join(desk.path, 'info/attributes'), '*.psd filter=lfs\n')
+  await expect(desk.work.newFile('main', 'b.psd')).rejects.toThrow(BY_LFS)
+})
+
+test('an AI is told why it can’t write such a file', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const { objects, base } = (await desk.work.vfsOf(at)) as WorkInProgressVfs
+  const { Filters } = await import('../../../../forge/desk/reading/filters.ts')
+  const filters = new Filters(objects)
+  const vfs = new WorkInProgressVfs(objects, base, new Map(), path => filters.verifyNone(base, [path]))
+  await expect(vfs.writeFile('new.psd', Buffer.from('x'))).rejects.toThrow(BY_LFS)
+  await vfs.writeFile('new.txt', Buffer.from('x'))
+})
+
+test('attributes cost an opened file nothing that is felt, also in a repository with filters', async () => {
+  const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`folder/${at}.txt`, 'text\n']))
+  await using desk = await makeDesk({ files: { ...FILES, ...many }, bare: true })
+  const times: number[] = []
+  for (const path of Object.keys(many)) {
+    const begun = performance.now()
+    await desk.work.open(at, path)
+    times.push(performance.now() - begun)
+  }
+  const [, middle = 0] = [times, times.sort((one, other) => one - other)[50]]
+  expect(middle).toBeLessThan(50)
+})
+
+test('line ends are those that git add would give a file, or those that the file has', async () => {
+  const files = {
+    '.gitattributes': 'auto.txt text=auto\nall.txt text eol=crlf\nnew* text eol=crlf\n',
+    'auto.txt': 'one\r\ntwo\r\n',
+    'all.txt': 'one\ntwo\n',
+  }
+  await using desk = await makeDesk({ files: { 'other.txt': 'x\n' } })
+  // As it may have come into the repository before there were attributes.
+  for (const [path, text] of Object.entries(files)) await writeFile(join(desk.path, path), text)
+  const oid = await desk.git('hash-object', '-w', '--no-filters', 'auto.txt')
+  await desk.git('add', '.gitattributes', 'all.txt')
+  await desk.git('update-index', '--add', '--cacheinfo', `100644,${oid},auto.txt`)
+  await desk.git('commit', '-q', '-m', 'Text')
+  await desk.work.look()
+  await desk.work.newFile('main', 'new.txt')
+  for (const path of ['auto.txt', 'all.txt', 'new.txt']) await (await edit(desk.work, 'main', path)).type('typed\n')
+  await desk.work.save('main', 'all')
+  await desk.work.flush()
+  const blob = (path: string) => bytesFrom(desk.path, 'cat-file', 'blob', `main:${path}`)
+  expect(await blob('auto.txt')).toBe('one\r\ntwo\r\ntyped\r\n')
+  expect(await blob('all.txt')).toBe('one\ntwo\ntyped\n')
+  expect(await blob('new.txt')).toBe('typed\n')
+  // The checkout that has followed agrees: git add would add nothing.
+  expect(await Bun.file(join(desk.path, 'new.txt')).text()).toBe('typed\r\n')
+  await desk.git('add', '--renormalize', 'new.txt', 'all.txt')
+  await desk.git('add', 'auto.txt')
+  expect(await desk.git('status', '--porcelain')).toBe('')
+})

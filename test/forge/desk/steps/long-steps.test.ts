@@ -1,0 +1,124 @@
+/** Steps of many commits: computed once for the preview and the deed, and stopped at once without a trace. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import type { Oid } from '../../../../core/git/repository.ts'
+import { Plannings } from '../../../../forge/desk/steps/plannings.ts'
+import { commit, gitWith } from '../../../support/git.ts'
+import { makePair, type Pair } from '../../../support/merging.ts'
+import { makePlace, until } from '../../../support/repository.ts'
+
+setDefaultTimeout(60_000)
+
+/** Topic has so many commits of its own, each of another file. */
+async function makeLong(count: number): Promise<Pair> {
+  const desk = await makePair({ base: { 'a.txt': 'a\n' }, ours: { 'ours.txt': 'o\n' }, theirs: { 't.txt': 't\n' } })
+  const who = 'Una <una@upstream.example> 1790000000 +0000'
+  const commits = Array.from({ length: count }, (_, at) => {
+    const from = at === 0 ? 'from refs/heads/topic^0\n' : ''
+    const data = `data 3\n${String(at).padStart(3, '0')}\n`
+    return `commit refs/heads/topic\nauthor ${who}\ncommitter ${who}\n${data}${from}M 100644 inline f${at}\n${data}\n`
+  })
+  await gitWith(desk.path, ['fast-import', '--quiet'], commits.join(''))
+  await desk.work.look()
+  return desk
+}
+
+const rebase = ({ ours }: Pair) =>
+  ({ step: 'rebase', branch: 'topic', onto: { commit: ours, branch: 'main', words: 'main' } }) as const
+
+const refsOf = ({ git }: Pair) => git('for-each-ref')
+const progress = ({ news }: Pair) => news.flatMap(it => (it.say === 'progress' ? [it.words] : []))
+
+test('a long rebase says how far it is, and the step takes what the preview has computed', async () => {
+  await using desk = await makeLong(300)
+  const { work } = desk
+  const preview = await work.steps.preview(rebase(desk))
+  expect(preview).toMatchObject({ is: 'clean', commits: 301 })
+  expect(progress(desk)[0]).toMatch(/^Rebasing: commit \d+ of 301$/)
+  expect(progress(desk).at(-1)).toBeUndefined()
+  const said = progress(desk).length
+  const begun = performance.now()
+  await work.steps.do(rebase(desk), preview)
+  // Not one commit of it was computed anew.
+  expect(progress(desk)).toHaveLength(said)
+  expect(performance.now() - begun).toBeLessThan(2_000)
+  expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('301')
+  expect(await desk.git('rev-parse', 'topic^{tree}')).toBe(preview.tree ?? '')
+  await desk.git('fsck', '--connectivity-only', '--no-dangling')
+})
+
+test('a long preview is stopped at once', async () => {
+  await using desk = await makeLong(400)
+  const { steps } = desk.work
+  const refs = await refsOf(desk)
+  const asked = steps.preview(rebase(desk))
+  await until(() => progress(desk).length > 0)
+  const begun = performance.now()
+  steps.stop()
+  expect(await asked).toMatchObject({ is: 'impossible', words: 'It was stopped: nothing was moved.' })
+  expect(performance.now() - begun).toBeLessThan(1_000)
+  expect(await refsOf(desk)).toBe(refs)
+  expect(progress(desk).at(-1)).toBeUndefined()
+})
+
+test('a long step is stopped at once without a trace, and can be done then', async () => {
+  await using desk = await makeLong(200)
+  const { steps } = desk.work
+  const refs = await refsOf(desk)
+  const asked = steps.do(rebase(desk)).catch((error: Error) => error.message)
+  await until(() => progress(desk).length > 0)
+  // What is typed meanwhile does not wait for it.
+  await desk.work.newFile('topic', 'meanwhile.txt')
+  await desk.work.undo()
+  steps.stop()
+  expect(await asked).toBe('It was stopped: nothing was moved.')
+  const after = await refsOf(desk)
+  expect(after.replace(/.*refs\/forge\/operations\n?/, '')).toBe(refs)
+  await steps.do(rebase(desk))
+  expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('201')
+})
+
+test('what a garbage collection took between preview and step is computed anew', async () => {
+  await using desk = await makeLong(3)
+  const preview = await desk.work.steps.preview(rebase(desk))
+  await desk.git('gc', '-q', '--prune=now')
+  await desk.work.steps.do(rebase(desk), preview)
+  expect(await desk.git('rev-parse', 'topic^{tree}')).toBe(preview.tree ?? '')
+  await desk.git('fsck', '--connectivity-only', '--no-dangling')
+})
+
+test('a rebase that is gone on with is stopped, and waits as it did', async () => {
+  const same = { 'a.txt': 'a\n' }
+  await using desk = await makePair({ base: same, ours: { 'a.txt': 'ours\n' }, theirs: { 'a.txt': 'theirs\n' } })
+  let tip: Oid = desk.theirs
+  for (let at = 0; at < 60; at++) tip = await commit(desk.path, 'topic', { [`f${at}`]: 'f\n' }, { parents: [tip] })
+  await desk.work.look()
+  const { steps, mergings } = desk.work
+  expect((await steps.do(rebase(desk))).merging).toBe('topic')
+  await mergings.takeSide('topic', 'a.txt', 'both')
+  const refs = await refsOf(desk)
+  const asked = mergings.finish('topic').catch((error: Error) => error.message)
+  await until(() => progress(desk).some(words => words?.startsWith('Rebasing')))
+  steps.stop()
+  expect(await asked).toBe('It was stopped: nothing was moved.')
+  expect(await refsOf(desk)).toBe(refs)
+  await mergings.finish('topic')
+  expect(await desk.git('rev-list', '--count', 'main..topic')).toBe('61')
+})
+
+test('plannings are made once by key, and anew where one failed', async () => {
+  await using place = await makePlace()
+  const plannings = new Plannings(place.objects, () => undefined)
+  const picked = { picks: { chain: [], tree: '', dropped: [] }, commits: 0, same: 0 }
+  let made = 0
+  const make = async () => {
+    made++
+    return picked
+  }
+  await Promise.all([plannings.once('one', make), plannings.once('one', make), plannings.once('two', make)])
+  await plannings.once('one', make)
+  expect(made).toBe(2)
+  const failing = () => Promise.reject(new Error('no'))
+  await plannings.once('three', failing).catch(() => undefined)
+  await plannings.once('three', make)
+  expect(made).toBe(3)
+})

@@ -1,0 +1,87 @@
+/** The commands of the tasks on the command line of `forge`: found, explained, and kept apart from folders. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { homeIn } from '../../../support/temporal.ts'
+import { PROJECT } from '../../../support/world.ts'
+
+let folder = ''
+let env: Record<string, string | undefined> = {}
+beforeAll(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'forge-commands-')))
+  env = await homeIn(folder)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+async function forge(args: string[], more: Record<string, string> = {}) {
+  const command = [join(PROJECT, 'forge.ts'), ...args]
+  const child = Bun.spawn(command, { cwd: folder, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return { code: await child.exited, out, err }
+}
+
+test('forge --help lists the commands, and each explains itself', async () => {
+  const { code, out } = await forge(['--help'])
+  expect(code).toBe(0)
+  const verbs = out.split('\n').flatMap(line => /^forge ([a-z]+) .* {3}/.exec(line)?.[1] ?? [])
+  expect(verbs).toEqual(expect.arrayContaining(['worker', 'up', 'down', 'doctor']))
+  for (const verb of verbs) {
+    const help = await forge([verb, '--help'])
+    expect(help).toMatchObject({ code: 0, err: '' })
+    expect(help.out).toStartWith(`forge ${verb}`)
+  }
+}, 60_000)
+
+test('an option that a command does not know is wrong usage', async () => {
+  expect(await forge(['up', '--loud'])).toEqual({
+    code: 64,
+    out: '',
+    err: "Unknown option '--loud'. See forge up --help.\n",
+  })
+})
+
+test('a folder that is named as a command is opened as a folder', async () => {
+  await mkdir(join(folder, 'doctor'))
+  const { code, err } = await forge(['./doctor', '--no-open'])
+  expect(err).toMatch(/^There is no git repository in .*doctor/)
+  expect(code).toBe(1)
+})
+
+test('forge doctor says what is missing, and what to do about it', async () => {
+  const { code, out } = await forge(['doctor'], { FORGE_TEMPORAL_BIN: '/nowhere/temporal' })
+  expect(code).toBe(1)
+  const lines = out.trimEnd().split('\n')
+  expect(lines.map(line => line.split(/\s+/)[1])).toEqual([
+    'git',
+    'repository',
+    'Temporal',
+    'worker',
+    'models',
+    'containers',
+    'traces',
+  ])
+  expect(lines[0]).toMatch(/^✓ git +2\.\d+$/)
+  expect(lines[1]).toMatch(/^✗ repository +There is no git repository in /)
+  expect(lines[2]).toMatch(/^✗ Temporal +FORGE_TEMPORAL_BIN is \/nowhere\/temporal, which is no program: /)
+  expect(lines[3]).toMatch(/^- worker +no repository here$/)
+  expect(lines[4]).toMatch(/^✗ models +To ask a model, set FORGE_MODEL /)
+  expect(lines[6]).toMatch(/^- traces +not sent: /)
+})
+
+test('a server that can’t be reached is told of in a sentence', async () => {
+  expect(await forge(['up'], { TEMPORAL_ADDRESS: '127.0.0.1:1' })).toEqual({
+    code: 1,
+    out: '',
+    err: expect.stringMatching(/^No Temporal server answers at 127\.0\.0\.1:1 \(.*ECONNREFUSED.*\n$/),
+  })
+})
+
+test('the desk starts without the packages of the tasks', async () => {
+  const script = [
+    `await import(${JSON.stringify(join(PROJECT, 'forge/tasks/commands/commands.ts'))})`,
+    'console.log(Object.keys(require.cache).filter(path => /@(temporalio|opentelemetry)|tasks.engine/.test(path)).join())',
+  ].join('\n')
+  const child = Bun.spawn([process.execPath, '-e', script], { cwd: PROJECT, stdio: ['ignore', 'pipe', 'inherit'] })
+  expect((await child.stdout.text()).trim()).toBe('')
+})

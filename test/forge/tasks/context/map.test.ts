@@ -1,0 +1,106 @@
+/** Which files are near others: who defines what they use, and who uses what they define. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { offersOf } from '../../../../forge/ai/languages.ts'
+import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
+import { commit, type Files } from '../../../support/git.ts'
+import { makeFolder, makePlace, type Place } from '../../../support/repository.ts'
+
+const FILES: Files = {
+  'src/tides.ts':
+    "import { readChart } from './chart.ts'\nexport function nextTide(at: number): Tide {\n  return readChart(at)\n}\nexport type Tide = { at: number }\n",
+  'src/chart.ts':
+    "import { openLedger } from './ledger.ts'\nexport const readChart = (at: number) => openLedger(at)\nexport function drawChart(): void {}\n",
+  'src/ledger.ts': 'export async function openLedger(at: number): Promise<void> {}\n',
+  'src/page.ts': "import { nextTide } from './tides.ts'\nexport const showPage = () => nextTide(1)\n",
+  'src/other.ts': 'export const nothingNear = 1\n',
+  'tool.py':
+    'from sea import read_water_level\n\nclass Gauge:\n    def measure(self):\n        return read_water_level()\n',
+  'sea.py': 'def read_water_level(place=None):\n    return 1\n',
+  'README.md': '# nextTide\n',
+  'node_modules/x/index.js': 'export function nextTide() {}\n',
+  'logo.ts': '\0export const openLedger = 1\n',
+}
+
+let place: Place
+let tree = ''
+let map: CodeMap
+beforeAll(async () => {
+  place = await makePlace()
+  tree = await commit(place.path, 'main', FILES)
+  map = openCodeMap(place.objects, { folder: place.folder })
+})
+afterAll(async () => {
+  map[Symbol.dispose]()
+  await place[Symbol.asyncDispose]()
+})
+
+const pathsNear = async (...own: string[]) => {
+  const near = await map.near(tree, own)
+  return {
+    next: near
+      .filter(it => it.isNext)
+      .map(it => it.path)
+      .sort(),
+    further: near.filter(it => !it.isNext).map(it => it.path),
+  }
+}
+
+test('who defines what a file uses, who uses what it defines, and what these use', async () => {
+  expect(await pathsNear('src/tides.ts')).toEqual({ next: ['src/chart.ts', 'src/page.ts'], further: ['src/ledger.ts'] })
+})
+
+test('signatures and no bodies', async () => {
+  const [chart] = (await map.near(tree, ['src/tides.ts'])).filter(({ path }) => path === 'src/chart.ts')
+  expect(chart?.lines).toEqual([
+    'export const readChart = (at: number) => openLedger(at)',
+    'export function drawChart(): void {}',
+  ])
+  const [sea] = await map.near(tree, ['tool.py'])
+  expect(sea).toEqual({ path: 'sea.py', isNext: true, lines: ['def read_water_level(place=None)'] })
+})
+
+test('a file that does not exist, or is no code, has nothing near', async () => {
+  expect(await map.near(tree, ['src/new.ts', 'README.md'])).toEqual([])
+})
+
+test('the same comes out again: anew, from the file of an earlier process, and where that is broken', async () => {
+  const first = await map.near(tree, ['src/tides.ts'])
+  await using folder = await makeFolder()
+  for (const round of ['made', 'kept', 'broken']) {
+    if (round === 'broken') await writeFile(join(folder.path, 'tags-1.sqlite'), 'no database')
+    using other = openCodeMap(place.objects, { folder: folder.path })
+    expect(await other.near(tree, ['src/tides.ts'])).toEqual(first)
+  }
+})
+
+test('after a commit, only what has changed is another', async () => {
+  const next = await commit(place.path, 'later', { ...FILES, 'src/page.ts': 'export const showPage = 1\n' })
+  const near = await map.near(next, ['src/tides.ts'])
+  expect(near.map(({ path }) => path)).toEqual(['src/chart.ts', 'src/ledger.ts'])
+  expect((await pathsNear('src/tides.ts')).next).toEqual(['src/chart.ts', 'src/page.ts'])
+})
+
+test('a name that many files define brings none of them near', async () => {
+  const same = Object.fromEntries(
+    Array.from({ length: 20 }, (_, at) => [`src/same${at}.ts`, 'export function readChart() {}\n']),
+  )
+  const next = await commit(place.path, 'same', { ...FILES, ...same })
+  const near = await map.near(next, ['src/tides.ts'])
+  expect(near.map(({ path }) => path)).toEqual(['src/page.ts'])
+})
+
+test('what a file offers, by its language', () => {
+  expect(
+    offersOf('a.ts', "export { a, b as c } from 'x'\nfunction own() {}\nexport class Tide extends Sea {\n"),
+  ).toEqual([
+    { name: 'a', line: "export { a, b as c } from 'x'" },
+    { name: 'c', line: "export { a, b as c } from 'x'" },
+    { name: 'Tide', line: 'export class Tide extends Sea' },
+  ])
+  expect(offersOf('a.c', 'static int own(void) {\nint *tide_read(const char *path)\n')).toEqual([
+    { name: 'tide_read', line: 'int *tide_read(const char *path)' },
+  ])
+  expect(offersOf('a.md', '# A heading\n')).toEqual([])
+})

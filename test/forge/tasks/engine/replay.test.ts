@@ -1,0 +1,103 @@
+/** The bundle of the workflows, and that a change which breaks runs under way is found by replaying what was recorded. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
+import { buildBundle, writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
+import { workflowOf } from '../../../../forge/tasks/engine/client.ts'
+import { readHistory, replay } from '../../../../forge/tasks/engine/replay.ts'
+import { hasNoTemporal, startTemporal } from '../../../support/temporal.ts'
+import { workOn } from '../../../support/test-worker.ts'
+import { PROJECT } from '../../../support/world.ts'
+
+const NODE = Bun.which('node') ?? undefined
+if (!NODE) console.error('node is not there: histories are replayed under Bun alone.')
+const RECORDED = join(import.meta.dir, '../histories')
+
+let folder = ''
+let same = ''
+let other = ''
+let real = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'forge-replay-'))
+  ;[same, other, real] = ['same.js', 'other.js', 'real.js'].map(name => join(folder, name)) as [string, string, string]
+  await writeBundle(same, join(import.meta.dir, 'flows/flows.ts'))
+  await writeBundle(other, join(import.meta.dir, 'flows/other.ts'))
+  await writeBundle(real)
+}, 60_000)
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+test('a workflow that reads files is not bundled, and the reason is said', async () => {
+  const refused = buildBundle(join(import.meta.dir, 'flows/impure.ts'))
+  await expect(refused).rejects.toThrow(/can't be bundled.*fs/s)
+}, 60_000)
+
+describe.skipIf(hasNoTemporal)('a recorded run', () => {
+  const paths: string[] = []
+  beforeAll(async () => {
+    await using temporal = await startTemporal()
+    await using worker = await workOn(temporal, { bundle: same })
+    const { client } = temporal
+    const workflowId = workflowOf('recorded')
+    await client.workflow.execute('run', { args: [{ run: 'recorded' }], taskQueue: worker.queue, workflowId })
+    for (const id of [workflowId, `${workflowId}/one/1`]) {
+      const history = JSON.parse(historyToJSON(await client.workflow.getHandle(id).fetchHistory()))
+      const path = join(folder, `${paths.length}.json`)
+      await writeFile(path, JSON.stringify({ workflowId: id, history }))
+      paths.push(path)
+    }
+  }, 60_000)
+
+  test('goes on with the workflows that it began with', async () => {
+    expect(await replay(await Promise.all(paths.map(readHistory)), same)).toEqual([])
+  }, 60_000)
+
+  test('is told of when its workflow was changed', async () => {
+    const [complaint, ...more] = await replay(await Promise.all(paths.map(readHistory)), other)
+    expect(complaint).toMatch(/^forge-run-recorded\/one\/1: .*(nondeterminism|Nondeterminism)/i)
+    expect(more).toEqual([])
+  }, 60_000)
+
+  test.skipIf(!NODE)(
+    'is replayed under Node as well',
+    async () => {
+      expect(await underNode(same, paths)).toEqual([0, '2 of 2 histories go on as they began\n'])
+      expect((await underNode(other, paths))[0]).toBe(1)
+    },
+    60_000,
+  )
+})
+
+const recorded = (await readdir(RECORDED).catch((): string[] => [])).filter(name => name.endsWith('.json'))
+// Until a first version is out there is none.
+if (recorded.length > 0)
+  describe('the histories of earlier versions', () => {
+    const paths = recorded.map(name => join(RECORDED, name))
+
+    test('go on under Bun', async () => {
+      expect(await replay(await Promise.all(paths.map(readHistory)), real)).toEqual([])
+    }, 120_000)
+
+    test.skipIf(!NODE)(
+      'go on under Node',
+      async () => {
+        expect(await underNode(real, paths)).toEqual([0, expect.any(String)])
+      },
+      120_000,
+    )
+  })
+
+/** The replay, translated for Node, which finds the packages where the project has them. */
+async function underNode(bundle: string, paths: string[]): Promise<[code: number, output: string]> {
+  const script = join(folder, 'replay.mjs')
+  const command = ['build', join(PROJECT, 'forge/tasks/engine/replay.ts'), '--target', 'node', '--outfile', script]
+  const build = Bun.spawn([process.execPath, ...command, '--external', '@temporalio/*'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  expect(await build.exited).toBe(0)
+  await symlink(join(PROJECT, 'node_modules'), join(folder, 'node_modules')).catch(() => undefined)
+  const child = Bun.spawn([NODE ?? '', script, bundle, ...paths], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const [output] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  return [await child.exited, output]
+}

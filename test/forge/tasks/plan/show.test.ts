@@ -1,0 +1,85 @@
+/** The plan as a person sees it before saying yes. */
+import { expect, test } from 'bun:test'
+import { estimateOf } from '../../../../forge/tasks/plan/estimate.ts'
+import { showPlan } from '../../../../forge/tasks/plan/show.ts'
+import { checks, command, plan, review, task } from './plans.ts'
+
+const PRICE = { input: 5, output: 25, cacheRead: 0.5, cacheWrite: 6 }
+const PLAN = plan(
+  [
+    task('base', { size: 'small', claims: ['A1'] }),
+    task('left', { depends_on: ['base'], claims: ['A2'], boundaries: { never: ['src/deep/**'] } }),
+    task('right', { depends_on: ['base'], boundaries: { write: [] }, recursion: 1 }),
+    task('end', { depends_on: ['left', 'right'], ...checks('bun test\ntsc --noEmit') }),
+  ],
+  [command('A1', 'bun test'), review('A2')],
+)
+
+test('tasks in their order, boundaries, commands in full, and what it may cost', () => {
+  const shown = showPlan(PLAN, {
+    estimate: estimateOf(PLAN, () => PRICE),
+    limits: { depth: 2, cost: 5, requests: 100 },
+  })
+  expect(shown).toBe(`Count lines
+
+Counting first, then showing it.
+
+What must be true in the end
+  A1   It works. ([1])
+  A2   It reads well. (a review: Does it?)
+
+First
+  base  Make base (small, generation)
+      writes     src/base.ts
+      makes true A1
+      checks     [1]
+
+Then, at the same time
+  left  Make left (medium, generation)
+      after      base
+      writes     src/left.ts
+      never      src/deep/**
+      makes true A2
+      checks     [1]
+  right  Make right (medium, generation, sub-agents, 1 level deep)
+      after      base
+      writes     not known: runs alone
+      checks     [1]
+
+Then (3)
+  end  Make end (medium, generation)
+      after      left, right
+      writes     src/end.ts
+      checks     [2]
+
+Commands that will run, in a container
+  [1]  $ bun test
+         at most 300 s, for A1, base, left, right
+  [2]  $ bun test
+         tsc --noEmit
+         at most 300 s, for end
+
+It may take 12 to 50 requests and 130,000 to 1,700,000 tokens; $0.88 to $13.56.
+That is a guess by the sizes of the tasks (1 small, 3 medium): from where all goes well to where
+each needs its second attempt. Sub-agents are not in it.
+It stops at $5.00, 100 requests.
+`)
+})
+
+test('a command that hides behind control characters or blank lines is seen', () => {
+  const it = plan([task('a', checks(`bun test\u001b[2K${'\n'.repeat(3)}rm -rf /`))])
+  const shown = showPlan(it, { estimate: estimateOf(it, () => undefined), limits: { depth: 0 } })
+  expect(shown).toContain('$ bun test\\x1b[2K')
+  expect(shown).toContain('rm -rf /')
+  expect(shown).not.toContain('\u001b')
+})
+
+test('without prices and limits, it says so', () => {
+  const it = plan([task('a', { tier: 'reasoning' }), task('b')])
+  const shown = showPlan(it, {
+    estimate: estimateOf(it, tier => (tier === 'generation' ? PRICE : undefined)),
+    limits: { depth: 0 },
+  })
+  expect(shown).toContain('no price is known for reasoning: set\nFORGE_PRICES')
+  expect(shown).toContain('There is no limit')
+})

@@ -1,0 +1,282 @@
+/**
+ * Everything that flows may do, in memory: a commit is the set of what was written, a blob is its words, and a script
+ * answers in the place of a model. All that was done is listed, so that a test can say what should have happened.
+ */
+import { createHash } from 'node:crypto'
+import { ApplicationFailure, Context } from '@temporalio/activity'
+import type {
+  Activities,
+  Constructed,
+  Gathered,
+  JournalLine,
+  Linted,
+  Oid,
+  Outcome,
+  PersonAnswer,
+  Reference,
+  RunInput,
+  RunStatus,
+  StepInput,
+  StepPlace,
+  StepResult,
+  TaskPlace,
+  TaskShape,
+  Tier,
+  Validated,
+} from '../../forge/tasks/contract.ts'
+
+/** What a model says. What is not there is as it is with a model that does well. */
+export type Said = {
+  signal?: Outcome
+  words?: string
+  plan?: TaskShape[]
+  steps?: string[]
+  isGood?: boolean
+  /** What is written; '' changes nothing. */
+  writes?: string
+  text?: string
+  fanOut?: { id: string; tier?: Tier; asks?: string }[]
+  question?: string
+  sibling?: string
+}
+
+/** A step as a script sees it, with the words of all that it is about. */
+export type Asked = StepInput & { told: string[] }
+export type Script = (asked: Asked, signal: AbortSignal) => Said | Promise<Said>
+
+/** A test's own word on what is no model's: each is asked before the usual is done. */
+export type Overrides = {
+  validate?: (input: TaskPlace & { head: Oid }) => Partial<Validated> | undefined
+  finish?: (tries: number) => Partial<Validated> | undefined
+  /** Results that can't be merged: labels that are in conflict with each other. */
+  conflicts?: [string, string][]
+  judge?: (resolved: string[]) => string | undefined
+  lint?: (tasks: TaskShape[]) => string[]
+  remembered?: { approvedPlan?: Reference; answers: PersonAnswer[] }
+  /** Fails whatever it likes by throwing. */
+  before?: (activity: string, input: unknown) => void | Promise<void>
+  /** Requests that may be sent in all. */
+  requests?: number
+}
+
+export const shape = (id: string, more: Partial<TaskShape> = {}): TaskShape => ({
+  id,
+  title: `Make ${id}`,
+  dependsOn: [],
+  tier: 'generation',
+  recursion: 0,
+  isSmall: true,
+  reviews: 0,
+  isAlone: false,
+  ...more,
+})
+
+const hash = (words: string): string => createHash('sha1').update(words).digest('hex')
+const SPENT = { requests: 1, input: 100, output: 10, cost: 0.01 }
+
+export class ScriptedActivities {
+  readonly blobs = new Map<Oid, string>()
+  readonly commits = new Map<Oid, string[]>()
+  readonly answers = new Map<string, Said>()
+  readonly journal = new Map<string, JournalLine>()
+  readonly remembered: (PersonAnswer & { kind: string })[] = []
+  readonly escalated: { task?: string; words: string; status: RunStatus }[] = []
+  readonly delivered = new Map<string, Oid>()
+  readonly began: RunInput[] = []
+  /** Steps that were sent, in this order; one whose answer was there is not. */
+  readonly sent: Asked[] = []
+  readonly #constructed = new Map<string, Asked>()
+  limit: number
+  inFlight = 0
+  mostInFlight = 0
+  finishes = 0
+
+  constructor(
+    public script: Script,
+    readonly overrides: Overrides = {},
+  ) {
+    this.limit = overrides.requests ?? Number.POSITIVE_INFINITY
+  }
+
+  put(kind: string, words: string): Reference {
+    const oid = hash(`${kind} ${words}`)
+    this.blobs.set(oid, words)
+    return { kind, oid }
+  }
+
+  words = ({ oid }: Reference): string => this.blobs.get(oid) ?? ''
+
+  commit(labels: string[]): Oid {
+    const sorted = [...new Set(labels)].sort()
+    const oid = hash(`commit ${sorted.join('\n')}`)
+    this.commits.set(oid, sorted)
+    return oid
+  }
+
+  labels = (oid: Oid): string[] => this.commits.get(oid) ?? []
+
+  /** The journal, a line each: 'begins parser Make parser: attempt 1 …'. */
+  story = (): string[] => [...this.journal.values()].map(({ what, task, words }) => [what, task, words].join(' '))
+
+  /** What a worker calls: an object of plain functions. */
+  functions(): Activities {
+    const all: Activities = {
+      construct: async input => this.#construct(input),
+      send: async input => this.#send(input),
+      receive: async ({ answer }) => ({ parsed: answer, words: '' }),
+      serialize: async ({ base, parsed, kind, step }) => this.#serialize(base, parsed, kind, step),
+      transition: async ({ received, serialized, sent }) => this.#transition(received.parsed, serialized, sent.spent),
+      keepWords: async ({ kind, words }) => this.put(kind, words),
+      lintPlan: async ({ parsed }) => this.#lint(parsed),
+      gather: async ({ base, results, resolved }) => this.#gather(resolved ?? base, results),
+      judge: async ({ resolved }) => this.#judge(resolved),
+      validate: async input => this.#validate(input),
+      reportFailure: async ({ task, attempt, words, outcome }) =>
+        this.put('report', `${task}/${attempt} ${outcome}: ${words}`),
+      deliver: async ({ task, head }) => void this.delivered.set(task, head),
+      begin: async input => this.#begin(input),
+      note: async line => {
+        if (!this.journal.has(line.id)) this.journal.set(line.id, line)
+      },
+      remember: async ({ run: _, ...answer }) => void this.remembered.push(answer),
+      escalate: async ({ task, words, status }) => {
+        this.escalated.push({ words, status, ...(task !== undefined && { task }) })
+        return this.put('question', words)
+      },
+      finish: async ({ base, results, resolved }) => this.#finish(resolved ?? base, results),
+    }
+    return this.#watched(all)
+  }
+
+  #watched(all: Activities): Activities {
+    const { before } = this.overrides
+    if (!before) return all
+    const entries = Object.entries(all).map(([name, activity]) => [
+      name,
+      async (input: never) => {
+        await before(name, input)
+        return await activity(input)
+      },
+    ])
+    return Object.fromEntries(entries)
+  }
+
+  #begin(input: RunInput) {
+    this.began.push(input)
+    if (input.limits.requests !== undefined) this.limit = input.limits.requests
+    return this.overrides.remembered ?? { answers: [] }
+  }
+
+  #construct(input: StepInput): Constructed {
+    const asked = { ...input, told: input.about.map(this.words) }
+    const key = hash(JSON.stringify(input))
+    this.#constructed.set(key, asked)
+    return { request: { kind: 'request', oid: key }, key, model: `model-${input.tier}-${input.choice}` }
+  }
+
+  async #send({ key, model }: StepPlace & Constructed) {
+    const before = this.answers.get(key)
+    const asked = this.#constructed.get(key)
+    if (!asked) throw new Error(`Nobody constructed ${key}.`)
+    if (!before) {
+      if (this.sent.length >= this.limit)
+        throw ApplicationFailure.nonRetryable('The requests are used up.', 'OutOfBudget')
+      this.sent.push(asked)
+      this.inFlight++
+      this.mostInFlight = Math.max(this.mostInFlight, this.inFlight)
+      const beating = setInterval(() => Context.current().heartbeat(), 100)
+      try {
+        this.answers.set(key, await this.script(asked, Context.current().cancellationSignal))
+      } finally {
+        clearInterval(beating)
+        this.inFlight--
+      }
+    }
+    const answer = this.put('answer', JSON.stringify({ key, said: this.answers.get(key) }))
+    return { answer, model, spent: SPENT, wasThere: before !== undefined }
+  }
+
+  #said = (parsed: Reference): Said => JSON.parse(this.words(parsed)).said
+
+  #serialize(base: Oid, parsed: Reference, kind: StepInput['kind'], step: string) {
+    const said = this.#said(parsed)
+    if ((said.signal ?? 'success') !== 'success' || said.fanOut?.length) return {}
+    if (kind === 'artifact') return { artifact: this.put('artifact', said.text ?? `found by ${step}`) }
+    if (kind !== 'implement' && kind !== 'resolve') return {}
+    const written = said.writes ?? step
+    return { commit: written ? this.commit([...this.labels(base), written]) : base }
+  }
+
+  #transition(
+    parsed: Reference | undefined,
+    serialized: { commit?: Oid; artifact?: Reference } | undefined,
+    spent: StepResult['spent'],
+  ): StepResult {
+    if (!parsed) return { outcome: 'failure_retryable', words: 'That is no answer.', spent }
+    const { signal = 'success', words = 'Done.', ...said } = this.#said(parsed)
+    const agents = said.fanOut?.map(({ id, tier = 'generation', asks = id }) => ({
+      id,
+      tier,
+      asks: this.put('asks', asks),
+    }))
+    return {
+      outcome: signal,
+      words,
+      spent,
+      parsed,
+      ...serialized,
+      ...(said.steps && { steps: said.steps.map(step => this.put('step', step)) }),
+      ...(said.isGood !== undefined && { isGood: said.isGood }),
+      ...(said.plan && { plan: this.put('plan', JSON.stringify(said.plan)) }),
+      ...(agents && { fanOut: agents }),
+      ...(said.question && { question: this.put('question', said.question) }),
+      ...(said.sibling && { sibling: said.sibling }),
+    }
+  }
+
+  #lint(parsed: Reference): Linted {
+    const tasks: TaskShape[] = JSON.parse(this.words(parsed))
+    const complaints = this.overrides.lint?.(tasks) ?? []
+    if (complaints.length === 0) return { plan: parsed, tasks, complaints }
+    return { tasks: [], complaints, report: this.put('report', complaints.join(' ')) }
+  }
+
+  /** Merges one after the other, until two are in conflict that are not merged yet. */
+  #gather(base: Oid, results: Oid[]): Gathered {
+    let labels = this.labels(base)
+    for (const result of results) {
+      const theirs = this.labels(result)
+      const pair = this.overrides.conflicts?.find(
+        ([a, b]) => !labels.includes(b) && labels.includes(a) && theirs.includes(b),
+      )
+      if (pair) {
+        const ours = this.commit(labels)
+        return { commit: ours, conflicts: { ours, theirs: result, report: this.put('conflict', pair.join(' and ')) } }
+      }
+      labels = [...labels, ...theirs]
+    }
+    return { commit: this.commit(labels) }
+  }
+
+  #judge(resolved: Oid) {
+    const refusal = this.overrides.judge?.(this.labels(resolved))
+    const report = this.put('report', refusal ?? 'It is a good merge.')
+    return { report, words: refusal ?? '', ...(!refusal && { commit: resolved }) }
+  }
+
+  #validate(input: TaskPlace & { head: Oid }): Validated {
+    const report = this.put('validation', `${input.task}/${input.attempt}`)
+    return { isGood: true, head: input.head, report, words: '', ...this.overrides.validate?.(input) }
+  }
+
+  #finish(base: Oid, results: { head: Oid }[]): Validated & { conflicts?: Gathered['conflicts'] } {
+    const { commit, conflicts } = this.#gather(
+      base,
+      results.map(({ head }) => head),
+    )
+    const report = this.put('validation', 'contract')
+    if (conflicts) return { isGood: false, head: commit, report, words: 'In conflict.', conflicts }
+    this.finishes++
+    return { isGood: true, head: commit, report, words: '', ...this.overrides.finish?.(this.finishes) }
+  }
+}

@@ -1,0 +1,216 @@
+/** Flows on a real server: one for a test file, and for each test a queue, a worker and a script of its own. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  Client,
+  Connection,
+  type WorkflowHandle,
+  type WorkflowHandleWithFirstExecutionRunId,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client'
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkflowBundle,
+} from '@temporalio/worker'
+import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
+import type { run } from '../../forge/tasks/flows/run.ts'
+import { type Overrides, type Script, ScriptedActivities } from './flow-activities.ts'
+
+const BINARIES = [process.env.FORGE_TEMPORAL_BIN, join(import.meta.dir, '../../.tools/temporal')]
+const binary = BINARIES.find(path => path && existsSync(path)) ?? Bun.which('temporal') ?? undefined
+
+export const hasTemporal = binary !== undefined
+
+/** A port that nobody uses. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (!address || typeof address === 'string') throw new Error('There is no port.')
+  return address.port
+}
+
+export class FlowServer {
+  private constructor(
+    readonly process: ChildProcess,
+    readonly folder: string,
+    readonly client: Client,
+    readonly native: NativeConnection,
+    readonly bundle: WorkflowBundle,
+  ) {}
+
+  static async start(): Promise<FlowServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'forge-flows-'))
+    const port = await freePort()
+    const options = ['--headless', '--ip', '127.0.0.1', '--port', `${port}`, '--log-level', 'error']
+    // Nothing of it outlives the test, so that no disk has to be waited for.
+    const pragmas = ['journal_mode=wal', 'synchronous=0'].flatMap(it => ['--sqlite-pragma', it])
+    const database = ['--db-filename', join(folder, 'temporal.db'), ...pragmas]
+    const attributes = ['forgeRun', 'forgeTask', 'forgeState'].flatMap(it => ['--search-attribute', `${it}=Keyword`])
+    const server = spawn(binary ?? 'temporal', ['server', 'start-dev', ...options, ...database, ...attributes], {
+      stdio: 'ignore',
+    })
+    Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
+    const address = `127.0.0.1:${port}`
+    const native = await again(() => NativeConnection.connect({ address }))
+    const connection = await again(() => Connection.connect({ address }))
+    const client = new Client({ connection })
+    await again(() => client.workflowService.describeNamespace({ namespace: 'default' }))
+    const bundle = await bundleWorkflowCode({
+      workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),
+      logger: new DefaultLogger('ERROR'),
+    })
+    return new FlowServer(server, folder, client, native, bundle)
+  }
+
+  async close(): Promise<void> {
+    await this.client.connection.close()
+    await this.native.close()
+    const ended = once(this.process, 'exit')
+    this.process.kill('SIGKILL')
+    await ended
+    await rm(this.folder, { recursive: true, force: true })
+  }
+
+  /** A worker of its own for this script. */
+  async host(script: Script, overrides: Overrides = {}): Promise<FlowHost> {
+    const host = new FlowHost(this, new ScriptedActivities(script, overrides))
+    await host.begin()
+    return host
+  }
+}
+
+/** What fails while a server comes up, done again until it does not. */
+async function again<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries >= 200) throw error
+      await Bun.sleep(50)
+    }
+  }
+}
+
+let hosts = 0
+
+export class FlowHost {
+  readonly queue = `queue-${process.pid}-${++hosts}`
+  readonly run = `run-${hosts}`
+  #worker: Worker | undefined
+  #working: Promise<void> | undefined
+  #handle: WorkflowHandle<typeof run> | undefined
+
+  constructor(
+    readonly server: FlowServer,
+    readonly activities: ScriptedActivities,
+  ) {}
+
+  /** Begins to work. */
+  async begin(): Promise<void> {
+    this.#worker = await Worker.create({
+      connection: this.server.native,
+      taskQueue: this.queue,
+      workflowBundle: this.server.bundle,
+      activities: this.activities.functions(),
+      maxCachedWorkflows: 200,
+      maxHeartbeatThrottleInterval: '200 milliseconds',
+      defaultHeartbeatThrottleInterval: '200 milliseconds',
+      shutdownForceTime: '2 seconds',
+    })
+    this.#working = this.#worker.run()
+  }
+
+  /** Ends the worker; the runs stay where they are. */
+  async end(): Promise<void> {
+    this.#worker?.shutdown()
+    await this.#working
+  }
+
+  async start(
+    more: Partial<RunInput> = {},
+    withAttributes = false,
+  ): Promise<WorkflowHandleWithFirstExecutionRunId<typeof run>> {
+    const input: RunInput = {
+      run: this.run,
+      wish: this.activities.put('wish', 'Build it.'),
+      base: this.activities.commit(['base']),
+      limits: { depth: 3 },
+      isApproved: true,
+      onlyPlan: false,
+      atMost: 4,
+      ...more,
+    }
+    const handle = await this.server.client.workflow.start<typeof run>('run', {
+      taskQueue: this.queue,
+      workflowId: this.queue,
+      args: [input],
+      ...(withAttributes && {
+        typedSearchAttributes: [{ key: { name: 'forgeRun', type: 'KEYWORD' as const }, value: this.run }],
+      }),
+    })
+    // Not that one: it would follow the first history alone.
+    this.#handle = this.server.client.workflow.getHandle<typeof run>(this.queue)
+    return handle
+  }
+
+  get handle(): WorkflowHandle<typeof run> {
+    if (!this.#handle) throw new Error('Nothing was started.')
+    return this.#handle
+  }
+
+  result = (): Promise<RunStatus> => this.handle.result()
+  status = (): Promise<RunStatus> => this.handle.query<RunStatus>('status')
+
+  /** An update; undefined where it was taken, and the sentence where it was refused. */
+  async says(name: string, ...args: unknown[]): Promise<string | undefined> {
+    try {
+      const [first, ...others] = args
+      if (args.length === 0) await this.handle.executeUpdate(name)
+      else await this.handle.executeUpdate<void, [unknown, ...unknown[]]>(name, { args: [first, ...others] })
+      return undefined
+    } catch (error) {
+      if (error instanceof WorkflowUpdateFailedError) return error.cause?.message ?? ''
+      throw error
+    }
+  }
+
+  answer = (task: string, words: string): Promise<string | undefined> =>
+    this.says('answer', task, this.activities.put('answer of a person', words))
+
+  /** Waits until the run looks so. */
+  async until(looks: (status: RunStatus) => boolean, seconds = 30): Promise<RunStatus> {
+    const end = Date.now() + seconds * 1000
+    for (;;) {
+      const status = await this.status()
+      if (looks(status)) return status
+      if (Date.now() > end) throw new Error(`It never came to that: ${JSON.stringify(status, null, 1)}`)
+      await Bun.sleep(30)
+    }
+  }
+
+  untilState = (state: RunStatus['state'], seconds?: number): Promise<RunStatus> =>
+    this.until(status => status.state === state, seconds)
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle?.terminate().catch(() => undefined)
+    await this.end()
+  }
+}
+
+/** Of a status: a task by its id, as one that waits where it is not planned yet. */
+export function taskOf(status: RunStatus, id: string): RunStatus['tasks'][number] {
+  const none = { id, title: '', state: 'waits' as const, attempt: 0, doing: '', words: 'not planned', dependsOn: [] }
+  return status.tasks.find(one => one.id === id) ?? none
+}

@@ -1,0 +1,46 @@
+/** A worker in the process of a test, with activities of the test's own. */
+import { hostWorker } from '../../forge/tasks/engine/worker.ts'
+import type { TestTemporal } from './temporal.ts'
+
+export type TestWorker = AsyncDisposable & {
+  queue: string
+  log: string[]
+  /** Asks it to end, or to drain. */
+  end: () => void
+  drain: () => void
+  ended: Promise<void>
+}
+
+type Activities = Record<string, (input: never) => Promise<unknown>>
+
+/** `queue`: by default one of its own. */
+type Options = { bundle: string; activities?: Activities; queue?: string }
+
+let count = 0
+
+/** Starts a worker; closing it ends it. */
+export async function workOn(
+  { server, env }: TestTemporal,
+  { bundle, activities = {}, queue = `test-${process.pid}-${count++}` }: Options,
+): Promise<TestWorker> {
+  const [end, drain] = [new AbortController(), new AbortController()]
+  const log: string[] = []
+  const ready = Promise.withResolvers<void>()
+  const ended = hostWorker({
+    server,
+    queue,
+    bundle,
+    activities: { ask: async () => 'answered', ...activities },
+    env,
+    signal: end.signal,
+    drain: drain.signal,
+    log: line => log.push(line),
+    onReady: ready.resolve,
+  })
+  await Promise.race([ready.promise, ended])
+  const close = async () => {
+    end.abort()
+    await ended
+  }
+  return { queue, log, end: () => end.abort(), drain: () => drain.abort(), ended, [Symbol.asyncDispose]: close }
+}
