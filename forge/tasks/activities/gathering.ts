@@ -6,10 +6,12 @@ import { commit, isAncestor } from '../../../core/git/commits.ts'
 import { type Conflict, type Merge, mergeTrees, type Stage } from '../../../core/git/merges.ts'
 import { type Objects, readStart } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
+import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { fenced } from '../../ai/fence.ts'
 import type { Oid } from '../contract.ts'
-import { newestOf, userAt } from '../steps/commits.ts'
+import { newestOf } from '../steps/commits.ts'
+import type { Means } from './means.ts'
 
 /** All of them in one commit, or how far it came. */
 export type Gathering = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; words: string } }
@@ -19,11 +21,12 @@ export type Gathering = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; wor
  * it ends there: `commit` has git's own merge of them, with its marks, for somebody to resolve.
  */
 export async function gatherAll(
-  objects: Objects,
+  means: Means,
   start: Oid,
   results: readonly Oid[],
   message: string,
 ): Promise<Gathering> {
+  const { objects } = means
   const { repository } = objects
   let head = start
   for (const result of results) {
@@ -33,22 +36,49 @@ export async function gatherAll(
       continue
     }
     const merge = await mergeTrees(repository, head, result, { objects })
-    const made = await mergeCommit(objects, merge.tree, [head, result], message)
     if (merge.conflicts.length > 0 || merge.stages.length > 0) {
+      const tree = await withNamedSides(objects, merge, { ours: head, theirs: result })
+      const commit = await mergeCommit(means, tree, [head, result], message)
       const words = await conflictsInWords(objects, merge)
-      return { commit: made, conflicts: { ours: head, theirs: result, words } }
+      return { commit, conflicts: { ours: head, theirs: result, words } }
     }
-    head = made
+    head = await mergeCommit(means, merge.tree, [head, result], message)
   }
   return { commit: head }
 }
 
 /** A merge of commits, dated by the newest of them. */
-export async function mergeCommit(objects: Objects, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
-  const who = await userAt(objects.repository, await newestOf(objects, parents))
-  return await commit(objects, { tree, parents, message, author: who, committer: who })
+export async function mergeCommit(means: Means, tree: Oid, parents: Oid[], message: string): Promise<Oid> {
+  const who = await means.user(await newestOf(means.objects, parents))
+  return await commit(means.objects, { tree, parents, message, author: who, committer: who })
 }
 
+/** Git names the sides in its marks by their commits: that says nothing to who reads it, and is another one each time. */
+async function withNamedSides(
+  objects: Objects,
+  { tree, stages }: Merge,
+  sides: { ours: Oid; theirs: Oid },
+): Promise<Oid> {
+  const changes = new Map<Path, Change>()
+  for (const path of new Set(stages.map(it => it.path))) {
+    const entry = await entryAt(objects, tree, path)
+    const object = entry?.mode.startsWith('100') ? await objects.read(entry.oid, { limit: LARGEST_MARKED }) : undefined
+    if (!entry || !object?.bytes) continue
+    const text = object.bytes.toString('latin1')
+    const named = Object.entries(sides).reduce(
+      (all, [name, oid]) => all.replaceAll(markOf(name, oid), `$1 ${name}`),
+      text,
+    )
+    if (named !== text) changes.set(path, { mode: entry.mode, bytes: Buffer.from(named, 'latin1') })
+  }
+  return changes.size === 0 ? tree : await writeTree(objects, tree, changes)
+}
+
+const markOf = (name: string, oid: Oid): RegExp =>
+  new RegExp(`^(${name === 'ours' ? '<' : '>'}{7,}) ${oid}(?=:|\\r?$)`, 'gm')
+
+/** A larger file keeps its marks as they are. */
+const LARGEST_MARKED = 16 << 20
 /** So many conflicts are described, with so much of each side. */
 const MOST_CONFLICTS = 50
 const MOST_OF_A_SIDE = 20_000

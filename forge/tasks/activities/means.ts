@@ -3,10 +3,11 @@ import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
+import type { Person } from '../../../core/git/commits.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { Change } from '../../../core/git/trees.ts'
-import type { Model } from '../../ai/request.ts'
+import { type Model, ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
@@ -17,6 +18,7 @@ import { Ledger } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { RunStore } from '../runs/store.ts'
+import { personAt, readUser } from '../steps/commits.ts'
 import { Gate } from './gate.ts'
 import { parseStoredAnswer } from './stored-answer.ts'
 
@@ -94,6 +96,7 @@ export class Means implements Disposable {
   readonly #gates = new Map<string, Gate>()
   readonly #models = new Map<string, Promise<Model>>()
   readonly #open: OpenRun[] = []
+  #user: Promise<Person> | undefined
 
   constructor(readonly options: ActivityOptions) {
     this.objects = options.objects
@@ -116,6 +119,16 @@ export class Means implements Disposable {
     this.#models.set(name, known)
     known.catch(() => this.#models.delete(name))
     return known
+  }
+
+  /** Whose name commits bear, at a time in seconds: asked for once, as git is set up when this process needs it. */
+  async user(seconds: number): Promise<Person> {
+    this.#user ??= readUser(this.objects.repository)
+    // Who sets it right after an error is heard.
+    this.#user.catch(() => {
+      this.#user = undefined
+    })
+    return personAt(await this.#user, seconds)
   }
 
   /** The gate of a model's provider. */
@@ -188,6 +201,8 @@ export function guarded<Input, Output>(
     try {
       return await work(input)
     } catch (error) {
+      if (error instanceof ModelError)
+        throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)
       if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')
       throw error
     }

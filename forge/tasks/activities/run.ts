@@ -126,7 +126,7 @@ export class RunWork implements RunActivities {
     const plan = await this.means.plan(store, input.plan)
     const heads = input.results.map(({ head }) => head)
     const message = `Bring together all results: ${plan.title.replace(/\s+/g, ' ').slice(0, 100)}\n\nForge-Run: ${run}\n`
-    const gathered = await gatherAll(objects, resolved ?? base, heads, message)
+    const gathered = await gatherAll(this.means, resolved ?? base, heads, message)
     if (gathered.conflicts) {
       const { commit, conflicts } = await withReport(store, gathered.commit, gathered.conflicts)
       const words = 'Results are in conflict.'

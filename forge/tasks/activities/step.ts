@@ -4,7 +4,6 @@
  */
 import { createHash } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
-import { commit } from '../../../core/git/commits.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { type Answer, ModelError, type Usage } from '../../ai/request.ts'
@@ -29,7 +28,7 @@ import { attemptRef, RUNS } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { AnswerOf, Edit } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
-import { findStep, messageOf, setRef, userAt } from '../steps/commits.ts'
+import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
 import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
 import type { Gate } from './gate.ts'
@@ -278,12 +277,11 @@ export class StepWork implements StepActivities {
     const { signal } = this.means.surroundings()
     const applied = await applyAll(objects, base, parsed.edits, signal)
     if (!applied.files) return { words: applied.words }
-    const tree = await applied.files.writeTree()
-    // Nothing to commit is no failure: it was done already.
-    if (tree === (await objects.info(`${base}^{tree}`))?.oid) return { commit: base }
-    const who = await userAt(objects.repository, Math.floor(this.means.now() / 1000))
+    const who = await this.means.user(Math.floor(this.means.now() / 1000))
     const message = messageOf(this.means.clean(parsed.words), input, key)
-    const made = await commit(objects, { tree, parents: [base], message, author: who, committer: who })
+    const made = await commitOn(objects, { base, changes: applied.files.changes, message, who })
+    // Nothing to commit is no failure: it was done already.
+    if (made === base) return { commit: base }
     await setRef(objects, ref, made, { message: `forge: ${input.step}` })
     return { commit: made }
   }

@@ -1,15 +1,15 @@
 /** What is done for a task around its steps: gathering what it stands on, judging, checking, delivering. */
 import { Failure } from '../../../core/failure.ts'
-import { commit, isAncestor } from '../../../core/git/commits.ts'
+import { isAncestor } from '../../../core/git/commits.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
-import { type Change, writeTree } from '../../../core/git/trees.ts'
+import type { Change } from '../../../core/git/trees.ts'
 import { review } from '../../../core/review.ts'
 import { visible } from '../../../core/text.ts'
 import type { Gathered, Oid, Outcome, Reference, TaskActivities, TaskId, TaskPlace, Validated } from '../contract.ts'
 import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
-import { messageOf, newestOf, setRef, userAt } from '../steps/commits.ts'
+import { commitOn, messageOf, newestOf, setRef } from '../steps/commits.ts'
 import { wordsOf } from '../steps/request.ts'
 import { gatherAll, mergeCommit } from './gathering.ts'
 import type { CheckMeans, Means } from './means.ts'
@@ -37,7 +37,7 @@ export class TaskWork implements TaskActivities {
     const { run, task, attempt, base, results, resolved } = input
     const { store } = await this.means.run(run)
     const message = `Bring together what ${task} builds on\n\nForge-Run: ${run}\n`
-    const gathered = await gatherAll(objects, resolved ?? base, results, message)
+    const gathered = await gatherAll(this.means, resolved ?? base, results, message)
     if (gathered.conflicts) return await withReport(store, gathered.commit, gathered.conflicts)
     // Where this is done again after its steps, the branch has them already.
     const may = async (from: Oid | undefined) =>
@@ -57,7 +57,7 @@ export class TaskWork implements TaskActivities {
     const tree = (await objects.info(`${resolved}^{tree}`))?.oid
     if (!tree) throw new Failure(`The resolution ${resolved.slice(0, 12)} is not in this repository any more.`)
     const message = `Resolve the conflicts of two tasks\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}`
-    const result = await mergeCommit(objects, tree, [ours, theirs], message)
+    const result = await mergeCommit(this.means, tree, [ours, theirs], message)
     const parent = repository.temporary
     await using scratch = await openScratch({ parent, borrowed: [repository.objects], format: repository.format })
     const { refusals } = await review(scratch, { origin: ours, start: ours, upstream: theirs, result })
@@ -132,11 +132,10 @@ export class TaskWork implements TaskActivities {
     changes: ReadonlyMap<Path, Change>,
   ): Promise<Oid> {
     const { objects } = this.means
-    const tree = await writeTree(objects, head, changes)
-    const who = await userAt(objects.repository, await newestOf(objects, [head]))
+    const who = await this.means.user(await newestOf(objects, [head]))
     const step = `${place.task ?? 'result'}/${place.attempt}/mend`
     const message = messageOf('Mend what formatters and linters can mend by themselves', { ...place, step }, '')
-    const made = await commit(objects, { tree, parents: [head], message, author: who, committer: who })
+    const made = await commitOn(objects, { base: head, changes, message, who })
     await setRef(objects, ref, made, { message: `forge: ${step}` })
     return made
   }

@@ -53,7 +53,7 @@ const placeOf = (folder: string, hex: string): Path => `${folder}/${hex[0]}/${he
 export class RunStore {
   readonly ref: string
   #waiting: Wish[] = []
-  #writing: Promise<void> | undefined
+  #isWriting = false
 
   constructor(
     readonly objects: Objects,
@@ -136,13 +136,13 @@ export class RunStore {
   #write(path: Path, bytes: Uint8Array, oid: Oid, isOnce: boolean): Promise<Oid> {
     const { promise, resolve, reject } = Promise.withResolvers<Oid>()
     this.#waiting.push({ path, bytes, oid, isOnce, resolve, reject })
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = undefined
-    })
+    if (!this.#isWriting) void this.#writeAll()
     return promise
   }
 
+  /** Throws nothing: each who waits is told. */
   async #writeAll(): Promise<void> {
+    this.#isWriting = true
     // What is asked for in the same moment goes along.
     await new Promise(resolve => setImmediate(resolve))
     while (this.#waiting.length > 0) {
@@ -154,6 +154,8 @@ export class RunStore {
         for (const { reject } of group) reject(error)
       }
     }
+    // In the same moment as the last look: whoever comes next begins anew.
+    this.#isWriting = false
   }
 
   /** Writes a group, on top of whatever others write meanwhile; gives what was there already, by path. */

@@ -2,13 +2,12 @@
  * Commits of steps: each says by its trailers where it belongs and which request it came of, so that whoever does the
  * step again after a crash finds it.
  */
-
-import type { Person } from '../../../core/git/commits.ts'
-import { parseCommit, readIdentity, textOf } from '../../../core/git/commits.ts'
-import type { Objects } from '../../../core/git/objects.ts'
+import { bytesOf, lineOf, type Person, parseCommit, readIdentity, textOf } from '../../../core/git/commits.ts'
+import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
-import type { Repository } from '../../../core/git/repository.ts'
+import type { Path, Repository } from '../../../core/git/repository.ts'
+import { type Change, makeTree } from '../../../core/git/trees.ts'
 import { cleanMessage } from '../../ai/commit-message.ts'
 import type { Oid, StepPlace, TaskId } from '../contract.ts'
 
@@ -97,12 +96,29 @@ export async function setRef(
   }
 }
 
-/** The user, at a given time. Throws a Failure that says what to set where git knows no name. */
-export async function userAt(repository: Repository, seconds: number): Promise<Person> {
+/** The user, at no time. Throws a Failure that says what to set where git knows no name. */
+export async function readUser(repository: Repository): Promise<Person> {
   const line = (await readIdentity(repository, 'AUTHOR')).toString('latin1')
   const [, name = '', email = ''] = /^(.*?) ?<(.*)> \d+ [+-]\d{4}$/s.exec(line) ?? []
   const bytes = Buffer.from(`${name} <${email}>`, 'latin1')
-  return { name, email, bytes, date: { seconds, zone: '+0000' } }
+  return { name, email, bytes }
+}
+
+/** The same person at a time. */
+export const personAt = (person: Person, seconds: number): Person => ({ ...person, date: { seconds, zone: '+0000' } })
+
+/**
+ * A commit of changes on a base, all of it written by one git; the base itself where they change nothing. No ref moves.
+ */
+export async function commitOn(
+  objects: Objects,
+  { base, changes, message, who }: { base: Oid; changes: ReadonlyMap<Path, Change>; message: string; who: Person },
+): Promise<Oid> {
+  const { oid: tree, made } = await makeTree(objects, base, changes)
+  if (tree === (await objects.info(`${base}^{tree}`))?.oid) return base
+  const line = lineOf(who)
+  const bytes = bytesOf({ tree, parents: [base], message }, line, line)
+  return (await writeObjects(objects.repository, [...made, { type: 'commit', bytes }])).at(-1) ?? ''
 }
 
 /** When a commit was made, in seconds: what stands on several is dated by the newest, and so is always the same. */

@@ -10,7 +10,7 @@ import { patchOf } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
-import type { Request, ToolDescription } from '../../ai/request.ts'
+import { ModelError, type Request, type ToolDescription } from '../../ai/request.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import type { CodeMap } from '../context/map.ts'
@@ -49,13 +49,13 @@ export function toolFor(kind: StepKind): ToolDescription {
 
 /**
  * The model that a tier means; of several, `choice` goes through their providers first, so that a second one is another
- * provider's where there are two. Throws a {@link Failure} that says what to set where there is none.
+ * provider's where there are two. Throws a {@link ModelError} that says what to set where there is none.
  */
 export function modelFor(settings: Settings, tier: Tier, choice: number): string {
   const names = byProvider(settings.modelsOf(tier))
   const name = names[choice % Math.max(names.length, 1)]
   const missing = settings.missing(name)
-  if (name === undefined || missing) throw new Failure(missing ?? `No model is set for the tier ${tier}.`)
+  if (name === undefined || missing) throw new ModelError('key', missing ?? `No model is set for the tier ${tier}.`)
   return name
 }
 

@@ -29,7 +29,9 @@ test('decisions of a person are there when the run begins again', async () => {
 })
 
 test('a budget in dollars that can’t be held is refused before anything is sent', async () => {
-  await using scene = await makeScene({ env: { FORGE_MODEL: 'anthropic/claude-x', ANTHROPIC_API_KEY: 'key-of-nobody' } })
+  await using scene = await makeScene({
+    env: { FORGE_MODEL: 'anthropic/claude-x', ANTHROPIC_API_KEY: 'key-of-nobody' },
+  })
   const failure = await failureOf(begun(scene, { limits: { depth: 1, cost: 5 } }))
   expect(failure.nonRetryable).toBe(true)
   expect(failure.message).toContain('set FORGE_PRICES=anthropic/claude-x=INPUT/OUTPUT')

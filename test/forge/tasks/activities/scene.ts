@@ -2,7 +2,14 @@
 import { ApplicationFailure } from '@temporalio/common'
 import type { Model } from '../../../../forge/ai/request.ts'
 import { type ActivityOptions, activitiesOf, type Surroundings } from '../../../../forge/tasks/activities/activities.ts'
-import type { Activities, Limits, Reference, StepInput, StepKind, StepResult } from '../../../../forge/tasks/contract.ts'
+import type {
+  Activities,
+  Limits,
+  Reference,
+  StepInput,
+  StepKind,
+  StepResult,
+} from '../../../../forge/tasks/contract.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit, type Files } from '../../../support/git.ts'
@@ -15,7 +22,8 @@ export const MODEL = 'openai/scripted'
 
 /** One call of the tool `answer`. */
 export const answer = (sent: object) => ({ calls: [{ name: 'answer', arguments: { answer: sent } }] })
-export const edits = (...wanted: object[]) => answer({ signal: 'success', words: 'Do it. Since it was asked.', edits: wanted })
+export const edits = (...wanted: object[]) =>
+  answer({ signal: 'success', words: 'Do it. Since it was asked.', edits: wanted })
 export const replace = (path: string, search: string, by: string) => ({ kind: 'replace', path, search, replace: by })
 
 export const PLAN: Plan = {
@@ -60,7 +68,13 @@ export type SceneOptions = {
   openModel?: (name: string) => Promise<Model>
 } & Partial<Pick<ActivityOptions, 'check' | 'openGate'>>
 
-export async function makeScene({ files, script = [], limits = {}, env, ...options }: SceneOptions = {}): Promise<Scene> {
+export async function makeScene({
+  files,
+  script = [],
+  limits = {},
+  env,
+  ...options
+}: SceneOptions = {}): Promise<Scene> {
   const place = await makePlace()
   await place.git('config', 'user.name', 'Pia Person')
   await place.git('config', 'user.email', 'pia@person.example')

@@ -69,7 +69,9 @@ test('an edit that finds no place fails the step in words, and nothing is writte
 })
 
 test('edits that change nothing are no failure', async () => {
-  await using scene = await makeScene({ script: [edits({ kind: 'write', path: 'a.txt', content: 'one\ntwo\nthree\n' })] })
+  await using scene = await makeScene({
+    script: [edits({ kind: 'write', path: 'a.txt', content: 'one\ntwo\nthree\n' })],
+  })
   const { outcome, commit: made } = await scene.step()
   expect({ outcome, made }).toEqual({ outcome: 'success', made: scene.base })
 })
@@ -94,12 +96,19 @@ test('a signal that nobody knows is a confused end, and a bad answer is not', as
 test('with sub-agents wished for, nothing is changed yet', async () => {
   const asks = { id: 'api', asks: 'What does it do?', files: ['a.txt'], tier: 'summarization' }
   const wish = { signal: 'success', words: 'x', edits: [replace('a.txt', 'one\n', 'x\n')], fan_out: [asks] }
-  await using scene = await makeScene({ script: [answer(wish), answer({ signal: 'success', words: 'y', text: 'It counts.' })] })
+  await using scene = await makeScene({
+    script: [answer(wish), answer({ signal: 'success', words: 'y', text: 'It counts.' })],
+  })
   const { commit: made, fanOut = [] } = await scene.step()
   expect(made).toBeUndefined()
   expect(fanOut).toMatchObject([{ id: 'api', tier: 'summarization' }])
   const [agent] = fanOut
-  const found = await scene.step({ kind: 'artifact', step: 'stack/1/1/api', about: agent ? [agent.asks] : [], depth: 0 })
+  const found = await scene.step({
+    kind: 'artifact',
+    step: 'stack/1/1/api',
+    about: agent ? [agent.asks] : [],
+    depth: 0,
+  })
   expect(await scene.store.readText(found.artifact ?? { kind: '', oid: '' })).toBe('It counts.')
   const words = JSON.stringify(scene.model.requests[1])
   expect(words).toContain('What does it do?')
@@ -114,7 +123,10 @@ test('an outline gives its steps, a review its verdict, a planner its plan', asy
     ],
   })
   const outlined = await scene.step({ kind: 'outline', step: 'stack/1/outline' })
-  expect(await scene.store.readJson(outlined.steps?.[0] ?? { kind: '', oid: '' })).toEqual({ text: 'First.', files: ['a.txt'] })
+  expect(await scene.store.readJson(outlined.steps?.[0] ?? { kind: '', oid: '' })).toEqual({
+    text: 'First.',
+    files: ['a.txt'],
+  })
   expect((await scene.step({ kind: 'review', step: 'stack/1/review/1' })).isGood).toBe(false)
 })
 

@@ -53,15 +53,18 @@ test('gathered again after its steps, the branch keeps them', async () => {
 })
 
 test('a conflict is resolved by a step on git’s own merge, judged, and gathered on', async () => {
-  const marked = '<<<<<<< '
   const script = (request: unknown) => {
     const text = JSON.stringify(request)
-    expect(text).toContain(marked)
-    expect(text).toContain('a.txt')
+    expect(text).toContain('<<<<<<< ours\\nzwei\\n=======\\ndos\\n>>>>>>> theirs')
     return edits({ kind: 'write', path: 'a.txt', content: 'one\nzwei dos\nthree\n' })
   }
   await using scene = await makeScene({ files: FILES, script })
-  const heads = await results(scene, { 'a.txt': 'one\nzwei\nthree\n' }, { 'a.txt': 'one\ndos\nthree\n' }, { 'b.txt': 'c\n' })
+  const heads = await results(
+    scene,
+    { 'a.txt': 'one\nzwei\nthree\n' },
+    { 'a.txt': 'one\ndos\nthree\n' },
+    { 'b.txt': 'c\n' },
+  )
   const gathered = await gather(scene, heads)
   const { ours = '', theirs = '', report } = gathered.conflicts ?? {}
   expect([ours, theirs]).toEqual(heads.slice(0, 2))

@@ -115,3 +115,13 @@ test('a lock that a killed git left does not stop a run for ever', async () => {
   const reference = await store.put('artifact', 'after')
   expect(await store.readText(reference)).toBe('after')
 }, 20_000)
+
+test('whoever writes right after a write is not forgotten', async () => {
+  await using place = await makePlace()
+  const store = storeOf(place)
+  const chain = async (name: string) => {
+    for (let at = 0; at < 20; at++) await store.put('artifact', `${name} ${at}`)
+  }
+  await Promise.all(['a', 'b', 'c'].map(chain))
+  expect(await store.readText(await store.put('artifact', 'last'))).toBe('last')
+}, 60_000)
