@@ -185,7 +185,7 @@ class Room {
 
 const nameOf = ({ kind }: About): string => `the text of kind ${kind}`
 
-/** One message: a mark behind what other steps of the run have, too, and one behind what other steps of the task have. */
+/** One message, with a mark behind what other steps of the run have, too, and one behind what those of the task have. */
 function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; leftOut: string[] } {
   const textAt = (places: readonly string[]): string =>
     PLACES.filter(place => places.includes(place))

@@ -73,7 +73,8 @@ export class Files {
     const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
     const stem = name.replace(/\.[^.]*$/, '')
     const same = this.#byName.get(name) ?? [...this.#byName].find(([it]) => it.replace(/\.[^.]*$/, '') === stem)?.[1]
-    const near = same ?? [...this.#byName].find(([it]) => distance(it, name) <= 2 && name.length > 4)?.[1]
+    const near =
+      same ?? [...this.#byName].find(([it]) => it[0] === name[0] && name.length > 4 && distance(it, name) <= 2)?.[1]
     return near?.[0] === undefined ? '' : ` (did you mean ${JSON.stringify(near[0])}?)`
   }
 }

@@ -55,8 +55,9 @@ export function folderOfGlob(text: string): string {
   return names.slice(0, at < 0 ? -1 : at).join('/')
 }
 
-/** Whether a glob fits a path. */
+/** Whether a glob fits a path. It fits its own text, too: `app/[id]/page.tsx` is also the name of a file. */
 export const fits = (glob: Glob, path: string): boolean => {
+  if (plain(glob.text) === path) return true
   const names = path.split('/').map(literalName)
   return glob.choices.some(choice => common(choice, names) !== undefined)
 }

@@ -1,6 +1,7 @@
 /**
- * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that names
- * the task and the field and says what would be right, so that whoever wrote the plan, a model or a person, can mend it.
+ * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that
+ * names the task and the field and says what would be right, so that whoever wrote the plan, a model or a person, can
+ * mend it.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'

@@ -39,7 +39,7 @@ export function* overlaps(tasks: readonly Task[], graph: Graph, done: ReadonlySe
   if (found.size > MOST_PAIRS) yield 'Further tasks without a path between them may write the same files.'
 }
 
-/** Globs that may have a file in common, by what all that they fit begins with; one that several tasks have, with itself. */
+/** Globs that may have a file in common, by how all that they fit begins; one that several tasks have, with itself. */
 function* rivals(tasks: readonly Task[]): Generator<[Owned, Owned]> {
   const byText = new Map<string, Owned>()
   for (const task of tasks) {

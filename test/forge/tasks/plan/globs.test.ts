@@ -26,6 +26,8 @@ test.each([
   ['[!a-c]x', 'dx', true],
   ['a?c', 'a/c', false],
   ['[ab', '[ab', true],
+  ['app/[id]/page.tsx', 'app/[id]/page.tsx', true],
+  ['app/[id]/page.tsx', 'app/i/page.tsx', true],
 ])('%s fits %s: %p', (text, path, does) => {
   expect(fits(glob(text), path)).toBe(does)
 })
