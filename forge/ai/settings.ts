@@ -61,7 +61,7 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
-/** How capable a model has to be, from low to high: work names one of these, and the person says which models it means. */
+/** How capable a model has to be, from low to high: work names one of these, a person says which models it means. */
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 export type Tier = (typeof TIERS)[number]
 
@@ -136,8 +136,8 @@ export class Settings {
   }
 
   /**
-   * The models for work of a tier, the first one first. Where the tier is not set, it takes those of the next higher one
-   * that is, else of the next lower one, else the default model; none where there is none either.
+   * The models for work of a tier, the first one first. Where the tier is not set, it takes those of the next higher
+   * one that is, else of the next lower one, else the default model; none where there is none either.
    */
   modelsOf(tier: Tier): string[] {
     const at = TIERS.indexOf(tier)

@@ -186,7 +186,9 @@ function usersOf({ tags, definers }: Index, seeds: readonly number[]): Map<numbe
   const users = new Map<number, Weights>(seeds.map(seed => [seed, new Map()]))
   if (owners.size === 0) return users
   for (const [at, { refers }] of tags.entries()) {
-    for (const name of refers) {
+    // All names of all files: an iterator would take four times as long.
+    for (let place = 0; place < refers.length; place++) {
+      const name = refers[place] ?? 0
       const by = owners.get(name)
       if (!by || by.includes(at)) continue
       for (const seed of by) {

@@ -16,7 +16,7 @@ import { blackOut } from '../../ai/secrets.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import { CommitVfs } from '../../vfs.ts'
 import type { StepKind } from '../contract.ts'
-import { fits, folderOfGlob, isLiteral, readGlob } from '../plan/globs.ts'
+import { fits, folderOfGlob, isLiteral, plain, readGlob } from '../plan/globs.ts'
 import type { Plan, Task } from '../plan/schema.ts'
 import { type About, aboutWords, inOrder, isOrder, NOW, runWords, systemWords, taskWords } from '../steps/prompts.ts'
 import type { CodeMap, Near } from './map.ts'
@@ -56,10 +56,14 @@ export type Packed = {
 const USED = 0.9
 /** Of what is free, what files may take that only a pattern names, and what the wider project may. */
 const FOUND_FILES = 0.25
-const WIDER = 0.3
-/** In tokens: no request pays for more of the wider project, and a small task gets hardly any. */
-const MOST_WIDER = 32_000
-const MOST_WIDER_OF_SMALL = 4_000
+const WIDER = { planning: 0.8, doing: 0.3 }
+/**
+ * In tokens: what stands there for the case that it matters is paid for with each request, whatever window the model
+ * has. Who plans has to see all of the project; a small task gets hardly any of it.
+ */
+const MOST_WIDER = { planning: 32_000, doing: 8000, small: 3000 }
+const MOST_NEAR = 12_000
+const MOST_OF_FOUND = 24_000
 /** So many files that only a pattern names are looked at. */
 const MOST_FOUND = 200
 /** Larger texts are not sent: what has to be known of them stands in the task, or in a smaller file. */
@@ -107,14 +111,15 @@ export async function packContext(packing: Packing): Promise<Packed> {
 
   // 2: files to read and write.
   for (const path of files.wanted) await offerFile(vfs, room, path, saidOf(path, packing), clean)
-  const foundRoom = room.within(Math.floor(room.left * FOUND_FILES))
+  const foundRoom = room.within(Math.min(bytesIn(MOST_OF_FOUND), Math.floor(room.left * FOUND_FILES)))
   for (const path of files.found) await offerFile(vfs, foundRoom, path, 'may be written', clean)
 
   // 3: what is near to them.
   const own = [...files.wanted, ...files.found]
   const near = needsFiles(kind) && own.length > 0 ? ((await packing.map?.near(packing.tree, own)) ?? []) : []
   const isSmall = task?.size === 'small'
-  for (const it of near.filter(({ isNext }) => isNext)) room.offer('interfaces', clean(nearWords(it)), nearName(it))
+  const nearRoom = room.within(bytesIn(MOST_NEAR))
+  for (const it of near.filter(({ isNext }) => isNext)) nearRoom.offer('interfaces', clean(nearWords(it)), nearName(it))
 
   // 4: results and reports. 5: lessons of earlier runs will stand here.
   for (const it of reports.filter(report => !urgent.includes(report)))
@@ -122,8 +127,9 @@ export async function packContext(packing: Packing): Promise<Packed> {
 
   // 6: the wider project.
   if (needsFiles(kind)) {
-    const most = bytesIn(isSmall ? MOST_WIDER_OF_SMALL : MOST_WIDER)
-    const wider = Math.min(most, Math.floor(room.left * (isPlanning(kind) ? 0.8 : WIDER)))
+    const role = isPlanning(kind) ? 'planning' : 'doing'
+    const most = bytesIn(MOST_WIDER[isSmall ? 'small' : role])
+    const wider = Math.min(most, Math.floor(room.left * WIDER[role]))
     const outline = await outlineOf(packing, own, wider)
     if (outline) room.offer('project', clean(outline), 'the outline of the project')
     if (!isSmall) {
@@ -179,7 +185,7 @@ class Room {
 
 const nameOf = ({ kind }: About): string => `the text of kind ${kind}`
 
-/** One message: a mark behind what other steps of the run have, too, and one behind what other steps of the task have. */
+/** One message, with a mark behind what other steps of the run have, too, and one behind what those of the task have. */
 function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; leftOut: string[] } {
   const textAt = (places: readonly string[]): string =>
     PLACES.filter(place => places.includes(place))
@@ -236,7 +242,7 @@ async function filesOf({ objects, tree, task, files = [] }: Packing): Promise<{ 
 }
 
 /** A path as a plan has it: text, with a `./` in front that means nothing. */
-const pathOf = (text: string): Path => asBytes(text.replace(/^(?:\.\/)+/, ''))
+const pathOf = (text: string): Path => asBytes(plain(text))
 
 function saidOf(path: Path, { task }: Packing): string {
   if (!task) return 'is this'

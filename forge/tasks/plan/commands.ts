@@ -78,6 +78,8 @@ const FILE =
   /^[\w@+.-][\w@+./-]*\.(?:[cm]?[jt]sx?|py|rs|go|java|kt|rb|php|sh|bash|json|ya?ml|toml|md|txt|html|css|sql|c|h|cc|cpp|hpp|cs|swift|ini|cfg)$/
 /** Their first argument is an expression, and no file. */
 const WITH_EXPRESSION = new Set(['grep', 'egrep', 'fgrep', 'rg', 'sed', 'awk', 'jq', 'find', 'test', '['])
+/** What they name may not be there yet. */
+const WRITERS = new Set(['tee', 'touch', 'cp', 'mv', 'mkdir', 'ln', 'rm', 'install'])
 const SHELLS = new Set(['sh', 'bash', 'zsh', 'dash'])
 
 /** What is wrong with a command, in a few words each, to stand behind `the command "…"`; empty where nothing is. */
@@ -89,11 +91,14 @@ export function whyNotRun(command: string, room: CommandRoom): string[] {
   const simple = items.flatMap(({ pipeline }) => pipeline)
   const hasPipefail = /\bpipefail\b/.test(command)
   if (!canFail(items, hasPipefail)) words.add(whyItCannotFail(items, command))
+  // What it writes, it may read.
+  const made = new Set([...command.matchAll(/>\s*([\w./-]+)/g)].map(([, path = '']) => clean(path)))
+  const inside: CommandRoom = { ...room, exists: path => made.has(path) || room.exists(path) }
   let isElsewhere = false
   for (const it of simple) {
     const run = unwrapped(it.words)
     if (run[0]?.text === 'cd') isElsewhere = true
-    for (const why of whyNotOne(run, room, isElsewhere)) words.add(why)
+    for (const why of whyNotOne(run, inside, isElsewhere)) words.add(why)
   }
   return [...words]
 }
@@ -116,11 +121,12 @@ function* whyNotOne(words: readonly Word[], room: CommandRoom, isElsewhere: bool
     yield `needs the program ${program}, which is not in the image that checks run in: take one that is (${someOf(room.programs)})`
   if (INTERACTIVE.has(program)) yield `starts ${program}, which waits for a person: nobody is there`
   const call = `${program} ${second?.text ?? ''}`.trim()
-  if (!room.hasNetwork && NETWORK.some(it => it.test(program) || it.test(call)))
+  const isLocal = words.some(({ text }) => /\b(?:localhost|127\.0\.0\.1)\b|\[::1\]/.test(text))
+  if (!room.hasNetwork && !isLocal && NETWORK.some(it => it.test(program) || it.test(call)))
     yield `needs the network ("${call}"), which checks don't have: what it would fetch has to be there already`
   const endless = words.find(({ text }) => NEVER_ENDS.test(text))
   if (endless) yield `never ends (${endless.text}): let it run once`
-  if (!isElsewhere) yield* missingIn(words, room)
+  if (!isElsewhere && !WRITERS.has(program)) yield* missingIn(words, room)
 }
 
 function* missingIn(words: readonly Word[], room: CommandRoom): Generator<string> {

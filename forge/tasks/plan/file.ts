@@ -1,6 +1,6 @@
 /**
- * A plan as a file that a person reads and edits: YAML, since behaviour is text of several lines and a comment may stand
- * beside it. What is as it would be without being said is left out, and comes back when it is read.
+ * A plan as a file that a person reads and edits: YAML, since behaviour is text of several lines and a comment may
+ * stand beside it. What is as it would be without being said is left out, and comes back when it is read.
  */
 import * as v from 'valibot'
 import { isNode, LineCounter, parseDocument, stringify } from 'yaml'

@@ -26,8 +26,7 @@ export function readGlob(text: string): Glob | string {
   if (text.startsWith('/')) return 'begins with a slash: paths begin at the top of the repository'
   if (text.startsWith('!')) return 'begins with "!": what may not be written stands in boundaries.never'
   if (text.includes('\\')) return 'has a backslash: names are separated by "/", and nothing is escaped'
-  const plain = text.replace(/^(?:\.\/)+/, '').replace(/\/$/, '/**')
-  const texts = choicesOf(plain)
+  const texts = choicesOf(plain(text).replace(/\/$/, '/**'))
   if (!texts) return 'has braces that do not match, or stand for too many choices'
   const choices: Name[][] = []
   for (const choice of texts) {
@@ -43,18 +42,22 @@ export function readGlob(text: string): Glob | string {
   return { text, choices }
 }
 
+/** A path or glob as it is meant: `./` in front of it is nothing. */
+export const plain = (path: string): string => path.replace(/^(?:\.\/)+/, '')
+
 /** Whether a glob is the name of one file, and no pattern. */
 export const isLiteral = (text: string): boolean => !/[*?[{]|\/$/.test(text)
 
 /** The folder that all of what a glob fits is in; '' for the top. */
 export function folderOfGlob(text: string): string {
-  const names = text.replace(/^(?:\.\/)+/, '').split('/')
+  const names = plain(text).split('/')
   const at = names.findIndex(name => /[*?[{]/.test(name))
   return names.slice(0, at < 0 ? -1 : at).join('/')
 }
 
-/** Whether a glob fits a path. */
+/** Whether a glob fits a path. It fits its own text, too: `app/[id]/page.tsx` is also the name of a file. */
 export const fits = (glob: Glob, path: string): boolean => {
+  if (plain(glob.text) === path) return true
   const names = path.split('/').map(literalName)
   return glob.choices.some(choice => common(choice, names) !== undefined)
 }
@@ -69,6 +72,17 @@ export function commonPath(one: Glob, other: Glob): string | undefined {
   }
   return undefined
 }
+
+/** Whether surely all that a glob fits is inside of others: where it can't be told, it is not. */
+export const isCovered = (glob: Glob, by: readonly Glob[]): boolean =>
+  by.some(other => {
+    if (other.text === glob.text) return true
+    if (isLiteral(glob.text)) return fits(other, plain(glob.text))
+    const all = /^(?<folder>[^*?[{]*?)\/?(?:\*\*|\/)$/.exec(plain(other.text))?.groups?.folder
+    if (all === undefined) return false
+    const folder = folderOfGlob(glob.text)
+    return all === '' || folder === all || folder.startsWith(`${all}/`)
+  })
 
 /** All choices that braces leave; undefined where these do not match, or are too many. */
 function choicesOf(text: string): string[] | undefined {

@@ -1,5 +1,6 @@
 /** The order of a plan's tasks: circles in it, what comes before what, and who outputs which file. */
 import type { TaskId } from '../contract.ts'
+import { plain } from './globs.ts'
 import type { Task } from './schema.ts'
 
 export type Graph = {
@@ -27,8 +28,7 @@ export function graphOf(tasks: readonly Task[]): Graph {
   const idAt = (at: number): TaskId => tasks[at]?.id ?? ''
   const placeOf = (id: TaskId): number => places.get(id) ?? -1
   const makers = new Map<string, TaskId[]>()
-  const outputsOf = (task: Task | undefined): string[] =>
-    task?.objective.outputs.map(path => path.replace(/^(?:\.\/)+/, '')) ?? []
+  const outputsOf = (task: Task | undefined): string[] => task?.objective.outputs.map(path => plain(path)) ?? []
   for (const task of tasks) for (const path of outputsOf(task)) makers.set(path, [...(makers.get(path) ?? []), task.id])
   const byLevel: TaskId[][] = []
   for (const [at, level] of levels.entries()) {

@@ -1,6 +1,7 @@
 /**
- * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that names
- * the task and the field and says what would be right, so that whoever wrote the plan, a model or a person, can mend it.
+ * Whether a plan can be done as it stands: no model, only what can be decided. Each complaint is one sentence that
+ * names the task and the field and says what would be right, so that whoever wrote the plan, a model or a person, can
+ * mend it.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
@@ -10,8 +11,10 @@ import { isOfTheForge } from '../../ai/model-files.ts'
 import type { Limits, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
 import { estimateOf, isReviewed, type PriceOf, REVIEWERS } from './estimate.ts'
-import { commonPath, fits, folderOfGlob, type Glob, isLiteral, readGlob } from './globs.ts'
+import { distance, Files, isOfCi, Writes } from './files.ts'
+import { fits, folderOfGlob, type Glob, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { type Graph, graphOf } from './graph.ts'
+import { overlaps } from './overlaps.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
 /** What checks can run. What is undefined is not known, and nobody complains about it. */
@@ -42,7 +45,7 @@ export type LintedPlan = { tasks: TaskShape[]; complaints: string[] }
 const MOST_COMPLAINTS = 60
 /** In a larger repository, files are not looked for. */
 const MOST_FILES = 2_000_000
-const MOST_PAIRS = 20
+const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
 /** Checks a plan that has its schema's form. */
 export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan> {
@@ -80,7 +83,7 @@ function* complaintsIn(room: Room): Generator<string> {
   yield* limits(room)
   yield* finished(room)
   for (const task of room.plan.tasks) if (!room.done.has(task.id)) yield* oneTask(task, room)
-  yield* overlaps(room)
+  yield* overlaps(room.plan.tasks, room.graph, room.done)
 }
 
 type Room = {
@@ -146,21 +149,6 @@ function meant(name: string, names: readonly string[]): string {
   return near === undefined ? '' : ` (did you mean ${quote(near)}?)`
 }
 
-/** How many characters have to be changed, put in or left out. */
-function distance(one: string, other: string): number {
-  if (Math.abs(one.length - other.length) > 3) return 4
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= other.length; j++) {
-      const cost = one[i - 1] === other[j - 1] ? 0 : 1
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, (row[j - 1] ?? 0) + cost))
-    }
-    row = next
-  }
-  return row[other.length] ?? 0
-}
-
 function* contract(room: Room): Generator<string> {
   const { plan, linting, there } = room
   const known = new Set(plan.contract.map(({ id }) => id))
@@ -185,17 +173,15 @@ function* contract(room: Room): Generator<string> {
       yield `Assertion ${id}: the command ${quote(how.command)} ${why}.`
     yield* tooLong(`Assertion ${id}`, how, linting)
   }
-  const canBeRun = there.tests.length > 0 && linting.canRun?.programs?.size !== 0
+  const canBeRun = there.test !== undefined && linting.canRun?.programs?.size !== 0
   if (plan.contract.every(({ how }) => how.kind === 'review') && canBeRun)
-    yield `The contract has only reviews, though the repository has tests (${quote(there.tests[0] ?? '')}): let a command show at least the assertions that a test can show.`
+    yield `The contract has only reviews, though the repository has tests (${quote(there.test ?? '')}): let a command show at least the assertions that a test can show.`
 }
 
 function* tooLong(where: string, { seconds }: Check, { limits }: Linting): Generator<string> {
   if (limits.minutes !== undefined && seconds > limits.minutes * 60)
     yield `${where}: the command may take ${seconds} seconds, and the whole run only ${limits.minutes} minutes; give it less.`
 }
-
-const strip = (path: string): string => path.replace(/^(?:\.\/)+/, '')
 
 function commandRoom({ linting, scripts }: Room, exists: (path: string) => boolean): CommandRoom {
   const { programs, hasNetwork = false } = linting.canRun ?? {}
@@ -272,7 +258,7 @@ function* oneTask(task: Task, room: Room): Generator<string> {
   yield* contextOf(task, room)
 
   const before = graph.before(task.id)
-  const outputs = new Set([...task.objective.outputs.map(strip), ...before.flatMap(id => graph.outputsOf(id))])
+  const outputs = new Set([...task.objective.outputs.map(plain), ...before.flatMap(id => graph.outputsOf(id))])
   const makers = [task.id, ...before]
   const exists = (path: string): boolean =>
     there.has(path) ||
@@ -316,30 +302,18 @@ function whyNoPath(path: string): string | undefined {
     return 'leads out of a folder by ".."; name the file itself, from the top of the repository'
   if (isForges(path)) return 'belongs to git or to the forge itself, which no task may touch; leave it away'
   if (/[*?{]/.test(path)) return 'is a pattern; name the files themselves'
-  const names = strip(path).split('/')
+  const names = plain(path).split('/')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding them is the point
   if (names.slice(0, -1).includes('') || /[\x00-\x1f\x7f]/.test(path)) return 'is no name of a file; correct it'
   return names.at(-1) === '' ? 'is a folder; name the files in it' : undefined
 }
 
 const isForges = (path: string): boolean => {
-  const names = strip(path)
+  const names = plain(path)
     .split('/')
     .filter(name => name !== '' && !/[*?[{]/.test(name) && name !== '.' && name !== '..')
-  return names.some(name => !isSafeName(asBytes(name))) || isOfTheForge(asBytes(strip(path)))
+  return names.some(name => !isSafeName(asBytes(name))) || isOfTheForge(asBytes(plain(path)))
 }
-
-/** Where a build server looks for its orders, and files in which a package manager writes down what it chose. */
-const CI =
-  /^(?:\.github\/|\.gitlab-ci\.yml$|\.circleci\/|\.travis\.yml$|azure-pipelines\.yml$|Jenkinsfile$|\.buildkite\/|bitbucket-pipelines\.yml$|\.drone\.yml$|\.woodpecker\/|\.forgejo\/|\.gitea\/)/
-const LOCKS =
-  /(?:^|\/)(?:bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|Gemfile\.lock|composer\.lock|go\.sum|flake\.lock)$/
-const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
-
-/** Whether a file is one that a build server obeys. */
-export const isOfCi = (path: string): boolean => CI.test(path)
-/** Whether a file is a package manager's own. */
-export const isLockFile = (path: string): boolean => LOCKS.test(path)
 
 function* boundariesOf(task: Task, { there }: Room): Generator<string> {
   const { id, objective, boundaries } = task
@@ -355,16 +329,16 @@ function* boundariesOf(task: Task, { there }: Room): Generator<string> {
   if (globs.length === 0) return
   if (globs.every(glob => isCovered(glob, never)))
     yield `${at('never')}: all that boundaries.write allows is forbidden there, so that it may write nothing; make "never" smaller.`
-  for (const path of objective.outputs.map(strip)) {
+  for (const path of objective.outputs.map(plain)) {
     if (whyNoPath(path)) continue
     if (!globs.some(glob => fits(glob, path)))
       yield `${at('write')}: the output ${quote(path)} is outside of it; add it, or leave it out of objective.outputs.`
     else if (never.some(glob => fits(glob, path)))
       yield `${at('never')}: the output ${quote(path)} is inside of it; take it out of one of the two.`
   }
-  const folder = globs.find(({ text }) => isLiteral(text) && there.folders.has(strip(text)))
+  const folder = globs.find(({ text }) => isLiteral(text) && there.folders.has(plain(text)))
   if (folder)
-    yield `${at('write')}: ${quote(folder.text)} is a folder, and means only itself; write ${quote(`${strip(folder.text)}/**`)} for all that is in it.`
+    yield `${at('write')}: ${quote(folder.text)} is a folder, and means only itself; write ${quote(`${plain(folder.text)}/**`)} for all that is in it.`
   const reached = [...there.ciAndLocks, EXAMPLE_OF_CI].filter(path => {
     const glob = globs.find(it => fits(it, path))
     return glob && !saysSo(globs, path) && !never.some(it => fits(it, path))
@@ -376,27 +350,16 @@ function* boundariesOf(task: Task, { there }: Room): Generator<string> {
 /** A pattern names CI where it says its folder, and a lock file where it says its name. */
 const saysSo = (globs: readonly Glob[], path: string): boolean =>
   globs.some(glob => {
-    const text = strip(glob.text)
+    const text = plain(glob.text)
     if (!fits(glob, path)) return false
     if (isLiteral(text)) return true
     return isOfCi(path) ? isOfCi(`${folderOfGlob(text)}/`) : text.endsWith(`/${path.split('/').at(-1)}`)
   })
 
-/** Whether surely all that a glob fits is inside of others: where it can't be told, it is not. */
-const isCovered = (glob: Glob, by: readonly Glob[]): boolean =>
-  by.some(other => {
-    if (other.text === glob.text) return true
-    if (isLiteral(glob.text)) return fits(other, strip(glob.text))
-    const all = /^(?<folder>[^*?[{]*?)\/?(?:\*\*|\/)$/.exec(strip(other.text))?.groups?.folder
-    if (all === undefined) return false
-    const folder = folderOfGlob(glob.text)
-    return all === '' || folder === all || folder.startsWith(`${all}/`)
-  })
-
 function* contextOf({ id, context }: Task, { there, graph }: Room): Generator<string> {
   const before = new Set(graph.before(id))
   for (const field of ['files', 'tests', 'documents'] as const) {
-    for (const path of context[field].map(strip)) {
+    for (const path of context[field].map(plain)) {
       if (whyNoPath(path) || there.files.has(path)) continue
       const where = `Task ${quote(id)}, context.${field}: ${quote(path)}`
       const makers = graph.makersOf(path)
@@ -409,166 +372,5 @@ function* contextOf({ id, context }: Task, { there, graph }: Room): Generator<st
       else
         yield `${where} does not exist, and no task outputs it${there.like(path)}; correct the name, or leave it away.`
     }
-  }
-}
-
-// --- Two tasks
-// -------------------------------------------------------------------------------------------------------
-
-type Owned = { glob: Glob; text: string; prefix: string; isLiteral: boolean; owners: Task[] }
-type Overlap = { one: Task; other: Task; globs: [string, string]; path: string }
-
-/** Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. */
-function* overlaps(room: Room): Generator<string> {
-  const places = new Map(room.plan.tasks.map((task, at) => [task, at]))
-  const placeOf = (task: Task): number => places.get(task) ?? 0
-  const found = new Map<string, Overlap>()
-  for (const [one, other] of rivals(room.plan)) {
-    for (const it of between(one, other, room)) {
-      const isTurned = placeOf(it.other) < placeOf(it.one)
-      const inOrder: Overlap = isTurned
-        ? { ...it, one: it.other, other: it.one, globs: [it.globs[1], it.globs[0]] }
-        : it
-      const key = `${placeOf(inOrder.one)} ${placeOf(inOrder.other)}`
-      if (!found.has(key)) found.set(key, inOrder)
-      if (found.size > MOST_PAIRS) break
-    }
-    if (found.size > MOST_PAIRS) break
-  }
-  const sorted = [...found.values()].sort(
-    (a, b) => placeOf(a.one) - placeOf(b.one) || placeOf(a.other) - placeOf(b.other),
-  )
-  for (const { one, other, globs, path } of sorted.slice(0, MOST_PAIRS)) {
-    const sides = [...new Set(globs)].map(quote).join(' and ')
-    yield `The tasks ${quote(one.id)} and ${quote(other.id)} may both write ${quote(path)} (${sides}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
-  }
-  if (found.size > MOST_PAIRS) yield 'Further tasks without a path between them may write the same files.'
-}
-
-/** Globs that may have a file in common, by what all that they fit begins with; one that several tasks have, with itself. */
-function* rivals({ tasks }: Plan): Generator<[Owned, Owned]> {
-  const byText = new Map<string, Owned>()
-  for (const task of tasks) {
-    for (const text of new Set(task.boundaries.write.map(strip))) {
-      const known = byText.get(text)
-      const glob = known?.glob ?? readGlob(text)
-      if (typeof glob === 'string') continue
-      if (known) known.owners.push(task)
-      else byText.set(text, { glob, text, prefix: prefixOf(text), isLiteral: isLiteral(text), owners: [task] })
-    }
-  }
-  // What begins with a prefix stands behind it; of equal ones, a name stands behind the patterns.
-  const all = [...byText.values()].sort((a, b) =>
-    a.prefix < b.prefix ? -1 : a.prefix > b.prefix ? 1 : Number(a.isLiteral) - Number(b.isLiteral),
-  )
-  for (const [at, one] of all.entries()) {
-    if (one.owners.length > 1) yield [one, one]
-    if (one.isLiteral) continue
-    for (let next = at + 1; all[next]?.prefix.startsWith(one.prefix); next++) yield [one, all[next] as Owned]
-  }
-}
-
-function* between(one: Owned, other: Owned, { graph, done }: Room): Generator<Overlap> {
-  let path: string | undefined
-  for (const a of one.owners) {
-    for (const b of other.owners) {
-      if (a.id === b.id || (done.has(a.id) && done.has(b.id)) || graph.areOrdered(a.id, b.id)) continue
-      if (isForbidden(b, one.glob) || isForbidden(a, other.glob)) continue
-      path ??= one.isLiteral ? one.text : commonPath(one.glob, other.glob)
-      if (path === undefined) return
-      if (!isForbidden(a, path) && !isForbidden(b, path))
-        yield { one: a, other: b, globs: [one.text, other.text], path }
-    }
-  }
-}
-
-/** What all that a glob fits begins with. */
-const prefixOf = (text: string): string => text.slice(0, /[*?[{]|\/$|$/.exec(text)?.index ?? 0)
-
-/** Whether a task may not write there, whatever its globs say. */
-const isForbidden = ({ boundaries }: Task, what: Glob | string): boolean => {
-  if (boundaries.never.length === 0) return false
-  const never = boundaries.never.map(readGlob).filter(glob => typeof glob !== 'string')
-  return typeof what === 'string' ? never.some(glob => fits(glob, what)) : isCovered(what, never)
-}
-
-// --- Files
-// -----------------------------------------------------------------------------------------------------------
-
-/** Which tasks may write what: each pattern is read once, however many have it. */
-class Writes {
-  readonly #literals = new Map<string, Set<TaskId>>()
-  readonly #patterns = new Map<string, { glob: Glob; owners: Set<TaskId> }>()
-  readonly #reached = new Map<string, Set<TaskId>>()
-
-  constructor(tasks: readonly Task[]) {
-    for (const { id, boundaries } of tasks) {
-      for (const text of boundaries.write.map(strip)) {
-        if (isLiteral(text)) this.#literals.set(text, (this.#literals.get(text) ?? new Set()).add(id))
-        const known = this.#patterns.get(text)
-        const glob = known || isLiteral(text) ? undefined : readGlob(text)
-        if (known) known.owners.add(id)
-        else if (glob && typeof glob !== 'string') this.#patterns.set(text, { glob, owners: new Set([id]) })
-      }
-    }
-  }
-
-  /** Whether one of some tasks, or else any, may write a file. */
-  reach(path: string, by?: readonly TaskId[]): boolean {
-    const owners = this.#reached.get(path) ?? this.#find(path)
-    this.#reached.set(path, owners)
-    return by ? by.some(id => owners.has(id)) : owners.size > 0
-  }
-
-  #find(path: string): Set<TaskId> {
-    const patterns = [...this.#patterns.values()].filter(({ glob }) => fits(glob, path))
-    return new Set([...(this.#literals.get(path) ?? []), ...patterns.flatMap(({ owners }) => [...owners])])
-  }
-}
-
-/** The files of the tree, and what is to be known of all of them. */
-class Files {
-  readonly files: ReadonlySet<string>
-  readonly folders: ReadonlySet<string>
-  readonly #byName = new Map<string, string[]>()
-
-  constructor(paths: readonly string[]) {
-    this.files = new Set(paths)
-    const folders = new Set<string>()
-    for (const path of paths) {
-      for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
-        const folder = path.slice(0, at)
-        if (folders.has(folder)) break
-        folders.add(folder)
-      }
-      const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
-      const same = this.#byName.get(name)
-      if (same) same.push(path)
-      else this.#byName.set(name, [path])
-    }
-    this.folders = folders
-  }
-
-  has(path: string): boolean {
-    return this.files.has(path) || this.folders.has(path)
-  }
-
-  get tests(): string[] {
-    return [...this.files].filter(path =>
-      /(?:^|\/)(?:test_[^/]*\.py|[^/]*[._-](?:test|spec)\.[a-z]+|[^/]*_test\.(?:go|py))$/.test(path),
-    )
-  }
-
-  get ciAndLocks(): string[] {
-    return [...this.files].filter(path => isOfCi(path) || isLockFile(path))
-  }
-
-  /** A file that may have been meant by a path that is none. */
-  like(path: string): string {
-    const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
-    const stem = name.replace(/\.[^.]*$/, '')
-    const same = this.#byName.get(name) ?? [...this.#byName].find(([it]) => it.replace(/\.[^.]*$/, '') === stem)?.[1]
-    const near = same ?? [...this.#byName].find(([it]) => distance(it, name) <= 2 && name.length > 4)?.[1]
-    return near?.[0] === undefined ? '' : ` (did you mean ${quote(near[0])}?)`
   }
 }

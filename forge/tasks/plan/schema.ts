@@ -1,6 +1,6 @@
 /**
- * A plan: what must be true in the end, and the tasks that make it so. A model writes one, the linter checks it, a person
- * reads and may edit it. The same schema is given to the model, and stands in docs/plan.md.
+ * A plan: what must be true in the end, and the tasks that make it so. A model writes one, the linter checks it, a
+ * person reads and may edit it. The same schema is given to the model, and stands in docs/plan.md.
  */
 import * as v from 'valibot'
 

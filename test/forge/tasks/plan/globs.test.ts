@@ -26,6 +26,8 @@ test.each([
   ['[!a-c]x', 'dx', true],
   ['a?c', 'a/c', false],
   ['[ab', '[ab', true],
+  ['app/[id]/page.tsx', 'app/[id]/page.tsx', true],
+  ['app/[id]/page.tsx', 'app/i/page.tsx', true],
 ])('%s fits %s: %p', (text, path, does) => {
   expect(fits(glob(text), path)).toBe(does)
 })
@@ -46,7 +48,7 @@ test('the folder of a glob is what its names have in front of any pattern', () =
 })
 
 test('two globs have a path in common that fits both, wherever any does', () => {
-  const names = ['a', 'b', 'c', 'aa', 'ab', 'ba', 'bb', 'abc', 'acb', 'bca', 'aab']
+  const names = ['a', 'b', 'c', 'ab', 'ba', 'bb', 'acb']
   const paths = names.flatMap(one => [
     one,
     ...names.flatMap(two => [`${one}/${two}`, ...names.map(it => `${one}/${two}/${it}`)]),
@@ -58,7 +60,7 @@ test('two globs have a path in common that fits both, wherever any does', () => 
     if (random.chance(0.4)) parts.splice(random.below(parts.length + 1), 0, '**')
     return parts.join('/')
   }
-  for (let round = 0; round < 300; round++) {
+  for (let round = 0; round < 200; round++) {
     const [one, other] = [some(), some()]
     const [a, b] = [glob(one), glob(other)]
     const found = commonPath(a, b)

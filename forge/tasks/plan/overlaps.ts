@@ -1,0 +1,87 @@
+/** Tasks that may run at the same time and write the same file. */
+import type { TaskId } from '../contract.ts'
+import { commonPath, fits, type Glob, isCovered, isLiteral, plain, readGlob } from './globs.ts'
+import type { Graph } from './graph.ts'
+import type { Task } from './schema.ts'
+
+/** More pairs than these are not told of. */
+const MOST_PAIRS = 20
+
+const quote = (text: string): string => `"${text}"`
+
+type Owned = { glob: Glob; text: string; prefix: string; isLiteral: boolean; owners: Task[] }
+type Overlap = { one: Task; other: Task; globs: [string, string]; path: string }
+
+/** Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. */
+export function* overlaps(tasks: readonly Task[], graph: Graph, done: ReadonlySet<TaskId>): Generator<string> {
+  const places = new Map(tasks.map((task, at) => [task, at]))
+  const placeOf = (task: Task): number => places.get(task) ?? 0
+  const found = new Map<string, Overlap>()
+  for (const [one, other] of rivals(tasks)) {
+    for (const it of between(one, other, graph, done)) {
+      const isTurned = placeOf(it.other) < placeOf(it.one)
+      const inOrder: Overlap = isTurned
+        ? { ...it, one: it.other, other: it.one, globs: [it.globs[1], it.globs[0]] }
+        : it
+      const key = `${placeOf(inOrder.one)} ${placeOf(inOrder.other)}`
+      if (!found.has(key)) found.set(key, inOrder)
+      if (found.size > MOST_PAIRS) break
+    }
+    if (found.size > MOST_PAIRS) break
+  }
+  const sorted = [...found.values()].sort(
+    (a, b) => placeOf(a.one) - placeOf(b.one) || placeOf(a.other) - placeOf(b.other),
+  )
+  for (const { one, other, globs, path } of sorted.slice(0, MOST_PAIRS)) {
+    const sides = [...new Set(globs)].map(quote).join(' and ')
+    yield `The tasks ${quote(one.id)} and ${quote(other.id)} may both write ${quote(path)} (${sides}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
+  }
+  if (found.size > MOST_PAIRS) yield 'Further tasks without a path between them may write the same files.'
+}
+
+/** Globs that may have a file in common, by how all that they fit begins; one that several tasks have, with itself. */
+function* rivals(tasks: readonly Task[]): Generator<[Owned, Owned]> {
+  const byText = new Map<string, Owned>()
+  for (const task of tasks) {
+    for (const text of new Set(task.boundaries.write.map(plain))) {
+      const known = byText.get(text)
+      const glob = known?.glob ?? readGlob(text)
+      if (typeof glob === 'string') continue
+      if (known) known.owners.push(task)
+      else byText.set(text, { glob, text, prefix: prefixOf(text), isLiteral: isLiteral(text), owners: [task] })
+    }
+  }
+  // What begins with a prefix stands behind it; of equal ones, a name stands behind the patterns.
+  const all = [...byText.values()].sort((a, b) =>
+    a.prefix < b.prefix ? -1 : a.prefix > b.prefix ? 1 : Number(a.isLiteral) - Number(b.isLiteral),
+  )
+  for (const [at, one] of all.entries()) {
+    if (one.owners.length > 1) yield [one, one]
+    if (one.isLiteral) continue
+    for (let next = at + 1; all[next]?.prefix.startsWith(one.prefix); next++) yield [one, all[next] as Owned]
+  }
+}
+
+function* between(one: Owned, other: Owned, graph: Graph, done: ReadonlySet<TaskId>): Generator<Overlap> {
+  let path: string | undefined
+  for (const a of one.owners) {
+    for (const b of other.owners) {
+      if (a.id === b.id || (done.has(a.id) && done.has(b.id)) || graph.areOrdered(a.id, b.id)) continue
+      if (isForbidden(b, one.glob) || isForbidden(a, other.glob)) continue
+      path ??= one.isLiteral ? one.text : commonPath(one.glob, other.glob)
+      if (path === undefined) return
+      if (!isForbidden(a, path) && !isForbidden(b, path))
+        yield { one: a, other: b, globs: [one.text, other.text], path }
+    }
+  }
+}
+
+/** What all that a glob fits begins with. */
+const prefixOf = (text: string): string => text.slice(0, /[*?[{]|\/$|$/.exec(text)?.index ?? 0)
+
+/** Whether a task may not write there, whatever its globs say. */
+const isForbidden = ({ boundaries }: Task, what: Glob | string): boolean => {
+  if (boundaries.never.length === 0) return false
+  const never = boundaries.never.map(readGlob).filter(glob => typeof glob !== 'string')
+  return typeof what === 'string' ? never.some(glob => fits(glob, what)) : isCovered(what, never)
+}
