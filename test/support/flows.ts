@@ -30,6 +30,13 @@ const binary = BINARIES.find(path => path && existsSync(path)) ?? Bun.which('tem
 
 export const hasTemporal = binary !== undefined
 
+/** The flows as a worker loads them. */
+export const bundleOfFlows = (): Promise<WorkflowBundle> =>
+  bundleWorkflowCode({
+    workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),
+    logger: new DefaultLogger('ERROR'),
+  })
+
 /** A port that nobody uses. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
@@ -67,10 +74,7 @@ export class FlowServer {
     const connection = await again(() => Connection.connect({ address }))
     const client = new Client({ connection })
     await again(() => client.workflowService.describeNamespace({ namespace: 'default' }))
-    const bundle = await bundleWorkflowCode({
-      workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),
-      logger: new DefaultLogger('ERROR'),
-    })
+    const bundle = await bundleOfFlows()
     return new FlowServer(server, folder, client, native, bundle)
   }
 
@@ -190,7 +194,7 @@ export class FlowHost {
     this.says('answer', task, this.activities.put('answer of a person', words))
 
   /** Waits until the run looks so. */
-  async until(looks: (status: RunStatus) => boolean, seconds = 30): Promise<RunStatus> {
+  async until(looks: (status: RunStatus) => boolean, seconds = 90): Promise<RunStatus> {
     const end = Date.now() + seconds * 1000
     for (;;) {
       const status = await this.status()
