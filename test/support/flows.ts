@@ -25,10 +25,12 @@ import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
 import type { run } from '../../forge/tasks/flows/run.ts'
 import { type Overrides, type Script, ScriptedActivities } from './flow-activities.ts'
 
-const BINARIES = [process.env.FORGE_TEMPORAL_BIN, join(import.meta.dir, '../../.tools/temporal')]
-const binary = BINARIES.find(path => path && existsSync(path)) ?? Bun.which('temporal') ?? undefined
+const INSTALLED = join(import.meta.dir, '../../.tools/temporal/temporal')
+const TEMPORAL =
+  process.env.FORGE_TEMPORAL_BIN || (existsSync(INSTALLED) ? INSTALLED : Bun.which('temporal')) || undefined
 
-export const hasTemporal = binary !== undefined
+/** For `describe.skipIf`: whether there is no server to test with. */
+export const hasNoTemporal = TEMPORAL === undefined
 
 /** The flows as a worker loads them. */
 export const bundleOfFlows = (): Promise<WorkflowBundle> =>
@@ -65,7 +67,7 @@ export class FlowServer {
     const pragmas = ['journal_mode=wal', 'synchronous=0'].flatMap(it => ['--sqlite-pragma', it])
     const database = ['--db-filename', join(folder, 'temporal.db'), ...pragmas]
     const attributes = ['forgeRun', 'forgeTask', 'forgeState'].flatMap(it => ['--search-attribute', `${it}=Keyword`])
-    const server = spawn(binary ?? 'temporal', ['server', 'start-dev', ...options, ...database, ...attributes], {
+    const server = spawn(TEMPORAL ?? 'temporal', ['server', 'start-dev', ...options, ...database, ...attributes], {
       stdio: 'ignore',
     })
     Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })

@@ -85,7 +85,11 @@ class Run {
   #limits: Limits
   #tasks = new Map<TaskId, TaskRecord>()
   #plan: Reference | undefined
+  /** The plan that a person looks at: before the first yes there is no other. */
+  #shownPlan: Reference | undefined
+  /** What the linter said of the last plan, as sentences and for a model. */
   #complaints: string[] = []
+  #report: Reference | undefined
   #spent = NOTHING
   #used = 0
   /** Counted, so that ids of questions, of steps and of the journal's lines are the same when they are made again. */
@@ -222,8 +226,6 @@ class Run {
     return { words: `No plan is good after ${PLAN_TRIES} tries. ${words}`, evidence: told.slice(about.length) }
   }
 
-  #report: Reference | undefined
-
   async #lint(parsed: Reference): Promise<GoodPlan | undefined> {
     const { run: id, base } = this.#input
     const done = [...this.#tasks.values()].filter(hasBegun).map(({ shape }) => shape.id)
@@ -232,7 +234,14 @@ class Run {
     )
     this.#complaints = complaints
     this.#report = report
-    return plan && complaints.length === 0 ? { plan, tasks } : undefined
+    if (!plan || complaints.length > 0) return undefined
+    const most = this.#limits.tasks
+    if (most === undefined || tasks.length <= most) return { plan, tasks }
+    const words = `The plan has ${tasks.length} tasks, and this run may have ${most}.`
+    this.#complaints = [words]
+    const place = { run: id, attempt: 1, step: 'plan' }
+    this.#report = await this.#patiently(() => short.keepWords({ ...place, kind: 'report', words }))
+    return undefined
   }
 
   async #approval(proposal: GoodPlan): Promise<Decision> {
@@ -243,9 +252,6 @@ class Run {
     const words = `A plan of ${count} task${count === 1 ? '' : 's'} waits for a yes: ${command('attach', id)} shows it and asks.`
     return await this.#askRun('approval', { words, evidence: [proposal.plan] }, proposal)
   }
-
-  /** The plan that a person looks at; before the first yes there is no other. */
-  #shownPlan: Reference | undefined
 
   async #approved(plan: GoodPlan): Promise<GoodPlan> {
     const { run: id, onlyPlan } = this.#input
@@ -317,8 +323,8 @@ class Run {
     const rowOf = (record: TaskRecord): number => rows.get(record.shape.id) ?? 1
     const ready = records.filter(record => this.#isReady(record)).sort((a, b) => rowOf(b) - rowOf(a))
     for (const record of ready) {
-      const isAlone = [...this.#running.keys()].some(id => this.#tasks.get(id)?.shape.isAlone)
-      if (isAlone || this.#running.size >= this.#input.atMost) return
+      const isOneAlone = [...this.#running.keys()].some(id => this.#tasks.get(id)?.shape.isAlone)
+      if (isOneAlone || this.#running.size >= this.#input.atMost) return
       // One that has to be alone is not overtaken for ever: it waits for what runs, and nothing is begun meanwhile.
       if (record.shape.isAlone && this.#running.size > 0) return
       this.#launch(record, rowOf(record))
@@ -611,6 +617,7 @@ class Run {
 
   #holdAll(held: Hold): void {
     this.#hold = held
+    this.#show()
     this.#tellHeld()
     this.#hasChanged = true
   }
@@ -623,6 +630,7 @@ class Run {
 
   #letGo(): void {
     this.#hold = undefined
+    this.#show()
     this.#tellHeld()
     this.#hasChanged = true
   }
@@ -900,7 +908,8 @@ class Run {
   async #takeAnswer(task: TaskId | '', said: Reference): Promise<void> {
     const { run: id } = this.#input
     const record = task ? this.#tasks.get(task) : undefined
-    const question = this.#question
+    // What holds it all is asked first.
+    const question = this.#hold ? undefined : this.#question
     if (!record && !question) {
       await this.#say(this.#ownId('answered'), 'answered', 'A person says to go on.', [said])
       return

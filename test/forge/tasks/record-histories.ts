@@ -1,7 +1,8 @@
 #!/usr/bin/env bun
 /**
- * Records the histories in histories/ anew: runs that are small and have what flows do. CI replays them, so that a change
- * of a flow that would break runs under way is found. Record them anew only with a release that may break those.
+ * Records the histories in histories/ anew, a file for each workflow: runs that are small and have what flows do. They are
+ * replayed by the tests, so that a change of a flow that would break runs under way is found. Record them anew only with
+ * a release that may break those.
  *
  *   test/forge/tasks/record-histories.ts        needs a Temporal server's binary, as the tests of flows do
  */
@@ -50,19 +51,28 @@ const RECORDED: Record<string, Recorded> = {
 }
 
 type Execution = { workflowId: string; runId?: string }
-type OfOne = { workflowId: string; history: unknown }
+type History = { workflowId: string; type: string; history: unknown }
 
 /** The history of a workflow and of all that it has started. */
-async function recordedFrom(server: FlowServer, { workflowId, runId }: Execution): Promise<OfOne[]> {
+async function recordedFrom(server: FlowServer, { workflowId, runId }: Execution): Promise<History[]> {
   const history = await server.client.workflow.getHandle(workflowId, runId).fetchHistory()
-  const children = (history.events ?? []).flatMap(event => {
+  const events = history.events ?? []
+  const children = events.flatMap(event => {
     const started = event.childWorkflowExecutionStartedEventAttributes?.workflowExecution
     return started?.workflowId && started.runId ? [{ workflowId: started.workflowId, runId: started.runId }] : []
   })
-  const others: OfOne[] = []
+  const others: History[] = []
   for (const child of children) others.push(...(await recordedFrom(server, child)))
-  return [{ workflowId, history: JSON.parse(historyToJSON(history)) }, ...others]
+  const type = events[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name ?? ''
+  return [{ workflowId, type, history: JSON.parse(historyToJSON(history)) }, ...others]
 }
+
+/** All steps are alike but those with sub-agents: one of the others is enough. */
+const worthKeeping = (name: string, histories: History[]): History[] =>
+  histories.filter(({ type, workflowId }) => {
+    if (type !== 'step') return true
+    return name === 'fan-out' ? workflowId.endsWith('/a/1/1') : workflowId.endsWith('/a/1/outline')
+  })
 
 const folder = join(import.meta.dir, 'histories')
 await mkdir(folder, { recursive: true })
@@ -73,8 +83,10 @@ try {
     await host.start({ isApproved: during === undefined || name !== 'plan-and-run' })
     await during?.(host)
     await host.result()
-    const histories = await recordedFrom(server, { workflowId: host.queue })
-    await writeFile(join(folder, `${name}.json`), `${JSON.stringify(histories)}\n`)
+    const histories = worthKeeping(name, await recordedFrom(server, { workflowId: host.queue }))
+    for (const [at, { type, workflowId, history }] of histories.entries()) {
+      await writeFile(join(folder, `${name}-${at + 1}-${type}.json`), `${JSON.stringify({ workflowId, history })}\n`)
+    }
     console.log(`${name}: ${histories.length} workflows`)
   }
 } finally {
