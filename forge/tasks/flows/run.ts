@@ -35,15 +35,19 @@ import { added, type Halt, NOTHING, type StepFlow, type TaskEnd, type TaskFlow }
 import { rowsOf, tierAbove, wayBetween } from './graph.ts'
 import {
   type Carried,
-  command,
   type Discovered,
+  entryOf,
   type GoodPlan,
   type Hold,
+  hasBegun,
+  isOver,
   newRecord,
   nodeOf,
+  statusOf,
   type TaskRecord,
   waitsFor,
 } from './records.ts'
+import { because, command, names, sentence, whyNow, wordOf } from './sentences.ts'
 import { told } from './task.ts'
 import { troubleOf } from './troubles.ts'
 import { answer, approve, pause, raise, resume, status, stop } from './words.ts'
@@ -346,6 +350,7 @@ class Run {
         const missing = waitsFor(record).find(id => (this.#tasks.get(id)?.state ?? 'stopped') === 'stopped')
         if (missing === undefined) continue
         record.state = 'stopped'
+        record.isGivenUp = true
         record.words = `It needs the result of ${missing}, which was stopped.`
         isMore = true
       }
@@ -516,6 +521,12 @@ class Run {
     record.mayFail = record.failures + 1
     record.state = 'waits'
     record.words = ''
+    record.isGivenUp = false
+    // What was given up with it has a chance again; what still lacks something is given up anew.
+    for (const other of this.#tasks.values()) {
+      if (!other.isGivenUp) continue
+      Object.assign(other, { isGivenUp: false, state: 'waits', words: '' })
+    }
     delete record.question
     this.#hasChanged = true
   }
@@ -1140,62 +1151,9 @@ const FORGE_RUN = { name: 'forgeRun', type: 'KEYWORD' } as const
 const FORGE_TASK = { name: 'forgeTask', type: 'KEYWORD' } as const
 const FORGE_STATE = { name: 'forgeState', type: 'KEYWORD' } as const
 
-const hasBegun = ({ state, attempt }: TaskRecord): boolean => attempt > 0 || state === 'done'
-
-const isOver = ({ state }: TaskRecord): boolean => state === 'done' || state === 'stopped'
-
 const refused = (words: string): ApplicationFailure => ApplicationFailure.nonRetryable(words, 'Refused')
 
 function haltOf(error: unknown): Halt {
   const trouble = troubleOf(error)
   return 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words }
 }
-
-/** Why this task, now. */
-function whyNow({ shape }: TaskRecord, before: TaskId[], row: number): string {
-  const ready = before.length > 0 ? `What it waits for is done: ${before.join(', ')}.` : 'It waits for nothing.'
-  const alone = shape.isAlone ? ' Nothing runs beside it, as its boundaries are not known.' : ''
-  return row > 1 ? `${ready} ${row - 1} more in a row after it.${alone}` : `${ready}${alone}`
-}
-
-const statusOf = (record: TaskRecord): RunStatus['tasks'][number] => ({
-  id: record.shape.id,
-  title: record.shape.title,
-  state: record.isPaused && (record.state === 'waits' || record.state === 'runs') ? 'paused' : record.state,
-  attempt: record.attempt,
-  doing: record.state === 'runs' ? record.doing : '',
-  words: record.words,
-  dependsOn: waitsFor(record),
-  ...(record.head && { head: record.head }),
-  ...(record.question && { question: record.question }),
-})
-
-const because = (discovered: Discovered[]): string =>
-  discovered
-    .map(({ task, words }) => `${task}: ${words}`)
-    .join(' ')
-    .slice(0, 1000)
-
-const entryOf = (records: Map<TaskId, TaskRecord>, id: TaskId): [TaskId, TaskRecord][] => {
-  const record = records.get(id)
-  return record ? [[id, record]] : []
-}
-
-/** Some by name, with their verb. */
-function names(records: TaskRecord[]): string {
-  const ids = records.map(({ shape }) => shape.id)
-  const listed = ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
-  return `${listed} ${ids.length === 1 ? 'was' : 'were'}`
-}
-
-const WORDS = {
-  waits: 'it waits',
-  runs: 'it runs',
-  asks: 'it waits for an answer',
-  done: 'it is done',
-  stopped: 'it was stopped',
-}
-const wordOf = (state: TaskRecord['state']): string => WORDS[state]
-
-/** Ends as a sentence does. */
-const sentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)

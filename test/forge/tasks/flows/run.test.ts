@@ -378,4 +378,38 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(status.state).toBe('stopped')
     expect(aborted).toBe(2)
   })
+
+  test.concurrent('a task that was stopped can be resumed, and what waits for it has a chance again', async () => {
+    let isStopped = false
+    const end = Promise.withResolvers<void>()
+    const untilAborted = (signal: AbortSignal) =>
+      new Promise<Said>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    await using host = await server.host(
+      planning([shape('other'), shape('a'), shape('b', { dependsOn: ['a'] })], async ({ task }, signal) => {
+        if (task === 'a' && !isStopped) return await untilAborted(signal)
+        if (task === 'other') await end.promise
+        return {}
+      }),
+    )
+    await host.start()
+    await host.until(() => host.activities.inFlight === 2)
+    expect(await host.says('stop', 'a')).toBeUndefined()
+    isStopped = true
+    const stopped = await host.until(status => taskOf(status, 'b').state === 'stopped')
+    expect(taskOf(stopped, 'b').words).toBe('It needs the result of a, which was stopped.')
+    // Until its request has ended it is refused with that sentence.
+    while ((await host.says('resume', 'a'))?.includes('just being stopped')) await Bun.sleep(50)
+    end.resolve()
+    expect((await host.result()).tasks.map(({ state }) => state)).toEqual(['done', 'done', 'done'])
+  })
+
+  test.concurrent('a plan of more tasks than the run may have is refused with that sentence', async () => {
+    await using host = await server.host(({ kind, told }) => {
+      const isTold = told.includes('The plan has 3 tasks, and this run may have 2.')
+      return kind === 'plan' ? { plan: isTold ? [shape('a')] : ['a', 'b', 'c'].map(id => shape(id)) } : {}
+    })
+    await host.start({ limits: { depth: 0, tasks: 2 } })
+    expect((await host.result()).tasks).toHaveLength(1)
+    expect(host.activities.sent.map(({ kind }) => kind)).toEqual(['plan', 'plan', 'implement'])
+  })
 })
