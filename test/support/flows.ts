@@ -25,10 +25,19 @@ import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
 import type { run } from '../../forge/tasks/flows/run.ts'
 import { type Overrides, type Script, ScriptedActivities } from './flow-activities.ts'
 
-const BINARIES = [process.env.FORGE_TEMPORAL_BIN, join(import.meta.dir, '../../.tools/temporal')]
-const binary = BINARIES.find(path => path && existsSync(path)) ?? Bun.which('temporal') ?? undefined
+const INSTALLED = join(import.meta.dir, '../../.tools/temporal/temporal')
+const TEMPORAL =
+  process.env.FORGE_TEMPORAL_BIN || (existsSync(INSTALLED) ? INSTALLED : Bun.which('temporal')) || undefined
 
-export const hasTemporal = binary !== undefined
+/** For `describe.skipIf`: whether there is no server to test with. */
+export const hasNoTemporal = TEMPORAL === undefined
+
+/** The flows as a worker loads them. */
+export const bundleOfFlows = (): Promise<WorkflowBundle> =>
+  bundleWorkflowCode({
+    workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),
+    logger: new DefaultLogger('ERROR'),
+  })
 
 /** A port that nobody uses. */
 async function freePort(): Promise<number> {
@@ -58,7 +67,7 @@ export class FlowServer {
     const pragmas = ['journal_mode=wal', 'synchronous=0'].flatMap(it => ['--sqlite-pragma', it])
     const database = ['--db-filename', join(folder, 'temporal.db'), ...pragmas]
     const attributes = ['forgeRun', 'forgeTask', 'forgeState'].flatMap(it => ['--search-attribute', `${it}=Keyword`])
-    const server = spawn(binary ?? 'temporal', ['server', 'start-dev', ...options, ...database, ...attributes], {
+    const server = spawn(TEMPORAL ?? 'temporal', ['server', 'start-dev', ...options, ...database, ...attributes], {
       stdio: 'ignore',
     })
     Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
@@ -67,10 +76,7 @@ export class FlowServer {
     const connection = await again(() => Connection.connect({ address }))
     const client = new Client({ connection })
     await again(() => client.workflowService.describeNamespace({ namespace: 'default' }))
-    const bundle = await bundleWorkflowCode({
-      workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),
-      logger: new DefaultLogger('ERROR'),
-    })
+    const bundle = await bundleOfFlows()
     return new FlowServer(server, folder, client, native, bundle)
   }
 
@@ -190,7 +196,7 @@ export class FlowHost {
     this.says('answer', task, this.activities.put('answer of a person', words))
 
   /** Waits until the run looks so. */
-  async until(looks: (status: RunStatus) => boolean, seconds = 30): Promise<RunStatus> {
+  async until(looks: (status: RunStatus) => boolean, seconds = 90): Promise<RunStatus> {
     const end = Date.now() + seconds * 1000
     for (;;) {
       const status = await this.status()

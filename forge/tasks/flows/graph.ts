@@ -20,6 +20,7 @@ export function rowsOf(nodes: Node[]): Map<TaskId, number> {
   // From the last ones backwards; what is in a circle keeps its 1, and never becomes ready anyway.
   for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
     for (const before of waitsFor.get(id) ?? []) {
+      if (!rows.has(before)) continue
       rows.set(before, Math.max(rows.get(before) ?? 1, (rows.get(id) ?? 1) + 1))
       const left = (open.get(before) ?? 0) - 1
       open.set(before, left)

@@ -1,5 +1,5 @@
 /** What a run holds of its tasks, and of itself: small and plain, so that a new history can begin with it. */
-import type { Limits, Linted, Reference, RunId, Spent, TaskId, TaskShape, TaskState, Tier } from '../contract.ts'
+import type { Limits, Linted, Reference, RunStatus, Spent, TaskId, TaskShape, TaskState, Tier } from '../contract.ts'
 import type { Node } from './graph.ts'
 
 /** Attempts that a task has before it halts and asks. */
@@ -18,6 +18,8 @@ export type TaskRecord = {
   failures: number
   mayFail: number
   tier: Tier
+  /** Whether it was stopped only since what it needs was. */
+  isGivenUp: boolean
   /** Reports of failures and answers of a person, for the next attempt. */
   about: Reference[]
   /** What it waits for beyond the plan, as an attempt has found out. */
@@ -74,6 +76,7 @@ export const newRecord = (shape: TaskShape): TaskRecord => ({
   isPaused: false,
   attempt: 0,
   isAgain: false,
+  isGivenUp: false,
   failures: 0,
   mayFail: ATTEMPTS,
   tier: shape.tier,
@@ -91,6 +94,25 @@ export const waitsFor = ({ shape, siblings }: TaskRecord): TaskId[] => [...new S
 
 export const nodeOf = (record: TaskRecord): Node => ({ id: record.shape.id, waitsFor: waitsFor(record) })
 
-/** What a person types next, as the sentences of a run have it. */
-export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
-  `forge ${name} ${run}${task ? ` ${task}` : ''}`
+export const hasBegun = ({ state, attempt }: TaskRecord): boolean => attempt > 0 || state === 'done'
+
+export const isOver = ({ state }: TaskRecord): boolean => state === 'done' || state === 'stopped'
+
+/** Of records: the one with this id, as an entry, or nothing. */
+export const entryOf = (records: Map<TaskId, TaskRecord>, id: TaskId): [TaskId, TaskRecord][] => {
+  const record = records.get(id)
+  return record ? [[id, record]] : []
+}
+
+/** As a person is shown it. */
+export const statusOf = (record: TaskRecord): RunStatus['tasks'][number] => ({
+  id: record.shape.id,
+  title: record.shape.title,
+  state: record.isPaused && (record.state === 'waits' || record.state === 'runs') ? 'paused' : record.state,
+  attempt: record.attempt,
+  doing: record.state === 'runs' ? record.doing : '',
+  words: record.words,
+  dependsOn: waitsFor(record),
+  ...(record.head && { head: record.head }),
+  ...(record.question && { question: record.question }),
+})

@@ -35,15 +35,19 @@ import { added, type Halt, NOTHING, type StepFlow, type TaskEnd, type TaskFlow }
 import { rowsOf, tierAbove, wayBetween } from './graph.ts'
 import {
   type Carried,
-  command,
   type Discovered,
+  entryOf,
   type GoodPlan,
   type Hold,
+  hasBegun,
+  isOver,
   newRecord,
   nodeOf,
+  statusOf,
   type TaskRecord,
   waitsFor,
 } from './records.ts'
+import { because, command, names, sentence, whyNow, wordOf } from './sentences.ts'
 import { told } from './task.ts'
 import { troubleOf } from './troubles.ts'
 import { answer, approve, pause, raise, resume, status, stop } from './words.ts'
@@ -85,7 +89,11 @@ class Run {
   #limits: Limits
   #tasks = new Map<TaskId, TaskRecord>()
   #plan: Reference | undefined
+  /** The plan that a person looks at: before the first yes there is no other. */
+  #shownPlan: Reference | undefined
+  /** What the linter said of the last plan, as sentences and for a model. */
   #complaints: string[] = []
+  #report: Reference | undefined
   #spent = NOTHING
   #used = 0
   /** Counted, so that ids of questions, of steps and of the journal's lines are the same when they are made again. */
@@ -222,8 +230,6 @@ class Run {
     return { words: `No plan is good after ${PLAN_TRIES} tries. ${words}`, evidence: told.slice(about.length) }
   }
 
-  #report: Reference | undefined
-
   async #lint(parsed: Reference): Promise<GoodPlan | undefined> {
     const { run: id, base } = this.#input
     const done = [...this.#tasks.values()].filter(hasBegun).map(({ shape }) => shape.id)
@@ -232,7 +238,14 @@ class Run {
     )
     this.#complaints = complaints
     this.#report = report
-    return plan && complaints.length === 0 ? { plan, tasks } : undefined
+    if (!plan || complaints.length > 0) return undefined
+    const most = this.#limits.tasks
+    if (most === undefined || tasks.length <= most) return { plan, tasks }
+    const words = `The plan has ${tasks.length} tasks, and this run may have ${most}.`
+    this.#complaints = [words]
+    const place = { run: id, attempt: 1, step: 'plan' }
+    this.#report = await this.#patiently(() => short.keepWords({ ...place, kind: 'report', words }))
+    return undefined
   }
 
   async #approval(proposal: GoodPlan): Promise<Decision> {
@@ -243,9 +256,6 @@ class Run {
     const words = `A plan of ${count} task${count === 1 ? '' : 's'} waits for a yes: ${command('attach', id)} shows it and asks.`
     return await this.#askRun('approval', { words, evidence: [proposal.plan] }, proposal)
   }
-
-  /** The plan that a person looks at; before the first yes there is no other. */
-  #shownPlan: Reference | undefined
 
   async #approved(plan: GoodPlan): Promise<GoodPlan> {
     const { run: id, onlyPlan } = this.#input
@@ -317,8 +327,8 @@ class Run {
     const rowOf = (record: TaskRecord): number => rows.get(record.shape.id) ?? 1
     const ready = records.filter(record => this.#isReady(record)).sort((a, b) => rowOf(b) - rowOf(a))
     for (const record of ready) {
-      const isAlone = [...this.#running.keys()].some(id => this.#tasks.get(id)?.shape.isAlone)
-      if (isAlone || this.#running.size >= this.#input.atMost) return
+      const isOneAlone = [...this.#running.keys()].some(id => this.#tasks.get(id)?.shape.isAlone)
+      if (isOneAlone || this.#running.size >= this.#input.atMost) return
       // One that has to be alone is not overtaken for ever: it waits for what runs, and nothing is begun meanwhile.
       if (record.shape.isAlone && this.#running.size > 0) return
       this.#launch(record, rowOf(record))
@@ -340,6 +350,7 @@ class Run {
         const missing = waitsFor(record).find(id => (this.#tasks.get(id)?.state ?? 'stopped') === 'stopped')
         if (missing === undefined) continue
         record.state = 'stopped'
+        record.isGivenUp = true
         record.words = `It needs the result of ${missing}, which was stopped.`
         isMore = true
       }
@@ -510,6 +521,12 @@ class Run {
     record.mayFail = record.failures + 1
     record.state = 'waits'
     record.words = ''
+    record.isGivenUp = false
+    // What was given up with it has a chance again; what still lacks something is given up anew.
+    for (const other of this.#tasks.values()) {
+      if (!other.isGivenUp) continue
+      Object.assign(other, { isGivenUp: false, state: 'waits', words: '' })
+    }
     delete record.question
     this.#hasChanged = true
   }
@@ -611,6 +628,7 @@ class Run {
 
   #holdAll(held: Hold): void {
     this.#hold = held
+    this.#show()
     this.#tellHeld()
     this.#hasChanged = true
   }
@@ -623,6 +641,7 @@ class Run {
 
   #letGo(): void {
     this.#hold = undefined
+    this.#show()
     this.#tellHeld()
     this.#hasChanged = true
   }
@@ -900,7 +919,8 @@ class Run {
   async #takeAnswer(task: TaskId | '', said: Reference): Promise<void> {
     const { run: id } = this.#input
     const record = task ? this.#tasks.get(task) : undefined
-    const question = this.#question
+    // What holds it all is asked first.
+    const question = this.#hold ? undefined : this.#question
     if (!record && !question) {
       await this.#say(this.#ownId('answered'), 'answered', 'A person says to go on.', [said])
       return
@@ -1131,62 +1151,9 @@ const FORGE_RUN = { name: 'forgeRun', type: 'KEYWORD' } as const
 const FORGE_TASK = { name: 'forgeTask', type: 'KEYWORD' } as const
 const FORGE_STATE = { name: 'forgeState', type: 'KEYWORD' } as const
 
-const hasBegun = ({ state, attempt }: TaskRecord): boolean => attempt > 0 || state === 'done'
-
-const isOver = ({ state }: TaskRecord): boolean => state === 'done' || state === 'stopped'
-
 const refused = (words: string): ApplicationFailure => ApplicationFailure.nonRetryable(words, 'Refused')
 
 function haltOf(error: unknown): Halt {
   const trouble = troubleOf(error)
   return 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words }
 }
-
-/** Why this task, now. */
-function whyNow({ shape }: TaskRecord, before: TaskId[], row: number): string {
-  const ready = before.length > 0 ? `What it waits for is done: ${before.join(', ')}.` : 'It waits for nothing.'
-  const alone = shape.isAlone ? ' Nothing runs beside it, as its boundaries are not known.' : ''
-  return row > 1 ? `${ready} ${row - 1} more in a row after it.${alone}` : `${ready}${alone}`
-}
-
-const statusOf = (record: TaskRecord): RunStatus['tasks'][number] => ({
-  id: record.shape.id,
-  title: record.shape.title,
-  state: record.isPaused && (record.state === 'waits' || record.state === 'runs') ? 'paused' : record.state,
-  attempt: record.attempt,
-  doing: record.state === 'runs' ? record.doing : '',
-  words: record.words,
-  dependsOn: waitsFor(record),
-  ...(record.head && { head: record.head }),
-  ...(record.question && { question: record.question }),
-})
-
-const because = (discovered: Discovered[]): string =>
-  discovered
-    .map(({ task, words }) => `${task}: ${words}`)
-    .join(' ')
-    .slice(0, 1000)
-
-const entryOf = (records: Map<TaskId, TaskRecord>, id: TaskId): [TaskId, TaskRecord][] => {
-  const record = records.get(id)
-  return record ? [[id, record]] : []
-}
-
-/** Some by name, with their verb. */
-function names(records: TaskRecord[]): string {
-  const ids = records.map(({ shape }) => shape.id)
-  const listed = ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
-  return `${listed} ${ids.length === 1 ? 'was' : 'were'}`
-}
-
-const WORDS = {
-  waits: 'it waits',
-  runs: 'it runs',
-  asks: 'it waits for an answer',
-  done: 'it is done',
-  stopped: 'it was stopped',
-}
-const wordOf = (state: TaskRecord['state']): string => WORDS[state]
-
-/** Ends as a sentence does. */
-const sentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)

@@ -1,0 +1,41 @@
+/** Sentences of a run for people: in its status, its journal and its questions. */
+import type { RunId, TaskId } from '../contract.ts'
+import type { Discovered, TaskRecord } from './records.ts'
+
+/** What a person types next, as the sentences of a run have it. */
+export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
+  `forge ${name} ${run}${task ? ` ${task}` : ''}`
+
+/** Why this task, now. */
+export function whyNow({ shape }: TaskRecord, before: TaskId[], row: number): string {
+  const ready = before.length > 0 ? `What it waits for is done: ${before.join(', ')}.` : 'It waits for nothing.'
+  const alone = shape.isAlone ? ' Nothing runs beside it, as its boundaries are not known.' : ''
+  return row > 1 ? `${ready} ${row - 1} more in a row after it.${alone}` : `${ready}${alone}`
+}
+
+/** What tasks have said by which the plan is looked at again. */
+export const because = (discovered: Discovered[]): string =>
+  discovered
+    .map(({ task, words }) => `${task}: ${words}`)
+    .join(' ')
+    .slice(0, 1000)
+
+/** Some by name, with their verb. */
+export function names(records: TaskRecord[]): string {
+  const ids = records.map(({ shape }) => shape.id)
+  const listed = ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
+  return `${listed} ${ids.length === 1 ? 'was' : 'were'}`
+}
+
+const WORDS = {
+  waits: 'it waits',
+  runs: 'it runs',
+  asks: 'it waits for an answer',
+  done: 'it is done',
+  stopped: 'it was stopped',
+}
+/** What a task does, in place of what was asked of it. */
+export const wordOf = (state: TaskRecord['state']): string => WORDS[state]
+
+/** Ends as a sentence does. */
+export const sentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)

@@ -1,0 +1,94 @@
+#!/usr/bin/env bun
+/**
+ * Records the histories in histories/ anew, a file for each workflow: runs that are small and have what flows do. They are
+ * replayed by the tests, so that a change of a flow that would break runs under way is found. Record them anew only with
+ * a release that may break those.
+ *
+ *   test/forge/tasks/record-histories.ts        needs a Temporal server's binary, as the tests of flows do
+ */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
+import { type Asked, type Overrides, type Said, shape } from '../../support/flow-activities.ts'
+import { type FlowHost, FlowServer } from '../../support/flows.ts'
+
+type Recorded = { script: (asked: Asked) => Said; overrides?: Overrides; during?: (host: FlowHost) => Promise<unknown> }
+
+const isAgain = ({ step }: Asked) => step.endsWith('/again')
+
+/** By the name of the file that each becomes. */
+const RECORDED: Record<string, Recorded> = {
+  'plan-and-run': {
+    script: ({ kind }) => {
+      if (kind === 'plan')
+        return { plan: [shape('a', { isSmall: false, reviews: 2 }), shape('b', { dependsOn: ['a'] })] }
+      if (kind === 'review') return { isGood: true }
+      return kind === 'outline' ? { steps: ['one', 'two'] } : {}
+    },
+    during: async host => host.says('approve', (await host.untilState('approving')).plan),
+  },
+  retry: {
+    script: ({ kind }) => (kind === 'plan' ? { plan: [shape('a')] } : {}),
+    overrides: { validate: ({ attempt }) => (attempt === 1 ? { isGood: false, words: 'It fails.' } : undefined) },
+  },
+  question: {
+    script: ({ kind, told }) => {
+      if (kind === 'plan') return { plan: [shape('a')] }
+      return told.includes('Red.') ? {} : { signal: 'blocked_on_human', words: 'The colour', question: 'Which?' }
+    },
+    during: async host => {
+      await host.untilState('asks')
+      await host.answer('a', 'Red.')
+    },
+  },
+  'fan-out': {
+    script: asked => {
+      if (asked.kind === 'plan') return { plan: [shape('a', { recursion: 1 })] }
+      if (asked.kind === 'artifact') return {}
+      return isAgain(asked) ? {} : { fanOut: [{ id: 'x' }, { id: 'y' }] }
+    },
+  },
+}
+
+type Execution = { workflowId: string; runId?: string }
+type History = { workflowId: string; type: string; history: unknown }
+
+/** The history of a workflow and of all that it has started. */
+async function recordedFrom(server: FlowServer, { workflowId, runId }: Execution): Promise<History[]> {
+  const history = await server.client.workflow.getHandle(workflowId, runId).fetchHistory()
+  const events = history.events ?? []
+  const children = events.flatMap(event => {
+    const started = event.childWorkflowExecutionStartedEventAttributes?.workflowExecution
+    return started?.workflowId && started.runId ? [{ workflowId: started.workflowId, runId: started.runId }] : []
+  })
+  const others: History[] = []
+  for (const child of children) others.push(...(await recordedFrom(server, child)))
+  const type = events[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name ?? ''
+  return [{ workflowId, type, history: JSON.parse(historyToJSON(history)) }, ...others]
+}
+
+/** All steps are alike but those with sub-agents: one of the others is enough. */
+const worthKeeping = (name: string, histories: History[]): History[] =>
+  histories.filter(({ type, workflowId }) => {
+    if (type !== 'step') return true
+    return name === 'fan-out' ? workflowId.endsWith('/a/1/1') : workflowId.endsWith('/a/1/outline')
+  })
+
+const folder = join(import.meta.dir, 'histories')
+await mkdir(folder, { recursive: true })
+const server = await FlowServer.start()
+try {
+  for (const [name, { script, overrides, during }] of Object.entries(RECORDED)) {
+    await using host = await server.host(script, overrides)
+    await host.start({ isApproved: during === undefined || name !== 'plan-and-run' })
+    await during?.(host)
+    await host.result()
+    const histories = worthKeeping(name, await recordedFrom(server, { workflowId: host.queue }))
+    for (const [at, { type, workflowId, history }] of histories.entries()) {
+      await writeFile(join(folder, `${name}-${at + 1}-${type}.json`), `${JSON.stringify({ workflowId, history })}\n`)
+    }
+    console.log(`${name}: ${histories.length} workflows`)
+  }
+} finally {
+  await server.close()
+}
