@@ -71,8 +71,8 @@ export async function openAttributesPlace(
 
 /**
  * What an attribute is of some paths in a commit: by its .gitattributes, and by those that the user has beside them
- * (info/attributes, core.attributesFile). Paths of which it says nothing, or that it is not so, are missing; `set` stands
- * for one without a value. No more is read than the folders that lead to the paths.
+ * (info/attributes, core.attributesFile). Paths of which it says nothing, or that it is not so, are missing; `set`
+ * stands for one without a value. No more is read than the folders that lead to the paths.
  */
 export async function checkAttribute(
   objects: Objects,

@@ -151,8 +151,8 @@ export const Side = v.union([v.string(), v.object({ what: v.string() })])
 export type Side = v.InferOutput<typeof Side>
 
 /**
- * Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen. `choice` is
- * another one where one of the sides is.
+ * Drafts that can't be merged onto a tip that moved: for each file the three sides, until the person has chosen.
+ * `choice` is another one where one of the sides is.
  */
 export const Clash = v.object({ path: Path, base: Side, draft: Side, tip: Side, choice: v.optional(v.string()) })
 export type Clash = v.InferOutput<typeof Clash>

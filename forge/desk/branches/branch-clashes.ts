@@ -73,8 +73,8 @@ export async function takeSide(work: BranchWork, path: Path, side: 'draft' | 'ti
 type Chosen = { path: Path; what: string; choice: string | undefined }
 
 /**
- * As an operation, which keeps both ends: that of a draft is nowhere else. Throws a {@link Failure} where there is nothing
- * to choose any more, or where one of the ends is not what it was when the person chose.
+ * As an operation, which keeps both ends: that of a draft is nowhere else. Throws a {@link Failure} where there is
+ * nothing to choose any more, or where one of the ends is not what it was when the person chose.
  */
 async function settleAs(
   work: BranchWork,

@@ -1,10 +1,11 @@
 /**
- * A branch gets another name. No transaction of git's takes along what is no ref: the HEADs of the checkouts that are on
- * the branch, and what the configuration says of it. So it is done in three steps, each of which can be the last one of a
- * process that is killed:
+ * A branch gets another name. No transaction of git's takes along what is no ref: the HEADs of the checkouts that are
+ * on the branch, and what the configuration says of it. So it is done in three steps, each of which can be the last one
+ * of a process that is killed:
  *
  * 1. In the transaction of the operation: the branch is there under its new name, and its drafts are there alone. A ref
- *    below `refs/forge/renaming/` says what is not done yet. Where no checkout is on it, the old name goes in this step.
+ *    below `refs/forge/renaming/` says what is not done yet. Where no checkout is on it, the old name goes in this
+ *    step.
  * 2. The HEADs are put on the new name, and the configuration is moved. Neither is ever on a branch that is not there.
  * 3. The old name goes, with the ref that was waiting for it.
  *
@@ -25,8 +26,8 @@ export const RENAMING = 'refs/forge/renaming/'
 const renamingRef = (branch: string): RefName => `${RENAMING}${branch}`
 
 /**
- * Renames a branch at a commit, with its drafts, as an operation. Throws where one of its refs has moved: then nothing has
- * happened.
+ * Renames a branch at a commit, with its drafts, as an operation. Throws where one of its refs has moved: then nothing
+ * has happened.
  */
 export async function renameRefs(
   room: Room,

@@ -3,23 +3,24 @@
  * another desk. Where git can't do that in a file, it becomes a clash, until a person has chosen.
  *
  * A clash has three texts.
- * - The draft: all that was typed, by one person or by several. Each line that anybody has typed and not taken out again
- *   is in it.
+ * - The draft: all that was typed, by one person or by several. Each line that anybody has typed and not taken out
+ *   again is in it.
  * - The base: what it was made from, so far that each line of the base which the draft lacks was taken out by somebody
  *   who typed. Where two drafts that were made from different texts are put together, the base is what these have in
  *   common: a line that came into the branch after one of them was begun was not taken out by who never saw it.
- * - The other end: what the file is without the draft, in the branch's commit or in the drafts of another desk. It is not
- *   part of the clash: it goes on, and the draft stays what it is.
+ * - The other end: what the file is without the draft, in the branch's commit or in the drafts of another desk. It is
+ *   not part of the clash: it goes on, and the draft stays what it is.
  *
  * What can be chosen (branch-clashes.ts), and what that promises:
  * - The draft: the file is that, byte by byte. What the other end has beyond it is not in the file.
  * - The branch: the file is the other end, byte by byte.
- * - A text of the person's own, for which the page brings the three together place by place: only lines that one end has
- *   taken out are gone by themselves.
+ * - A text of the person's own, for which the page brings the three together place by place: only lines that one end
+ *   has taken out are gone by themselves.
+ *
  * Each is an operation that keeps both ends, and can be undone.
  *
- * Nobody has to choose where the other end has become the draft, nor where it is the base again: the draft is an ordinary
- * one then.
+ * Nobody has to choose where the other end has become the draft, nor where it is the base again: the draft is an
+ * ordinary one then.
  */
 import { commonLines, mergeLines, mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'

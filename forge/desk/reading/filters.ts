@@ -1,12 +1,12 @@
 /**
- * Files that a filter keeps (`filter=` in .gitattributes): Git LFS, git-crypt, and others. In the repository they are what
- * the filter makes of them, by a program that runs in a checkout. The desk runs no program of a repository: so it edits no
- * such file and makes none, since its content would go into the history as nobody wants it there.
+ * Files that a filter keeps (`filter=` in .gitattributes): Git LFS, git-crypt, and others. In the repository they are
+ * what the filter makes of them, by a program that runs in a checkout. The desk runs no program of a repository: so it
+ * edits no such file and makes none, since its content would go into the history as nobody wants it there.
  *
  * Other attributes change nothing here. What is edited is the content as the repository has it: there a text with
- * `working-tree-encoding` is UTF-8, and one with `text` or `eol` has the line ends that it was given when it was added. A
- * new file has \n, as git itself would add it; a file that has \r\n in the repository keeps it, line by line, where git add
- * would change all of its lines at once, if `text` says so.
+ * `working-tree-encoding` is UTF-8, and one with `text` or `eol` has the line ends that it was given when it was added.
+ * A new file has \n, as git itself would add it; a file that has \r\n in the repository keeps it, line by line, where
+ * git add would change all of its lines at once, if `text` says so.
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ const LONGEST = 100 << 20
 /** So many answers are kept. */
 const MOST = 10_000
 
-/** The filters of a repository's files. What was found out is kept, by the content of the attributes that it is from. */
+/** The filters of a repository's files. What was found out is kept, by the attributes that it is from. */
 export class Filters {
   /** Whether there is a word of filters in a .gitattributes, by its id. */
   readonly #mentions = new Map<Oid, boolean>()

@@ -1,6 +1,6 @@
 /**
- * The browser's Back and Forward lead through what was shown in this window: tabs, and what was shown in them. They leave
- * the desk only from where it was opened.
+ * The browser's Back and Forward lead through what was shown in this window: tabs, and what was shown in them. They
+ * leave the desk only from where it was opened.
  */
 import { effect } from '@preact/signals'
 import * as v from 'valibot'

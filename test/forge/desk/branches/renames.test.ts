@@ -1,4 +1,4 @@
-/** A branch that is checked out gets another name, and the desk is killed at each moment of it: nothing is lost or left. */
+/** A branch that is checked out gets another name, and the desk is killed at each moment of it. */
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

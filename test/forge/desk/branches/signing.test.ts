@@ -1,4 +1,4 @@
-/** A commit that waits for its signature, for as long as a person takes: nothing that is typed meanwhile waits with it. */
+/** A commit that waits for its signature, for as long as a person takes: what is typed does not wait. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type Desk, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
