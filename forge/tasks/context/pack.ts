@@ -192,8 +192,8 @@ function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; lef
       .flatMap(place => parts.filter(part => part.place === place).map(({ text }) => text))
       .join('\n\n')
   const groups: [places: string[], isKept: boolean][] = [
-    [['run', 'instructions', 'project'], true],
-    [['interfaces', 'files'], true],
+    [['run', 'instructions'], true],
+    [['project', 'interfaces', 'files'], true],
     [['about', 'now'], false],
   ]
   const blocks = groups.flatMap(([places, isKept]): TextBlock[] => {
