@@ -224,8 +224,7 @@ class Run {
       if (linted) return linted
       words = `The linter refuses the plan: ${this.#complaints.join(' ')}`
       await this.#say(`${step}/refused`, 'refused', words, [plan])
-      const report = this.#report
-      if (report) told.push(report)
+      told.push(plan, ...(this.#report ? [this.#report] : []))
     }
     return { words: `No plan is good after ${PLAN_TRIES} tries. ${words}`, evidence: told.slice(about.length) }
   }
