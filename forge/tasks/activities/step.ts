@@ -67,15 +67,17 @@ export class StepWork implements StepActivities {
       ...(options.map && { map: options.map }),
       ...(from !== undefined && { from }),
     })
-    const asked = `Asks ${name} (${input.tier}), about ${many(tokens, 'token')}.`
+    const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
+    const why = `About ${many(tokens, 'token')}.${left}`
     const [request] = await Promise.all([
       store.put('request', bytes),
       journal.note({
         ...lineOf(input),
         id: `${input.step} asks ${key.slice(0, 12)}`,
         what: 'asks',
-        words: asked + left,
+        words: asked,
+        why,
       }),
     ])
     return { request, key, model: name }
@@ -138,7 +140,8 @@ export class StepWork implements StepActivities {
     }
     const { cost, input: read, output } = sent.spent
     const took = `${many(read, 'token')} read, ${many(output, 'token')} written${cost > 0 ? `, $${cost.toFixed(4)}` : ''}`
-    const why = sent.wasThere ? 'The answer was there already: it was not asked for again.' : `${sent.model}: ${took}.`
+    const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
+    const why = `Step ${input.step}, ${how}.`
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
     const refs = [result.parsed, result.artifact, result.question].filter(it => it !== undefined)
     await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(words), why, refs })
