@@ -33,7 +33,7 @@ import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
 import type { Gate } from './gate.ts'
 import type { Means, OpenRun } from './means.ts'
-import { parseStoredAnswer, spentOf, storedAnswer } from './stored-answer.ts'
+import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from './stored-answer.ts'
 
 /** Milliseconds between two signs of life, and between those that tell of progress. */
 const SIGNS = 20_000
@@ -89,7 +89,7 @@ export class StepWork implements StepActivities {
     if (known) {
       // Its end is this one's, unless that was only the other one's being cancelled.
       const sent = await known.catch(() => undefined)
-      if (sent) return { ...sent, spent: { requests: 0, input: 0, output: 0, cost: 0 }, wasThere: true }
+      if (sent) return { ...sent, spent: NOTHING, wasThere: true }
     }
     const sending = this.#send(input)
     this.#sending.set(id, sending)
@@ -178,12 +178,15 @@ export class StepWork implements StepActivities {
   }
 
   /** An answer that is there already. */
-  async #answered({ store, ledger }: OpenRun, { key }: SendInput): Promise<Sent | undefined> {
+  async #answered({ store, ledger }: OpenRun, { key, step }: SendInput): Promise<Sent | undefined> {
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
-    const { model, usage } = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
+    const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
+    const { model, usage } = stored
     ledger.settleKnown(key, usage)
-    return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: true }
+    // A step that is done again paid for it itself.
+    const spent = stored.step === step ? spentOf(usage) : NOTHING
+    return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
   }
 
   #reserve(
@@ -253,7 +256,7 @@ export class StepWork implements StepActivities {
   async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
     const { key, model } = input
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
-    const stored = storedAnswer(key, model, { ...answer, usage })
+    const stored = storedAnswer(input, { ...answer, usage })
     const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
     ledger.settle(reservation, usage)
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
