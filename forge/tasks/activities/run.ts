@@ -98,7 +98,8 @@ export class RunWork implements RunActivities {
     const escalation: Escalation = {
       status: input.status,
       words: this.means.clean(input.words),
-      evidence: evidence.map(text => this.means.clean(text)),
+      // What failed the same way several times is told once.
+      evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       ...(input.task !== undefined && { task: input.task }),
       ...(plan && { plan }),
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),

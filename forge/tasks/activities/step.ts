@@ -33,7 +33,7 @@ import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
 import type { Gate } from './gate.ts'
 import type { Means, OpenRun } from './means.ts'
-import { parseStoredAnswer, spentOf, storedAnswer } from './stored-answer.ts'
+import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from './stored-answer.ts'
 
 /** Milliseconds between two signs of life, and between those that tell of progress. */
 const SIGNS = 20_000
@@ -67,15 +67,17 @@ export class StepWork implements StepActivities {
       ...(options.map && { map: options.map }),
       ...(from !== undefined && { from }),
     })
-    const asked = `Asks ${name} (${input.tier}), about ${many(tokens, 'token')}.`
+    const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
+    const why = `About ${many(tokens, 'token')}.${left}`
     const [request] = await Promise.all([
       store.put('request', bytes),
       journal.note({
         ...lineOf(input),
         id: `${input.step} asks ${key.slice(0, 12)}`,
         what: 'asks',
-        words: asked + left,
+        words: asked,
+        why,
       }),
     ])
     return { request, key, model: name }
@@ -87,7 +89,7 @@ export class StepWork implements StepActivities {
     if (known) {
       // Its end is this one's, unless that was only the other one's being cancelled.
       const sent = await known.catch(() => undefined)
-      if (sent) return { ...sent, spent: { requests: 0, input: 0, output: 0, cost: 0 }, wasThere: true }
+      if (sent) return { ...sent, spent: NOTHING, wasThere: true }
     }
     const sending = this.#send(input)
     this.#sending.set(id, sending)
@@ -138,7 +140,8 @@ export class StepWork implements StepActivities {
     }
     const { cost, input: read, output } = sent.spent
     const took = `${many(read, 'token')} read, ${many(output, 'token')} written${cost > 0 ? `, $${cost.toFixed(4)}` : ''}`
-    const why = sent.wasThere ? 'The answer was there already: it was not asked for again.' : `${sent.model}: ${took}.`
+    const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
+    const why = `Step ${input.step}, ${how}.`
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
     const refs = [result.parsed, result.artifact, result.question].filter(it => it !== undefined)
     await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(words), why, refs })
@@ -175,12 +178,15 @@ export class StepWork implements StepActivities {
   }
 
   /** An answer that is there already. */
-  async #answered({ store, ledger }: OpenRun, { key }: SendInput): Promise<Sent | undefined> {
+  async #answered({ store, ledger }: OpenRun, { key, step }: SendInput): Promise<Sent | undefined> {
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
-    const { model, usage } = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
+    const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
+    const { model, usage } = stored
     ledger.settleKnown(key, usage)
-    return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: true }
+    // A step that is done again paid for it itself.
+    const spent = stored.step === step ? spentOf(usage) : NOTHING
+    return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
   }
 
   #reserve(
@@ -250,7 +256,7 @@ export class StepWork implements StepActivities {
   async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
     const { key, model } = input
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
-    const stored = storedAnswer(key, model, { ...answer, usage })
+    const stored = storedAnswer(input, { ...answer, usage })
     const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
     ledger.settle(reservation, usage)
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }

@@ -12,6 +12,8 @@ const UsageSchema = v.object({
 })
 const StoredAnswer = v.object({
   key: v.string(),
+  /** The step that paid for it: another one that asks the same gets it for nothing. */
+  step: v.string(),
   model: v.string(),
   end: v.picklist(['done', 'calls', 'length', 'refused']),
   usage: UsageSchema,
@@ -26,12 +28,15 @@ const StoredAnswer = v.object({
 export type StoredAnswer = Omit<v.InferOutput<typeof StoredAnswer>, 'usage'> & { usage: Usage }
 
 /** What is kept of an answer: no more of it is read again than this. */
-export function storedAnswer(key: string, model: string, { end, usage, blocks }: Answer): StoredAnswer {
+export function storedAnswer(
+  { key, step, model }: Pick<StoredAnswer, 'key' | 'step' | 'model'>,
+  { end, usage, blocks }: Answer,
+): StoredAnswer {
   const plain = blocks.map(block => {
     if (block.type !== 'call') return { type: block.type, text: block.text }
     return { type: block.type, id: block.id, name: block.name, arguments: block.arguments }
   })
-  return { key, model, end, usage, blocks: plain }
+  return { key, step, model, end, usage, blocks: plain }
 }
 
 export function parseStoredAnswer(bytes: Buffer): StoredAnswer {
@@ -39,5 +44,7 @@ export function parseStoredAnswer(bytes: Buffer): StoredAnswer {
   const { cost, ...counts } = usage
   return { ...rest, usage: { ...counts, ...(cost !== undefined && { cost }) } }
 }
+
+export const NOTHING: Spent = { requests: 0, input: 0, output: 0, cost: 0 }
 
 export const spentOf = ({ input, output, cost = 0 }: Usage): Spent => ({ requests: 1, input, output, cost })

@@ -93,15 +93,10 @@ const cut = (line: string, columns: number): string =>
   line.length <= columns ? line : `${line.slice(0, columns - 1).toWellFormed()}…`
 
 /** What a person can type now, and what it does. */
-function commandsFor({ status, task, question }: Escalation): [command: string, does: string][] {
+function commandsFor({ status, task }: Escalation): [command: string, does: string][] {
   const { run } = status
-  const about = task ?? '""'
-  const answer: [string, string][] =
-    question === undefined && task === undefined
-      ? [[`forge resume ${run}`, 'goes on as it stands']]
-      : [[`forge answer ${run} ${about} "…"`, 'answers; it goes on with that']]
   return [
-    ...answer,
+    [`forge answer ${run}${task === undefined ? '' : ` ${task}`} "…"`, 'answers; it goes on with that'],
     [`forge show ${run} --journal`, 'tells everything that was decided'],
     [
       `forge stop ${run}${task === undefined ? '' : ` ${task}`}`,

@@ -50,6 +50,14 @@ test('of two that send the same request at once, one is asked', async () => {
   expect(scene.model.requests).toHaveLength(1)
 })
 
+test('what a step paid is told of it again after a crash, and of no other step', async () => {
+  await using scene = await makeScene({ script: () => edits(replace('a.txt', 'two\n', 'zwei\n')) })
+  const { spent } = await scene.step()
+  expect(spent.requests).toBe(1)
+  expect((await wholeStep(scene.again(), scene.input())).spent).toEqual(spent)
+  expect((await wholeStep(scene.again(), scene.input({ step: 'stack/1/2' }))).spent.requests).toBe(0)
+})
+
 test('two steps follow each other on the branch, and each is found', async () => {
   await using scene = await makeScene({
     script: [edits(replace('a.txt', 'one\n', 'eins\n')), edits(replace('a.txt', 'two\n', 'zwei\n'))],

@@ -28,6 +28,13 @@ test('what was put is read again, also by another process and after a garbage co
   expect(await new RunStore(objects, RUN).readText(reference)).toBe('Grüße\n')
 })
 
+test('a repository of long ids keeps it, too', async () => {
+  await using place = await makePlace('sha256')
+  const reference = await storeOf(place).put('artifact', 'found')
+  expect(reference.oid).toHaveLength(64)
+  expect(await storeOf(place).readText(reference)).toBe('found')
+})
+
 test('the first answer to a request stays, whoever comes with another one', async () => {
   await using place = await makePlace()
   const key = 'a'.repeat(64)
