@@ -2,7 +2,7 @@
 /**
  * The GitHub of `make demo`: the double of the tests with pages that a browser can look at, for as long as it runs.
  * demo-github.ts FOLDER serves FOLDER/origin.git, the fork, and FOLDER/upstream.git. FOLDER/github-ready says that it
- * does. Its address stands in FOLDER/github-address, and is the same when it is started again; so are the pull requests.
+ * does. Its address stands in FOLDER/github-address; that and the pull requests are the same when it is started again.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -53,7 +53,7 @@ async function answer(request: Request): Promise<Response> {
   return new Response(content, { status: reply.status, headers: reply.headers })
 }
 
-/** A pull request as a person sees it. Its links are words here: they would lead to a GitHub that knows none of this. */
+/** A pull request as a person sees it. Its links are words here: they would lead where nobody knows of this. */
 async function pageOf(number: number): Promise<Response> {
   await github.settle()
   const pull = github.pulls.find(one => one.number === number)

@@ -217,3 +217,23 @@ function placeOf(
   }
   return { from: before, to: Math.max(before, behind) }
 }
+
+/** What of a text is code: all but its conflicts, and of those our side, or theirs where we have nothing. */
+export function outsideConflicts(text: string, mark: number): { from: number; to: number }[] {
+  const ranges: { from: number; to: number }[] = []
+  let at = 0
+  for (const region of conflictsIn(text, mark).regions) {
+    const { ours, theirs } = region
+    const behindFirst = text.indexOf('\n', region.from) + 1
+    const beforeLast = text.lastIndexOf('\n', region.to - 1) + 1
+    const side =
+      ours === ''
+        ? { from: beforeLast - theirs.length, to: beforeLast }
+        : { from: behindFirst, to: behindFirst + ours.length }
+    ranges.push({ from: at, to: region.from }, side)
+    at = endOf(text, region)
+  }
+  ranges.push({ from: at, to: text.length })
+  const filled = ranges.filter(({ from, to }) => to > from)
+  return filled.length > 0 ? filled : [{ from: 0, to: 0 }]
+}

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import {
   chosen,
   conflictsIn,
+  outsideConflicts,
   placesAfter,
   settling,
   wordsOfSettled,
@@ -145,4 +146,15 @@ describe('the place of a conflict that is settled', () => {
   test('goes along with what is typed at the end of the file', () => {
     expect(placesIn(`one\n${FIRST}two\nd\ne\nthree\nfour\n`)).toEqual([FIRST, 'd\ne\n'])
   })
+})
+
+test('what is code of a text with conflicts is all but the marks, the base and their side', () => {
+  const codeOf = (text: string) =>
+    outsideConflicts(text, 7)
+      .map(({ from, to }) => text.slice(from, to))
+      .join('')
+  expect(codeOf(`a\n${marked('ours\n', 'base\n', 'theirs\n')}b\n`)).toBe('a\nours\nb\n')
+  expect(codeOf(`a\n${marked('', 'base\n', 'theirs\n')}b\n`)).toBe('a\ntheirs\nb\n')
+  expect(codeOf(marked('', 'base\n', ''))).toBe('')
+  expect(codeOf('no conflict\n')).toBe('no conflict\n')
 })

@@ -63,6 +63,14 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('2 of 2 left').waitFor()
   })
 
+  test('has the history of its branch, without what the desk keeps for the merge', async () => {
+    await open()
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('listbox', { name: 'History' }).getByRole('option').first().waitFor()
+    const asked = desk.asked.find(({ ask }) => ask === 'history')
+    expect(asked).toMatchObject({ at: { kind: 'commit', commit: desk.branches.get(BRANCH)?.commits[0]?.oid } })
+  })
+
   test('colours what stands behind a conflict as in a file without one', async () => {
     const code = `function one() {\n${marked('  if (a) {\n', '  if (b) { `\n', '  if (c) { /*\n')}  }\n  return 'an end'\n}\n`
     desk.branches.get(BRANCH)?.files.set(CLAIM, { mode: '100644', text: code })
