@@ -51,6 +51,8 @@ export class RunWork implements RunActivities {
     if (missing) throw new Failure(missing)
     const info = await objects.info(`${input.base}^{commit}`)
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
+    // The map of the code takes seconds the first time: it is read while the plan is made. Who needs it, reads it else.
+    this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store } = await this.means.run(input.run)
     const before = await store.get('run.json')
     const began = before ? (await this.means.stored(store)).began : now()
