@@ -105,6 +105,9 @@ function settingsOf(
     maxCachedWorkflows: CACHED_WORKFLOWS,
     maxConcurrentActivityTaskExecutions: ACTIVITIES,
     shutdownGraceTime: DRAIN,
+    // A cancellation comes with a heartbeat, and is to be heard within seconds.
+    maxHeartbeatThrottleInterval: '2 seconds' as const,
+    defaultHeartbeatThrottleInterval: '1 second' as const,
     sinks: telemetry.sinks,
     interceptors: {
       client: { workflow: telemetry.client },
