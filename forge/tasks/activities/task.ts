@@ -11,7 +11,7 @@ import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
 import { commitOn, messageOf, newestOf, setRef } from '../steps/commits.ts'
 import { wordsOf } from '../steps/request.ts'
-import { gatherAll, mergeCommit } from './gathering.ts'
+import { type GatheredConflicts, gatherAll, mergeCommit } from './gathering.ts'
 import type { CheckMeans, Means } from './means.ts'
 
 /** Milliseconds between two signs of life while checks run. */
@@ -142,9 +142,11 @@ export class TaskWork implements TaskActivities {
 export async function withReport(
   store: RunStore,
   made: Oid,
-  { ours, theirs, words }: { ours: Oid; theirs: Oid; words: string },
+  { ours, theirs, words, files }: GatheredConflicts,
 ): Promise<Required<Gathered>> {
-  return { commit: made, conflicts: { ours, theirs, report: await store.put('conflict', words) } }
+  // Whoever resolves it has to see these files.
+  const report = await store.putJson('conflict', { text: words, files })
+  return { commit: made, conflicts: { ours, theirs, report } }
 }
 
 const uniqueOf = (references: readonly Reference[]): Reference[] => [
