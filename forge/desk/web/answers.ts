@@ -67,6 +67,9 @@ export const answers = {
   'stop forklift': Nothing,
   'open run': v.object({ branch: v.string() }),
   publish: Nothing,
+  // Read where they are shown: the page begins without them.
+  'look at tasks': v.unknown(),
+  'tell tasks': v.object({ words: v.array(v.string()) }),
   'settle by side': Nothing,
 } satisfies Record<Question['ask'], v.GenericSchema>
 
