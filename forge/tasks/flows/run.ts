@@ -615,7 +615,7 @@ class Run {
         ? {
             why: 'budget',
             state: 'out of budget',
-            words: `${sentence(halt.words)} What is done is kept; go on with more: ${command('resume', runId)} --budget N.`,
+            words: `${sentence(halt.words)} What is done is kept; go on with more: ${command('resume', runId)} ${this.#largerLimit()}.`,
           }
         : {
             why: halt.why,
@@ -626,6 +626,11 @@ class Run {
     const shown = this.#hold
     await this.#say(this.#ownId('halted'), 'halted', halt.words)
     if (shown) await this.#withQuestion(shown, halt.words)
+  }
+
+  /** What a person says to give it more: where dollars are no limit, they would not be one that helps. */
+  #largerLimit(): string {
+    return this.#limits.cost === undefined && this.#limits.requests !== undefined ? '--requests N' : '--budget N'
   }
 
   #holdAll(held: Hold): void {
@@ -964,7 +969,9 @@ class Run {
     const { run: id } = this.#input
     if (task === undefined) {
       if (this.#hold?.why === 'budget') {
-        throw refused(`${id} has used up its limits: give it more with ${command('resume', id)} --budget N.`)
+        throw refused(
+          `${id} has used up its limits: give it more with ${command('resume', id)} ${this.#largerLimit()}.`,
+        )
       }
       if (this.#hold || (this.#question && this.#question.about !== 'approval')) return
       throw refused(`${id} is not paused.`)
