@@ -84,19 +84,14 @@ export class StepWork implements StepActivities {
   }
 
   async send(input: SendInput): Promise<Sent> {
-    const id = `${input.run} ${input.key}`
-    const known = this.#sending.get(id)
-    if (known) {
-      // Its end is this one's, unless that was only the other one's being cancelled.
-      const sent = await known.catch(() => undefined)
-      if (sent) return { ...sent, spent: NOTHING, wasThere: true }
-    }
-    const sending = this.#send(input)
-    this.#sending.set(id, sending)
+    const { signal, heartbeat } = this.means.surroundings()
+    heartbeat()
+    // Also while it waits: for the gate, or for another one that asks the same.
+    const signs = setInterval(() => heartbeat(), SIGNS)
     try {
-      return await sending
+      return await this.#sendOnce(input, signal)
     } finally {
-      if (this.#sending.get(id) === sending) this.#sending.delete(id)
+      clearInterval(signs)
     }
   }
 
@@ -156,6 +151,25 @@ export class StepWork implements StepActivities {
 
   // --- Sending
 
+  async #sendOnce(input: SendInput, signal: AbortSignal): Promise<Sent> {
+    const id = `${input.run} ${input.key}`
+    // Of several that wait for one that failed, the first to hear of it sends its own, and the others wait for that.
+    for (let known = this.#sending.get(id); known; known = this.#sending.get(id)) {
+      const sent = await unlessAborted(
+        known.catch(() => undefined),
+        signal,
+      )
+      if (sent) return { ...sent, spent: NOTHING, wasThere: true }
+    }
+    const sending = this.#send(input)
+    this.#sending.set(id, sending)
+    try {
+      return await sending
+    } finally {
+      if (this.#sending.get(id) === sending) this.#sending.delete(id)
+    }
+  }
+
   async #send(input: SendInput): Promise<Sent> {
     const run = await this.means.run(input.run)
     const there = await this.#answered(run, input)
@@ -168,16 +182,10 @@ export class StepWork implements StepActivities {
     // What can't even be opened takes nothing of the budget.
     const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
-    heartbeat()
-    const signs = setInterval(() => heartbeat(), SIGNS)
-    try {
-      const pass = await gate.enter(signal)
-      const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
-      const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal, heartbeat })
-      return await this.#keep(run, input, answer, reservation)
-    } finally {
-      clearInterval(signs)
-    }
+    const pass = await gate.enter(signal)
+    const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
+    const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal, heartbeat })
+    return await this.#keep(run, input, answer, reservation)
   }
 
   /** An answer that is there already. */
@@ -328,6 +336,19 @@ function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
     details: [trouble],
     ...(wait > 0 && { nextRetryDelay: Math.ceil(wait) }),
   })
+}
+
+/** What comes of some work; throws the signal's reason where that comes first, and leaves the work alone. */
+async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted()
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
 }
 
 const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, ...(task !== undefined && { task }) })

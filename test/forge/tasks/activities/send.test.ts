@@ -61,6 +61,13 @@ test.each([
   expect(it.server.requests).toHaveLength(1)
 })
 
+test('of three that ask the same, one is sent at a time: also when the first one fails', async () => {
+  await using it = await serve([{ status: 401 }, answer(GIVEN_UP), answer(GIVEN_UP)])
+  const ends = await Promise.allSettled([send(it.scene), send(it.scene), send(it.scene)])
+  expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected'])
+  expect(it.server.requests).toHaveLength(2)
+})
+
 test('an answer that was cut at its most tokens is an answer, and the model is told', async () => {
   await using it = await serve([{ text: '{"answer": {"signal": "succ', end: 'length' }])
   const { answer: reference } = await send(it.scene)
