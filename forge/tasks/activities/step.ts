@@ -46,9 +46,13 @@ const FREE: readonly string[] = ['rate', 'overloaded', 'unreachable', 'key', 'cr
 
 type SendInput = StepPlace & Constructed
 
+const idOf = ({ run, key }: SendInput): string => `${run} ${key}`
+
 export class StepWork implements StepActivities {
   /** Requests that are under way in this process, by run and key: of two that are the same, one is sent. */
   readonly #sending = new Map<string, Promise<Sent>>()
+  /** Answers that came and could not be kept, as the disk was full, by run and key: to be kept at the next try. */
+  readonly #unkept = new Map<string, { answer: Answer; reservation: Reservation }>()
 
   constructor(private readonly means: Means) {}
 
@@ -152,7 +156,7 @@ export class StepWork implements StepActivities {
   // --- Sending
 
   async #sendOnce(input: SendInput, signal: AbortSignal): Promise<Sent> {
-    const id = `${input.run} ${input.key}`
+    const id = idOf(input)
     // Of several that wait for one that failed, the first to hear of it sends its own, and the others wait for that.
     for (let known = this.#sending.get(id); known; known = this.#sending.get(id)) {
       const sent = await unlessAborted(
@@ -174,6 +178,8 @@ export class StepWork implements StepActivities {
     const run = await this.means.run(input.run)
     const there = await this.#answered(run, input)
     if (there) return there
+    const unkept = this.#unkept.get(idOf(input))
+    if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
     const { signal, heartbeat } = this.means.surroundings()
     const { limits } = await this.means.stored(run.store)
     const price = missingPrice([input.model], this.means.settings, limits)
@@ -189,9 +195,11 @@ export class StepWork implements StepActivities {
   }
 
   /** An answer that is there already. */
-  async #answered({ store, ledger }: OpenRun, { key, step }: SendInput): Promise<Sent | undefined> {
+  async #answered({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
+    const { key, step } = input
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
+    this.#unkept.delete(idOf(input))
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
     ledger.settleKnown(key, usage)
@@ -262,13 +270,18 @@ export class StepWork implements StepActivities {
     return { input, output, cacheRead: 0, cacheWrite: 0, cost }
   }
 
-  /** The answer first, what it took then: a crash between them loses nothing that was paid for. */
+  /**
+   * The answer first, what it took then: a crash between them loses nothing that was paid for. What can't be kept is
+   * held for whoever tries again.
+   */
   async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
     const { key, model } = input
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
     const stored = storedAnswer(input, { ...answer, usage })
+    this.#unkept.set(idOf(input), { answer, reservation })
     const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
     ledger.settle(reservation, usage)
+    this.#unkept.delete(idOf(input))
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
   }
 
