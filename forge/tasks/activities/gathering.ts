@@ -53,7 +53,7 @@ export async function mergeCommit(means: Means, tree: Oid, parents: Oid[], messa
   return await commit(means.objects, { tree, parents, message, author: who, committer: who })
 }
 
-/** Git names the sides in its marks by their commits: that says nothing to who reads it, and is another one each time. */
+/** Git names the sides in its marks by their commits, which says nothing to whoever reads it. */
 async function withNamedSides(
   objects: Objects,
   { tree, stages }: Merge,

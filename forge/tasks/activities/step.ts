@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
-import { type Answer, ModelError, type Usage } from '../../ai/request.ts'
+import { type Answer, type Model, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
 import { providerOf } from '../../ai/settings.ts'
 import type {
@@ -139,7 +139,8 @@ export class StepWork implements StepActivities {
       ...(parsed && outcome === parsed.signal && (await more(store, parsed))),
     }
     const { cost, input: read, output } = sent.spent
-    const took = `${many(read, 'token')} read, ${many(output, 'token')} written${cost > 0 ? `, $${cost.toFixed(4)}` : ''}`
+    const money = cost > 0 ? `, $${cost.toFixed(4)}` : ''
+    const took = `${many(read, 'token')} read, ${many(output, 'token')} written${money}`
     const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
     const why = `Step ${input.step}, ${how}.`
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
@@ -164,13 +165,15 @@ export class StepWork implements StepActivities {
     const price = missingPrice([input.model], this.means.settings, limits)
     if (price) throw ApplicationFailure.nonRetryable(price, 'ModelError', 'key')
     const stored = parseRequest(await run.store.readJson(input.request))
+    // What can't even be opened takes nothing of the budget.
+    const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
     heartbeat()
     const signs = setInterval(() => heartbeat(), SIGNS)
     try {
       const pass = await gate.enter(signal)
       const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
-      const answer = await this.#ask(input, stored, { run, gate, pass, reservation, signal, heartbeat })
+      const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal, heartbeat })
       return await this.#keep(run, input, answer, reservation)
     } finally {
       clearInterval(signs)
@@ -210,7 +213,7 @@ export class StepWork implements StepActivities {
   async #ask(
     { model: name, run: id, task, step }: SendInput,
     { request }: StoredRequest,
-    { run, gate, pass, reservation, signal, heartbeat }: Asking,
+    { model, run, gate, pass, reservation, signal, heartbeat }: Asking,
   ): Promise<Answer> {
     let beat = 0
     const onProgress = () => {
@@ -220,7 +223,6 @@ export class StepWork implements StepActivities {
       heartbeat()
     }
     try {
-      const model = await this.means.model(name)
       const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
       const place = { ...asked, maxTokens: request.output, ...(task !== undefined && { task }) }
       const answer = await withModelSpan(place, async tell => {
@@ -306,6 +308,7 @@ export class StepWork implements StepActivities {
 }
 
 type Asking = {
+  model: Model
   run: OpenRun
   gate: Gate
   pass: Awaited<ReturnType<Gate['enter']>>

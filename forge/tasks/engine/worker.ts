@@ -119,7 +119,9 @@ function settingsOf(
     maxConcurrentActivityTaskExecutions: ACTIVITIES,
     shutdownGraceTime: DRAIN,
     stickyQueueScheduleToStartTimeout: STICKY,
-    maxHeartbeatThrottleInterval: SIGNS,
+    // A cancellation comes with a heartbeat, and is to be heard within seconds.
+    maxHeartbeatThrottleInterval: '2 seconds' as const,
+    defaultHeartbeatThrottleInterval: '1 second' as const,
     sinks: telemetry.sinks,
     interceptors: {
       client: { workflow: telemetry.client },
