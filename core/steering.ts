@@ -1,4 +1,4 @@
-/** The files of a repository that make machines run something, or that agents obey. */
+/** The files of a repository that make machines run something, that agents obey, or that say what is installed. */
 import type { Path } from './git/repository.ts'
 
 /**
@@ -41,3 +41,10 @@ const among = (patterns: RegExp[], path: Path): boolean => patterns.some(pattern
 export const steersCi = (path: Path): boolean => among(CI, path)
 /** Whether agents obey this file, or it runs when a person opens, enters or commits to a checkout. */
 export const steersAgents = (path: Path): boolean => among(STEERING, path)
+
+/** Files that package managers write: a change of one is a change of what runs, wherever the files themselves lie. */
+const LOCK_FILES =
+  /(^|\/)(bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|deno\.lock|Cargo\.lock|go\.sum|poetry\.lock|uv\.lock|Pipfile\.lock|pdm\.lock|Gemfile\.lock|composer\.lock|mix\.lock|gradle\.lockfile|Package\.resolved|flake\.lock)$/i
+
+/** Whether a package manager writes this file. */
+export const isLockFile = (path: Path): boolean => LOCK_FILES.test(path)

@@ -397,7 +397,9 @@ export class Desk implements AsyncDisposable {
       case 'outlooks':
         return await work.steps.outlooks(question.source, question.targets)
       case 'preview':
-        return await work.steps.preview(question.step)
+        return await work.steps.preview(question.step, window.beginToPreview())
+      case 'stop preview':
+        return window.endPreview()
       case 'do':
         return await work.steps.do(question.step, question)
       case 'stop step':

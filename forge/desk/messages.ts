@@ -284,6 +284,8 @@ export const Question = v.variant('ask', [
   ask('do', { step: Step, before: v.optional(Oid), there: v.optional(v.nullable(Oid)) }),
   /** nothing: what is under way (a fetch, pull or push, a step of many commits or its preview) is ended */
   ask('stop step', {}),
+  /** nothing: nobody waits for the preview any more that this window has asked for last; the next one ends it, too */
+  ask('stop preview', {}),
   /** Merging | null */
   ask('merging', { branch: Branch }),
   /** ConflictFile */

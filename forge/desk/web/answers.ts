@@ -56,6 +56,7 @@ export const answers = {
   preview: Preview,
   do: Done,
   'stop step': Nothing,
+  'stop preview': Nothing,
   merging: v.nullable(Merging),
   conflict: ConflictFile,
   'take side': Nothing,

@@ -72,8 +72,11 @@ function useFocus(page: Page): void {
     if (isCovered || !page.desk.peek() || (tab && !parts) || isTasksComing) return undefined
     const isWanted = given.current < wanted
     given.current = wanted
+    const { activeElement: before } = document
     const frame = requestAnimationFrame(() => {
-      if (isWanted || isFocusLost()) focusContent()
+      // Who went elsewhere in this moment stays there.
+      const isStill = document.activeElement === before
+      if ((isWanted && isStill) || isFocusLost()) focusContent()
     })
     return () => cancelAnimationFrame(frame)
   }, [wanted, isCovered, ...shown])

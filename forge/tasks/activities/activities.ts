@@ -11,6 +11,7 @@ import { openSummaries } from '../../ai/summaries.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { Slots } from '../checks/slots.ts'
 import { validate } from '../checks/validate.ts'
+import { openCodeMap } from '../context/map.ts'
 import type { Activities } from '../contract.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { priceOf } from '../runs/budget.ts'
@@ -42,12 +43,14 @@ export async function makeActivities({
   const state = await openState(repository, env)
   const objects = openObjects(repository)
   const summaries = openSummaries(objects, { folder: state })
+  const map = openCodeMap(objects, { folder: state })
   const slots = new Slots(repository, state)
   const opened = activitiesOf({
     objects,
     settings,
     env,
     summaries,
+    map,
     // What is worth it to be asked again, Temporal asks again: two that do would multiply.
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, env }),
@@ -56,6 +59,7 @@ export async function makeActivities({
   const close = async () => {
     opened[Symbol.dispose]()
     summaries[Symbol.dispose]()
+    map[Symbol.dispose]()
     await slots[Symbol.asyncDispose]()
     await objects[Symbol.asyncDispose]()
   }
@@ -108,6 +112,7 @@ export function activitiesOf(options: ActivityOptions): { activities: Activities
     note: guarded(means, input => runs.note(input)),
     remember: guarded(means, input => runs.remember(input)),
     escalate: guarded(means, input => runs.escalate(input)),
+    rest: guarded(means, status => runs.rest(status)),
     finish: guarded(means, input => runs.finish(input)),
   }
   return { activities, [Symbol.dispose]: () => means[Symbol.dispose]() }

@@ -51,6 +51,8 @@ export class RunWork implements RunActivities {
     if (missing) throw new Failure(missing)
     const info = await objects.info(`${input.base}^{commit}`)
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
+    // The map of the code takes seconds the first time: it is read while the plan is made. Who needs it, reads it else.
+    this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store } = await this.means.run(input.run)
     const before = await store.get('run.json')
     const began = before ? (await this.means.stored(store)).began : now()
@@ -109,9 +111,13 @@ export class RunWork implements RunActivities {
     const [report] = await Promise.all([
       store.put('escalation', text),
       store.set('escalation.json', `${JSON.stringify(escalation)}\n`),
-      store.set('status.json', `${JSON.stringify(input.status)}\n`),
     ])
     return report
+  }
+
+  async rest(status: RunStatus): Promise<void> {
+    const { store } = await this.means.run(status.run)
+    await store.set('status.json', `${JSON.stringify(status)}\n`)
   }
 
   async finish(input: {
@@ -126,18 +132,12 @@ export class RunWork implements RunActivities {
     const { store } = await this.means.run(run)
     const plan = await this.means.plan(store, input.plan)
     const heads = input.results.map(({ head }) => head)
-    const message = `Bring together all results: ${plan.title.replace(/\s+/g, ' ').slice(0, 100)}\n\nForge-Run: ${run}\n`
+    const title = plan.title.replace(/\s+/g, ' ').slice(0, 100)
+    const message = `Bring together all results: ${title}\n\nForge-Run: ${run}\n`
     const gathered = await gatherAll(this.means, resolved ?? base, heads, message)
     if (gathered.conflicts) {
       const { commit, conflicts } = await withReport(store, gathered.commit, gathered.conflicts)
-      const words = 'Results are in conflict.'
-      return {
-        isGood: false,
-        head: commit,
-        report: conflicts?.report as Reference,
-        words,
-        ...(conflicts && { conflicts }),
-      }
+      return { isGood: false, head: commit, report: conflicts.report, words: 'Results are in conflict.', conflicts }
     }
     const head = gathered.commit
     const ref = resultRef(run)

@@ -3,17 +3,16 @@
  * goes beyond them fails the attempt, and is told; nothing is quietly put back.
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
-import { asBytes, type Entry, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
-import { steersAgents, steersCi } from '../../../core/steering.ts'
+import { asText, type Entry, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
+import { isLockFile, steersAgents, steersCi } from '../../../core/steering.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { speakOf } from '../plan/files.ts'
+import { fits, type Glob, plain, readGlob } from '../plan/globs.ts'
 import type { Task } from '../plan/schema.ts'
 
-/** Globs as a plan has them, from the top of the repository; a folder's name stands for all that is in it. */
+/** Globs as a plan has them; plan/globs.ts says what they mean. */
 export type Boundaries = Task['boundaries']
 
-/** Files that package managers write: a change of one is a change of what runs, wherever the files themselves lie. */
-const LOCK_FILES =
-  /(^|\/)(bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|deno\.lock|Cargo\.lock|go\.sum|poetry\.lock|uv\.lock|Pipfile\.lock|pdm\.lock|Gemfile\.lock|composer\.lock|mix\.lock|gradle\.lockfile|Package\.resolved|flake\.lock)$/i
 /** What tells git how to treat other files. */
 const OF_GIT = /(^|\/)\.git(attributes|modules|ignore|keep)?(\/|$)/i
 
@@ -36,33 +35,28 @@ export async function findViolations(
 
 /** Why a change is not within the boundaries, as the end of a sentence; undefined where it is. */
 export function boundaryOf({ write, never }: Boundaries) {
-  const mayWrite = matcherOf(write)
-  const mustNot = matcherOf(never)
-  const named = new Set(write.map(asBytes))
+  const may = globsOf(write)
+  const mustNot = globsOf(never)
+  const named = new Set(write.map(plain))
   return (path: Path, before: Entry, after: Entry): string | undefined => {
-    if (mustNot(path)) return 'is among what the task must never touch'
-    if (write.length > 0 && !mayWrite(path)) return 'is outside of what the task may write'
-    // A pattern that happens to match such a file is no permission for it: only its name is.
-    if (named.has(path)) return undefined
+    const text = asText(path)
+    if (mustNot.some(glob => fits(glob, text))) return 'is among what the task must never touch'
+    if (write.length > 0 && !may.some(glob => fits(glob, text))) return 'is outside of what the task may write'
+    // A pattern that happens to match what follows is no permission for it: only its name is.
+    if (named.has(text)) return undefined
     const kind = after && KINDS[after.mode]
     if (kind && before?.mode !== after.mode) return `became ${kind}, and is not named in the boundaries`
     if (kind || (before && KINDS[before.mode])) return 'is a link or a submodule, and is not named in the boundaries'
     if (before && after && before.mode !== after.mode)
       return `changed its mode (${before.mode} to ${after.mode}), and is not named in the boundaries`
     if (OF_GIT.test(path)) return 'tells git what to do, and is not named in the boundaries'
-    if (steersCi(path)) return 'steers CI, and is not named in the boundaries'
     if (steersAgents(path)) return 'steers agents or editors, and is not named in the boundaries'
-    if (LOCK_FILES.test(path)) return 'is a lock file, and is not named in the boundaries'
+    if (speakOf(may, text)) return undefined
+    if (steersCi(path)) return 'steers CI, and is not named in the boundaries'
+    if (isLockFile(path)) return 'is a lock file, and is not named in the boundaries'
     return undefined
   }
 }
 
-/** Whether a path is one of these, below one of these, or matches one of these globs. */
-export function matcherOf(globs: readonly string[]): (path: Path) => boolean {
-  const wanted = globs.map(text => {
-    const plain = asBytes(text.replace(/^\.?\/+/, '').replace(/\/+$/, ''))
-    const glob = new Bun.Glob(plain)
-    return (path: Path) => plain === '.' || path === plain || path.startsWith(`${plain}/`) || glob.match(path)
-  })
-  return path => wanted.some(matches => matches(path))
-}
+/** What the linter would refuse as a glob fits nothing. */
+const globsOf = (texts: readonly string[]): Glob[] => texts.map(readGlob).filter(glob => typeof glob !== 'string')

@@ -1,6 +1,7 @@
 /** What the linter has to know of files: those that are there, and those that tasks may write. */
+import { isLockFile, steersCi } from '../../../core/steering.ts'
 import type { TaskId } from '../contract.ts'
-import { fits, type Glob, isLiteral, plain, readGlob } from './globs.ts'
+import { fits, folderOfGlob, type Glob, isLiteral, plain, readGlob } from './globs.ts'
 import type { Task } from './schema.ts'
 
 /** Which tasks may write what: each pattern is read once, however many have it. */
@@ -61,7 +62,7 @@ export class Files {
     }
     this.folders = folders
     this.test = paths.find(path => TEST.test(path))
-    this.ciAndLocks = paths.filter(path => isOfCi(path) || isLockFile(path))
+    this.ciAndLocks = paths.filter(path => steersCi(path) || isLockFile(path))
   }
 
   has(path: string): boolean {
@@ -94,13 +95,14 @@ export function distance(one: string, other: string): number {
   return row[other.length] ?? 0
 }
 
-/** Where a build server looks for its orders, and files in which a package manager writes down what it chose. */
-const CI =
-  /^(?:\.github\/|\.gitlab-ci\.yml$|\.circleci\/|\.travis\.yml$|azure-pipelines\.yml$|Jenkinsfile$|\.buildkite\/|bitbucket-pipelines\.yml$|\.drone\.yml$|\.woodpecker\/|\.forgejo\/|\.gitea\/)/
-const LOCKS =
-  /(?:^|\/)(?:bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|Cargo\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|Gemfile\.lock|composer\.lock|go\.sum|flake\.lock)$/
-
-/** Whether a file is one that a build server obeys. */
-export const isOfCi = (path: string): boolean => CI.test(path)
-/** Whether a file is a package manager's own. */
-export const isLockFile = (path: string): boolean => LOCKS.test(path)
+/**
+ * Whether globs speak of a file that steers CI or that a package manager writes, and do not merely happen to fit it: a
+ * pattern does that for CI where it says its folder, and for a lock file where it says its name.
+ */
+export const speakOf = (globs: readonly Glob[], path: string): boolean =>
+  globs.some(glob => {
+    const text = plain(glob.text)
+    if (!fits(glob, path)) return false
+    if (isLiteral(text)) return true
+    return steersCi(path) ? steersCi(`${folderOfGlob(text)}/`) : text.endsWith(`/${path.split('/').at(-1)}`)
+  })

@@ -11,8 +11,8 @@ import { isOfTheForge } from '../../ai/model-files.ts'
 import type { Limits, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
 import { estimateOf, isReviewed, type PriceOf, REVIEWERS } from './estimate.ts'
-import { distance, Files, isOfCi, Writes } from './files.ts'
-import { fits, folderOfGlob, type Glob, isCovered, isLiteral, plain, readGlob } from './globs.ts'
+import { distance, Files, speakOf, Writes } from './files.ts'
+import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { type Graph, graphOf } from './graph.ts'
 import { overlaps } from './overlaps.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
@@ -341,20 +341,11 @@ function* boundariesOf(task: Task, { there }: Room): Generator<string> {
     yield `${at('write')}: ${quote(folder.text)} is a folder, and means only itself; write ${quote(`${plain(folder.text)}/**`)} for all that is in it.`
   const reached = [...there.ciAndLocks, EXAMPLE_OF_CI].filter(path => {
     const glob = globs.find(it => fits(it, path))
-    return glob && !saysSo(globs, path) && !never.some(it => fits(it, path))
+    return glob && !speakOf(globs, path) && !never.some(it => fits(it, path))
   })
   if (reached.length > 0)
     yield `${at('write')}: it reaches ${listed([...new Set(reached)], 3)} (what a build server obeys, or a lock file) without naming it; put it into boundaries.never, or name it itself in boundaries.write if the task is about it.`
 }
-
-/** A pattern names CI where it says its folder, and a lock file where it says its name. */
-const saysSo = (globs: readonly Glob[], path: string): boolean =>
-  globs.some(glob => {
-    const text = plain(glob.text)
-    if (!fits(glob, path)) return false
-    if (isLiteral(text)) return true
-    return isOfCi(path) ? isOfCi(`${folderOfGlob(text)}/`) : text.endsWith(`/${path.split('/').at(-1)}`)
-  })
 
 function* contextOf({ id, context }: Task, { there, graph }: Room): Generator<string> {
   const before = new Set(graph.before(id))

@@ -36,7 +36,8 @@ export function storyOf(written: readonly WrittenLine[], options: StoryOptions =
   const between = ofRun(at => firstOfTasks >= 0 && at > firstOfTasks && at < lastOfTasks)
   const after = ofRun(at => firstOfTasks >= 0 && at > lastOfTasks)
   const day = new Date(first.at).toISOString().slice(0, 10)
-  const head = `Run ${visible(run)}: ${many(written.length, 'decision')} in ${duration(last.at - first.at)}, begun on ${day}.`
+  const length = `${many(written.length, 'decision')} in ${duration(last.at - first.at)}`
+  const head = `Run ${visible(run)}: ${length}, begun on ${day}.`
   const title = plan ? wrap(`It does: ${visible(plan.title)}`, columns) : []
   const parts = [
     part('The plan', before, options),

@@ -39,7 +39,7 @@ export async function applyAll(
     const result = await tools.get(call.name)?.run(call.arguments, room)
     if (!result || result.isError) {
       complaints.push(`${named(call)}: ${result?.text ?? 'nothing of that kind is known.'}`)
-      // What comes after it may only fail since this did; a few are told all the same, so that all can be mended at once.
+      // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
       if (complaints.length === MOST_COMPLAINTS) break
       continue
     }

@@ -27,6 +27,10 @@ const SIGNALS = [
   'blocked_on_human',
   'blocked_on_sibling',
 ]
+const CUT = [
+  'The answer was cut, since it was longer than an answer may be: answer shorter.',
+  'Send edits instead of whole files, or do a part of it and say in words what is left.',
+].join(' ')
 /** So many complaints about one answer are told. */
 const MOST_COMPLAINTS = 5
 
@@ -35,10 +39,7 @@ export function readAnswer<Kind extends StepKind>(
   kind: Kind,
   answer: Pick<Answer, 'blocks' | 'end'>,
 ): ReadAnswer<Kind> {
-  if (answer.end === 'length')
-    return noAnswer(
-      'The answer was cut, since it was longer than an answer may be: answer shorter. Send edits instead of whole files, or do a part of it and say in words what is left.',
-    )
+  if (answer.end === 'length') return noAnswer(CUT)
   const calls = answer.blocks.filter(block => block.type === 'call' && block.name === TOOL)
   if (calls.length > 1)
     return noAnswer(`There were ${calls.length} calls of the tool ${TOOL}: call it once, with everything in it.`)
@@ -69,7 +70,8 @@ function withoutCall({ end, blocks }: Pick<Answer, 'blocks' | 'end'>, text: stri
   if (other?.type === 'call')
     return `There is no tool ${short(visible(other.name), 60)}: the only one is ${TOOL}. Call it once.`
   if (text.trim() === '') return `The answer was empty: call the tool ${TOOL} once.`
-  return `The answer was a text that is not the JSON of ${TOOL}: call the tool ${TOOL} once, with all that is to be said in it.`
+  const what = `The answer was a text that is not the JSON of ${TOOL}`
+  return `${what}: call the tool ${TOOL} once, with all that is to be said in it.`
 }
 
 /** What stands in `answer`, as the tool has it; some models leave that out, or send its JSON as a string. */

@@ -5,27 +5,19 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import * as v from 'valibot'
-import { commitChanges, type Person } from '../../../../core/git/commits.ts'
-import { writeBlob } from '../../../../core/git/objects.ts'
 import type { Oid } from '../../../../core/git/repository.ts'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
-import { Slots } from '../../../../forge/tasks/checks/slots.ts'
-import { commandsOfPlan, type Means, type ValidationReport, validate } from '../../../../forge/tasks/checks/validate.ts'
-import { Plan } from '../../../../forge/tasks/plan/schema.ts'
+import { commandsOfPlan } from '../../../../forge/tasks/checks/validate.ts'
 import { commit, type Files } from '../../../support/git.ts'
-import { makePlace, type Place } from '../../../support/repository.ts'
+import { type Judge, makeJudge, planOf, type TaskWish } from '../../../support/judge.ts'
+import type { Place } from '../../../support/repository.ts'
 
 setDefaultTimeout(60_000)
 
-const PERSON: Person = { name: 'A', email: 'a@b', date: { seconds: 0, zone: '+0000' } }
 const before: Record<string, string | undefined> = {}
+let judging: Judge
 let place: Place
-let slots: Slots
-let approved: ApprovedCommands
-let state: string
-let run: string
 
 function setVariable(name: string, value: string | undefined): void {
   if (!(name in before)) before[name] = process.env[name]
@@ -37,70 +29,14 @@ afterAll(() => {
   for (const [name, value] of Object.entries(before)) setVariable(name, value)
 })
 beforeEach(async () => {
-  place = await makePlace()
+  judging = await makeJudge()
+  place = judging.place
   setVariable('FORKLIFT_TEST_DOCKER', join(place.folder, 'engine'))
   setVariable('FORKLIFT_TEST_FAULT', undefined)
-  state = join(place.folder, 'state')
-  run = join(state, 'runs/r')
-  await mkdir(run, { recursive: true })
-  slots = new Slots(place.repository, state)
-  approved = new ApprovedCommands(new Approvals(join(place.folder, 'config')), run, place.repository, 'r')
-  await approved.approveAll()
 })
-afterEach(async () => {
-  await slots[Symbol.asyncDispose]()
-  await place[Symbol.asyncDispose]()
-})
+afterEach(() => judging[Symbol.asyncDispose]())
 
-const means = (): Means => ({
-  objects: place.objects,
-  slots,
-  keep: async (kind, text) => ({ kind, oid: await writeBlob(place.repository, Buffer.from(text)) }),
-  commitMended: (head, changes) =>
-    commitChanges(place.objects, {
-      ...{ base: head, changes, parents: [head] },
-      ...{ message: 'Mended', author: PERSON, committer: PERSON },
-    }),
-  unapproved: commands => approved.missing(commands),
-  hasNetwork: false,
-  signal: new AbortController().signal,
-  onProgress: () => undefined,
-})
-
-type TaskWish = {
-  checks?: (string | { command: string })[]
-  outputs?: string[]
-  write?: string[]
-  claims?: string[]
-  contract?: string
-}
-
-function planOf({ checks = [], outputs = [], write = ['**'], contract = 'true' }: TaskWish): Plan {
-  return v.parse(Plan, {
-    title: 't',
-    summary: 's',
-    contract: [{ id: 'A1', says: 'It works.', how: { kind: 'command', command: contract } }],
-    tasks: [
-      {
-        id: 't',
-        title: 't',
-        objective: { behaviour: 'b', outputs, acceptance: ['a'] },
-        claims: ['A1'],
-        boundaries: { write },
-        validation: { checks },
-      },
-    ],
-  })
-}
-
-async function judge(base: Oid, head: Oid, wish: TaskWish = {}) {
-  const plan = planOf(wish)
-  const [task] = plan.tasks
-  if (!task) throw new Error('No task')
-  const validated = await validate(means(), { plan, task, base, head })
-  const bytes = (await place.objects.read(validated.report.oid))?.bytes
-  return { ...validated, report: JSON.parse(bytes?.toString() ?? '') as ValidationReport }
-}
+const judge = (base: Oid, head: Oid, wish: TaskWish = {}) => judging.validate({ base, head }, wish)
 
 async function attempt(base: Files, change: Files): Promise<[Oid, Oid]> {
   const from = await commit(place.path, 'main', base)
@@ -147,6 +83,23 @@ test('of the repository’s own checks, only what is new against the base counts
   expect([isGood, report.checks[0]?.findings.map(it => it.words)]).toEqual([false, ['new']])
 })
 
+test('as many attempts as there are slots are compared with their base at the same time', async () => {
+  const forge = '## Checks\n- `cat complaints; test ! -s complaints`\n'
+  const [base, head] = await attempt({ 'FORGE.md': forge, complaints: 'x.ts:1:1: old\n' }, { y: '1' })
+  const judged = await Promise.all(Array.from({ length: judging.slots.most }, () => judge(base, head)))
+  expect(judged.map(({ report }) => report.checks[0]?.came)).toEqual(['not new', 'not new'])
+})
+
+test('who is called off while all slots are taken waits no longer', async () => {
+  const base = await commit(place.path, 'main', { a: '1' })
+  await using _one = await judging.slots.take(base)
+  await using _other = await judging.slots.take(base)
+  const control = new AbortController()
+  const waiting = judging.slots.take(base, control.signal)
+  control.abort(new Error('called off'))
+  expect(waiting).rejects.toThrow('called off')
+})
+
 test('a check that fails by chance is run again, and said to be flaky', async () => {
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
   // The folder is the same for both runs, and nothing of it is left for the next attempt.
@@ -179,8 +132,8 @@ test('what is needed first is prepared, and where that fails the checks say so',
 
 test('commands that nobody approved do not run: the person is asked, and a signature of another key is none', async () => {
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
-  const strangers = new ApprovedCommands(new Approvals(join(place.folder, 'other')), run, place.repository, 'r')
-  await Bun.write(join(run, 'approved.json'), '')
+  const strangers = new ApprovedCommands(new Approvals(join(place.folder, 'other')), judging.run, place.repository, 'r')
+  await Bun.write(join(judging.run, 'approved.json'), '')
   await strangers.approveAll()
   const command = `touch ${join(place.folder, 'ran')}`
   const asked = await judge(base, head, { checks: [{ command }] })
@@ -190,7 +143,7 @@ test('commands that nobody approved do not run: the person is asked, and a signa
   ])
   expect(asked.question?.kind).toBe('question')
   expect(await readdir(place.folder)).not.toContain('ran')
-  await approved.approve([command, 'true'])
+  await judging.approved.approve([command, 'true'])
   expect((await judge(base, head, { checks: [{ command }] })).isGood).toBe(true)
 })
 
@@ -210,17 +163,17 @@ test('the commands of a plan are listed for the person, each once', async () => 
 
 test('a slot is warm, and nothing of what ran in it is seen by the next', async () => {
   const [base, head] = await attempt({ a: '1', 'dir/b': '2' }, { a: '3' })
-  const first = await slots.take(base)
+  const first = await judging.slots.take(base)
   const { folder } = first
   const dirty =
-    'rm a; mkdir a; touch a/x; echo no > dir/b; chmod 000 dir; mkdir deep; git init -q deep; ln -s / root; touch .gitignore ig'
+    'rm a; mkdir a; touch a/x; echo no > dir/b; chmod 000 dir; mkdir deep; git init -q deep; ln -s / root; mkfifo pipe deep/pipe; mkdir only; mkfifo only/pipe; touch .gitignore ig'
   await Bun.$`sh -c ${dirty}`.cwd(folder).quiet()
   await first[Symbol.asyncDispose]()
-  await using second = await slots.take(head)
+  await using second = await judging.slots.take(head)
   expect((await readdir(second.folder, { recursive: true })).sort()).toEqual(['a', 'dir', 'dir/b'])
   expect(await Bun.file(join(second.folder, 'a')).text()).toBe('3')
   expect(await Bun.file(join(second.folder, 'dir/b')).text()).toBe('2')
-  expect((await readdir(join(state, 'slots'))).length).toBe(1)
+  expect((await readdir(join(judging.state, 'slots'))).length).toBe(1)
 })
 
 test('the slot of a process that was killed is taken over, its lock and all', async () => {
@@ -228,10 +181,10 @@ test('the slot of a process that was killed is taken over, its lock and all', as
   const gone = Bun.spawn(['true'])
   await gone.exited
   const { hostname } = await import('node:os')
-  const left = join(state, 'slots', `used-${hostname()}-${gone.pid}-x`)
+  const left = join(judging.state, 'slots', `used-${hostname()}-${gone.pid}-x`)
   await mkdir(join(left, 'files'), { recursive: true })
   for (const name of ['index', 'index.lock', 'files/rest']) await Bun.write(join(left, name), 'cut')
-  await using slot = await slots.take(base)
+  await using slot = await judging.slots.take(base)
   expect(await readdir(slot.folder)).toEqual(['a'])
-  expect(await readdir(join(state, 'slots'))).toHaveLength(1)
+  expect(await readdir(join(judging.state, 'slots'))).toHaveLength(1)
 })

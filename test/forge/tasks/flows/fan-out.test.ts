@@ -1,5 +1,5 @@
 /** Sub-agents and reviews on a real server: many, in levels, failing, and of several minds. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { TaskShape } from '../../../../forge/tasks/contract.ts'
 import { type Asked, type Said, shape } from '../../../support/flow-activities.ts'
 import { FlowServer, hasNoTemporal, taskOf } from '../../../support/flows.ts'
@@ -11,6 +11,9 @@ const planning =
 
 /** Whether a step is asked for the second time. */
 const isAgain = ({ step }: Asked) => step.endsWith('/again')
+
+// A flow has many steps, and a machine that is busy with other tests takes its time for each.
+setDefaultTimeout(180_000)
 
 let server: FlowServer
 

@@ -1,5 +1,5 @@
 /** Runs on a real server: what a person sees of a plan, its tasks, their failures and questions. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { TaskShape } from '../../../../forge/tasks/contract.ts'
 import { type Asked, type Said, shape } from '../../../support/flow-activities.ts'
 import { FlowServer, hasNoTemporal, taskOf } from '../../../support/flows.ts'
@@ -9,6 +9,9 @@ const planning =
   (tasks: TaskShape[], does: (asked: Asked, signal: AbortSignal) => Said | Promise<Said> = () => ({})) =>
   (asked: Asked, signal: AbortSignal) =>
     asked.kind === 'plan' ? { plan: tasks } : does(asked, signal)
+
+// A flow has many steps, and a machine that is busy with other tests takes its time for each.
+setDefaultTimeout(180_000)
 
 let server: FlowServer
 

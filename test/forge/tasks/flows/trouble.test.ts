@@ -1,5 +1,5 @@
 /** Runs on a real server that meet what goes wrong: budgets, providers, machines, conflicts, workers that die. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { ApplicationFailure } from '@temporalio/activity'
 import type { TaskShape } from '../../../../forge/tasks/contract.ts'
 import { type Asked, type Said, shape } from '../../../support/flow-activities.ts'
@@ -19,6 +19,9 @@ const modelError = (trouble: string, words: string, isRetryable = false) =>
     nonRetryable: !isRetryable,
     ...(isRetryable && { nextRetryDelay: '100 milliseconds' }),
   })
+
+// A flow has many steps, and a machine that is busy with other tests takes its time for each.
+setDefaultTimeout(180_000)
 
 let server: FlowServer
 
@@ -44,7 +47,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
       return state === 'out of budget' && tasks.filter(it => it.state === 'done').length === 64
     }, 60)
     expect(status.words).toBe(
-      `The requests are used up. What is done is kept; go on with more: forge resume ${host.run} --budget N.`,
+      `The requests are used up. What is done is kept; go on with more: forge resume ${host.run} --requests N.`,
     )
     expect(host.activities.sent).toHaveLength(65)
     expect(await host.says('resume')).toContain('has used up its limits')

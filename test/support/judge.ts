@@ -1,0 +1,96 @@
+/** Attempts of tasks, judged as a run does: with a repository, warm slots and approvals of its own. */
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { commitChanges, type Person } from '../../core/git/commits.ts'
+import { writeBlob } from '../../core/git/objects.ts'
+import type { Oid } from '../../core/git/repository.ts'
+import { Approvals } from '../../forge/ai/approvals.ts'
+import { ApprovedCommands } from '../../forge/tasks/checks/approved.ts'
+import { Slots } from '../../forge/tasks/checks/slots.ts'
+import { type Means, type ValidationReport, validate } from '../../forge/tasks/checks/validate.ts'
+import type { Validated } from '../../forge/tasks/contract.ts'
+import { Plan } from '../../forge/tasks/plan/schema.ts'
+import { makePlace, type Place } from './repository.ts'
+
+const PERSON: Person = { name: 'A', email: 'a@b', date: { seconds: 0, zone: '+0000' } }
+
+/** What of a task matters to a test; everything may be written, and nothing is asked for, where it does not say. */
+export type TaskWish = {
+  checks?: (string | { command: string; seconds?: number })[]
+  outputs?: string[]
+  write?: string[]
+  contract?: string
+}
+
+export type Judge = AsyncDisposable & {
+  place: Place
+  /** The state folder, and that of the run. */
+  state: string
+  run: string
+  slots: Slots
+  /** Everything is approved, until a test takes that away. */
+  approved: ApprovedCommands
+  validate: (
+    attempt: { base: Oid; head: Oid },
+    wish: TaskWish,
+  ) => Promise<Omit<Validated, 'report'> & { report: ValidationReport }>
+}
+
+/** A plan of one task, `t`, that claims one assertion. */
+export function planOf({ checks = [], outputs = [], write = ['**'], contract = 'true' }: TaskWish): Plan {
+  return v.parse(Plan, {
+    title: 't',
+    summary: 's',
+    contract: [{ id: 'A1', says: 'It works.', how: { kind: 'command', command: contract } }],
+    tasks: [
+      {
+        id: 't',
+        title: 't',
+        objective: { behaviour: 'b', outputs, acceptance: ['a'] },
+        claims: ['A1'],
+        boundaries: { write },
+        validation: { checks },
+      },
+    ],
+  })
+}
+
+export async function makeJudge(): Promise<Judge> {
+  const place = await makePlace()
+  const state = join(place.folder, 'state')
+  const run = join(state, 'runs/r')
+  await mkdir(run, { recursive: true })
+  const slots = new Slots(place.repository, state)
+  const approved = new ApprovedCommands(new Approvals(join(place.folder, 'config')), run, place.repository, 'r')
+  await approved.approveAll()
+  const means: Means = {
+    objects: place.objects,
+    slots,
+    keep: async (kind, text) => ({ kind, oid: await writeBlob(place.repository, Buffer.from(text)) }),
+    commitMended: (head, changes) =>
+      commitChanges(place.objects, {
+        ...{ base: head, changes, parents: [head] },
+        ...{ message: 'Mended', author: PERSON, committer: PERSON },
+      }),
+    unapproved: commands => approved.missing(commands),
+    hasNetwork: false,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+  }
+  return {
+    ...{ place, state, run, slots, approved },
+    validate: async (attempt, wish) => {
+      const plan = planOf(wish)
+      const [task] = plan.tasks
+      if (!task) throw new Error('No task')
+      const validated = await validate(means, { plan, task, ...attempt })
+      const bytes = (await place.objects.read(validated.report.oid))?.bytes
+      return { ...validated, report: JSON.parse(bytes?.toString() ?? '') as ValidationReport }
+    },
+    [Symbol.asyncDispose]: async () => {
+      await slots[Symbol.asyncDispose]()
+      await place[Symbol.asyncDispose]()
+    },
+  }
+}
