@@ -200,8 +200,11 @@ export type RunInput = {
   events?: number
 }
 
-/** What was decided before, found in git: a run whose server has lost everything goes on with it. */
-export type Remembered = { approvedPlan?: Reference; answers: PersonAnswer[] }
+/**
+ * What was decided before, found in git: a run whose server has lost everything goes on with it. `facts` are for whoever
+ * plans, and the same for as long as the run lasts.
+ */
+export type Remembered = { approvedPlan?: Reference; answers: PersonAnswer[]; facts?: Reference[] }
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
 
 export type TaskState = 'waits' | 'runs' | 'asks' | 'paused' | 'done' | 'failed' | 'stopped'

@@ -50,6 +50,9 @@ export type Lint = (
   input: { tree: Oid; limits: Limits; done: TaskId[]; before?: Plan },
 ) => Promise<{ tasks: TaskShape[]; complaints: string[] }>
 
+/** What a planner is told besides the wish and the files, of a run that begins with a commit. */
+export type Facts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>
+
 export type ActivityOptions = {
   objects: Objects
   settings: Settings
@@ -59,6 +62,7 @@ export type ActivityOptions = {
   openModel: (name: string) => Promise<Model>
   check: Check
   lint: Lint
+  facts?: Facts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
@@ -79,9 +83,13 @@ const StoredRun = v.looseObject({
     tasks: v.optional(v.number()),
     depth: v.number(),
   }),
+  facts: v.optional(v.array(v.object({ kind: v.string(), oid: v.string() })), []),
 })
-/** What has to be known of how a run was asked for. */
-export type StoredRun = { began: number; base: Oid; limits: Limits }
+/**
+ * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
+ * never again: the same step asks with the same words whenever it is asked.
+ */
+export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] }
 
 /** A run that is open in this process. */
 export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }
@@ -179,9 +187,9 @@ export class Means implements Disposable {
 
 /** exactOptionalPropertyTypes: what is not there is left out. */
 function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, began, base } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const { limits, began, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { began, base, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+  return { began, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {

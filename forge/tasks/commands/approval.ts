@@ -15,6 +15,7 @@ import { openRunFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
+import { openNetwork } from './network.ts'
 import { openStore, type Place } from './place.ts'
 
 /** The approvals of a run. */
@@ -39,7 +40,9 @@ export async function tellPlan(
     const [name] = settings.modelsOf(tier)
     return name === undefined ? undefined : priceOf(name, settings)
   }
+  const hasNetwork = await (await openNetwork(place, context)).isGiven()
   const shown = showPlan(plan, {
+    hasNetwork,
     estimate: estimateOf(plan, priceOfTier),
     limits,
     width: Math.min(process.stdout.columns || 100, 120),

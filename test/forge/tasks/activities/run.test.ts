@@ -16,16 +16,32 @@ async function begun(scene: Scene, more: Partial<RunInput> = {}) {
 
 test('decisions of a person are there when the run begins again', async () => {
   await using scene = await makeScene()
-  expect(await begun(scene)).toEqual({ answers: [] })
+  expect(await begun(scene)).toEqual({ answers: [], facts: [] })
   const blue = await scene.store.put('answer', 'Blue.')
   await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer: scene.plan })
   for (let times = 0; times < 2; times++)
     await scene.activities.remember({ run: RUN, kind: 'answer', task: 'stack', count: 1, answer: blue })
   expect(await begun(scene)).toEqual({
     approvedPlan: scene.plan,
+    facts: [],
     answers: [{ task: 'stack', count: 1, answer: blue }],
   })
   expect(JSON.parse((await scene.store.get('plan.json'))?.toString() ?? '').title).toBe('Add undo')
+})
+
+test('what planners are told is found out once, and the same when the run begins again', async () => {
+  await using scene = await makeScene()
+  let count = 0
+  const facts = async () => [{ kind: 'checks' as const, text: `Told ${++count} times.` }]
+  const run = '20261122-facts-abcd'
+  const wish = await scene.store.put('wish', 'Add undo.')
+  const input = { run, wish, base: scene.base, limits: { depth: 3 }, isApproved: true, onlyPlan: false, atMost: 8 }
+  const first = await scene.again({ facts }).begin(input)
+  expect(await scene.store.readText(first.facts?.[0] ?? wish)).toBe('Told 1 times.')
+  // By another process, with limits that a person has raised.
+  const second = await scene.again({ facts }).begin({ ...input, limits: { depth: 3, requests: 9 } })
+  expect(second.facts).toEqual(first.facts)
+  expect(count).toBe(1)
 })
 
 test('a budget in dollars that can’t be held is refused before anything is sent', async () => {
