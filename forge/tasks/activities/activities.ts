@@ -18,6 +18,7 @@ import { openCodeMap } from '../context/map.ts'
 import type { Activities } from '../contract.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { priceOf } from '../runs/budget.ts'
+import { reviewersOf } from '../steps/request.ts'
 import { type ActivityOptions, type Check, type Facts, guarded, type Lint, Means } from './means.ts'
 import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
@@ -106,6 +107,7 @@ const lintOf =
         const [name] = settings.modelsOf(tier)
         return name === undefined ? undefined : priceOf(name, settings)
       },
+      reviewersOf: tier => reviewersOf(settings, tier),
     })
   }
 

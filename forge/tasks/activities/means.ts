@@ -43,12 +43,12 @@ export type Check = (
 
 /**
  * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
- * that have begun: they must stay as they are in `before`.
+ * that have begun: they must stay as they are in `before`. `notes` are sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
   input: { tree: Oid; limits: Limits; done: TaskId[]; before?: Plan },
-) => Promise<{ tasks: TaskShape[]; complaints: string[] }>
+) => Promise<{ tasks: TaskShape[]; complaints: string[]; notes?: string[] }>
 
 /** What a planner is told besides the wish and the files, of a run that begins with a commit. */
 export type Facts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>

@@ -13,6 +13,7 @@ import { showPlan } from '../plan/show.ts'
 import { priceOf } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
+import { reviewersOf } from '../steps/request.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
 import { openNetwork } from './network.ts'
@@ -43,7 +44,7 @@ export async function tellPlan(
   const hasNetwork = await (await openNetwork(place, context)).isGiven()
   const shown = showPlan(plan, {
     hasNetwork,
-    estimate: estimateOf(plan, priceOfTier),
+    estimate: estimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) }),
     limits,
     width: Math.min(process.stdout.columns || 100, 120),
   })

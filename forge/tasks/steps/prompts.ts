@@ -63,8 +63,9 @@ You break a piece of work into a contract and tasks. Look at what is there befor
 each by itself, from nothing but what you write into it.
 1. **The contract first.** Numbered assertions (A1, A2, …): what must be true in the end, each so that it can be seen \
 to be true or false. \`how\` is a command wherever one can show it: it runs in the top folder, in a container without \
-network (unless it is said here that there is one), with only the programs that are listed here, and has to fail while the assertion is false. No \`|| true\`, no \
-pipe that swallows a failure. A review only where no command can tell. Each assertion is claimed by exactly one task.
+network (unless it is said here that there is one), with only the programs that are listed here, and has to fail while \
+the assertion is false. No \`|| true\`, no pipe that swallows a failure. A review only where no command can tell. Each \
+assertion is claimed by exactly one task.
 2. **Reuse.** Find what the repository has already, functions, helpers, tests, conventions, and tell the tasks to use \
 it, by file and name. New parts beside old ones that do the same are a defect.
 3. **Critical files.** In \`behaviour\` name the files that matter, and why each does; put them into \`context.files\`, and \
