@@ -66,8 +66,11 @@ export type StepInput = StepPlace & {
   about: Reference[]
 }
 
-/** A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. */
-export type Constructed = { request: Reference; key: string; model: string }
+/**
+ * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind and
+ * tier are written down with the answer, for statistics.
+ */
+export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
  * An answer as its schema reads it; without `parsed`, it is none, and `words` say why. `isConfused`: it ended by a signal

@@ -18,6 +18,8 @@ import { openCodeMap } from '../context/map.ts'
 import type { Activities } from '../contract.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { priceOf } from '../runs/budget.ts'
+import { listRuns } from '../runs/folder.ts'
+import { statsForPlanners } from '../runs/stats.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { type ActivityOptions, type Check, type Facts, guarded, type Lint, Means } from './means.ts'
 import { PlanWork } from './plan.ts'
@@ -64,7 +66,7 @@ export async function makeActivities({
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),
-    facts: factsOf({ objects, state, network }),
+    facts: factsOf({ objects, state, network, env }),
   })
   const close = async () => {
     opened[Symbol.dispose]()
@@ -111,16 +113,24 @@ const lintOf =
     })
   }
 
+type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
+
 /** What a planner is told besides the wish and the files. */
 const factsOf =
-  ({ objects, state, network }: Pick<LintSources, 'objects' | 'state' | 'network'>): Facts =>
+  ({ objects, state, network, env }: FactSources): Facts =>
   async base => {
-    const [programs, hasNetwork] = await Promise.all([
+    const [programs, hasNetwork, runs] = await Promise.all([
       programsOf(state, AbortSignal.timeout(PATIENCE)).catch(() => undefined),
       network.isGiven(),
+      listRuns(objects.repository, env),
     ])
-    const text = await checksInWords(objects, base, { hasNetwork, ...(programs && { programs }) })
-    return [{ kind: 'checks', text }]
+    const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
+    const [checks, stats] = await Promise.all([
+      checksInWords(objects, base, { hasNetwork, ...(programs && { programs }) }),
+      // A run that can't be read any more is no reason to plan nothing.
+      statsForPlanners(objects, names).catch(() => undefined),
+    ])
+    return [...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]), { kind: 'checks', text: checks }]
   }
 
 /** The same with means of any kind: what tests give. */

@@ -18,9 +18,9 @@ import { Ledger } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { RunStore } from '../runs/store.ts'
+import { parseStoredAnswer } from '../runs/stored-answer.ts'
 import { personAt, readUser } from '../steps/commits.ts'
 import { Gate } from './gate.ts'
-import { parseStoredAnswer } from './stored-answer.ts'
 
 /** Where an activity runs: how it hears that it is to end, and how it says that it lives. */
 export type Surroundings = { signal: AbortSignal; heartbeat: (details?: unknown) => void }

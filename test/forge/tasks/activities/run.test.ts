@@ -76,6 +76,13 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   expect((await lint(PLAN)).plan).toEqual(good.plan)
 })
 
+test('what is done in another way than one would think stands in the journal, once', async () => {
+  await using scene = await makeScene()
+  const { lintPlan } = scene.again({ lint: async () => ({ tasks: [], complaints: [], notes: ['One reviews.'] }) })
+  for (let times = 0; times < 2; times++) await lintPlan({ run: RUN, parsed: scene.plan, base: scene.base, done: [] })
+  expect((await readJournal(scene.store)).map(({ what, words }) => [what, words])).toEqual([['notes', 'One reviews.']])
+})
+
 test('all results come together on one branch and are checked as one', async () => {
   await using scene = await makeScene()
   await scene.place.git('update-ref', 'refs/heads/one', scene.base)
