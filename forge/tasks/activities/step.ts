@@ -132,7 +132,7 @@ export class StepWork implements StepActivities {
       outcome,
       words,
       spent: sent.spent,
-      ...(received.parsed && { parsed: received.parsed }),
+      ...(received.parsed && { parsed: named(received.parsed, outcome) }),
       ...(isGood && serialized?.commit !== undefined && { commit: serialized.commit }),
       ...(isGood && serialized?.artifact && { artifact: serialized.artifact }),
       ...(parsed && outcome === parsed.signal && (await more(store, parsed))),
@@ -376,6 +376,10 @@ function endOf(
   if (serialized?.words !== undefined) return { outcome: 'failure_retryable', words: serialized.words }
   return { outcome: parsed.signal, words: parsed.words }
 }
+
+/** What was discovered is told to others under that name. */
+const named = (parsed: Reference, outcome: Outcome): Reference =>
+  outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
 /** What only some ends have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {

@@ -73,6 +73,9 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   expect(bad.complaints[0]).toContain('tasks')
   const good = await lint({ signal: 'success', words: 'x', plan: PLAN })
   expect(good.tasks.map(({ id }) => id)).toEqual(['stack', 'docs'])
+  const parsed = await scene.store.put('plan', 'tasks: none')
+  const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base, done: [] })
+  expect(torn.complaints).toEqual(['The plan is no JSON: edit it again, or let it be planned anew.'])
   // A person's plan, without a model's words around it, is the same one.
   expect((await lint(PLAN)).plan).toEqual(good.plan)
 })
