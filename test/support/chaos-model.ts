@@ -133,7 +133,8 @@ export function fansOut(tasks: number, agents: number) {
     const asked = messages.map(({ text }) => text).join('\n')
     const [, kind = ''] = /^# Your task: (.+)$/m.exec(system) ?? []
     if (kind === 'the plan') return { signal: 'success', words: 'Many voices.', plan }
-    if (kind === 'a text') return { signal: 'success', words: 'Said.', text: `answer to ${/Say (\S+)\./.exec(asked)?.[1]}` }
+    if (kind === 'a text')
+      return { signal: 'success', words: 'Said.', text: `answer to ${/Say (\S+)\./.exec(asked)?.[1]}` }
     const [, id = ''] = /^# The task ([a-z-]+):/m.exec(asked) ?? []
     const found = new Set([...asked.matchAll(/^answer to (\S+)/gm)].map(([, about]) => about))
     if (found.size > 0) return done('Write it.', [write(fileOf(id), `${found.size} answers\n`)])
@@ -143,4 +144,7 @@ export function fansOut(tasks: number, agents: number) {
 }
 
 /** An answer of the only tool, as a turn. */
-export const saying = (answer: Answer, delay = 0): Turn => ({ calls: [{ name: 'answer', arguments: { answer } }], delay })
+export const saying = (answer: Answer, delay = 0): Turn => ({
+  calls: [{ name: 'answer', arguments: { answer } }],
+  delay,
+})
