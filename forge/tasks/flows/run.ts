@@ -114,6 +114,7 @@ class Run {
   #hasChanged = false
   #final: { state: RunState; words: string; result?: Oid; report?: Reference } | undefined
   #shownState = ''
+  #isKeeping = false
 
   constructor(
     input: RunInput,
@@ -126,6 +127,7 @@ class Run {
   }
 
   async whole(): Promise<RunStatus> {
+    const kept = CancellationScope.nonCancellable(() => this.#keepStatus())
     try {
       await this.#scope.run(() => this.#live())
     } catch (error) {
@@ -134,7 +136,7 @@ class Run {
     return await CancellationScope.nonCancellable(async () => {
       if (!this.#final) await this.#stopped()
       this.#show()
-      await condition(allHandlersFinished)
+      await Promise.all([kept, condition(allHandlersFinished)])
       return this.#status()
     })
   }
@@ -476,7 +478,8 @@ class Run {
     const { id } = record.shape
     if (record.failures >= record.mayFail) {
       const count = record.failures === 1 ? 'An attempt' : `${record.failures} attempts`
-      await this.#asks(record, `${count} failed, the last one so: ${words}`, evidence)
+      const reports = record.about.filter(({ kind }) => kind === 'report')
+      await this.#asks(record, `${count} failed, the last one so: ${words}`, reports)
     } else {
       const above = tierAbove(record.tier)
       record.tier = above ?? record.tier
@@ -612,7 +615,7 @@ class Run {
         ? {
             why: 'budget',
             state: 'out of budget',
-            words: `${sentence(halt.words)} What is done is kept; go on with more: ${command('resume', runId)} --budget N.`,
+            words: `${sentence(halt.words)} What is done is kept; go on with more: ${command('resume', runId)} ${this.#largerLimit()}.`,
           }
         : {
             why: halt.why,
@@ -623,6 +626,11 @@ class Run {
     const shown = this.#hold
     await this.#say(this.#ownId('halted'), 'halted', halt.words)
     if (shown) await this.#withQuestion(shown, halt.words)
+  }
+
+  /** What a person says to give it more: where dollars are no limit, they would not be one that helps. */
+  #largerLimit(): string {
+    return this.#limits.cost === undefined && this.#limits.requests !== undefined ? '--requests N' : '--budget N'
   }
 
   #holdAll(held: Hold): void {
@@ -961,7 +969,9 @@ class Run {
     const { run: id } = this.#input
     if (task === undefined) {
       if (this.#hold?.why === 'budget') {
-        throw refused(`${id} has used up its limits: give it more with ${command('resume', id)} --budget N.`)
+        throw refused(
+          `${id} has used up its limits: give it more with ${command('resume', id)} ${this.#largerLimit()}.`,
+        )
       }
       if (this.#hold || (this.#question && this.#question.about !== 'approval')) return
       throw refused(`${id} is not paused.`)
@@ -1081,6 +1091,29 @@ class Run {
     return { state: 'paused', words: `Paused: ${paused.join(', ')}. Go on: ${command('resume', id, paused[0])}.` }
   }
 
+  /** Keeps how it is in git, whenever it rests or goes on, until it has ended. */
+  async #keepStatus(): Promise<void> {
+    for (let kept = 'planning'; ; ) {
+      await condition(() => this.#restMark() !== kept)
+      kept = this.#restMark()
+      const isLast = this.#final !== undefined
+      this.#isKeeping = true
+      // The server knows it too: what can't be kept is no reason to halt.
+      await short.rest(this.#status()).catch(() => undefined)
+      this.#isKeeping = false
+      if (isLast) return
+    }
+  }
+
+  /** Another one wherever what a person reads of a resting run has changed; while it is busy, its state is enough. */
+  #restMark(): string {
+    const { state, words } = this.#now()
+    if (!this.#final && (this.#running.size > 0 || state === 'planning' || state === 'runs')) return state
+    const { question } = this.#hold ?? this.#question ?? {}
+    const tasks = [...this.#tasks.values()].map(({ state, attempt, isPaused }) => `${state} ${attempt} ${isPaused}`)
+    return [state, words, question?.oid, ...tasks].join('\n')
+  }
+
   /** The server can list runs by their state, where the attributes are known to it: whoever starts a run says so by one. */
   #show(): void {
     const { state } = this.#now()
@@ -1106,7 +1139,7 @@ class Run {
   // --- From one history to the next
 
   async #goOnAnew(): Promise<void> {
-    await condition(() => allHandlersFinished() && this.#busy === 0)
+    await condition(() => allHandlersFinished() && this.#busy === 0 && !this.#isKeeping)
     const { events, bytes } = { events: this.#input.events ?? HISTORY.events, bytes: HISTORY.bytes }
     if (workflowInfo().historyLength <= events && workflowInfo().historySize <= bytes) return
     if (!this.#plan) return
