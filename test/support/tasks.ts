@@ -2,7 +2,7 @@
  * The tasks as a person meets them, for a test: a repository, a real Temporal server, a scripted model, and the command
  * `forge` as a process of its own, with or without a terminal.
  */
-import { chmod, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from './git.ts'
 import { TaskModel, type Work } from './task-model.ts'
@@ -12,6 +12,11 @@ import { DOCKER, PROJECT } from './world.ts'
 type Environment = Record<string, string | undefined>
 export type Ended = { code: number; out: string; err: string }
 type Options = { cwd?: string; env?: Environment }
+
+/** The stand-in of docker, with the fault that a file names: so it can change while a worker runs. */
+const ENGINE = (program: string, fault: string) => `#!/bin/sh
+FORKLIFT_TEST_FAULT=$(cat '${fault}') exec '${program}' "$@"
+`
 
 const FORGE = join(PROJECT, 'forge.ts')
 const SECONDS = 60
@@ -41,7 +46,8 @@ export class TaskScene implements AsyncDisposable {
     const [temporal, model] = await Promise.all([startTemporal(), TaskModel.start()])
     const at = (name: string) => join(temporal.folder, name)
     await Promise.all(['bin', 'config/forge', 'repository'].map(name => mkdir(at(name), { recursive: true })))
-    await symlink(DOCKER, at('bin/docker'))
+    await writeFile(at('engine-fault'), '')
+    await writeFile(at('bin/docker'), ENGINE(DOCKER, at('engine-fault')), { mode: 0o755 })
     await writeFile(at('home/.gitconfig'), '[user]\n\tname = You\n\temail = you@forge.example\n')
     const scene = new TaskScene(temporal, model, await realpath(at('repository')))
     await scene.set(settings)
@@ -54,8 +60,18 @@ export class TaskScene implements AsyncDisposable {
     const { FORGE_MODEL = '', ...provider } = this.model.server.environment('openai')
     const all = { FORGE_MODEL, FORGE_PRICES: `${FORGE_MODEL}=3/15`, ...provider, ...settings }
     const path = join(this.temporal.folder, 'config/forge/forge.env')
-    await writeFile(path, Object.entries(all).map(([name, value]) => `${name}=${value}\n`).join(''))
+    await writeFile(
+      path,
+      Object.entries(all)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
+    )
     await chmod(path, 0o600)
+  }
+
+  /** From now on docker fails as its stand-in knows to; '' is one that works. */
+  async useEngine(fault: '' | 'down' | 'no-image'): Promise<void> {
+    await writeFile(join(this.temporal.folder, 'engine-fault'), fault)
   }
 
   /** Runs the command without a terminal, to its end. */
@@ -86,7 +102,10 @@ export class TaskScene implements AsyncDisposable {
   /** The journal of a run, a line each: 'failed a The check …'. */
   async journal(run: string): Promise<string[]> {
     const { out } = await this.forge(['show', run, '--journal', '--json'])
-    const lines = out.split('\n').filter(Boolean).map(line => JSON.parse(line))
+    const lines = out
+      .split('\n')
+      .filter(Boolean)
+      .map(line => JSON.parse(line))
     return lines.map(({ what, task, words }) => [what, task, words].filter(Boolean).join(' '))
   }
 

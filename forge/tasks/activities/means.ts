@@ -166,10 +166,8 @@ export class Means implements Disposable {
     const { objects, settings, now } = this
     const store = new RunStore(objects, run, now)
     const folder = await openRunFolder(objects.repository, run, this.options.env)
-    const bytes = await store.get('run.json')
-    const began = bytes ? asStoredRun(bytes).began : now()
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
-    const ledger = await Ledger.open(folder, { paid, began, now })
+    const ledger = await Ledger.open(folder, { paid })
     const journal = new Journal({ store, folder, secrets: settings.secrets, now })
     const opened = { store, folder, journal, ledger }
     this.#open.push(opened)

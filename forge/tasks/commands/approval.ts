@@ -14,7 +14,7 @@ import { priceOf } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import type { CommandContext } from './context.ts'
-import { askPerson } from './follow.ts'
+import { askPerson, columnsOf } from './follow.ts'
 import { openStore, type Place } from './place.ts'
 
 /** The approvals of a run. */
@@ -42,7 +42,7 @@ export async function tellPlan(
   const shown = showPlan(plan, {
     estimate: estimateOf(plan, priceOfTier),
     limits,
-    width: Math.min(process.stdout.columns || 100, 120),
+    width: Math.min(columnsOf(context), 120),
   })
   for (const line of shown.trimEnd().split('\n')) context.out(line)
   const named = new Set(shown.split('\n').map(line => line.trim()))

@@ -8,10 +8,17 @@ import { join } from 'node:path'
 import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
 import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
-import type { Limits, Spent } from '../contract.ts'
+import type { LimitName, Limits, Spent } from '../contract.ts'
 
 /** A run has taken all that it may: the message says what, as a sentence. */
-export class OutOfBudget extends Error {}
+export class OutOfBudget extends Error {
+  constructor(
+    message: string,
+    readonly limit: LimitName,
+  ) {
+    super(message)
+  }
+}
 
 /** What a request may take at most. */
 export type Estimate = { tokens: number; cost: number }
@@ -44,26 +51,20 @@ type Sums = { requests: number; input: number; output: number; tokens: number; c
 export class Ledger implements Disposable {
   readonly #database: Database
 
-  private constructor(
-    database: Database,
-    private readonly now: () => number,
-  ) {
+  private constructor(database: Database) {
     this.#database = database
   }
 
   /**
    * Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has, which `paid`
-   * gives, and from when the run began.
+   * gives. It knows of no minutes: the run has a clock that stands still while a person thinks.
    */
-  static async open(
-    folder: string,
-    { paid, began, now = Date.now }: { paid: () => Promise<PaidAnswer[]>; began: number; now?: () => number },
-  ): Promise<Ledger> {
+  static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
     database.exec(TABLES)
-    const ledger = new Ledger(database, now)
-    if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid(), began)
+    const ledger = new Ledger(database)
+    if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
     return ledger
   }
 
@@ -127,18 +128,17 @@ export class Ledger implements Disposable {
   #verifyAllowed(estimate: Estimate, limits: Limits): void {
     const { requests, tokens, cost } = this.#sums()
     if (limits.requests !== undefined && requests + 1 > limits.requests)
-      throw new OutOfBudget(`It has sent ${many(requests, 'request')}, which is the limit of this run.`)
+      throw new OutOfBudget(`It has sent ${many(requests, 'request')}, which is the limit of this run.`, 'requests')
     if (limits.tokens !== undefined && tokens + estimate.tokens > limits.tokens)
       throw new OutOfBudget(
         `The next request could take it beyond ${many(limits.tokens, 'token')}, which is the limit of this run.`,
+        'tokens',
       )
     if (limits.cost !== undefined && cost + estimate.cost > limits.cost)
       throw new OutOfBudget(
         `The next request could take it beyond $${limits.cost.toFixed(2)}, which is the limit of this run.`,
+        'cost',
       )
-    const minutes = (this.now() - (this.#fact('began') ?? this.now())) / 60_000
-    if (limits.minutes !== undefined && minutes >= limits.minutes)
-      throw new OutOfBudget(`It has taken ${many(limits.minutes, 'minute')}, which is the limit of this run.`)
   }
 
   #sums(): Sums {
@@ -156,14 +156,12 @@ export class Ledger implements Disposable {
     return this.#database.query<{ value: number }, [string]>('SELECT value FROM facts WHERE name = ?').get(name)?.value
   }
 
-  #rebuild(paid: readonly PaidAnswer[], began: number): void {
+  #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
       // Another process may have been faster.
       if (this.#fact('complete') !== undefined) return
       for (const answer of paid) this.#insert(answer)
-      const write = this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)')
-      write.run('began', began)
-      write.run('complete', 1)
+      this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)').run('complete', 1)
     })
   }
 

@@ -125,7 +125,9 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
         tasks: [task('a'), task('b')],
         answer: ({ kind, task }) => {
           if (kind !== 'implement' || task !== 'a') return undefined
-          return stepsOf('ordered', 'a').length > 1 ? undefined : says('blocked_on_sibling', 'It needs b.', { sibling: 'b' })
+          return stepsOf('ordered', 'a').length > 1
+            ? undefined
+            : says('blocked_on_sibling', 'It needs b.', { sibling: 'b' })
         },
       })
       expect(code).toBe(0)
@@ -143,9 +145,12 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
         tasks: [task('a')],
         answer: ({ kind }) => {
           const hasAsked = scene.model.asked('discovering').includes('check plan')
-          if (kind === 'check plan') return says('success', 'c is missing.', { plan: planOf('discovering', [task('a'), task('c')]) })
+          if (kind === 'check plan')
+            return says('success', 'c is missing.', { plan: planOf('discovering', [task('a'), task('c')]) })
           if (kind !== 'implement' || hasAsked) return undefined
-          return says('new_tasks_discovered', 'There is no c.', { discovered: [{ title: 'Make c', why: 'a needs it.' }] })
+          return says('new_tasks_discovered', 'There is no c.', {
+            discovered: [{ title: 'Make c', why: 'a needs it.' }],
+          })
         },
       })
       const { tasks } = await scene.status(run)
@@ -158,11 +163,15 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
   test(
     'that ends in a way which nobody knows halts all of the run, until a person says what to do',
     async () => {
-      const { code, out, run } = await scene.run('confused', {
-        tasks: [task('a'), task('b', { after: ['c'] }), task('c')],
-        answer: ({ kind, task, answered }) =>
-          kind === 'implement' && task === 'a' && !answered ? says('finished', 'All is well.') : undefined,
-      }, ['--at-most', '1'])
+      const { code, out, run } = await scene.run(
+        'confused',
+        {
+          tasks: [task('a'), task('b', { after: ['c'] }), task('c')],
+          answer: ({ kind, task, answered }) =>
+            kind === 'implement' && task === 'a' && !answered ? says('finished', 'All is well.') : undefined,
+        },
+        ['--at-most', '1'],
+      )
       expect(code).toBe(4)
       expect(out).toContain('finished')
       expect(scene.model.asked('confused')).toEqual(['plan', 'implement c', 'implement a'])
@@ -189,11 +198,15 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
     'halts the run where most tasks fail at first, and goes on when a person says so',
     async () => {
       const ids = ['a', 'b', 'c', 'd', 'e', 'f']
-      const { code, out, run } = await scene.run('degraded', {
-        tasks: ids.map(id => task(id)),
-        answer: ({ kind, isAgain }) =>
-          kind === 'implement' && !isAgain ? says('failure_retryable', 'It is too hard.') : undefined,
-      }, ['--at-most', '6'])
+      const { code, out, run } = await scene.run(
+        'degraded',
+        {
+          tasks: ids.map(id => task(id)),
+          answer: ({ kind, isAgain }) =>
+            kind === 'implement' && !isAgain ? says('failure_retryable', 'It is too hard.') : undefined,
+        },
+        ['--at-most', '6'],
+      )
       expect(code).toBe(4)
       expect(out).toContain('6 of 6 tasks failed at their first attempt')
       expect(out).toContain(`forge resume ${run}`)
@@ -242,7 +255,8 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
         {
           tasks: [task('a', { recursion: 1 })],
           answer: ({ kind, text }) => {
-            if (kind === 'artifact') return says('success', 'Found.', { text: `${/number (\d+)/.exec(text)?.[1]} found` })
+            if (kind === 'artifact')
+              return says('success', 'Found.', { text: `${/number (\d+)/.exec(text)?.[1]} found` })
             if (kind !== 'implement') return undefined
             if (text.includes('What a sub-agent answered')) return undefined
             const agents = Array.from({ length: 1000 }, (_, at) => ({ id: `n${at}`, asks: `thousand: number ${at}` }))
@@ -270,7 +284,8 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
           task('four', { write: [] }),
         ],
         answer: ({ kind, task, text }) => {
-          if (kind === 'resolve') return done('Both.', write('README.md', text.includes('\nFour.\n') ? `${both}Four.\n` : both))
+          if (kind === 'resolve')
+            return done('Both.', write('README.md', text.includes('\nFour.\n') ? `${both}Four.\n` : both))
           if (kind !== 'implement' || task === 'three') return undefined
           const line = { one: 'One.', two: 'Two.', four: 'Four.' }[task]
           return done(`Make ${task}.`, write(`${task}.txt`, 'done\n'), write('README.md', `# Notes\n${line}\n`))

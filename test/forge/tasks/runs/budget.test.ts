@@ -10,7 +10,7 @@ const SPENDER = join(import.meta.dir, 'budget-spender.ts')
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0.5 }
 const SMALL = { tokens: 200, cost: 1 }
 
-const open = (folder: string, began = 0, now = () => 0) => Ledger.open(folder, { paid: async () => [], began, now })
+const open = (folder: string) => Ledger.open(folder, { paid: async () => [] })
 const limits = (more: Partial<Limits> = {}): Limits => ({ depth: 1, ...more })
 
 test('the request after the last one is refused, with a sentence', async () => {
@@ -18,7 +18,7 @@ test('the request after the last one is refused, with a sentence', async () => {
   using ledger = await open(place.path)
   for (let at = 0; at < 3; at++) ledger.reserve(`${at}`, SMALL, limits({ requests: 3 }))
   expect(() => ledger.reserve('more', SMALL, limits({ requests: 3 }))).toThrow(
-    new OutOfBudget('It has sent 3 requests, which is the limit of this run.'),
+    new OutOfBudget('It has sent 3 requests, which is the limit of this run.', 'requests'),
   )
 })
 
@@ -53,14 +53,11 @@ test('settled, a request counts as what it used', async () => {
   ledger.reserve('two', { tokens: 1, cost: 0.5 }, limits({ cost: 1 }))
 })
 
-test('tokens and minutes are held, too', async () => {
+test('tokens are held, too', async () => {
   await using place = await makeFolder()
-  let now = 0
-  using ledger = await open(place.path, 0, () => now)
+  using ledger = await open(place.path)
   expect(() => ledger.reserve('one', SMALL, limits({ tokens: 199 }))).toThrow(/beyond 199 tokens/)
-  ledger.reserve('one', SMALL, limits({ tokens: 200, minutes: 30 }))
-  now = 30 * 60_000
-  expect(() => ledger.reserve('two', SMALL, limits({ minutes: 30 }))).toThrow(/30 minutes/)
+  ledger.reserve('one', SMALL, limits({ tokens: 200 }))
 })
 
 test('a ledger that was lost is made again from the answers that git has', async () => {
@@ -69,9 +66,9 @@ test('a ledger that was lost is made again from the answers that git has', async
     { key: 'one', usage: USAGE },
     { key: 'two', usage: USAGE },
   ]
-  using ledger = await Ledger.open(place.path, { paid, began: 0 })
+  using ledger = await Ledger.open(place.path, { paid })
   expect(ledger.spent()).toEqual({ requests: 2, input: 200, output: 20, cost: 1 })
-  using again = await Ledger.open(place.path, { paid, began: 0 })
+  using again = await Ledger.open(place.path, { paid })
   expect(again.spent().requests).toBe(2)
 })
 
