@@ -158,7 +158,8 @@ export class Terminal {
         this.#heard()
       },
     })
-    this.#child = Bun.spawn(command, { ...options, terminal: this.#terminal })
+    // It becomes the terminal of a session of its own: else Ctrl-C would be no signal.
+    this.#child = Bun.spawn(['setsid', '--ctty', '--wait', ...command], { ...options, terminal: this.#terminal })
   }
 
   /** Everything that it has drawn, with the lines as they were. */

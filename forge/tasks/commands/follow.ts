@@ -21,6 +21,8 @@ export type Following = {
 
 /** How often a run is asked how it is, in milliseconds. */
 const PAUSE = 400
+/** So often at most for a question that is being written down. */
+const PATIENCE = 8
 
 /** Follows it; gives the exit code of its end. Ctrl-C only ends the following. */
 export async function follow(following: Following): Promise<ExitCode> {
@@ -32,11 +34,16 @@ export async function follow(following: Following): Promise<ExitCode> {
     hasColours: context.isTerminal && !context.env.NO_COLOR,
   })
   const drawing = new Drawing(context.draw, look, context.isTerminal)
+  let patience = PATIENCE
   for (;;) {
     if (context.signal.aborted) return detach(following)
     const status = await server.status(run)
     drawing.show(status)
     const code = endOf(status)
+    if (isBeingAsked(status) && patience-- > 0) {
+      await pause(context.signal)
+      continue
+    }
     if (code !== undefined) return await sayEnd(following, status, code)
     if (status.state === 'approving' && status.plan) {
       if (!context.isTerminal) return sayToApprove(following)
@@ -51,9 +58,11 @@ export async function follow(following: Following): Promise<ExitCode> {
   }
 }
 
-/** The exit code of a run that does not go on by itself; undefined for one that does. */
-export function endOf({ state, tasks }: RunStatus): ExitCode | undefined {
-  const isBusy = tasks.some(task => task.state === 'runs')
+/**
+ * The exit code of a run that does not go on by itself; undefined for one that does. What was sent before may still be
+ * under way: it is kept, and nothing follows from it before a person has spoken.
+ */
+export function endOf({ state }: RunStatus): ExitCode | undefined {
   switch (state) {
     case 'done':
       return EXIT.done
@@ -61,14 +70,18 @@ export function endOf({ state, tasks }: RunStatus): ExitCode | undefined {
     case 'stopped':
       return EXIT.error
     case 'out of budget':
-      return isBusy ? undefined : EXIT.outOfBudget
+      return EXIT.outOfBudget
     case 'asks':
     case 'paused':
-      return isBusy ? undefined : EXIT.asks
+      return EXIT.asks
     default:
       return undefined
   }
 }
+
+/** Whether a question is just being written down, as it is right after a run has halted. */
+const isBeingAsked = ({ state, question, tasks }: RunStatus): boolean =>
+  (state === 'asks' || state === 'out of budget') && !question && !tasks.some(task => task.question)
 
 async function sayEnd({ store, run, context }: Following, status: RunStatus, code: ExitCode): Promise<ExitCode> {
   if (code === EXIT.done) {

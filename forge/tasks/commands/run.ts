@@ -120,7 +120,8 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const path = resolve(cwd, word)
   const isFile = word.length < 1000 && (await stat(path).catch(() => undefined))?.isFile()
   const text = isFile ? await readFile(path, 'utf8').catch(error => unreadable(word, error)) : word
-  if (text.trim() === '') throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`)
+  if (text.trim() === '')
+    throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`, EXIT.usage)
   if (text.length > LONGEST_WISH)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
   if (isFile && /\.plan\.ya?ml$/.test(word)) {

@@ -103,19 +103,24 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   test(
     'ends with 2 where the requests are used up, sends no more than those, and goes on with more',
     async () => {
-      const { code, out, run } = await scene.run('spent', { tasks: ['a', 'b', 'c'].map(id => task(id)) }, [
-        '--requests',
-        '2',
-      ])
+      const { code, out, run } = await scene.run(
+        'spent',
+        {
+          tasks: [task('a'), task('b')],
+          answer: ({ kind, task, isAgain }) =>
+            kind === 'implement' && task === 'a' && !isAgain ? says('failure_retryable', 'Not so.') : undefined,
+        },
+        ['--requests', '3'],
+      )
       expect(code).toBe(2)
-      expect(scene.model.asked('spent')).toHaveLength(2)
+      expect(scene.model.asked('spent')).toHaveLength(3)
       expect(out).toContain(`forge resume ${run} --requests`)
       const without = await scene.forge(['resume', run])
       expect(without.code).toBe(1)
       expect(without.err).toContain('has used up its limits')
       expect(await scene.forge(['resume', run, '--requests', '10'])).toMatchObject({ code: 0, err: '' })
       expect((await scene.forge(['attach', run])).code).toBe(0)
-      expect(scene.model.asked('spent')).toHaveLength(4)
+      expect(scene.model.asked('spent').sort()).toEqual(['implement a', 'implement a', 'implement b', 'plan'])
     },
     LONG,
   )
