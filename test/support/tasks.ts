@@ -147,6 +147,7 @@ export class Terminal {
   readonly #child: Bun.Subprocess
   readonly #terminal: Bun.Terminal
   #heard: () => void = () => undefined
+  readonly #closed = Promise.withResolvers<void>()
 
   constructor(command: string[], { columns, rows, ...options }: Required<Options> & { columns: number; rows: number }) {
     const decoder = new TextDecoder()
@@ -157,6 +158,7 @@ export class Terminal {
         this.#out += decoder.decode(bytes, { stream: true })
         this.#heard()
       },
+      exit: () => this.#closed.resolve(),
     })
     // It becomes the terminal of a session of its own: else Ctrl-C would be no signal.
     this.#child = Bun.spawn(['setsid', '--ctty', '--wait', ...command], { ...options, terminal: this.#terminal })
@@ -197,6 +199,8 @@ export class Terminal {
   /** Its exit code, and all that it has drawn. */
   async ended(): Promise<{ code: number; text: string }> {
     const code = await this.#child.exited
+    // What it drew last may still be on its way.
+    await Promise.race([this.#closed.promise, Bun.sleep(500)])
     this.#terminal.close()
     return { code, text: this.text }
   }
