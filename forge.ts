@@ -206,7 +206,8 @@ const contextWith = (signal: AbortSignal): CommandContext => ({
   env: process.env,
   signal,
   out: words => console.log(visibleLines(words)),
-  err: words => console.error(visibleLines(words)),
+  // Bun's console.error would colour it.
+  err: words => void process.stderr.write(`${visibleLines(words)}\n`),
   draw: text => process.stdout.write(text),
   input: process.stdin,
   isTerminal: Boolean(process.stdin.isTTY && process.stdout.isTTY),

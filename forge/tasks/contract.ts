@@ -45,6 +45,9 @@ export type Limits = {
   depth: number
 }
 
+/** The limits that a person may raise while a run is under way. */
+export type LimitName = 'requests' | 'tokens' | 'cost' | 'minutes'
+
 /** What was used: `requests` that were sent, whether or not an answer came. */
 export type Spent = { requests: number; input: number; output: number; cost: number }
 
@@ -112,7 +115,7 @@ export interface StepActivities {
   /**
    * Asks the model, unless its answer is there. Heartbeats. Fails as `ApplicationFailure` of type ModelError, with the
    * trouble's name as the first of its details: retryable with the provider's own delay, or not; of type OutOfBudget
-   * where it would pass a limit (never retryable). Its message is a sentence for a person.
+   * where it would pass a limit (never retryable; its name is the first of the details). Its message is a sentence for a person.
    */
   send(input: StepPlace & Constructed): Promise<Sent>
   receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
@@ -244,6 +247,8 @@ export type RunStatus = {
   }[]
   spent: Spent
   question?: Reference
+  /** With out of budget: by which limit. */
+  limit?: LimitName
   result?: Oid
   report?: Reference
 }

@@ -98,7 +98,9 @@ export class TaskModel implements AsyncDisposable {
 
   private async turn(heard: Heard): Promise<Turn> {
     const asked = stepOf(heard)
-    const name = [...this.works.keys()].find(name => `${asked.text} `.search(`\\b${name}\\b`) >= 0) ?? ''
+    // One name may be a part of another.
+    const names = [...this.works.keys()].sort((a, b) => b.length - a.length)
+    const name = names.find(name => new RegExp(`\\b${name}\\b`).test(asked.text)) ?? ''
     const work = this.works.get(name)
     if (!work) return { status: 400, words: 'The scripted model knows no such work.' }
     this.heard.get(name)?.push(asked)

@@ -2,7 +2,7 @@
  * The tasks as a person meets them, for a test: a repository, a real Temporal server, a scripted model, and the command
  * `forge` as a process of its own, with or without a terminal.
  */
-import { chmod, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from './git.ts'
 import { TaskModel, type Work } from './task-model.ts'
@@ -12,6 +12,11 @@ import { DOCKER, PROJECT } from './world.ts'
 type Environment = Record<string, string | undefined>
 export type Ended = { code: number; out: string; err: string }
 type Options = { cwd?: string; env?: Environment }
+
+/** The stand-in of docker, with the fault that a file names: so it can change while a worker runs. */
+const ENGINE = (program: string, fault: string) => `#!/bin/sh
+FORKLIFT_TEST_FAULT=$(cat '${fault}') exec '${program}' "$@"
+`
 
 const FORGE = join(PROJECT, 'forge.ts')
 const SECONDS = 60
@@ -41,7 +46,8 @@ export class TaskScene implements AsyncDisposable {
     const [temporal, model] = await Promise.all([startTemporal(), TaskModel.start()])
     const at = (name: string) => join(temporal.folder, name)
     await Promise.all(['bin', 'config/forge', 'repository'].map(name => mkdir(at(name), { recursive: true })))
-    await symlink(DOCKER, at('bin/docker'))
+    await writeFile(at('engine-fault'), '')
+    await writeFile(at('bin/docker'), ENGINE(DOCKER, at('engine-fault')), { mode: 0o755 })
     await writeFile(at('home/.gitconfig'), '[user]\n\tname = You\n\temail = you@forge.example\n')
     const scene = new TaskScene(temporal, model, await realpath(at('repository')))
     await scene.set(settings)
@@ -61,6 +67,11 @@ export class TaskScene implements AsyncDisposable {
         .join(''),
     )
     await chmod(path, 0o600)
+  }
+
+  /** From now on docker fails as its stand-in knows to; '' is one that works. */
+  async useEngine(fault: '' | 'down' | 'no-image'): Promise<void> {
+    await writeFile(join(this.temporal.folder, 'engine-fault'), fault)
   }
 
   /** Runs the command without a terminal, to its end. */
@@ -136,6 +147,7 @@ export class Terminal {
   readonly #child: Bun.Subprocess
   readonly #terminal: Bun.Terminal
   #heard: () => void = () => undefined
+  readonly #closed = Promise.withResolvers<void>()
 
   constructor(command: string[], { columns, rows, ...options }: Required<Options> & { columns: number; rows: number }) {
     const decoder = new TextDecoder()
@@ -146,8 +158,10 @@ export class Terminal {
         this.#out += decoder.decode(bytes, { stream: true })
         this.#heard()
       },
+      exit: () => this.#closed.resolve(),
     })
-    this.#child = Bun.spawn(command, { ...options, terminal: this.#terminal })
+    // It becomes the terminal of a session of its own: else Ctrl-C would be no signal.
+    this.#child = Bun.spawn(['setsid', '--ctty', '--wait', ...command], { ...options, terminal: this.#terminal })
   }
 
   /** Everything that it has drawn, with the lines as they were. */
@@ -185,6 +199,8 @@ export class Terminal {
   /** Its exit code, and all that it has drawn. */
   async ended(): Promise<{ code: number; text: string }> {
     const code = await this.#child.exited
+    // What it drew last may still be on its way.
+    await Promise.race([this.#closed.promise, Bun.sleep(500)])
     this.#terminal.close()
     return { code, text: this.text }
   }

@@ -21,7 +21,7 @@ import type {
 import { TIERS } from '../plan/schema.ts'
 import { missingPrice } from '../runs/budget.ts'
 import { resultRef } from '../runs/folder.ts'
-import { type Escalation, reportAsMarkdown } from '../runs/report.ts'
+import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import { setRef } from '../steps/commits.ts'
 import { gatherAll } from './gathering.ts'
@@ -114,10 +114,8 @@ export class RunWork implements RunActivities {
     }
     const text = reportAsMarkdown(escalation)
     await writeFile(join(folder, 'report.md'), text, { mode: 0o600 })
-    const [report] = await Promise.all([
-      store.put('escalation', text),
-      store.set('escalation.json', `${JSON.stringify(escalation)}\n`),
-    ])
+    const report = await store.put('escalation', text)
+    await keepEscalation(store, report, escalation)
     return report
   }
 

@@ -79,7 +79,7 @@ export class StepWork implements StepActivities {
       journal.note({
         ...lineOf(input),
         id: `${input.step} asks ${key.slice(0, 12)}`,
-        what: 'asks',
+        what: 'asks_model',
         words: asked,
         why,
       }),
@@ -222,7 +222,7 @@ export class StepWork implements StepActivities {
     } catch (error) {
       onRefusal()
       if (!(error instanceof OutOfBudget)) throw error
-      throw ApplicationFailure.nonRetryable(error.message, 'OutOfBudget')
+      throw ApplicationFailure.nonRetryable(error.message, 'OutOfBudget', error.limit)
     }
   }
 

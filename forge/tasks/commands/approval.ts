@@ -15,7 +15,7 @@ import { openRunFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import { reviewersOf } from '../steps/request.ts'
 import type { CommandContext } from './context.ts'
-import { askPerson } from './follow.ts'
+import { askPerson, columnsOf } from './follow.ts'
 import { openNetwork } from './network.ts'
 import { openStore, type Place } from './place.ts'
 
@@ -46,7 +46,7 @@ export async function tellPlan(
     hasNetwork,
     estimate: estimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) }),
     limits,
-    width: Math.min(process.stdout.columns || 100, 120),
+    width: Math.min(columnsOf(context), 120),
   })
   for (const line of shown.trimEnd().split('\n')) context.out(line)
   const named = new Set(shown.split('\n').map(line => line.trim()))

@@ -1,9 +1,10 @@
 /** `forge attach`: shows a run that is under way, as `forge run` does. */
 import type { ExitCode } from '../../../core/failure.ts'
+import { UnknownRun } from '../engine/client.ts'
 import { readRunInput } from '../runs/plans.ts'
 import { approvePlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
-import { follow } from './follow.ts'
+import { follow, tellLast } from './follow.ts'
 import { parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -12,8 +13,8 @@ const USAGE = 'forge attach RUN'
 
 export const HELP = `${USAGE}
 
-Shows a run that is under way, and asks what it asks. RUN is its name, the beginning or the last four signs of that, or
-last. Ctrl-C leaves it alone. Exit codes are those of forge run.`
+Shows a run that is under way, and asks what it asks. RUN is its name, the beginning or the end of that, or last.
+Ctrl-C leaves it alone. Exit codes are those of forge run.`
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { positionals } = parse(argv, { options: {}, usage: USAGE, words: [0, 1] })
@@ -24,5 +25,10 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const { base, limits } = await readRunInput(store)
   const approve = (plan: Parameters<typeof approvePlan>[1]['plan']) =>
     approvePlan(place, { run, plan, base, limits }, context)
-  return await follow({ server, store, run, context, approve })
+  try {
+    return await follow({ server, store, run, context, approve })
+  } catch (error) {
+    if (!(error instanceof UnknownRun)) throw error
+    return await tellLast({ server, store, run, context, approve })
+  }
 }

@@ -1,5 +1,4 @@
 /** `forge doctor`: what a run needs, what of it is there, and what to do about the rest. */
-import { parseArgs } from 'node:util'
 import { IMAGE } from '../../../core/container.ts'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { openRepository } from '../../../core/git/repository.ts'
@@ -12,7 +11,7 @@ import { isTraced } from '../engine/telemetry.ts'
 import { codeVersion } from '../engine/versions.ts'
 import { findWorker, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
-import { parseOptions } from './options.ts'
+import { parse } from './options.ts'
 
 export const HELP = `forge doctor: says what a run needs, what of it is there, and what to do about the rest.
 
@@ -23,7 +22,7 @@ type Finding = { name: string; isGood: boolean | undefined; words: string }
 type Context = Pick<CommandContext, 'cwd' | 'env'>
 
 export async function runCommand(argv: string[], { cwd, env, out }: CommandContext): Promise<ExitCode> {
-  parseOptions('doctor', () => parseArgs({ args: argv, options: {} }))
+  parse(argv, { options: {}, usage: 'forge doctor', words: [0, 0] })
   const findings = await Promise.all(CHECKS.map(([name, check]) => find(name, () => check({ cwd, env }))))
   const width = Math.max(...findings.map(({ name }) => name.length))
   for (const { name, isGood, words } of findings) out(`${sign(isGood)} ${name.padEnd(width)}  ${words}`)

@@ -1,12 +1,14 @@
 /** Follows a run on the terminal, until it ends, waits for a person, or the person turns to something else. */
 import { createInterface } from 'node:readline/promises'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
-import { visibleLines } from '../../../core/text.ts'
+import { wrap } from '../../../core/text.ts'
 import type { Reference, RunId, RunStatus } from '../contract.ts'
+import { readLastStatus } from '../runs/plans.ts'
+import { readEscalation, reportForTerminal } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { CommandContext } from './context.ts'
 import type { RunServer } from './server.ts'
-import { Drawing } from './tree.ts'
+import { Drawing, treeOf } from './tree.ts'
 
 export type Following = {
   server: RunServer
@@ -19,6 +21,8 @@ export type Following = {
 
 /** How often a run is asked how it is, in milliseconds. */
 const PAUSE = 400
+/** So often at most for a question that is being written down. */
+const PATIENCE = 8
 
 /** Follows it; gives the exit code of its end. Ctrl-C only ends the following. */
 export async function follow(following: Following): Promise<ExitCode> {
@@ -30,13 +34,19 @@ export async function follow(following: Following): Promise<ExitCode> {
     hasColours: context.isTerminal && !context.env.NO_COLOR,
   })
   const drawing = new Drawing(context.draw, look, context.isTerminal)
+  let patience = PATIENCE
   for (;;) {
     if (context.signal.aborted) return detach(following)
     const status = await server.status(run)
     drawing.show(status)
     const code = endOf(status)
+    if (isBeingAsked(status) && patience-- > 0) {
+      await pause(context.signal)
+      continue
+    }
     if (code !== undefined) return await sayEnd(following, status, code)
-    if (status.state === 'approving' && status.plan && context.isTerminal) {
+    if (status.state === 'approving' && status.plan) {
+      if (!context.isTerminal) return sayToApprove(following)
       drawing.leave()
       const isApproved = await following.approve(status.plan, status)
       if (context.signal.aborted) return detach(following)
@@ -48,9 +58,11 @@ export async function follow(following: Following): Promise<ExitCode> {
   }
 }
 
-/** The exit code of a run that does not go on by itself; undefined for one that does. */
-export function endOf({ state, tasks }: RunStatus): ExitCode | undefined {
-  const isBusy = tasks.some(task => task.state === 'runs')
+/**
+ * The exit code of a run that does not go on by itself; undefined for one that does. What was sent before may still be
+ * under way: it is kept, and nothing follows from it before a person has spoken.
+ */
+export function endOf({ state }: RunStatus): ExitCode | undefined {
   switch (state) {
     case 'done':
       return EXIT.done
@@ -58,55 +70,95 @@ export function endOf({ state, tasks }: RunStatus): ExitCode | undefined {
     case 'stopped':
       return EXIT.error
     case 'out of budget':
-      return isBusy ? undefined : EXIT.timedOut
+      return EXIT.outOfBudget
     case 'asks':
     case 'paused':
-      return isBusy ? undefined : EXIT.stuck
+      return EXIT.asks
     default:
       return undefined
   }
 }
 
+/** Whether a question is just being written down, as it is right after a run has halted. */
+const isBeingAsked = ({ state, question, tasks }: RunStatus): boolean =>
+  (state === 'asks' || state === 'out of budget') && !question && !tasks.some(task => task.question)
+
 async function sayEnd({ store, run, context }: Following, status: RunStatus, code: ExitCode): Promise<ExitCode> {
   if (code === EXIT.done) {
-    context.out(`Done. Have a look with forge land ${run}, which merges only what you agree to.`)
+    // One that stopped at its plan has nothing to land.
+    if (status.result) context.out(`Done. Have a look with forge land ${run}, which merges only what you agree to.`)
     return code
   }
-  for (const line of await questionsOf(store, status)) context.out(line)
+  const columns = columnsOf(context)
+  for (const line of await questionsOf(store, status, columns)) context.out(line)
   for (const line of nextSteps(status)) context.out(line)
   return code
 }
 
-/** All that a run asks, and its report, as a person reads it. */
-export async function questionsOf(store: RunStore, status: RunStatus): Promise<string[]> {
+/** Of a run that the server does not know any more: how it ended. Throws a {@link Failure} where it never did. */
+export async function tellLast(following: Following): Promise<ExitCode> {
+  const { run, store, context } = following
+  const status = await readLastStatus(store)
+  const code = status && hasEnded(status) ? endOf(status) : undefined
+  if (!status || code === undefined)
+    throw new Failure(`The run ${run} is not under way: forge resume ${run} submits it again; what is done stays done.`)
+  for (const line of treeOf(status, { width: columnsOf(context), height: 30, hasColours: false })) context.out(line)
+  return await sayEnd(following, status, code)
+}
+
+/** Whether nothing will come after it. */
+export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 'stopped'].includes(state)
+
+/** As wide as the terminal, where there is one. */
+export const columnsOf = ({ isTerminal }: CommandContext): number =>
+  (isTerminal ? process.stdout.columns : undefined) || 100
+
+/** All that a run asks, as a person reads it: each on less than a screen. */
+export async function questionsOf(store: RunStore, status: RunStatus, columns: number): Promise<string[]> {
   const lines: string[] = []
   const tell = async (heading: string, reference: Reference) => {
-    const text = visibleLines((await store.readText(reference)).trim())
-    lines.push('', heading, ...text.split('\n').map(line => `  ${line}`))
+    const escalation = await readEscalation(store, reference)
+    if (escalation) {
+      lines.push('', ...reportForTerminal(escalation, { columns, lines: 36 }).trimEnd().split('\n'))
+      return
+    }
+    const text = wrap(await store.readText(reference), Math.max(columns - 2, 20))
+    lines.push('', heading, ...text.map(line => `  ${line}`))
   }
-  if (status.report) await tell('Report', status.report)
-  if (status.question) await tell('The run asks', status.question)
-  for (const { id, state, question } of status.tasks)
-    if (state === 'asks' && question) await tell(`${id} asks`, question)
+  if (status.question && status.state !== 'approving') await tell('The run asks', status.question)
+  const asking = status.tasks.filter(({ state, question }) => state === 'asks' && question)
+  for (const { id, question } of asking.slice(0, MOST_ASKING))
+    if (question && question.oid !== status.question?.oid) await tell(`${id} asks`, question)
+  const more = asking.slice(MOST_ASKING).map(({ id }) => id)
+  if (more.length > 0) lines.push('', ...wrap(`And so do ${more.join(', ')}: forge show ${status.run} TASK`, columns))
   return lines.length > 0 ? [...lines, ''] : []
 }
 
 /** What a person can type next, where a run does not go on by itself. */
-export function nextSteps({ run, state, tasks }: RunStatus): string[] {
+export function nextSteps({ run, state, tasks, limit, question }: RunStatus): string[] {
   const asking = tasks.filter(task => task.state === 'asks')
   switch (state) {
     case 'asks':
-      return asking.length > 0
-        ? asking.slice(0, 5).map(({ id }) => `  forge answer ${run} ${id} "…"`)
-        : [`  forge answer ${run} "…"`]
+      return [
+        ...asking.slice(0, MOST_ASKING).map(({ id }) => `  forge answer ${run} ${id} "…"`),
+        ...(asking.length === 0 ? [`  forge answer ${run} "…"`] : []),
+        ...(asking.length === 0 && tasks.length > 0 && question ? [`  forge resume ${run}`] : []),
+      ]
     case 'paused':
       return [`  forge resume ${run}`]
     case 'out of budget':
-      return [`  forge resume ${run} --budget DOLLARS`]
+      return [`  forge resume ${run} ${RAISES[limit ?? 'cost']}`]
+    case 'approving':
+      return [`  forge attach ${run}`, `  forge resume ${run} --yes`]
     default:
       return [`  forge show ${run} --journal`]
   }
 }
+
+/** With which option a limit is raised. */
+const RAISES = { cost: '--budget DOLLARS', requests: '--requests N', tokens: '--requests N', minutes: '--minutes N' }
+/** So many tasks that ask are told in full. */
+const MOST_ASKING = 3
 
 function detach({ run, context }: Following): ExitCode {
   context.out('')
@@ -114,9 +166,16 @@ function detach({ run, context }: Following): ExitCode {
   return EXIT.done
 }
 
+function sayToApprove({ run, context }: Following): ExitCode {
+  context.out(
+    `The plan waits for a yes: forge attach ${run} at a terminal shows it and asks, forge resume ${run} --yes approves it unseen.`,
+  )
+  return EXIT.asks
+}
+
 function sayLater({ run, context }: Following): ExitCode {
   context.out(`The plan waits: forge attach ${run} shows it again, forge stop ${run} ends the run.`)
-  return EXIT.stuck
+  return EXIT.asks
 }
 
 /** Asks a person on the terminal; undefined where they end it without an answer. */
@@ -144,7 +203,3 @@ function pause(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', done, { once: true })
   })
 }
-
-/** For a run that the server does not know: it has never been there, or the server has lost it. */
-export const unknownRun = (run: RunId): Failure =>
-  new Failure(`The run ${run} is not under way: forge resume ${run} submits it again, and what is done stays done.`)

@@ -21,8 +21,8 @@ function parseOrExplain<const Options extends ParseArgsOptionsConfig>(argv: stri
   try {
     return parseArgs({ args: argv, options, allowPositionals: true, strict: true })
   } catch (error) {
-    const [sentence = ''] = (error instanceof Error ? error.message : '').split('. ')
-    throw wrong(visible(sentence.replace(/\.$/, '')), usage)
+    const [sentence = ''] = (error instanceof Error ? error.message : '').split(/\n|\. |\.$/)
+    throw wrong(visible(sentence), usage)
   }
 }
 
@@ -40,14 +40,4 @@ export function count(text: string | undefined, option: string): number | undefi
   if (text === undefined) return undefined
   if (/^\d{1,9}$/.test(text) && Number(text) > 0) return Number(text)
   throw new Failure(`${option} wants a whole number from 1 on.`, EXIT.usage)
-}
-
-/** Parses what takes no words, by a function that throws where something is wrong with it. */
-export function parseOptions<Parsed>(verb: string, parse: () => Parsed): Parsed {
-  try {
-    return parse()
-  } catch (error) {
-    const reason = visible((error as Error).message.split(/\n|\. /)[0] ?? '')
-    throw new Failure(`${reason}. See forge ${verb} --help.`, EXIT.usage)
-  }
 }

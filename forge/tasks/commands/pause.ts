@@ -1,8 +1,8 @@
 /** `forge pause`, `forge resume` and `forge stop`: a whole run, or one of its tasks. */
-import { EXIT, type ExitCode } from '../../../core/failure.ts'
+import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import type { Limits } from '../contract.ts'
-import { readRunInput } from '../runs/plans.ts'
+import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { count, dollars, parse } from './options.ts'
@@ -72,13 +72,22 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   await using server = await openRunServer(place, context, { start: true })
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
   if (!(await server.isUnderWay(run))) {
+    const last = await readLastStatus(openStore(place, run))
+    if (last?.state === 'done') throw new Failure(`The run ${run} is done: forge land ${run} shows and merges it.`)
     const input = await readRunInput(openStore(place, run))
     await server.submit({ ...input, limits: { ...input.limits, ...more }, ...(values.yes && { isApproved: true }) })
     context.out(`${going} The server did not know it any more: it was submitted again.`)
     return EXIT.done
   }
-  if (Object.keys(more).length > 0) await server.update(run, 'raise', more)
   const { state, plan } = await server.status(run)
+  const isRaised = Object.keys(more).length > 0
+  if (isRaised) await server.update(run, 'raise', more)
+  // Other limits let go on what was out of them, and change nothing about what runs.
+  const goesOn = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(state)
+  if (goesOn) {
+    context.out(going)
+    return EXIT.done
+  }
   if (values.yes && state === 'approving' && plan) await server.update(run, 'approve', plan)
   else await server.update(run, 'resume', task)
   context.out(going)

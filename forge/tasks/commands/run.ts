@@ -2,11 +2,12 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
-import { readHead, resolve as resolveRef } from '../../../core/git/refs.ts'
+import { readHead } from '../../../core/git/refs.ts'
+import { read } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
-import type { Limits, Oid, RunId, RunInput } from '../contract.ts'
+import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
 import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { usualLimits } from '../runs/budget.ts'
@@ -92,7 +93,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     context,
     approve: plan => approvePlan(place, { run, plan, base, limits: input.limits }, context),
   })
-  if (values.plan && code === EXIT.done) await writePlan(place, run, context)
+  if (values.plan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
 }
 
@@ -109,9 +110,10 @@ function limitsFrom(values: Values, settings: Settings, { err }: CommandContext)
   return { ...limits, ...(minutes !== undefined && { minutes }), tasks: USUAL.tasks, depth: USUAL.depth }
 }
 
-async function findBase({ repository, objects }: Place, name: string | undefined): Promise<Oid> {
+async function findBase({ repository }: Place, name: string | undefined): Promise<Oid> {
   if (name !== undefined) {
-    const found = await resolveRef(objects, `${name}^{commit}`)
+    const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
+    const found = await read(repository, args, { ok: [0, 1, 128] })
     if (found) return found
     throw new Failure(`There is no branch or commit ${visible(name)}: git branch lists the branches.`)
   }
@@ -127,7 +129,8 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const path = resolve(cwd, word)
   const isFile = word.length < 1000 && (await stat(path).catch(() => undefined))?.isFile()
   const text = isFile ? await readFile(path, 'utf8').catch(error => unreadable(word, error)) : word
-  if (text.trim() === '') throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`)
+  if (text.trim() === '')
+    throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`, EXIT.usage)
   if (text.length > LONGEST_WISH)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
   if (isFile && /\.plan\.ya?ml$/.test(word)) {
@@ -167,9 +170,8 @@ async function prepare(
   return { run, wish: reference, ...(plan && { plan }), ...options }
 }
 
-async function writePlan(place: Place, run: RunId, context: CommandContext): Promise<void> {
-  const store = openStore(place, run)
-  const plan = await readPlan(store)
+async function writePlan(place: Place, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
+  const plan = await readPlan(openStore(place, run), made)
   const name = `${run}.plan.yaml`
   await writeFile(join(context.cwd, name), writePlanFile(plan), { flag: 'wx' }).catch(error => {
     throw new Failure(`${name} can't be written here (${error.code}): start forge run --plan where you may write.`)

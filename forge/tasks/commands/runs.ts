@@ -5,6 +5,7 @@ import type { RunId, RunStatus } from '../contract.ts'
 import { listRuns, pruneRun } from '../runs/folder.ts'
 import { readLastStatus, readWish } from '../runs/plans.ts'
 import type { CommandContext } from './context.ts'
+import { hasEnded } from './follow.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -68,8 +69,6 @@ function linesOf(runs: Listed[]): string[] {
   })
 }
 
-const ENDED = ['done', 'failed', 'stopped']
-
 async function prune(
   place: Place,
   words: string[],
@@ -78,14 +77,18 @@ async function prune(
 ): Promise<ExitCode> {
   const listed = await look(place, context)
   const named = await Promise.all(words.map(word => findRun(place, word, context)))
-  const ended = listed.filter(({ status }) => status && ENDED.includes(status.state)).map(({ run }) => run)
+  const ended = listed.filter(({ status }) => status && hasEnded(status)).map(({ run }) => run)
   const busy = named.find(run => listed.some(it => it.run === run && it.status?.state === 'runs'))
   if (busy) throw new Failure(`The run ${busy} is under way: forge stop ${busy} ends it, then it can be pruned.`)
   const chosen = words.length > 0 ? named : ended
   for (const run of chosen) {
     const { refs, kept } = await pruneRun(place.repository, run, { env: context.env, all })
-    const stay = kept.length > 0 ? `; ${many(kept.length, 'branch')} that nobody has merged stay` : ''
-    context.out(`${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`.replace('branchs', 'branches'))
+    const branches =
+      kept.length === 1
+        ? 'one branch that nobody has merged stays'
+        : `${kept.length} branches that nobody has merged stay`
+    const stay = kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all lets go of them too)` : ''
+    context.out(`${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`)
   }
   if (chosen.length === 0) context.out('No run has ended: there is nothing to let go of.')
   return EXIT.done

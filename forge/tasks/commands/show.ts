@@ -7,8 +7,9 @@ import { readJournal } from '../runs/journal.ts'
 import { readLastStatus, readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
 import { storyOf } from '../runs/story.ts'
+import { wordsOf } from '../steps/request.ts'
 import type { CommandContext } from './context.ts'
-import { nextSteps, questionsOf } from './follow.ts'
+import { columnsOf, nextSteps, questionsOf } from './follow.ts'
 import { parse } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -83,17 +84,27 @@ const contractOf = ({ contract, tasks }: Plan) =>
 async function showRun(store: RunStore, status: RunStatus, context: CommandContext): Promise<void> {
   const wish = await readWish(store)
   context.out(`Wish: ${visible(wish.split('\n', 1)[0] ?? '')}`)
-  const look = { width: process.stdout.columns || 100, height: 10_000, hasColours: false }
+  const columns = columnsOf(context)
+  const look = { width: columns, height: 10_000, hasColours: false }
   for (const line of treeOf(status, look)) context.out(line)
   if (status.complaints.length > 0) {
     context.out('What the linter says of the last plan:')
     for (const complaint of status.complaints) context.out(`  ${visible(complaint)}`)
   }
-  for (const line of await questionsOf(store, status)) context.out(line)
+  if (status.report) {
+    context.out('How the contract was checked:')
+    const { words } = wordsOf(status.report, await store.readText(status.report))
+    for (const line of visibleLines(words.trim()).split('\n')) context.out(`  ${line}`)
+  }
+  for (const line of await questionsOf(store, status, columns)) context.out(line)
   if (endsWithSteps(status)) for (const line of nextSteps(status)) context.out(line)
 }
 
-const endsWithSteps = ({ state }: RunStatus): boolean => ['asks', 'paused', 'out of budget', 'failed'].includes(state)
+const endsWithSteps = ({ state }: RunStatus): boolean =>
+  ['approving', 'asks', 'paused', 'out of budget', 'failed'].includes(state)
+
+/** Without what the run asks as a whole. */
+const withoutQuestion = ({ question: _, ...status }: RunStatus): RunStatus => status
 
 async function showTask(
   store: RunStore,
@@ -116,8 +127,12 @@ async function showTask(
   context.out(`  ${state.state}, attempt ${state.attempt}${state.words ? `: ${visible(state.words)}` : ''}`)
   if (task) for (const line of visibleLines(task.objective.behaviour).split('\n')) context.out(`  ${line}`)
   if (state.head) context.out(`  Its result is branch forge/${status.run}/${id}/done, at ${state.head.slice(0, 12)}.`)
-  if (state.question)
-    for (const line of visibleLines(await store.readText(state.question)).split('\n')) context.out(line)
+  if (state.state === 'asks') {
+    for (const line of await questionsOf(store, { ...withoutQuestion(status), tasks: [state] }, columnsOf(context)))
+      context.out(line)
+    context.out(`  forge answer ${status.run} ${id} "…"`)
+    context.out('')
+  }
   const lines = (await readJournal(store)).filter(line => line.task === id)
   for (const line of storyOf(lines)) context.out(line)
   return EXIT.done

@@ -1,5 +1,5 @@
 /** A run as lines on a terminal: what it does, its tasks, what it has used. */
-import { many, short, visible } from '../../../core/text.ts'
+import { many, short, visible, wrap } from '../../../core/text.ts'
 import type { RunState, RunStatus, Spent, TaskState } from '../contract.ts'
 
 /** A sign for each state, which says by its form what its colour says. */
@@ -34,13 +34,16 @@ const STATES: Record<RunState, string> = {
   'out of budget': 'is out of budget',
 }
 
+/** Lines that the words about a run may take. */
+const MOST_HEAD = 6
+
 export type Look = { width: number; height: number; hasColours: boolean }
 
 /** All of a run in at most `height` lines: what runs or asks goes before what is done or waits. */
 export function treeOf(status: RunStatus, { width, height, hasColours }: Look): string[] {
   const fits = (line: string) => (line.length > width ? `${line.slice(0, Math.max(width - 1, 0))}…` : line)
   const paint = (line: string, colour: string) => (hasColours ? `\x1b[${colour}m${line}\x1b[0m` : line)
-  const head = [fits(`${status.run} ${STATES[status.state]}${status.words ? `: ${visible(status.words)}` : ''}`)]
+  const head = headOf(status, width)
   const foot = [fits(usedWords(status))]
   const room = Math.max(height - head.length - foot.length, 3)
   const chosen = choose(status.tasks, room)
@@ -59,6 +62,13 @@ export function treeOf(status: RunStatus, { width, height, hasColours }: Look): 
     ...foot,
   ]
 }
+
+/** The run and how it is: a sentence that says what to type is not cut. */
+const headOf = (status: RunStatus, width: number): string[] =>
+  wrap(stateWords(status), Math.max(width, 20)).slice(0, MOST_HEAD)
+
+const stateWords = ({ run, state, words }: RunStatus): string =>
+  `${run} ${STATES[state]}${words ? `: ${visible(words)}` : ''}`
 
 type Tasks = RunStatus['tasks']
 
@@ -145,7 +155,7 @@ export class Drawing {
       this.#told.set(name, says)
       news.push(line)
     }
-    tell('', status.state, `${status.run} ${STATES[status.state]}${status.words ? `: ${visible(status.words)}` : ''}\n`)
+    tell('', `${status.state} ${status.words}`, `${stateWords(status)}\n`)
     for (const { id, state, attempt, title, words } of status.tasks)
       if (state !== 'waits')
         tell(

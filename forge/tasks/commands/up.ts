@@ -1,5 +1,4 @@
 /** `forge up` and `forge down`: the local Temporal server, and the workers that are detached. */
-import { parseArgs } from 'node:util'
 import { EXIT, type ExitCode } from '../../../core/failure.ts'
 import { openRepository, type Repository } from '../../../core/git/repository.ts'
 import { many, visible } from '../../../core/text.ts'
@@ -7,7 +6,7 @@ import { openRuns } from '../engine/client.ts'
 import { connectTo, endOurServer, type OpenServer, openServer, queueOf } from '../engine/engine.ts'
 import { endWorker, ensureWorker, findWorker, findWorkers, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
-import { parseOptions } from './options.ts'
+import { parse } from './options.ts'
 
 export const UP_HELP = `forge up [--ui]: starts what runs need, where it is not there: the Temporal server, and a worker for this repository.
 
@@ -25,9 +24,8 @@ Nothing is lost: what was under way goes on at the next forge up or forge run, w
 With a server of your own (TEMPORAL_ADDRESS), it ends the worker of this repository, and nothing else.`
 
 export async function runUp(argv: string[], { cwd, env, out, err }: CommandContext): Promise<ExitCode> {
-  const { ui = false } = parseOptions('up', () =>
-    parseArgs({ args: argv, options: { ui: { type: 'boolean' } } }),
-  ).values
+  const options = { ui: { type: 'boolean' } } as const
+  const { ui = false } = parse(argv, { options, usage: 'forge up [--ui]', words: [0, 0] }).values
   const repository = await repositoryOf(cwd)
   const server = await openServer(env, { start: true, say: err, ui })
   await using _ = closing(await connectTo(server))
@@ -43,7 +41,7 @@ export async function runUp(argv: string[], { cwd, env, out, err }: CommandConte
 }
 
 export async function runDown(argv: string[], { cwd, env, out }: CommandContext): Promise<ExitCode> {
-  parseOptions('down', () => parseArgs({ args: argv, options: {} }))
+  parse(argv, { options: {}, usage: 'forge down', words: [0, 0] })
   const server = await openServer(env, { start: false }).catch(() => undefined)
   const runs = server ? await runsUnderWay(server) : []
   const isTheirs = server !== undefined && server.running === undefined

@@ -1,5 +1,4 @@
 /** `forge worker`: works on the runs of one repository until it is ended. */
-import { parseArgs } from 'node:util'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
@@ -8,7 +7,7 @@ import { readSettings } from '../../ai/settings.ts'
 import { openServer, queueOf } from '../engine/engine.ts'
 import { logTo, openWorkerPlace, WorkerClaim } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
-import { parseOptions } from './options.ts'
+import { parse } from './options.ts'
 
 export const HELP = `forge worker: works on the runs of this repository, until it is ended.
 
@@ -19,9 +18,8 @@ Ctrl-C ends it within seconds; what was under way is done again by the next work
 new, finishes what it does, and ends.`
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
-  const { detached } = parseOptions('worker', () =>
-    parseArgs({ args: argv, options: { detached: { type: 'boolean' } } }),
-  ).values
+  const options = { detached: { type: 'boolean' } } as const
+  const { detached } = parse(argv, { options, usage: 'forge worker', words: [0, 0] }).values
   const { cwd, env, out, signal } = context
   const repository = await openRepository(cwd)
   const place = await openWorkerPlace(repository, env)

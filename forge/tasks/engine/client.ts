@@ -4,6 +4,9 @@ import { Failure } from '../../../core/failure.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import type { TheirServer } from './find.ts'
 
+/** The server has no such run that is under way. */
+export class UnknownRun extends Failure {}
+
 /** How long a server may take to answer the first time, and to answer one question, in milliseconds. */
 const PATIENCE = 10_000
 /** How long finished runs can be looked up, in seconds; their results and journals stay in git. */
@@ -175,7 +178,7 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
     return await ask()
   } catch (error) {
     if (error instanceof WorkflowNotFoundError)
-      throw new Failure(`The Temporal server knows no run ${visible(run)} that is under way: see forge runs.`)
+      throw new UnknownRun(`The Temporal server knows no run ${visible(run)} that is under way: see forge runs.`)
     if (error instanceof WorkflowUpdateFailedError) throw new Failure(visible(error.cause?.message ?? error.message))
     const isLate = error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || codeOf(error) === DEADLINE_EXCEEDED
     if (isLate || error instanceof QueryRejectedError)

@@ -1,5 +1,6 @@
 /** What flows give to and take from each other: how a step, a fan-out and an attempt at a task begin and end. */
 import type {
+  LimitName,
   Oid,
   Outcome,
   Reference,
@@ -15,7 +16,7 @@ import type {
  * Why nothing can go on until a person has mended it: a limit of the run, a model that does not answer (no key, no
  * credit …), or the machine (a full disk, a missing engine). What was done is kept; it is begun again where it was.
  */
-export type Halt = { why: 'budget' | 'model' | 'machine'; words: string }
+export type Halt = { why: 'budget' | 'model' | 'machine'; words: string; limit?: LimitName }
 
 /** A step ends by the model's word, or is halted. `spent` counts its sub-agents too. */
 export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | { halt: Halt; spent: Spent }

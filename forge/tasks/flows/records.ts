@@ -1,5 +1,16 @@
 /** What a run holds of its tasks, and of itself: small and plain, so that a new history can begin with it. */
-import type { Limits, Linted, Reference, RunStatus, Spent, TaskId, TaskShape, TaskState, Tier } from '../contract.ts'
+import type {
+  LimitName,
+  Limits,
+  Linted,
+  Reference,
+  RunStatus,
+  Spent,
+  TaskId,
+  TaskShape,
+  TaskState,
+  Tier,
+} from '../contract.ts'
 import type { Node } from './graph.ts'
 
 /** Attempts that a task has before it halts and asks. */
@@ -43,6 +54,8 @@ export type Hold = {
   state: 'paused' | 'asks' | 'out of budget'
   words: string
   question?: Reference
+  /** With budget: by which limit. */
+  limit?: LimitName
   /** The task by which it came. */
   task?: TaskId
 }

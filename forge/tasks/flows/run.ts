@@ -48,7 +48,7 @@ import {
   type TaskRecord,
   waitsFor,
 } from './records.ts'
-import { because, command, names, progress, sentence, whyNow, wordOf } from './sentences.ts'
+import { because, command, names, optionOf, progress, sentence, whyNow, wordOf } from './sentences.ts'
 import { told } from './task.ts'
 import { troubleOf, wordsOf } from './troubles.ts'
 import { answer, approve, pause, raise, resume, status, stop } from './words.ts'
@@ -275,7 +275,8 @@ class Run {
       short.remember({ run: id, kind: 'approval', task: '', count: this.#questions, answer: plan.plan }),
     )
     const names = plan.tasks.map(shape => shape.id)
-    const words = `The plan is approved: ${names.length} tasks, ${this.#input.atMost} at a time.`
+    const count = `${names.length} task${names.length === 1 ? '' : 's'}`
+    const words = `The plan is approved: ${count}, at most ${this.#input.atMost} at a time.`
     await this.#say(`plan/${this.#plans}/approved`, 'approved', words, [plan.plan])
     return plan
   }
@@ -639,7 +640,8 @@ class Run {
         ? {
             why: 'budget',
             state: 'out of budget',
-            words: `${sentence(halt.words)} What is done is kept; go on with more: ${command('resume', runId)} ${this.#largerLimit()}.`,
+            words: `${sentence(halt.words)} What is done is kept; go on with more: ${command('resume', runId)} ${optionOf(halt.limit)}`,
+            ...(halt.limit && { limit: halt.limit }),
           }
         : {
             why: halt.why,
@@ -650,12 +652,6 @@ class Run {
     const shown = this.#hold
     await this.#say(this.#ownId('halted'), 'halted', halt.words)
     if (shown) await this.#withQuestion(shown, halt.words)
-  }
-
-  /** What a person says to give it more: where dollars are no limit, they would not be one that helps. */
-  #largerLimit(): string {
-    if (this.#timeLeft <= 0) return '--minutes N'
-    return this.#limits.cost === undefined && this.#limits.requests !== undefined ? '--requests N' : '--budget N'
   }
 
   #holdAll(held: Hold): void {
@@ -699,7 +695,8 @@ class Run {
       this.#used = this.#usedTime
       this.#activeSince = undefined
       if (this.#timeLeft > 0) continue
-      await this.#halted({ why: 'budget', words: `The ${minutes} minutes of this run are over.` })
+      const words = minutes === 1 ? 'The minute of this run is over.' : `The ${minutes} minutes of this run are over.`
+      await this.#halted({ why: 'budget', words, limit: 'minutes' })
     }
   }
 
@@ -740,7 +737,8 @@ class Run {
       )
       let { words } = end
       if (!end.conflicts && end.isGood) {
-        const all = stopped.length ? `${share} (${names(stopped)} stopped)` : `All ${results.length} tasks are done`
+        const whole = results.length === 1 ? 'Its one task is done' : `All ${results.length} tasks are done`
+        const all = stopped.length ? `${share} (${names(stopped)} stopped)` : whole
         const said = `${all}, and the contract holds: look at it and merge it with ${command('land', id)}.`
         this.#final = { state: 'done', words: said, result: end.head, report: end.report }
         await this.#say('finish/done', 'done', said, [end.report])
@@ -1011,9 +1009,8 @@ class Run {
     const { run: id } = this.#input
     if (task === undefined) {
       if (this.#hold?.why === 'budget') {
-        throw refused(
-          `${id} has used up its limits: give it more with ${command('resume', id)} ${this.#largerLimit()}.`,
-        )
+        const more = `${command('resume', id)} ${optionOf(this.#hold.limit)}`
+        throw refused(`${id} has used up its limits: give it more with ${more}`)
       }
       if (this.#hold || (this.#question && this.#question.about !== 'approval')) return
       throw refused(`${id} is not paused.`)
@@ -1112,6 +1109,7 @@ class Run {
       spent: records.reduce<Spent>((sum, { spent }) => added(sum, spent ?? NOTHING), this.#spent),
       ...(plan && { plan }),
       ...(question && { question }),
+      ...(this.#hold?.limit && { limit: this.#hold.limit }),
       ...(this.#final?.result && { result: this.#final.result }),
       ...(this.#final?.report && { report: this.#final.report }),
     }
@@ -1141,7 +1139,7 @@ class Run {
 
   /** Keeps how it is in git, whenever it rests or goes on, until it has ended. */
   async #keepStatus(): Promise<void> {
-    for (let kept = 'planning'; ; ) {
+    for (let kept = ''; ; ) {
       await condition(() => this.#restMark() !== kept)
       kept = this.#restMark()
       const isLast = this.#final !== undefined

@@ -1,10 +1,19 @@
 /** Sentences of a run for people: in its status, its journal and its questions. */
-import type { RunId, TaskId } from '../contract.ts'
+import type { LimitName, RunId, TaskId } from '../contract.ts'
 import { type Discovered, hasBegun, type TaskRecord } from './records.ts'
 
 /** What a person types next, as the sentences of a run have it. */
 export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
   `forge ${name} ${run}${task ? ` ${task}` : ''}`
+
+const OPTIONS: Record<LimitName, string> = {
+  cost: '--budget DOLLARS',
+  requests: '--requests N',
+  tokens: '--requests N',
+  minutes: '--minutes N',
+}
+/** With which option a limit is raised. */
+export const optionOf = (limit: LimitName = 'cost'): string => OPTIONS[limit]
 
 /** Why this task, now. */
 export function whyNow({ shape }: TaskRecord, before: TaskId[], row: number): string {

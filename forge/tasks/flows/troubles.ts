@@ -1,6 +1,9 @@
 /** What was thrown in a flow, told apart: what a person has to mend, and what an attempt may fail by. */
 import { ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow'
+import type { LimitName } from '../contract.ts'
 import type { Halt } from './ends.ts'
+
+const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 
 /** Troubles of a model that are the request's own: the same one fails again, another one may not. */
 const OF_THE_REQUEST = ['too long', 'refused', 'broken']
@@ -12,7 +15,10 @@ const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
   if (isCancellation(error)) throw error
   const failure = applicationFailureOf(error)
-  if (failure?.type === 'OutOfBudget') return { halt: { why: 'budget', words: failure.message } }
+  if (failure?.type === 'OutOfBudget') {
+    const limit = LIMITS.find(name => name === failure.details?.[0])
+    return { halt: { why: 'budget', words: failure.message, ...(limit && { limit }) } }
+  }
   if (failure?.type === 'ModelError') {
     const trouble: unknown = failure.details?.[0]
     if (typeof trouble === 'string' && OF_THE_REQUEST.includes(trouble)) return { words: failure.message }

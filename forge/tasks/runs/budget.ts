@@ -9,10 +9,17 @@ import { join } from 'node:path'
 import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
 import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
-import type { Limits, Spent } from '../contract.ts'
+import type { LimitName, Limits, Spent } from '../contract.ts'
 
 /** A run has taken all that it may: the message says what, as a sentence. */
-export class OutOfBudget extends Error {}
+export class OutOfBudget extends Error {
+  constructor(
+    message: string,
+    readonly limit: LimitName,
+  ) {
+    super(message)
+  }
+}
 
 /** What a request may take at most. */
 export type Estimate = { tokens: number; cost: number }
@@ -49,7 +56,10 @@ export class Ledger implements Disposable {
     this.#database = database
   }
 
-  /** Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has: `paid` gives them. */
+  /**
+   * Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has, which `paid`
+   * gives. It knows of no minutes: the run has a clock that stands still while a person thinks.
+   */
   static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
@@ -119,14 +129,16 @@ export class Ledger implements Disposable {
   #verifyAllowed(estimate: Estimate, limits: Limits): void {
     const { requests, tokens, cost } = this.#sums()
     if (limits.requests !== undefined && requests + 1 > limits.requests)
-      throw new OutOfBudget(`It has sent ${many(requests, 'request')}, which is the limit of this run.`)
+      throw new OutOfBudget(`It has sent ${many(requests, 'request')}, which is the limit of this run.`, 'requests')
     if (limits.tokens !== undefined && tokens + estimate.tokens > limits.tokens)
       throw new OutOfBudget(
         `The next request could take it beyond ${many(limits.tokens, 'token')}, which is the limit of this run.`,
+        'tokens',
       )
     if (limits.cost !== undefined && cost + estimate.cost > limits.cost)
       throw new OutOfBudget(
         `The next request could take it beyond $${limits.cost.toFixed(2)}, which is the limit of this run.`,
+        'cost',
       )
   }
 

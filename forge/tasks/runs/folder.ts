@@ -38,16 +38,21 @@ export function verifyRunId(text: string): RunId {
   throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)
 }
 
-/** A new run's id: the day, a few words of what it is about, and what makes it the only one. */
+/** A new run's id: the day, a few words of what it is about, and a sign that makes it the only one and grows by the day. */
 export function newRunId(about: string, now: Date): RunId {
   const day = now.toISOString().slice(0, 10).replaceAll('-', '')
   const plain = about.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
   const words = (plain.match(/[a-z0-9]+/g) ?? []).slice(0, 4).map(word => word.slice(0, 12))
-  const sign = randomInt(36 ** 4)
-    .toString(36)
-    .padStart(4, '0')
+  const second = Math.floor((now.getTime() % 86_400_000) / 1000)
+  const sign = (second * SIGNS_A_SECOND + randomInt(SIGNS_A_SECOND)).toString(36).padStart(5, '0')
   return [day, ...words, sign].join('-')
 }
+
+/** With so many, the last second of a day still has five letters. */
+const SIGNS_A_SECOND = Math.floor(36 ** 5 / 86_400)
+
+/** By which runs are in the order in which they were begun: their day, and their sign. */
+const orderOf = (run: RunId): string => `${run.slice(0, 8)} ${run.slice(run.lastIndexOf('-') + 1)}`
 
 /** The folder of a repository's runs; all its worktrees have the same. It need not be there. */
 export async function runsFolder(repository: Repository, env: Environment): Promise<string> {
@@ -73,7 +78,7 @@ export async function openRunFolder(repository: Repository, run: RunId, env: Env
 /** A run as it lies there: in git, in a folder of this machine, or both. */
 export type FoundRun = { run: RunId; isInGit: boolean; folder?: string }
 
-/** All runs of a repository, the newest day first. */
+/** All runs of a repository, the newest first. */
 export async function listRuns(repository: Repository, env: Environment): Promise<FoundRun[]> {
   const top = await runsFolder(repository, env)
   const [refs, names] = await Promise.all([listRefs(repository, [RUNS]), readdir(top).catch(() => [])])
@@ -81,8 +86,7 @@ export async function listRuns(repository: Repository, env: Environment): Promis
   const folders = new Set(names)
   return [...new Set([...inGit, ...folders])]
     .filter(name => RUN.test(name))
-    .sort()
-    .reverse()
+    .sort((a, b) => (orderOf(a) < orderOf(b) ? 1 : -1))
     .map(run => ({ run, isInGit: inGit.has(run), ...(folders.has(run) && { folder: join(top, run) }) }))
 }
 

@@ -4,8 +4,9 @@
  */
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import { fenced } from '../../ai/fence.ts'
-import type { RunStatus, TaskId, TaskState } from '../contract.ts'
+import type { Reference, RunStatus, TaskId, TaskState } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
+import type { RunStore } from './store.ts'
 
 export type Escalation = {
   status: RunStatus
@@ -17,6 +18,17 @@ export type Escalation = {
   /** How it failed, once or twice, as far as that was written down. */
   evidence: string[]
   question?: string
+}
+
+/** Keeps what a report was made from, so that it can be shown on a screen of any size. */
+export async function keepEscalation(store: RunStore, report: Reference, escalation: Escalation): Promise<void> {
+  await store.keep('escalations', report.oid, `${JSON.stringify(escalation)}\n`)
+}
+
+/** What a report was made from; undefined where the reference is no report. It was written by us, and is read as such. */
+export async function readEscalation(store: RunStore, report: Reference): Promise<Escalation | undefined> {
+  const oid = await store.find('escalations', report.oid)
+  return oid === undefined ? undefined : ((await store.readJson({ kind: 'escalation', oid })) as Escalation)
 }
 
 /** Lines and columns of a screen. */

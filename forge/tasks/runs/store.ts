@@ -7,7 +7,8 @@
  *   journal/a/b/REST    a line of the journal by the hash of its id
  *   decisions/a/b/REST  what a person decided, by the hash of what it is about
  *   run.json plan.json  the run as it was asked for, and the plan that holds
- *   status.json         how the run was when it last rested or went on, and escalation.json what the person was told
+ *   status.json         how the run was when it last rested or went on
+ *   escalations/a/b/REST  what a report to a person was made from, by the hash of the report's id
  *
  * All but these files are written once: whoever comes second finds what is there. So nothing depends on the order in
  * which processes write, and one that is killed has written all of a group or nothing of it. What is written at the
@@ -25,9 +26,9 @@ import type { Oid, Reference, RunId } from '../contract.ts'
 import { storeRef, verifyRunId } from './folder.ts'
 
 /** Folders in which what is there stays. */
-type Once = 'answers' | 'journal' | 'decisions'
+type Once = 'answers' | 'journal' | 'decisions' | 'escalations'
 /** Files of which the last one counts. */
-type Last = 'run.json' | 'plan.json' | 'status.json' | 'escalation.json'
+type Last = 'run.json' | 'plan.json' | 'status.json'
 
 /** So many files of a folder are listed at most. */
 const MOST_LISTED = 1_000_000

@@ -47,7 +47,7 @@ test('killed at two dozen moments, the work ends as if nobody had died', async (
   console.log(`${kills} kills in ${STEPS} steps: ${requests} requests paid`)
   // One was in flight at most, whenever it died.
   expect(requests).toBeLessThanOrEqual(STEPS + kills)
-  const wanted = ['asks', 'success', 'asks', 'success', 'asks', 'success', 'asks', 'success']
+  const wanted = ['asks_model', 'success', 'asks_model', 'success', 'asks_model', 'success', 'asks_model', 'success']
   expect((await readJournal(scene.store)).map(({ what }) => what)).toEqual(wanted)
   const folder = await openRunFolder(scene.place.repository, RUN, { XDG_STATE_HOME: state })
   const text = await readFile(journalFile(folder), 'utf8')

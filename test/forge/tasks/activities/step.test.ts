@@ -56,7 +56,7 @@ test('done again by another process, a step pays nothing and comes to the same c
   expect(second.commit).toBe(first.commit)
   expect(scene.model.requests).toHaveLength(1)
   const lines = await readJournal(scene.store)
-  expect(lines.map(({ what }) => what)).toEqual(['asks', 'success'])
+  expect(lines.map(({ what }) => what)).toEqual(['asks_model', 'success'])
 })
 
 test('of two that send the same request at once, one is asked', async () => {

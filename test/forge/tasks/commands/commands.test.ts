@@ -37,7 +37,7 @@ test('an option that a command does not know is wrong usage', async () => {
   expect(await forge(['up', '--loud'])).toEqual({
     code: 64,
     out: '',
-    err: "Unknown option '--loud'. See forge up --help.\n",
+    err: "Unknown option '--loud': forge up [--ui]\n",
   })
 })
 

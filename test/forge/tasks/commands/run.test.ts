@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from '../../../support/git.ts'
-import { done, planOf, says, task, write } from '../../../support/task-model.ts'
+import { planOf, says, task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 
@@ -29,7 +29,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(code).toBe(0)
       const run = runIn(err)
       expect(err).toBe(`Run ${run}\n`)
-      expect(run).toMatch(/^\d{8}-from-a-file-make-[a-z0-9]{4}$/)
+      expect(run).toMatch(/^\d{8}-from-a-file-make-[a-z0-9]{5}$/)
       expect(out).toContain(`forge land ${run}`)
       expect(await scene.git('show', `forge/${run}/result:b.txt`)).toBe('done')
       expect(scene.model.asked('from-a-file')).toEqual(['plan', 'implement a', 'outline b', 'implement b'])
@@ -63,7 +63,10 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       scene.model.knows('edited-badly', { tasks: [task('a')] })
       const { out } = await scene.forge(['run', '--plan', 'edited-badly'])
       const path = join(scene.folder, planFile(out))
-      await writeFile(path, (await readFile(path, 'utf8')).replace('title: Make a', 'title: Make a\n    depends_on: [b]'))
+      await writeFile(
+        path,
+        (await readFile(path, 'utf8')).replace('title: Make a', 'title: Make a\n    depends_on: [b]'),
+      )
       const { code, out: refused, err } = await scene.forge(['run', '--yes', planFile(out)])
       expect(code).toBe(4)
       expect(refused).toContain('The linter refuses this plan')
@@ -81,12 +84,13 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
     'a planner that plans badly three times is a person’s matter',
     async () => {
       const circle = planOf('circular', [task('a', { after: ['b'] }), task('b', { after: ['a'] })])
+      const good = planOf('circular', [task('a')])
       const { code, out, run } = await scene.run('circular', {
         tasks: [],
         plan: circle,
-        answer: ({ kind, answered }) => (kind === 'plan' && answered ? says('success', 'Now.', { plan: good }) : undefined),
+        answer: ({ kind, answered }) =>
+          kind === 'plan' && answered ? says('success', 'Now.', { plan: good }) : undefined,
       })
-      const good = planOf('circular', [task('a')])
       expect(code).toBe(4)
       expect(scene.model.asked('circular')).toEqual(['plan', 'plan', 'plan'])
       expect(out).toContain('No plan is good after 3 tries')
@@ -99,16 +103,24 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   test(
     'ends with 2 where the requests are used up, sends no more than those, and goes on with more',
     async () => {
-      const { code, out, run } = await scene.run('spent', { tasks: ['a', 'b', 'c'].map(id => task(id)) }, ['--requests', '2'])
+      const { code, out, run } = await scene.run(
+        'spent',
+        {
+          tasks: [task('a'), task('b')],
+          answer: ({ kind, task, isAgain }) =>
+            kind === 'implement' && task === 'a' && !isAgain ? says('failure_retryable', 'Not so.') : undefined,
+        },
+        ['--requests', '3'],
+      )
       expect(code).toBe(2)
-      expect(scene.model.asked('spent')).toHaveLength(2)
+      expect(scene.model.asked('spent')).toHaveLength(3)
       expect(out).toContain(`forge resume ${run} --requests`)
       const without = await scene.forge(['resume', run])
       expect(without.code).toBe(1)
       expect(without.err).toContain('has used up its limits')
       expect(await scene.forge(['resume', run, '--requests', '10'])).toMatchObject({ code: 0, err: '' })
       expect((await scene.forge(['attach', run])).code).toBe(0)
-      expect(scene.model.asked('spent')).toHaveLength(4)
+      expect(scene.model.asked('spent').sort()).toEqual(['implement a', 'implement a', 'implement b', 'plan'])
     },
     LONG,
   )
@@ -170,7 +182,11 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       const nowhere = join(scene.temporal.folder, 'nowhere')
       await mkdir(nowhere)
       const without = await scene.forge(['run', '--yes', 'x'], { cwd: nowhere })
-      expect(without).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^There is no git repository in .*\n$/) })
+      expect(without).toMatchObject({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(/^There is no git repository in .*\n$/),
+      })
       await git(nowhere, 'init', '--quiet')
       const empty = await scene.forge(['run', '--yes', 'x'], { cwd: nowhere })
       expect(empty.err).toBe('This repository has no commit yet to start from: make one, and try again.\n')
@@ -201,7 +217,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(first.text).toContain("grep -q done a.txt && echo '")
       expect(first.out).not.toContain(command)
       first.type('what\r')
-      await first.shows(/\(y\/n\/l\): [^]*\(y\/n\/l\): /)
+      await first.shows(/\(y\/n\/l\): [\s\S]*\(y\/n\/l\): /)
       first.type('l\r')
       const { code, text } = await first.ended()
       expect(code).toBe(4)
@@ -233,14 +249,14 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   )
 
   test(
-    'a plan that nobody has approved runs no command, also where --yes is not said at a terminal without one',
+    'Ctrl-C at the question leaves the plan for later; without a terminal it is approved by --yes alone',
     async () => {
       scene.model.knows('unapproved', { tasks: [task('a')] })
       const terminal = scene.terminal(['run', 'unapproved'])
       await terminal.shows('(y/n/l): ')
       terminal.interrupt()
       const { code, text } = await terminal.ended()
-      expect(code).toBe(0)
+      expect(code).toBe(4)
       const run = runIn(text)
       const attached = await scene.forge(['attach', run])
       expect(attached.code).toBe(4)
@@ -271,7 +287,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(text).toContain(`Left alone: the run goes on. forge attach ${run} shows it again`)
       expect((await scene.status(run)).state).toBe('runs')
       gate.resolve()
-      expect((await scene.forge(['attach', run])).code).toBe(0)
+      expect(await scene.forge(['attach', run])).toMatchObject({ code: 0 })
     },
     LONG,
   )
@@ -279,13 +295,18 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   test(
     'without docker says so before anything is paid, and tasks wait with a question',
     async () => {
-      const { code, err, out } = await scene.run('unchecked', {
-        tasks: [task('a')],
-        answer: () => undefined,
-      })
-      expect({ code, err, out }).toBeDefined()
-      void done
-      void write
+      await scene.useEngine('down')
+      try {
+        const { code, err, out, run } = await scene.run('unchecked', { tasks: [task('a')] })
+        expect(err).toContain('Checks will need docker, and its engine does not answer')
+        expect(code).toBe(4)
+        expect(out).toContain('a asks')
+        await scene.useEngine('')
+        expect((await scene.forge(['answer', run, 'a', 'It runs now.'])).code).toBe(0)
+        expect((await scene.forge(['attach', run])).code).toBe(0)
+      } finally {
+        await scene.useEngine('')
+      }
     },
     LONG,
   )

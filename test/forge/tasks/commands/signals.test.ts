@@ -5,6 +5,8 @@ import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 
 const LONG = 120_000
+/** FORGE_TEST_AGENTS=1000 asks a thousand, which takes minutes. */
+const AGENTS = Number(process.env.FORGE_TEST_AGENTS || 100)
 
 describe.skipIf(hasNoTemporal)('a step of a run', () => {
   let scene: TaskScene
@@ -125,7 +127,9 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
         tasks: [task('a'), task('b')],
         answer: ({ kind, task }) => {
           if (kind !== 'implement' || task !== 'a') return undefined
-          return stepsOf('ordered', 'a').length > 1 ? undefined : says('blocked_on_sibling', 'It needs b.', { sibling: 'b' })
+          return stepsOf('ordered', 'a').length > 1
+            ? undefined
+            : says('blocked_on_sibling', 'It needs b.', { sibling: 'b' })
         },
       })
       expect(code).toBe(0)
@@ -143,9 +147,12 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
         tasks: [task('a')],
         answer: ({ kind }) => {
           const hasAsked = scene.model.asked('discovering').includes('check plan')
-          if (kind === 'check plan') return says('success', 'c is missing.', { plan: planOf('discovering', [task('a'), task('c')]) })
+          if (kind === 'check plan')
+            return says('success', 'c is missing.', { plan: planOf('discovering', [task('a'), task('c')]) })
           if (kind !== 'implement' || hasAsked) return undefined
-          return says('new_tasks_discovered', 'There is no c.', { discovered: [{ title: 'Make c', why: 'a needs it.' }] })
+          return says('new_tasks_discovered', 'There is no c.', {
+            discovered: [{ title: 'Make c', why: 'a needs it.' }],
+          })
         },
       })
       const { tasks } = await scene.status(run)
@@ -158,11 +165,15 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
   test(
     'that ends in a way which nobody knows halts all of the run, until a person says what to do',
     async () => {
-      const { code, out, run } = await scene.run('confused', {
-        tasks: [task('a'), task('b', { after: ['c'] }), task('c')],
-        answer: ({ kind, task, answered }) =>
-          kind === 'implement' && task === 'a' && !answered ? says('finished', 'All is well.') : undefined,
-      }, ['--at-most', '1'])
+      const { code, out, run } = await scene.run(
+        'confused',
+        {
+          tasks: [task('a'), task('b', { after: ['c'] }), task('c')],
+          answer: ({ kind, task, answered }) =>
+            kind === 'implement' && task === 'a' && !answered ? says('finished', 'All is well.') : undefined,
+        },
+        ['--at-most', '1'],
+      )
       expect(code).toBe(4)
       expect(out).toContain('finished')
       expect(scene.model.asked('confused')).toEqual(['plan', 'implement c', 'implement a'])
@@ -189,11 +200,15 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
     'halts the run where most tasks fail at first, and goes on when a person says so',
     async () => {
       const ids = ['a', 'b', 'c', 'd', 'e', 'f']
-      const { code, out, run } = await scene.run('degraded', {
-        tasks: ids.map(id => task(id)),
-        answer: ({ kind, isAgain }) =>
-          kind === 'implement' && !isAgain ? says('failure_retryable', 'It is too hard.') : undefined,
-      }, ['--at-most', '6'])
+      const { code, out, run } = await scene.run(
+        'degraded',
+        {
+          tasks: ids.map(id => task(id)),
+          answer: ({ kind, isAgain }) =>
+            kind === 'implement' && !isAgain ? says('failure_retryable', 'It is too hard.') : undefined,
+        },
+        ['--at-most', '6'],
+      )
       expect(code).toBe(4)
       expect(out).toContain('6 of 6 tasks failed at their first attempt')
       expect(out).toContain(`forge resume ${run}`)
@@ -235,27 +250,28 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
   )
 
   test(
-    'asks a thousand sub-agents',
+    'asks more sub-agents than work at the same time',
     async () => {
       const { code, run } = await scene.run(
         'thousand',
         {
           tasks: [task('a', { recursion: 1 })],
           answer: ({ kind, text }) => {
-            if (kind === 'artifact') return says('success', 'Found.', { text: `${/number (\d+)/.exec(text)?.[1]} found` })
+            if (kind === 'artifact')
+              return says('success', 'Found.', { text: `${/number (\d+)/.exec(text)?.[1]} found` })
             if (kind !== 'implement') return undefined
             if (text.includes('What a sub-agent answered')) return undefined
-            const agents = Array.from({ length: 1000 }, (_, at) => ({ id: `n${at}`, asks: `thousand: number ${at}` }))
+            const agents = Array.from({ length: AGENTS }, (_, at) => ({ id: `n${at}`, asks: `thousand: number ${at}` }))
             return { ...done('A thousand things.'), fan_out: agents }
           },
         },
-        ['--budget', '100', '--requests', '1003'],
+        ['--budget', '100', '--requests', `${AGENTS + 3}`],
       )
       expect(code).toBe(0)
-      expect(scene.model.asked('thousand').filter(it => it === 'artifact')).toHaveLength(1000)
-      expect((await scene.status(run)).spent.requests).toBe(1003)
+      expect(scene.model.asked('thousand').filter(it => it === 'artifact')).toHaveLength(AGENTS)
+      expect((await scene.status(run)).spent.requests).toBe(AGENTS + 3)
     },
-    LONG,
+    LONG + AGENTS * 500,
   )
 
   test(
@@ -270,7 +286,8 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
           task('four', { write: [] }),
         ],
         answer: ({ kind, task, text }) => {
-          if (kind === 'resolve') return done('Both.', write('README.md', text.includes('\nFour.\n') ? `${both}Four.\n` : both))
+          if (kind === 'resolve')
+            return done('Both.', write('README.md', text.includes('\nFour.\n') ? `${both}Four.\n` : both))
           if (kind !== 'implement' || task === 'three') return undefined
           const line = { one: 'One.', two: 'Two.', four: 'Four.' }[task]
           return done(`Make ${task}.`, write(`${task}.txt`, 'done\n'), write('README.md', `# Notes\n${line}\n`))

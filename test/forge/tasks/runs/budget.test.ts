@@ -26,7 +26,7 @@ test('the request after the last one is refused, with a sentence', async () => {
   using ledger = await open(place.path)
   for (let at = 0; at < 3; at++) ledger.reserve(`${at}`, SMALL, limits({ requests: 3 }))
   expect(() => ledger.reserve('more', SMALL, limits({ requests: 3 }))).toThrow(
-    new OutOfBudget('It has sent 3 requests, which is the limit of this run.'),
+    new OutOfBudget('It has sent 3 requests, which is the limit of this run.', 'requests'),
   )
 })
 

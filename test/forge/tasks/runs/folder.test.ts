@@ -17,7 +17,7 @@ import { makePlace } from '../../../support/repository.ts'
 
 test('a new run is named by its day and what it is about', () => {
   const id = newRunId('Füge “Undo” hinzu: für alle Tabellen, bitte!', new Date('2026-11-22T10:00:00Z'))
-  expect(id).toMatch(/^20261122-fuge-undo-hinzu-fur-[0-9a-z]{4}$/)
+  expect(id).toMatch(/^20261122-fuge-undo-hinzu-fur-[0-9a-z]{5}$/)
   expect(verifyRunId(id)).toBe(id)
 })
 

@@ -1,0 +1,204 @@
+/** `forge land`: what a person sees before a merge, and that it is all or nothing. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { git } from '../../../support/git.ts'
+import { done, task, write } from '../../../support/task-model.ts'
+import { TaskScene } from '../../../support/tasks.ts'
+import { hasNoTemporal } from '../../../support/temporal.ts'
+
+const LONG = 120_000
+
+describe.skipIf(hasNoTemporal)('forge land', () => {
+  let scene: TaskScene
+  /** A run of a, and of b that changes README.md. */
+  let run = ''
+  let base = ''
+  beforeAll(async () => {
+    scene = await TaskScene.open()
+    base = await scene.git('rev-parse', 'main')
+    const ended = await scene.run('landed', {
+      tasks: [task('a'), task('b', { write: ['b.txt', 'README.md'] })],
+      answer: ({ kind, task }) =>
+        kind === 'implement' && task === 'b'
+          ? done('Make b.', write('b.txt', 'done\n'), write('README.md', '# Notes\n\nWith b.\n'))
+          : undefined,
+    })
+    if (ended.code !== 0) throw new Error(ended.err + ended.out)
+    run = ended.run
+  }, LONG)
+  afterAll(() => scene[Symbol.asyncDispose](), LONG)
+
+  const land = (...args: string[]) => scene.forge(['land', run, ...args])
+  /** As it was before anything was landed. */
+  const reset = async (to = base) => {
+    await scene.git('checkout', '--quiet', '--force', 'main')
+    await scene.git('reset', '--hard', '--quiet', to)
+    await scene.git('clean', '--quiet', '-fd')
+  }
+
+  test(
+    'without a terminal merges only what was reviewed elsewhere, as one commit, and says how to undo it',
+    async () => {
+      await reset()
+      expect((await land()).code).toBe(64)
+      const { code, out, err } = await land('--yes')
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+      expect(out).toContain('a.txt says done. [grep -q done a.txt]')
+      expect(out).toMatch(/README\.md +\| +2 \+\+/)
+      expect(await scene.git('rev-parse', 'main^')).toBe(base)
+      expect(await readFile(join(scene.folder, 'README.md'), 'utf8')).toContain('With b.')
+      expect(await scene.git('log', '-1', '--format=%an%n%B')).toContain(`Forge-Run: ${run}`)
+      expect(await scene.git('status', '--porcelain')).toBe('')
+      expect((await land('--yes')).out).toBe('main has all of it already.\n')
+      const [, undo = ''] = /^To undo: (git .+)$/m.exec(out) ?? []
+      await git(scene.folder, ...undo.split(' ').slice(1))
+      expect(await scene.git('rev-parse', 'main')).toBe(base)
+    },
+    LONG,
+  )
+
+  test(
+    'at a terminal shows the diff, and merges nothing without a yes',
+    async () => {
+      await reset()
+      const terminal = scene.terminal(['land', run])
+      await terminal.shows('(y/n/d): ')
+      terminal.type('d\r')
+      await terminal.shows('+With b.')
+      await terminal.shows(/\(y\/n\/d\): [\s\S]*\(y\/n\/d\): /)
+      terminal.type('n\r')
+      const { code, text } = await terminal.ended()
+      expect(text).toContain('Nothing was merged.')
+      expect(code).toBe(4)
+      expect(await scene.git('rev-parse', 'main')).toBe(base)
+      const again = scene.terminal(['land', run])
+      await again.shows('(y/n/d): ')
+      again.type('y\r')
+      expect((await again.ended()).code).toBe(0)
+      expect(await scene.git('rev-parse', 'main^')).toBe(base)
+    },
+    LONG,
+  )
+
+  test(
+    'refuses where work that is not committed is in the way, and keeps what is not',
+    async () => {
+      await reset()
+      await writeFile(join(scene.folder, 'README.md'), '# Mine\n')
+      const { code, err } = await land('--yes')
+      expect(code).toBe(1)
+      expect(err).toMatch(/^Nothing was merged, as .* could not follow: .*README\.md/)
+      expect(await scene.git('rev-parse', 'main')).toBe(base)
+      expect(await readFile(join(scene.folder, 'README.md'), 'utf8')).toBe('# Mine\n')
+      await scene.git('checkout', '--quiet', 'README.md')
+      await writeFile(join(scene.folder, 'other.txt'), 'mine\n')
+      expect((await land('--yes')).code).toBe(0)
+      expect(await readFile(join(scene.folder, 'other.txt'), 'utf8')).toBe('mine\n')
+    },
+    LONG,
+  )
+
+  test(
+    'merges into a branch that has moved on, and refuses where that is in conflict',
+    async () => {
+      await reset()
+      await writeFile(join(scene.folder, 'more.txt'), 'more\n')
+      await scene.git('add', '--all')
+      await scene.git('-c', 'user.name=You', '-c', 'user.email=y@e.example', 'commit', '--quiet', '-m', 'More')
+      expect((await land('--yes')).code).toBe(0)
+      expect(await scene.git('ls-tree', '--name-only', 'main')).toBe('README.md\na.txt\nb.txt\nmore.txt')
+
+      await reset()
+      await writeFile(join(scene.folder, 'README.md'), '# Notes\n\nWithout b.\n')
+      await scene.git('-c', 'user.name=You', '-c', 'user.email=y@e.example', 'commit', '--quiet', '-am', 'Other')
+      const tip = await scene.git('rev-parse', 'main')
+      const { code, err } = await land('--yes')
+      expect(code).toBe(1)
+      expect(err).toContain("1 file can't be merged by itself (README.md)")
+      expect(err).toContain(`forge/${run}/result`)
+      expect(await scene.git('rev-parse', 'main')).toBe(tip)
+    },
+    LONG,
+  )
+
+  test(
+    'lands one task alone, and names what there is not',
+    async () => {
+      await reset()
+      expect(await land('a', '--yes')).toMatchObject({ code: 0, err: '' })
+      expect(await scene.git('ls-tree', '--name-only', 'main')).toBe('README.md\na.txt')
+      expect(await scene.git('log', '-1', '--format=%s')).toBe('Make a')
+      expect((await land('zebra', '--yes')).err).toBe(
+        `The run ${run} has no task zebra: forge show ${run} lists them.\n`,
+      )
+      expect((await land('--onto', 'nowhere', '--yes')).err).toBe(
+        'There is no branch nowhere: git branch lists them.\n',
+      )
+      await scene.git('checkout', '--quiet', '--detach')
+      expect((await land('--yes')).err).toBe('No branch is checked out here: say with --onto which one it goes to.\n')
+    },
+    LONG,
+  )
+
+  test(
+    'works from a linked worktree and in a bare repository, and other checkouts follow',
+    async () => {
+      await reset()
+      const linked = join(scene.temporal.folder, 'linked')
+      await scene.git('worktree', 'add', '--quiet', '-b', 'beside', linked)
+      expect(await scene.forge(['land', run, '--yes'], { cwd: linked })).toMatchObject({ code: 0, err: '' })
+      expect(await readFile(join(linked, 'a.txt'), 'utf8')).toBe('done\n')
+      expect(await scene.git('rev-parse', 'main')).toBe(base)
+      expect((await scene.forge(['land', run, '--yes', '--onto', 'main'], { cwd: linked })).code).toBe(0)
+      expect(await readFile(join(scene.folder, 'a.txt'), 'utf8')).toBe('done\n')
+      await scene.git('worktree', 'remove', '--force', linked)
+
+      await reset()
+      const bare = join(scene.temporal.folder, 'bare.git')
+      await git('/', 'clone', '--quiet', '--bare', scene.folder, bare)
+      await git(
+        bare,
+        'fetch',
+        '--quiet',
+        scene.folder,
+        'refs/forge/*:refs/forge/*',
+        'refs/heads/forge/*:refs/heads/forge/*',
+      )
+      const landed = await scene.forge(['land', run, '--yes', '--onto', 'main'], { cwd: bare })
+      expect(landed).toMatchObject({ code: 0, err: '' })
+      expect(landed.out).toContain(`To undo: git update-ref refs/heads/main ${base}`)
+      expect(await git(bare, 'show', 'main:a.txt')).toBe('done')
+      await rm(bare, { recursive: true })
+    },
+    LONG,
+  )
+
+  test(
+    'signs where the repository signs, and merges nothing where that fails',
+    async () => {
+      await reset()
+      const program = join(scene.temporal.folder, 'bin/signer')
+      await writeFile(
+        program,
+        `#!/bin/sh\ncat >/dev/null\n[ -z "$SIGNER_FAILS" ] || exit 1\nprintf '\\n[GNUPG:] SIG_CREATED D\\n' >&2\n` +
+          `printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nAAAA\\n-----END PGP SIGNATURE-----\\n'\n`,
+        { mode: 0o755 },
+      )
+      await scene.git('config', 'gpg.program', program)
+      await scene.git('config', 'commit.gpgSign', 'true')
+      try {
+        const failed = await scene.forge(['land', run, '--yes'], { env: { SIGNER_FAILS: '1' } })
+        expect(failed.code).toBe(1)
+        expect(failed.err).toMatch(/sign/i)
+        expect(failed.err).not.toContain('not expected')
+        expect(await scene.git('rev-parse', 'main')).toBe(base)
+        expect((await land('--yes')).code).toBe(0)
+        expect(await scene.git('cat-file', 'commit', 'main')).toContain('gpgsig -----BEGIN PGP SIGNATURE-----')
+      } finally {
+        await scene.git('config', '--unset', 'commit.gpgSign')
+      }
+    },
+    LONG,
+  )
+})
