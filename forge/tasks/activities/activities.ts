@@ -1,5 +1,6 @@
 /** All activities together, as a worker of Temporal gets them. */
 import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -55,6 +56,12 @@ export async function makeActivities({
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, env }),
     lint: lintOf(objects, settings),
+    verifyAsked: async (run, folder, limits) => {
+      // Who can reach the server may submit whatever they like: what is paid for, the user of this worker has asked for.
+      const approved = new ApprovedCommands(approvalsOf(env), folder, repository, run)
+      if (await approved.hasLimits(limits)) return
+      throw new Failure(`Nobody has asked for ${run} with such limits in this repository: see forge run and forge resume.`)
+    },
   })
   const close = async () => {
     opened[Symbol.dispose]()
@@ -66,11 +73,13 @@ export async function makeActivities({
   return { activities: opened.activities, [Symbol.asyncDispose]: close }
 }
 
+const approvalsOf = (env: Environment): Approvals =>
+  new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge'))
+
 /** Checks in the container, of commands that the person has approved. */
 function checkOf({ objects, slots, env }: { objects: Objects; slots: Slots; env: Environment }): Check {
-  const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
   return async ({ run, folder, ...means }, attempt) => {
-    const approved = new ApprovedCommands(new Approvals(config), folder, objects.repository, run)
+    const approved = new ApprovedCommands(approvalsOf(env), folder, objects.repository, run)
     const unapproved = (commands: readonly string[]) => approved.missing(commands)
     return await validate({ ...means, objects, slots, unapproved, hasNetwork: false }, attempt)
   }

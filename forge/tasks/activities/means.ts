@@ -59,6 +59,8 @@ export type ActivityOptions = {
   openModel: (name: string) => Promise<Model>
   check: Check
   lint: Lint
+  /** Throws a {@link Failure} where nobody has asked for a run with such limits; where it is left out, nobody need. */
+  verifyAsked?: (run: RunId, folder: string, limits: Limits) => Promise<void>
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings

@@ -53,7 +53,8 @@ export class RunWork implements RunActivities {
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
     // The map of the code takes seconds the first time: it is read while the plan is made. Who needs it, reads it else.
     this.means.options.map?.warm(input.base).catch(() => undefined)
-    const { store } = await this.means.run(input.run)
+    const { store, folder } = await this.means.run(input.run)
+    await this.means.options.verifyAsked?.(input.run, folder, input.limits)
     const before = await store.get('run.json')
     const began = before ? (await this.means.stored(store)).began : now()
     const stored: StoredRun & RunInput = { ...input, began }

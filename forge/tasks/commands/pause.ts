@@ -68,16 +68,23 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   }
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
-  if (values.yes) await (await openApproved(place, run, context)).approveAll()
+  const approved = await openApproved(place, run, context)
+  if (values.yes) await approved.approveAll()
   await using server = await openRunServer(place, context, { start: true })
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
-  if (!(await server.isUnderWay(run))) {
+  const isUnderWay = await server.isUnderWay(run)
+  const isRaised = Object.keys(more).length > 0
+  if (!isUnderWay || isRaised) {
     const input = await readRunInput(openStore(place, run))
-    await server.submit({ ...input, limits: { ...input.limits, ...more }, ...(values.yes && { isApproved: true }) })
-    context.out(`${going} The server did not know it any more: it was submitted again.`)
-    return EXIT.done
+    const limits = { ...input.limits, ...more }
+    await approved.approveLimits(limits)
+    if (!isUnderWay) {
+      await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
+      context.out(`${going} The server did not know it any more: it was submitted again.`)
+      return EXIT.done
+    }
+    await server.update(run, 'raise', more)
   }
-  if (Object.keys(more).length > 0) await server.update(run, 'raise', more)
   const { state, plan } = await server.status(run)
   if (values.yes && state === 'approving' && plan) await server.update(run, 'approve', plan)
   else await server.update(run, 'resume', task)
