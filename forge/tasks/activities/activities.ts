@@ -1,5 +1,6 @@
 /** All activities together, as a worker of Temporal gets them. */
 import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -67,6 +68,14 @@ export async function makeActivities({
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),
     facts: factsOf({ objects, state, network, env }),
+    verifyAsked: async (run, folder, limits) => {
+      // Who can reach the server may submit whatever they like: what is paid for, the user of this worker has asked for.
+      const approved = new ApprovedCommands(approvals, folder, repository, run)
+      if (await approved.hasLimits(limits)) return
+      throw new Failure(
+        `Nobody has asked for ${run} with such limits in this repository: see forge run and forge resume.`,
+      )
+    },
   })
   const close = async () => {
     opened[Symbol.dispose]()

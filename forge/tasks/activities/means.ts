@@ -63,6 +63,8 @@ export type ActivityOptions = {
   check: Check
   lint: Lint
   facts?: Facts
+  /** Throws a {@link Failure} where nobody has asked for a run with such limits; where it is left out, nobody need. */
+  verifyAsked?: (run: RunId, folder: string, limits: Limits) => Promise<void>
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
@@ -83,13 +85,13 @@ const StoredRun = v.looseObject({
     tasks: v.optional(v.number()),
     depth: v.number(),
   }),
-  facts: v.optional(v.array(v.object({ kind: v.string(), oid: v.string() })), []),
+  facts: v.optional(v.array(v.object({ kind: v.string(), oid: v.string() }))),
 })
 /**
  * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
  * never again: the same step asks with the same words whenever it is asked.
  */
-export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] }
+export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] | undefined }
 
 /** A run that is open in this process. */
 export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }

@@ -53,15 +53,16 @@ export class RunWork implements RunActivities {
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
     // The map of the code takes seconds the first time: it is read while the plan is made. Who needs it, reads it else.
     this.means.options.map?.warm(input.base).catch(() => undefined)
-    const { store } = await this.means.run(input.run)
-    const isThere = (await store.get('run.json')) !== undefined
-    const before = isThere ? await this.means.stored(store) : { began: now(), facts: await this.#facts(input, store) }
-    const stored: StoredRun & RunInput = { ...input, began: before.began, facts: before.facts }
+    const { store, folder } = await this.means.run(input.run)
+    await this.means.options.verifyAsked?.(input.run, folder, input.limits)
+    const before = (await store.get('run.json')) && (await this.means.stored(store))
+    const facts = before?.facts ?? (await this.#facts(input, store))
+    const stored: StoredRun & RunInput = { ...input, began: before?.began ?? now(), facts }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
     ])
-    return { ...(await remembered(store)), facts: before.facts }
+    return { ...(await remembered(store)), facts }
   }
 
   /** A plan can be made without them, only not as well. */

@@ -1,5 +1,6 @@
 /**
- * Which commands of a plan may run: those that the person has seen and signed for, and no others. A workflow's input, a
+ * Which runs may spend, how much, and which commands of a plan may run: what the person has asked for, seen and signed
+ * for, and nothing else. A workflow's input, a
  * plan or a file of the repository can say what they like; what counts is a signature by a key outside of all of them.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
@@ -7,7 +8,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import type { Repository } from '../../../core/git/repository.ts'
 import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
-import type { RunId } from '../contract.ts'
+import type { Limits, RunId } from '../contract.ts'
 
 const FILE = 'approved.json'
 const Approved = v.object({ version: v.literal(1), approvals: v.pipe(v.array(SignedApproval), v.maxLength(5000)) })
@@ -35,6 +36,16 @@ export class ApprovedCommands {
     await this.#add([this.#everything])
   }
 
+  /** What the run may take, as the person has asked for it. */
+  async approveLimits(limits: Limits): Promise<void> {
+    await this.#add([this.#asking(limits)])
+  }
+
+  /** Whether the person has asked for this run with just these limits. */
+  async hasLimits(limits: Limits): Promise<boolean> {
+    return await this.approvals.isSigned(this.#asking(limits), this.repository.format, await this.#read())
+  }
+
   /** Those of the commands that nobody has approved, each once. */
   async missing(commands: readonly string[]): Promise<string[]> {
     const { format } = this.repository
@@ -49,6 +60,12 @@ export class ApprovedCommands {
   #subject(command: string): Subject {
     const name = `a check of ${this.run}`
     return { kind: 'command', scope: this.#scope, name, content: Buffer.from(command) }
+  }
+
+  #asking(limits: Limits): Subject {
+    const given = Object.entries(limits).filter(([, value]) => value !== undefined)
+    const content = Buffer.from(JSON.stringify(given.sort(([a], [b]) => (a < b ? -1 : 1))))
+    return { kind: 'command', scope: this.#scope, name: `the limits of ${this.run}`, content }
   }
 
   get #everything(): Subject {

@@ -68,22 +68,31 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   }
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
-  if (values.yes) await (await openApproved(place, run, context)).approveAll()
+  const approved = await openApproved(place, run, context)
+  if (values.yes) await approved.approveAll()
   await using server = await openRunServer(place, context, { start: true })
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
-  if (!(await server.isUnderWay(run))) {
+  const isUnderWay = await server.isUnderWay(run)
+  const isRaised = Object.keys(more).length > 0
+  if (!isUnderWay) {
     const last = await readLastStatus(openStore(place, run))
     if (last?.state === 'done') throw new Failure(`The run ${run} is done: forge land ${run} shows and merges it.`)
+  }
+  const before = isUnderWay ? (await server.status(run)).state : undefined
+  if (!isUnderWay || isRaised) {
     const input = await readRunInput(openStore(place, run))
-    await server.submit({ ...input, limits: { ...input.limits, ...more }, ...(values.yes && { isApproved: true }) })
-    context.out(`${going} The server did not know it any more: it was submitted again.`)
-    return EXIT.done
+    const limits = { ...input.limits, ...more }
+    await approved.approveLimits(limits)
+    if (!isUnderWay) {
+      await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
+      context.out(`${going} The server did not know it any more: it was submitted again.`)
+      return EXIT.done
+    }
+    await server.update(run, 'raise', more)
   }
   const { state, plan } = await server.status(run)
-  const isRaised = Object.keys(more).length > 0
-  if (isRaised) await server.update(run, 'raise', more)
   // Other limits let go on what was out of them, and change nothing about what runs.
-  const goesOn = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(state)
+  const goesOn = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(before ?? state)
   if (goesOn) {
     context.out(going)
     return EXIT.done

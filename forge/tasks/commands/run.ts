@@ -82,7 +82,9 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     onlyPlan: values.plan === true,
     atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
   })
-  if (values.yes) await (await openApproved(place, run, context)).approveAll()
+  const approved = await openApproved(place, run, context)
+  await approved.approveLimits(input.limits)
+  if (values.yes) await approved.approveAll()
   await using server = await openRunServer(place, context, { start: true })
   context.err(`Run ${run}`)
   await server.submit(input)
@@ -167,7 +169,10 @@ async function prepare(
   const store = openStore(place, run)
   const reference = await store.put('wish', wish.text)
   const plan = wish.plan && (await store.putJson('plan', wish.plan))
-  return { run, wish: reference, ...(plan && { plan }), ...options }
+  const input = { run, wish: reference, ...(plan && { plan }), ...options }
+  // From now on it can be submitted again, whatever the server loses.
+  await store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`)
+  return input
 }
 
 async function writePlan(place: Place, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {

@@ -72,6 +72,9 @@ export type TaskEnd = {
 }
 export type TaskFlow = (input: TaskInput) => Promise<TaskEnd>
 
+/** What a task does that waits until it is no longer held: nothing of it is under way. */
+export const HELD = 'is held'
+
 /** What a task tells its run while it is under way. */
 export type Told = { task: string; attempt: number; doing: string; spent: Spent }
 

@@ -11,6 +11,7 @@ import type {
   TaskState,
   Tier,
 } from '../contract.ts'
+import { HELD } from './ends.ts'
 import type { Node } from './graph.ts'
 
 /** Attempts that a task has before it halts and asks. */
@@ -125,11 +126,15 @@ export const entryOf = (records: Map<TaskId, TaskRecord>, id: TaskId): [TaskId, 
   return record ? [[id, record]] : []
 }
 
+/** Whether nothing of a task is under way since it, or all of the run, is held. */
+const isResting = ({ state, isPaused, doing }: TaskRecord): boolean =>
+  state === 'runs' ? isPaused || doing === HELD : state === 'waits' && isPaused
+
 /** As a person is shown it. */
 export const statusOf = (record: TaskRecord): RunStatus['tasks'][number] => ({
   id: record.shape.id,
   title: record.shape.title,
-  state: record.isPaused && (record.state === 'waits' || record.state === 'runs') ? 'paused' : record.state,
+  state: isResting(record) ? 'paused' : record.state,
   attempt: record.attempt,
   doing: record.state === 'runs' ? record.doing : '',
   words: record.words,

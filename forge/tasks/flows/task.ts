@@ -6,7 +6,7 @@ import { defineSignal, getExternalWorkflowHandle, workflowInfo } from '@temporal
 import type { Gathered, Oid, Outcome, Reference, StepInput, StepResult, Tier, Validated } from '../contract.ts'
 import { Children, idOfRun } from './children.ts'
 import { checking, short } from './effects.ts'
-import { added, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
+import { added, HELD, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
 import { tierAbove } from './graph.ts'
 import { troubleOf, wordsOf } from './troubles.ts'
 
@@ -195,7 +195,12 @@ class Attempt {
 
   /** Waits where it is held, and tells the run what comes next. */
   async #reached(doing: string): Promise<void> {
+    if (this.#children.isHeld) this.#tell(HELD)
     await this.#children.mayGoOn()
+    this.#tell(doing)
+  }
+
+  #tell(doing: string): void {
     const { parent } = workflowInfo()
     if (!parent) return
     const { task, attempt } = this.input

@@ -190,7 +190,9 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
     onlyPlan: false,
     atMost: AT_MOST,
   }
-  await (await openApproved({ repository, objects } as Parameters<typeof openApproved>[0], run, context)).approveAll()
+  const approved = await openApproved({ repository, objects } as Parameters<typeof openApproved>[0], run, context)
+  await approved.approveAll()
+  await approved.approveLimits(input.limits)
   await using engine = await openEngine(repository, env, { start: true })
   const { client, queue } = engine
   const began = performance.now()
