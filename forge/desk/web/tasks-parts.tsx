@@ -28,7 +28,7 @@ import { plural } from './times.ts'
 export function openTasks(page: Page) {
   const tasks = new TasksState(page.connection)
   return {
-    isReady: () => tasks.runs.value !== undefined,
+    isReady: () => tasks.isReady.value,
     hear: (news: News) => tasks.hear(news),
     Tab: () => <Tasks tasks={tasks} />,
     Place: () => <TasksPlace tasks={tasks} />,

@@ -31,6 +31,11 @@ export class TasksState {
   readonly answers = new Map<string, string>()
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 
+  /** Whether there is something to see: a run, or why there is none. */
+  readonly isReady = computed(
+    () => this.run.value !== undefined || this.runs.value?.runs.length === 0 || this.problem.value !== undefined,
+  )
+
   readonly #connection: Connection
   #isShown = false
   #timer: ReturnType<typeof setTimeout> | undefined

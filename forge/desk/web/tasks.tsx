@@ -205,7 +205,12 @@ function Gauges({ run: { tasks, spent, limits, contract } }: { run: Run }) {
       {limits.cost !== undefined && (spent.cost > 0 || limits.requests === undefined) ? (
         <Gauge name="Budget" value={spent.cost} of={limits.cost} look="by" words={dollars} />
       ) : null}
-      <Gauge name="Requests" value={spent.requests} of={limits.requests} look="b1" />
+      <Gauge
+        name="Requests"
+        value={spent.requests}
+        of={limits.requests}
+        look="b1"
+      />
     </div>
   )
 }
@@ -224,7 +229,7 @@ interface GaugeProps {
 function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
   const share = of === undefined || of === 0 ? 0 : Math.min(100, (100 * value) / of)
   return (
-    <div class="gauge">
+    <div class={of === undefined ? 'gauge opt-wide' : 'gauge'}>
       <div>
         <span>{name}</span>
         <span>
