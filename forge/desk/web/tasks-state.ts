@@ -122,6 +122,14 @@ export class TasksState {
     }
   }
 
+  /** Shows the run below or above the one that is shown; after the last comes the first. */
+  step(by: 1 | -1): void {
+    const rows = this.runs.peek()?.runs ?? []
+    const at = rows.findIndex(({ run }) => run === this.chosen.peek())
+    const next = rows.at((at + by) % rows.length)
+    if (next) this.choose(next.run)
+  }
+
   chooseTask(task: string | undefined): void {
     if (task === this.chosenTask.peek()) return
     batch(() => {

@@ -205,12 +205,7 @@ function Gauges({ run: { tasks, spent, limits, contract } }: { run: Run }) {
       {limits.cost !== undefined && (spent.cost > 0 || limits.requests === undefined) ? (
         <Gauge name="Budget" value={spent.cost} of={limits.cost} look="by" words={dollars} />
       ) : null}
-      <Gauge
-        name="Requests"
-        value={spent.requests}
-        of={limits.requests}
-        look="b1"
-      />
+      <Gauge name="Requests" value={spent.requests} of={limits.requests} look="b1" />
     </div>
   )
 }
