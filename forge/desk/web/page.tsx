@@ -70,9 +70,10 @@ function useFocus(page: Page): void {
   ]
   useEffect(() => {
     // Before the desk has said what is open, nothing is shown that could have the focus.
-    if (isCovered || !page.desk.peek() || (tab && !parts) || isTasksComing) return undefined
+    if (isCovered || !page.desk.peek() || (tab && !parts)) return undefined
     const isWanted = given.current < wanted
-    given.current = wanted
+    // What is still to come gets it when it is there.
+    if (!isTasksComing) given.current = wanted
     const { activeElement: before } = document
     const frame = requestAnimationFrame(() => {
       // Who went elsewhere in this moment stays there.

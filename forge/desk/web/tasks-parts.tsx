@@ -4,7 +4,6 @@ import type { Command } from './commands.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { focusOn } from './focus.ts'
 import { Icon } from './icons.tsx'
-import { withoutTricks } from './names.ts'
 import type { Page } from './state.ts'
 import { Tasks } from './tasks.tsx'
 import {
@@ -21,14 +20,14 @@ import {
 } from './tasks-actions.ts'
 import { LandingDialog } from './tasks-landing.tsx'
 import { TasksState } from './tasks-state.ts'
-import { RUN_SIGNS, runSign, spentWords } from './tasks-words.tsx'
+import { RUN_SIGNS, spentWords } from './tasks-words.tsx'
 import { plural } from './times.ts'
 
 /** All that the rest of the page needs of it. */
 export function openTasks(page: Page) {
   const tasks = new TasksState(page.connection)
   return {
-    isReady: () => tasks.runs.value !== undefined,
+    isReady: () => tasks.isReady.value,
     hear: (news: News) => tasks.hear(news),
     Tab: () => <Tasks tasks={tasks} />,
     Place: () => <TasksPlace tasks={tasks} />,
@@ -75,7 +74,7 @@ function commandsOf(page: Page, tasks: TasksState): Command[] {
   const about = { run, ...(state && { task: state }) }
   const what = titleOf(about)
   const isAsked = state ? state.state === 'asks' : run.state === 'asks'
-  const others = (tasks.runs.value?.runs ?? []).filter(row => row.run !== run.run).slice(0, 9)
+  const rows = tasks.runs.value?.runs ?? []
   return [
     { words: 'Go to the runs', keys: 'Alt+X', icon: 'list', run: () => focusOn('.tasks .run[aria-current="true"]') },
     { words: 'Go to the tasks of the run', keys: 'Alt+I', icon: 'workflow', run: () => focusOn('.plan [data-home]') },
@@ -137,12 +136,11 @@ function commandsOf(page: Page, tasks: TasksState): Command[] {
           } satisfies Command,
         ]
       : []),
-    ...others.map(
-      (row): Command => ({
-        words: `Show the run ${withoutTricks(row.wish) || row.run}`,
-        icon: runSign(row).icon,
-        run: () => tasks.choose(row.run),
-      }),
-    ),
+    ...(rows.length > 1
+      ? ([
+          { words: 'Next run', keys: 'Alt+PageDown', icon: 'arrow-down', run: () => tasks.step(1) },
+          { words: 'Previous run', keys: 'Alt+PageUp', icon: 'arrow-up', run: () => tasks.step(-1) },
+        ] satisfies Command[])
+      : []),
   ]
 }

@@ -31,6 +31,11 @@ export class TasksState {
   readonly answers = new Map<string, string>()
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 
+  /** Whether there is something to see: a run, or why there is none. */
+  readonly isReady = computed(
+    () => this.run.value !== undefined || this.runs.value?.runs.length === 0 || this.problem.value !== undefined,
+  )
+
   readonly #connection: Connection
   #isShown = false
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -115,6 +120,14 @@ export class TasksState {
       this.#forget(run)
       this.#loadNow()
     }
+  }
+
+  /** Shows the run below or above the one that is shown; after the last comes the first. */
+  step(by: 1 | -1): void {
+    const rows = this.runs.peek()?.runs ?? []
+    const at = rows.findIndex(({ run }) => run === this.chosen.peek())
+    const next = rows.at((at + by) % rows.length)
+    if (next) this.choose(next.run)
   }
 
   chooseTask(task: string | undefined): void {

@@ -224,7 +224,7 @@ interface GaugeProps {
 function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
   const share = of === undefined || of === 0 ? 0 : Math.min(100, (100 * value) / of)
   return (
-    <div class="gauge">
+    <div class={of === undefined ? 'gauge opt-wide' : 'gauge'}>
       <div>
         <span>{name}</span>
         <span>

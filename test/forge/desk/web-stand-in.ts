@@ -348,6 +348,8 @@ export class StandIn {
         return { remotes: [], tags: [] }
       case 'forklift':
         return { missing: 'It has no remote upstream.', runs: [], isRunning: false }
+      case 'look at tasks':
+        return question.look.see === 'mark' ? { mark: '' } : { runs: [] }
       case 'desk':
         return { desk: this.#desk(), layout: this.layout ?? this.#usualLayout() }
       case 'keep layout':

@@ -92,7 +92,10 @@ describe('what forge says', () => {
     expect(await why(tasks.look({ see: 'run', run: RUN }))).toBe(
       'There is no run \\x1b[31mx in this repository: see forge runs.',
     )
-    expect(await tasks.look({ see: 'runs' })).toMatchObject({ missing: expect.stringContaining('There is no run'), runs: [] })
+    expect(await tasks.look({ see: 'runs' })).toMatchObject({
+      missing: expect.stringContaining('There is no run'),
+      runs: [],
+    })
     expect(await why((await open({}, ['/nowhere/forge'])).look({ see: 'run', run: RUN }))).toStartWith(
       'forge could not be started',
     )

@@ -4,6 +4,7 @@ import { hasBrowser } from '../../../support/browser.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { withEachDesk } from './each-desk.ts'
 import { type DeskPage, until } from './scene.ts'
+import { withTasks } from './tasks-scene.ts'
 
 // A busy machine draws slowly.
 setDefaultTimeout(30_000)
@@ -63,6 +64,18 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
 
   const STATES: Record<string, () => Promise<unknown>> = {
     'the repository': () => page.keyboard.press('Alt+0'),
+    'the tasks': async () => {
+      withTasks(desk)
+      await page.keyboard.press('Alt+t')
+      await page.getByRole('form', { name: 'Answer' }).waitFor()
+    },
+    'a task that has passed': async () => {
+      withTasks(desk)
+      desk.sayDesk()
+      await page.keyboard.press('Alt+t')
+      await page.getByRole('button', { name: /^Types: Job.key/ }).click()
+      await page.getByRole('button', { name: /^Land/ }).nth(1).waitFor()
+    },
     'the chat': async () => {},
     'two drafts': async () => {
       await openByName('FORK')

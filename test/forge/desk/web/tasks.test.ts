@@ -76,7 +76,10 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await node('Review of the whole').getByText('paused').waitFor()
     await node('Bench: a million keys').getByText('after sweep, claim').waitFor()
     expect(await page.getByRole('status', { name: 'Status' }).textContent()).toContain('2 tasks at work')
-    expect(await findings(page)).toEqual([])
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      expect(await findings(page)).toEqual([])
+    }
   })
 
   test('are reached by the keyboard alone: runs, the graph by its arrows, a task, and back', async () => {
@@ -96,6 +99,9 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Upstream 2.13 by groups' }).first().waitFor()
     expect(await findings(page)).toEqual([])
+    await page.keyboard.press('Alt+PageUp')
+    await page.keyboard.press('Alt+PageUp')
+    await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
   })
 
   test('tell of a task what it does, where it may write, what decides, and its journal attempt by attempt', async () => {
