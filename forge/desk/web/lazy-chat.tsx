@@ -40,21 +40,20 @@ export function ChatToCome({ tab, isDocked }: PaneProps) {
       if (element === document.activeElement) tab.composer.focus()
     }
   }, [tab])
-  if (isDocked || tab.at.kind !== 'branch') return <div class="chat" aria-busy="true" />
-  return (
-    <div
-      ref={box}
-      class="chat"
-      aria-busy="true"
-      tabIndex={-1}
-      onKeyDown={({ key, ctrlKey, altKey, metaKey, isComposing }) => {
-        const isText = key.length === 1 && !ctrlKey && !altKey && !metaKey && !isComposing
-        const text = tab.composer.text.peek()
-        if (isText) tab.composer.write(text + key)
-        else if (key === 'Backspace') tab.composer.write(text.slice(0, -1))
-      }}
-    />
-  )
+  const canWrite = !isDocked && tab.at.kind === 'branch'
+  useEffect(() => {
+    const element = box.current
+    if (!element || !canWrite) return undefined
+    const listen = ({ key, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent) => {
+      const text = tab.composer.text.peek()
+      const isText = key.length === 1 && !ctrlKey && !altKey && !metaKey && !isComposing
+      if (isText) tab.composer.write(text + key)
+      else if (key === 'Backspace') tab.composer.write(text.slice(0, -1))
+    }
+    element.addEventListener('keydown', listen)
+    return () => element.removeEventListener('keydown', listen)
+  }, [tab, canWrite])
+  return <div ref={box} class="chat" aria-busy="true" {...(canWrite && { tabIndex: -1 })} />
 }
 
 export function LazyApproval({ path, close }: { path: string; close: () => void }) {
