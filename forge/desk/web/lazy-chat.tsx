@@ -41,6 +41,12 @@ export function ChatToCome({ tab, isDocked }: PaneProps) {
     }
   }, [tab])
   const canWrite = !isDocked && tab.at.kind === 'branch'
+  useEarlyWords(tab, box, canWrite)
+  return <div ref={box} class="chat" aria-busy="true" {...(canWrite && { tabIndex: -1 })} />
+}
+
+/** What is typed where the conversation is to come goes into the message. */
+export function useEarlyWords(tab: Tab, box: { current: HTMLElement | null }, canWrite: boolean): void {
   useEffect(() => {
     const element = box.current
     if (!element || !canWrite) return undefined
@@ -52,8 +58,7 @@ export function ChatToCome({ tab, isDocked }: PaneProps) {
     }
     element.addEventListener('keydown', listen)
     return () => element.removeEventListener('keydown', listen)
-  }, [tab, canWrite])
-  return <div ref={box} class="chat" aria-busy="true" {...(canWrite && { tabIndex: -1 })} />
+  }, [tab, box, canWrite])
 }
 
 export function LazyApproval({ path, close }: { path: string; close: () => void }) {
