@@ -32,14 +32,18 @@ export function LazyChat(props: PaneProps) {
 
 /** Who writes at once, while the conversation is just coming, finds it in the field for the message. */
 export function ChatToCome({ tab, isDocked }: PaneProps) {
+  const page = usePage()
   const box = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     const element = box.current
     if (tab.composer.focusWanted.peek() > tab.composer.focusGiven) element?.focus()
     return () => {
-      if (element === document.activeElement) tab.composer.focus()
+      if (element !== document.activeElement) return
+      tab.composer.focus()
+      // Without a model there is no such field.
+      page.wantFocus()
     }
-  }, [tab])
+  }, [page, tab])
   const canWrite = !isDocked && tab.at.kind === 'branch'
   useEarlyWords(tab, box, canWrite)
   return <div ref={box} class="chat" aria-busy="true" {...(canWrite && { tabIndex: -1 })} />
