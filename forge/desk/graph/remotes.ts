@@ -63,10 +63,10 @@ export function withoutSecret(url: string): string {
   return parsed.href
 }
 
-/** When something was fetched last: git writes what it fetched to a file. */
+/** When something was fetched last: git writes what it fetched to a file, which is empty where a fetch has failed. */
 async function lastFetch({ gitDir, commonDir }: Repository): Promise<number | undefined> {
   const paths = [...new Set([gitDir, commonDir])].map(folder => join(folder, 'FETCH_HEAD'))
   const found = await Promise.all(paths.map(path => stat(path).catch(() => undefined)))
-  const times = found.flatMap(it => (it ? [Math.floor(it.mtimeMs / 1000)] : []))
+  const times = found.flatMap(it => (it && it.size > 0 ? [Math.floor(it.mtimeMs / 1000)] : []))
   return times.length > 0 ? Math.max(...times) : undefined
 }

@@ -1,6 +1,6 @@
 /** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
 import type { Source, Step } from '../repository-view.ts'
-import { undo } from './actions.ts'
+import { sentence, undo } from './actions.ts'
 import type { StepWay } from './dialog-content.ts'
 import type { Label } from './graph-labels.ts'
 import { readable, shortId, toName } from './names.ts'
@@ -83,14 +83,30 @@ function explain(way: Way, { words, commit }: Source, onto: string): string {
   }
 }
 
+/** One notice is about what was done last here. */
+const TOPIC = 'step'
+
+/** Until something else is done: what is undone by then is another operation. */
+function untilMore(page: Page): (page: Page) => boolean {
+  const before = page.desk.peek()?.canUndo
+  let own: string | undefined
+  return ({ desk }) => {
+    const now = desk.value?.canUndo
+    if (own === undefined && now !== before) own = now
+    return own === undefined || now === own
+  }
+}
+
 /** Says what was done, with a way back, and shows where a person goes on. */
 function finish(
   page: Page,
   { words, merging, isUndoable }: { words: string; merging?: string; isUndoable: boolean },
 ): void {
   page.notify({
-    tone: 'plain',
-    title: words.charAt(0).toUpperCase() + words.slice(1),
+    topic: TOPIC,
+    tone: merging === undefined ? 'plain' : 'warn',
+    title: sentence(words),
+    lasts: merging === undefined ? untilMore(page) : now => now.branch(merging)?.merging !== undefined,
     ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
   })
   page.spoken.value = merging === undefined ? words : `${words.replace(/\.$/, '')}. F8 goes to the first conflict.`
@@ -181,9 +197,9 @@ export async function fetchRemotes(page: Page, remote?: string): Promise<void> {
   try {
     const { words } = await page.connection.ask('do', { step: { step: 'fetch', ...(remote && { remote }) } })
     page.spoken.value = words
-    page.notify({ tone: 'plain', title: words.charAt(0).toUpperCase() + words.slice(1) })
+    page.notify({ topic: TOPIC, tone: 'plain', title: sentence(words) })
   } catch (error) {
-    page.complain(error)
+    page.complain(error, { topic: TOPIC })
   } finally {
     page.graph.progress.value = undefined
   }
@@ -217,7 +233,7 @@ export function push(page: Page, branch: string): void {
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
   if (own === undefined) {
-    page.complain('There is no remote to push to: add one with git remote add.')
+    page.complain('There is no remote to push to: add one with git remote add.', { topic: TOPIC })
     return
   }
   const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [

@@ -32,29 +32,37 @@ export function LazyChat(props: PaneProps) {
 
 /** Who writes at once, while the conversation is just coming, finds it in the field for the message. */
 export function ChatToCome({ tab, isDocked }: PaneProps) {
+  const page = usePage()
   const box = useRef<HTMLDivElement>(null)
   useLayoutEffect(() => {
     const element = box.current
     if (tab.composer.focusWanted.peek() > tab.composer.focusGiven) element?.focus()
     return () => {
-      if (element === document.activeElement) tab.composer.focus()
+      if (element !== document.activeElement) return
+      tab.composer.focus()
+      // Without a model there is no such field.
+      page.wantFocus()
     }
-  }, [tab])
-  if (isDocked || tab.at.kind !== 'branch') return <div class="chat" aria-busy="true" />
-  return (
-    <div
-      ref={box}
-      class="chat"
-      aria-busy="true"
-      tabIndex={-1}
-      onKeyDown={({ key, ctrlKey, altKey, metaKey, isComposing }) => {
-        const isText = key.length === 1 && !ctrlKey && !altKey && !metaKey && !isComposing
-        const text = tab.composer.text.peek()
-        if (isText) tab.composer.write(text + key)
-        else if (key === 'Backspace') tab.composer.write(text.slice(0, -1))
-      }}
-    />
-  )
+  }, [page, tab])
+  const canWrite = !isDocked && tab.at.kind === 'branch'
+  useEarlyWords(tab, box, canWrite)
+  return <div ref={box} class="chat" aria-busy="true" {...(canWrite && { tabIndex: -1 })} />
+}
+
+/** What is typed where the conversation is to come goes into the message. */
+export function useEarlyWords(tab: Tab, box: { current: HTMLElement | null }, canWrite: boolean): void {
+  useEffect(() => {
+    const element = box.current
+    if (!element || !canWrite) return undefined
+    const listen = ({ key, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent) => {
+      const text = tab.composer.text.peek()
+      const isText = key.length === 1 && !ctrlKey && !altKey && !metaKey && !isComposing
+      if (isText) tab.composer.write(text + key)
+      else if (key === 'Backspace') tab.composer.write(text.slice(0, -1))
+    }
+    element.addEventListener('keydown', listen)
+    return () => element.removeEventListener('keydown', listen)
+  }, [tab, box, canWrite])
 }
 
 export function LazyApproval({ path, close }: { path: string; close: () => void }) {

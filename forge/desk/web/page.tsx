@@ -8,12 +8,13 @@ import { watchQueued } from './chat-actions.ts'
 import { commandsOf } from './commands.ts'
 import { nameWhatIsCut } from './cut.ts'
 import { Dialogs } from './dialogs.tsx'
-import { focusContent, isFocusLost } from './focus.ts'
+import { focusContent, focusOn, isFocusLost } from './focus.ts'
 import { Repository } from './graph.tsx'
 import { keysOf } from './keys.ts'
+import { useEarlyWords } from './lazy-chat.tsx'
 import { Menu } from './menu.tsx'
 import { Palette } from './palette.tsx'
-import { Page, PageProvider, TASKS } from './state.ts'
+import { Page, PageProvider, TASKS, type Tab } from './state.ts'
 import { StatusBar } from './status.tsx'
 import { Tabs, titleOf } from './tabs.tsx'
 import { keepWayBack } from './way-back.ts'
@@ -70,8 +71,12 @@ function useFocus(page: Page): void {
   ]
   useEffect(() => {
     // Before the desk has said what is open, nothing is shown that could have the focus.
-    if (isCovered || !page.desk.peek() || (tab && !parts)) return undefined
+    if (isCovered || !page.desk.peek()) return undefined
     const isWanted = given.current < wanted
+    if (tab && !parts) {
+      if (isWanted || isFocusLost()) focusOn('.room[aria-busy="true"]')
+      return undefined
+    }
     // What is still to come gets it when it is there.
     if (!isTasksComing) given.current = wanted
     const { activeElement: before } = document
@@ -90,7 +95,7 @@ function Middle({ page }: { page: Page }) {
   useEffect(() => {
     if (tab) page.load()
   }, [page, tab])
-  if (tab && !parts) return <main class="room" aria-busy="true" />
+  if (tab && !parts) return <RoomToCome tab={tab} />
   if (tab && parts)
     return <parts.Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
   return page.active.value === TASKS ? <Tasks page={page} /> : <Repository />
@@ -102,6 +107,13 @@ function Tasks({ page }: { page: Page }) {
   }, [page])
   const Tab = page.tasks.value?.Tab
   return Tab ? <Tab /> : <main class="tasks none" aria-busy="true" />
+}
+
+/** The parts in which one works are on their way: who writes to the AI at once is heard already. */
+function RoomToCome({ tab }: { tab: Tab }) {
+  const box = useRef<HTMLElement>(null)
+  useEarlyWords(tab, box, tab.at.kind === 'branch' && tab.pane.kind === 'chat')
+  return <main ref={box} class="room" aria-busy="true" tabIndex={-1} />
 }
 
 /** The keys of all commands, before the editor or a list gets them. */

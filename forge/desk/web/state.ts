@@ -433,7 +433,9 @@ export class Page {
       if (layout && layout.active > kept.length) this.active.value = TASKS
       return
     }
-    const first = desk.head ?? desk.branches[0]?.name
+    // The HEAD of a bare repository may name a branch that nobody has pushed.
+    const isHeadThere = desk.isEmpty || desk.branches.some(({ name }) => name === desk.head)
+    const first = isHeadThere ? desk.head : desk.branches[0]?.name
     if (first !== undefined) this.open({ kind: 'branch', branch: first })
     // A first start shows the repository; where there is none yet, where its first commit is made.
     if (!desk.isEmpty) this.active.value = REPOSITORY

@@ -106,7 +106,7 @@ describe.skipIf(!hasBrowser)('a window at the desk', () => {
       await route.continue()
     })
     await late.goto(forge.address, { waitUntil: 'commit' })
-    await late.getByRole('option', { name: 'An image' }).waitFor()
+    await late.getByRole('treeitem', { name: 'a.txt' }).waitFor()
     resolve()
     await late.waitForLoadState('load')
     expect(late.url()).toBe(`${new URL(forge.address).origin}/`)

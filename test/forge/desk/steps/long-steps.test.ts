@@ -60,6 +60,26 @@ test('a long preview is stopped at once', async () => {
   expect(progress(desk).at(-1)).toBeUndefined()
 })
 
+test('a long preview ends when nobody waits for it any more', async () => {
+  await using desk = await makeLong(400)
+  const { steps } = desk.work
+  const gone = new AbortController()
+  const asked = steps.preview(rebase(desk), gone.signal)
+  await until(() => progress(desk).length > 0)
+  gone.abort()
+  expect(await asked).toMatchObject({ is: 'impossible', words: 'It was stopped: nothing was moved.' })
+})
+
+test('a long preview goes on for who still waits for it', async () => {
+  await using desk = await makeLong(200)
+  const { steps } = desk.work
+  const gone = new AbortController()
+  const both = Promise.all([steps.preview(rebase(desk), gone.signal), steps.preview(rebase(desk))])
+  await until(() => progress(desk).length > 0)
+  gone.abort()
+  expect((await both).map(({ is }) => is)).toEqual(['clean', 'clean'])
+})
+
 test('a long step is stopped at once without a trace, and can be done then', async () => {
   await using desk = await makeLong(200)
   const { steps } = desk.work
