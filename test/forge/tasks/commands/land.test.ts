@@ -129,8 +129,12 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect(await land('a', '--yes')).toMatchObject({ code: 0, err: '' })
       expect(await scene.git('ls-tree', '--name-only', 'main')).toBe('README.md\na.txt')
       expect(await scene.git('log', '-1', '--format=%s')).toBe('Make a')
-      expect((await land('zebra', '--yes')).err).toBe(`The run ${run} has no task zebra: forge show ${run} lists them.\n`)
-      expect((await land('--onto', 'nowhere', '--yes')).err).toBe('There is no branch nowhere: git branch lists them.\n')
+      expect((await land('zebra', '--yes')).err).toBe(
+        `The run ${run} has no task zebra: forge show ${run} lists them.\n`,
+      )
+      expect((await land('--onto', 'nowhere', '--yes')).err).toBe(
+        'There is no branch nowhere: git branch lists them.\n',
+      )
       await scene.git('checkout', '--quiet', '--detach')
       expect((await land('--yes')).err).toBe('No branch is checked out here: say with --onto which one it goes to.\n')
     },
@@ -153,7 +157,14 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       await reset()
       const bare = join(scene.temporal.folder, 'bare.git')
       await git('/', 'clone', '--quiet', '--bare', scene.folder, bare)
-      await git(bare, 'fetch', '--quiet', scene.folder, 'refs/forge/*:refs/forge/*', 'refs/heads/forge/*:refs/heads/forge/*')
+      await git(
+        bare,
+        'fetch',
+        '--quiet',
+        scene.folder,
+        'refs/forge/*:refs/forge/*',
+        'refs/heads/forge/*:refs/heads/forge/*',
+      )
       const landed = await scene.forge(['land', run, '--yes', '--onto', 'main'], { cwd: bare })
       expect(landed).toMatchObject({ code: 0, err: '' })
       expect(landed.out).toContain(`To undo: git update-ref refs/heads/main ${base}`)
