@@ -18,9 +18,9 @@ import { Ledger } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { RunStore } from '../runs/store.ts'
+import { parseStoredAnswer } from '../runs/stored-answer.ts'
 import { personAt, readUser } from '../steps/commits.ts'
 import { Gate } from './gate.ts'
-import { parseStoredAnswer } from './stored-answer.ts'
 
 /** Where an activity runs: how it hears that it is to end, and how it says that it lives. */
 export type Surroundings = { signal: AbortSignal; heartbeat: (details?: unknown) => void }
@@ -43,12 +43,15 @@ export type Check = (
 
 /**
  * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
- * that have begun: they must stay as they are in `before`.
+ * that have begun: they must stay as they are in `before`. `notes` are sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
   input: { tree: Oid; limits: Limits; done: TaskId[]; before?: Plan },
-) => Promise<{ tasks: TaskShape[]; complaints: string[] }>
+) => Promise<{ tasks: TaskShape[]; complaints: string[]; notes?: string[] }>
+
+/** What a planner is told besides the wish and the files, of a run that begins with a commit. */
+export type Facts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects
@@ -59,6 +62,7 @@ export type ActivityOptions = {
   openModel: (name: string) => Promise<Model>
   check: Check
   lint: Lint
+  facts?: Facts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
@@ -79,12 +83,19 @@ const StoredRun = v.looseObject({
     tasks: v.optional(v.number()),
     depth: v.number(),
   }),
+  facts: v.optional(v.array(v.object({ kind: v.string(), oid: v.string() })), []),
 })
-/** What has to be known of how a run was asked for. */
-export type StoredRun = { began: number; base: Oid; limits: Limits }
+/**
+ * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
+ * never again: the same step asks with the same words whenever it is asked.
+ */
+export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] }
 
 /** A run that is open in this process. */
 export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }
+
+/** Runs that stay open while nothing is done for them; a worker that lives for weeks sees many. */
+const MOST_IDLE = 8
 
 /** To be closed. */
 export class Means implements Disposable {
@@ -92,10 +103,13 @@ export class Means implements Disposable {
   readonly settings: Settings
   readonly now: () => number
   readonly surroundings: () => Surroundings
+  /** The one that was used last is the last one. */
   readonly #runs = new Map<RunId, Promise<OpenRun>>()
+  /** Activities that are under way, by their run. */
+  readonly #users = new Map<RunId, number>()
   readonly #gates = new Map<string, Gate>()
   readonly #models = new Map<string, Promise<Model>>()
-  readonly #open: OpenRun[] = []
+  readonly #open = new Set<OpenRun>()
   #user: Promise<Person> | undefined
 
   constructor(readonly options: ActivityOptions) {
@@ -108,10 +122,26 @@ export class Means implements Disposable {
   /** A run's store, folder, journal and ledger. */
   run(run: RunId): Promise<OpenRun> {
     const known = this.#runs.get(run) ?? this.#openRun(run)
+    this.#runs.delete(run)
     this.#runs.set(run, known)
-    // An error is nobody's run the next time.
-    known.catch(() => this.#runs.delete(run))
+    known.catch(() => {
+      // An error is nobody's run the next time.
+      if (this.#runs.get(run) === known) this.#runs.delete(run)
+    })
     return known
+  }
+
+  /** Does something for a run, which stays open meanwhile. */
+  async using<Result>(run: RunId, work: () => Promise<Result>): Promise<Result> {
+    this.#users.set(run, (this.#users.get(run) ?? 0) + 1)
+    try {
+      return await work()
+    } finally {
+      const left = (this.#users.get(run) ?? 1) - 1
+      if (left > 0) this.#users.set(run, left)
+      else this.#users.delete(run)
+      this.#closeIdle()
+    }
   }
 
   model(name: string): Promise<Model> {
@@ -156,10 +186,24 @@ export class Means implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const { journal, ledger } of this.#open) {
-      journal[Symbol.dispose]()
-      ledger[Symbol.dispose]()
+    for (const opened of [...this.#open]) this.#close(opened)
+  }
+
+  #closeIdle(): void {
+    const idle = [...this.#runs].filter(([run]) => !this.#users.has(run))
+    for (const [run, opening] of idle.slice(0, -MOST_IDLE)) {
+      this.#runs.delete(run)
+      opening.then(
+        opened => this.#close(opened),
+        () => undefined,
+      )
     }
+  }
+
+  #close(opened: OpenRun): void {
+    this.#open.delete(opened)
+    opened.journal[Symbol.dispose]()
+    opened.ledger[Symbol.dispose]()
   }
 
   async #openRun(run: RunId): Promise<OpenRun> {
@@ -170,16 +214,16 @@ export class Means implements Disposable {
     const ledger = await Ledger.open(folder, { paid })
     const journal = new Journal({ store, folder, secrets: settings.secrets, now })
     const opened = { store, folder, journal, ledger }
-    this.#open.push(opened)
+    this.#open.add(opened)
     return opened
   }
 }
 
 /** exactOptionalPropertyTypes: what is not there is left out. */
 function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, began, base } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const { limits, began, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { began, base, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+  return { began, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {
@@ -188,16 +232,16 @@ function currentSurroundings(): Surroundings {
 }
 
 /**
- * An activity whose expected failures are not tried again: they are a sentence for a person. All else (git's trouble, a
+ * An activity for a run, whose expected failures are not tried again: they are a sentence for a person. All else (git's trouble, a
  * full disk) is Temporal's to try again. No error carries a secret.
  */
-export function guarded<Input, Output>(
+export function guarded<Input extends { run: RunId }, Output>(
   means: Means,
   work: (input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
   return async input => {
     try {
-      return await work(input)
+      return await means.using(input.run, () => work(input))
     } catch (error) {
       if (error instanceof ModelError)
         throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)

@@ -27,7 +27,7 @@ export type Means = {
   commitMended: (head: Oid, changes: ReadonlyMap<Path, Change>) => Promise<Oid>
   /** Those of the commands that the person has not approved. */
   unapproved: (commands: readonly string[]) => Promise<string[]>
-  /** Whether the person allows checks of this repository the network. */
+  /** Whether the person allows all commands of checks in this repository the network. */
   hasNetwork: boolean
   signal: AbortSignal
   /** Called with what is being done, at least before each command and every few seconds. */
@@ -178,12 +178,12 @@ async function mendFiles(
   attempt: Attempt,
   { mend, prepare }: { mend: string[]; prepare: string[] },
 ): Promise<{ head: Oid; paths: string[] }> {
-  const { objects, slots, commitMended } = means
+  const { objects, slots, commitMended, signal } = means
   const { head, task } = attempt
   if (mend.length === 0) return { head, paths: [] }
   const written = await writtenIn(objects, attempt)
   if (written.size === 0) return { head, paths: [] }
-  await using slot = await slots.take(head)
+  await using slot = await slots.take(head, signal)
   await prepareIn(means, slot, prepare)
   for (const command of mend) await runIn(means, slot, { command, seconds: SECONDS.mend })
   const changes = new Map<Path, Change>()
@@ -203,7 +203,7 @@ async function mendFiles(
 
 async function prepareIn(means: Means, slot: Slot, prepare: readonly string[]): Promise<CheckResult | undefined> {
   for (const command of prepare) {
-    const end = await runIn(means, slot, { command, seconds: SECONDS.prepare, hasNetwork: means.hasNetwork })
+    const end = await runIn(means, slot, { command, seconds: SECONDS.prepare })
     if (end.exitCode !== 0) {
       const offline = means.hasNetwork ? '' : '; it had no network'
       return resultOf(command, end, 'bad', `it has to end well before the checks, and ${howIt(end)}${offline}`)
@@ -215,15 +215,15 @@ async function prepareIn(means: Means, slot: Slot, prepare: readonly string[]): 
 type End = Awaited<ReturnType<typeof runClosed>>
 
 async function runIn(
-  { signal, onProgress }: Means,
+  { signal, onProgress, hasNetwork }: Means,
   slot: Slot,
-  wanted: { command: string; seconds: number; hasNetwork?: boolean },
+  { command, seconds }: { command: string; seconds: number },
 ): Promise<End> {
-  const words = `runs ${short(visible(wanted.command), 80)}`
+  const words = `runs ${short(visible(command), 80)}`
   onProgress(words)
   const clock = setInterval(() => onProgress(words), 5000)
   try {
-    return await runClosed(slot.folder, wanted, signal)
+    return await runClosed(slot.folder, { command, seconds, hasNetwork }, signal)
   } finally {
     clearInterval(clock)
   }
@@ -254,7 +254,7 @@ async function checkCommands(
   { commands, prepare }: { commands: readonly Wanted[]; prepare: readonly string[] },
 ): Promise<CheckResult[]> {
   if (commands.length === 0) return []
-  await using slot = await means.slots.take(attempt.head)
+  await using slot = await means.slots.take(attempt.head, means.signal)
   const failed = await prepareIn(means, slot, prepare)
   if (failed) return [failed]
   const results: CheckResult[] = []
@@ -280,7 +280,7 @@ async function lookAgain(
   if (again.exitCode === 0 && !again.wasStopped)
     return resultOf(command, first, 'flaky', `${howIt(first)}, and ended well when it was run again`)
   if (!onlyNew) return resultOf(command, again, 'bad', howIt(again))
-  await using before = await means.slots.take(base)
+  await using before = await slot.beside(base)
   await prepareIn(means, before, prepare)
   const atBase = await runIn(means, before, wanted)
   if (atBase.exitCode === 0) return resultOf(command, again, 'bad', howIt(again))

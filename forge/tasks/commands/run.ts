@@ -6,16 +6,18 @@ import { readHead } from '../../../core/git/refs.ts'
 import { read } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
-import { readSettings } from '../../ai/settings.ts'
+import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
 import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
+import { usualLimits } from '../runs/budget.ts'
 import { newRunId } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import { approvePlan, openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
-import { count, dollars, parse } from './options.ts'
+import { settleNetwork } from './network.ts'
+import { count, dollars, parse, wrong } from './options.ts'
 import { openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
 
@@ -30,10 +32,12 @@ Plans a large piece of work, asks you, works, checks, and leaves a branch that o
   --base BRANCH       where it starts (default: the branch that is checked out)
   --plan              stop at the plan, and write it to a file
   --yes               approve the plan and its commands as they come
-  --budget DOLLARS    what all requests together may cost (default: 5.00; needs known prices)
-  --requests N        how many requests may be sent
+  --budget DOLLARS    what all requests together may cost (default: 5.00 where prices are known)
+  --requests N        how many requests may be sent (default: 200 where prices are not known)
   --minutes N         how long it may work
   --at-most N         tasks at the same time (default: 4)
+  --network           let all checks of this repository reach the network, from now on; asks first
+  --no-network        take that back
 
 Ctrl-C leaves it alone: the run goes on, and forge attach shows it again.
 
@@ -41,8 +45,8 @@ Exit codes
   0  done, or left alone        1  it failed           2  out of budget or time
   4  it waits for you           64 wrong usage`
 
-/** What may be spent where the person does not say. */
-const USUAL = { budget: 5, tasks: 200, depth: 3, atMost: 4 }
+/** What a run may take where the person does not say. */
+const USUAL = { tasks: 200, depth: 3, atMost: 4 }
 /** Longer wishes are documents to refer to, not wishes. */
 const LONGEST_WISH = 256 << 10
 
@@ -54,20 +58,26 @@ const OPTIONS = {
   requests: { type: 'string' },
   minutes: { type: 'string' },
   'at-most': { type: 'string' },
+  network: { type: 'boolean' },
+  'no-network': { type: 'boolean' },
 } as const
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [1, 1] })
   if (!context.isTerminal && !values.yes && !values.plan)
     throw new Failure('Nobody can be asked here, as there is no terminal: use --yes, or --plan.', EXIT.usage)
+  if (values.network && values['no-network']) throw wrong('Either --network or --no-network', USAGE)
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  await verifyCanWork(context)
+  const settings = await verifyCanWork(context)
+  const isSure = values.yes === true
+  if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
+  if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
   const input = await prepare(place, run, wish, {
     base,
-    limits: limitsFrom(values),
+    limits: limitsFrom(values, settings, context),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
     atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
@@ -89,16 +99,15 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 type Values = Partial<Record<'budget' | 'requests' | 'minutes', string>>
 
-function limitsFrom(values: Values): Limits {
+function limitsFrom(values: Values, settings: Settings, { err }: CommandContext): Limits {
+  const cost = dollars(values.budget, '--budget')
   const requests = count(values.requests, '--requests')
   const minutes = count(values.minutes, '--minutes')
-  return {
-    cost: dollars(values.budget, '--budget') ?? USUAL.budget,
-    ...(requests !== undefined && { requests }),
-    ...(minutes !== undefined && { minutes }),
-    tasks: USUAL.tasks,
-    depth: USUAL.depth,
-  }
+  const given = { ...(cost !== undefined && { cost }), ...(requests !== undefined && { requests }) }
+  const models = TIERS.flatMap(tier => settings.modelsOf(tier))
+  const { limits, words } = usualLimits(given, models, settings)
+  if (words !== undefined) err(words)
+  return { ...limits, ...(minutes !== undefined && { minutes }), tasks: USUAL.tasks, depth: USUAL.depth }
 }
 
 async function findBase({ repository }: Place, name: string | undefined): Promise<Oid> {
@@ -138,14 +147,15 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
   throw new Failure(`${visible(word)} can't be read (${error.code}): check its owner and mode.`)
 }
 
-/** Before anything is paid: whether there are models to ask, and an engine for the checks. */
-async function verifyCanWork({ env, signal, err }: CommandContext): Promise<void> {
+/** Before anything is paid: whether there are models to ask, and an engine for the checks. Gives the settings. */
+async function verifyCanWork({ env, signal, err }: CommandContext): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
   if (missing) throw new Failure(missing)
   const why = await whyNoContainer(signal)
   if (why) err(`Checks will need ${why} Until then, tasks wait with a question.`)
+  return settings
 }
 
 async function prepare(

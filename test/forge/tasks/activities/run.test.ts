@@ -1,10 +1,11 @@
 /** A run as a whole: it begins, remembers, asks a person, and brings its results together. */
 import { expect, test } from 'bun:test'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RunInput, RunStatus } from '../../../../forge/tasks/contract.ts'
 import { openRunFolder, resultRef } from '../../../../forge/tasks/runs/folder.ts'
 import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit, show } from '../../../support/git.ts'
 import { failureOf, makeScene, PLAN, RUN, type Scene } from './scene.ts'
 
@@ -16,16 +17,32 @@ async function begun(scene: Scene, more: Partial<RunInput> = {}) {
 
 test('decisions of a person are there when the run begins again', async () => {
   await using scene = await makeScene()
-  expect(await begun(scene)).toEqual({ answers: [] })
+  expect(await begun(scene)).toEqual({ answers: [], facts: [] })
   const blue = await scene.store.put('answer', 'Blue.')
   await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer: scene.plan })
   for (let times = 0; times < 2; times++)
     await scene.activities.remember({ run: RUN, kind: 'answer', task: 'stack', count: 1, answer: blue })
   expect(await begun(scene)).toEqual({
     approvedPlan: scene.plan,
+    facts: [],
     answers: [{ task: 'stack', count: 1, answer: blue }],
   })
   expect(JSON.parse((await scene.store.get('plan.json'))?.toString() ?? '').title).toBe('Add undo')
+})
+
+test('what planners are told is found out once, and the same when the run begins again', async () => {
+  await using scene = await makeScene()
+  let count = 0
+  const facts = async () => [{ kind: 'checks' as const, text: `Told ${++count} times.` }]
+  const run = '20261122-facts-abcd'
+  const wish = await scene.store.put('wish', 'Add undo.')
+  const input = { run, wish, base: scene.base, limits: { depth: 3 }, isApproved: true, onlyPlan: false, atMost: 8 }
+  const first = await scene.again({ facts }).begin(input)
+  expect(await scene.store.readText(first.facts?.[0] ?? wish)).toBe('Told 1 times.')
+  // By another process, with limits that a person has raised.
+  const second = await scene.again({ facts }).begin({ ...input, limits: { depth: 3, requests: 9 } })
+  expect(second.facts).toEqual(first.facts)
+  expect(count).toBe(1)
 })
 
 test('a budget in dollars that can’t be held is refused before anything is sent', async () => {
@@ -56,8 +73,18 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   expect(bad.complaints[0]).toContain('tasks')
   const good = await lint({ signal: 'success', words: 'x', plan: PLAN })
   expect(good.tasks.map(({ id }) => id)).toEqual(['stack', 'docs'])
+  const parsed = await scene.store.put('plan', 'tasks: none')
+  const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base, done: [] })
+  expect(torn.complaints).toEqual(['The plan is no JSON: edit it again, or let it be planned anew.'])
   // A person's plan, without a model's words around it, is the same one.
   expect((await lint(PLAN)).plan).toEqual(good.plan)
+})
+
+test('what is done in another way than one would think stands in the journal, once', async () => {
+  await using scene = await makeScene()
+  const { lintPlan } = scene.again({ lint: async () => ({ tasks: [], complaints: [], notes: ['One reviews.'] }) })
+  for (let times = 0; times < 2; times++) await lintPlan({ run: RUN, parsed: scene.plan, base: scene.base, done: [] })
+  expect((await readJournal(scene.store)).map(({ what, words }) => [what, words])).toEqual([['notes', 'One reviews.']])
 })
 
 test('all results come together on one branch and are checked as one', async () => {
@@ -120,4 +147,20 @@ test('a line is noted once, whoever notes it again', async () => {
   await scene.activities.note(line)
   await scene.again().note({ ...line, words: 'Again.' })
   expect((await readJournal(scene.store)).map(({ words }) => words)).toEqual(['It begins.'])
+})
+
+test.skipIf(process.platform !== 'linux')('of the many runs that a worker has seen, few stay open', async () => {
+  await using scene = await makeScene()
+  const state = join(scene.place.folder, 'state')
+  const ledgers = async () => {
+    const names = await readdir('/proc/self/fd')
+    const paths = await Promise.all(names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')))
+    return paths.filter(path => path.startsWith(state) && path.endsWith('ledger.sqlite')).length
+  }
+  for (let at = 0; at < 20; at++)
+    await scene.activities.note({ run: `20261122-other-${at}`, id: 'one', what: 'says', words: 'A line.' })
+  expect(await ledgers()).toBeLessThanOrEqual(8)
+  // One that was closed is opened again.
+  await scene.activities.note({ run: '20261122-other-0', id: 'two', what: 'says', words: 'Another line.' })
+  expect(await readJournal(new RunStore(scene.place.objects, '20261122-other-0'))).toHaveLength(2)
 })

@@ -2,9 +2,17 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
-import { estimateOf, Ledger, missingPrice, OutOfBudget, priceOf } from '../../../../forge/tasks/runs/budget.ts'
+import {
+  estimateOf,
+  Ledger,
+  missingPrice,
+  OutOfBudget,
+  priceOf,
+  usualLimits,
+} from '../../../../forge/tasks/runs/budget.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
+import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
 
 const SPENDER = join(import.meta.dir, 'budget-spender.ts')
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0.5 }
@@ -60,6 +68,18 @@ test('tokens are held, too', async () => {
   ledger.reserve('one', SMALL, limits({ tokens: 200 }))
 })
 
+test('a night in which a run waits for its person is no minute of it', async () => {
+  await using scene = await makeScene({ script: () => answer({ signal: 'failure_terminal', words: 'No.' }) })
+  const hour = 60 * 60_000
+  const tomorrow = scene.again({ now: () => Date.now() + 12 * hour })
+  const wish = await scene.store.put('wish', 'Add undo.')
+  const limits = { depth: 3, minutes: 60 }
+  const run = { run: RUN, wish, base: scene.base, limits, isApproved: true, onlyPlan: false, atMost: 8 }
+  await scene.activities.begin(run)
+  const sent = wholeStep(tomorrow, scene.input())
+  expect((await sent).outcome).toBe('failure_terminal')
+})
+
 test('a ledger that was lost is made again from the answers that git has', async () => {
   await using place = await makeFolder()
   const paid = async () => [
@@ -97,4 +117,20 @@ test('a price that is set is what a request may cost, and a model of one’s own
   const own = estimateOf({ input: 1e6, output: 1e6 }, priceOf('openai/local', settings))
   expect(own.cost).toBe(0)
   expect(estimateOf({ input: 1e6, output: 1e5 }, priceOf('anthropic/claude-x', settings)).cost).toBe(7)
+})
+
+test('a run has a limit also where nobody knows what its models cost: in requests, and it is said', async () => {
+  const key = { OPENAI_API_KEY: 'key-of-nobody', ANTHROPIC_API_KEY: 'key-of-nobody' }
+  const priced = await settingsOf({ ...key, FORGE_PRICES: 'openai/a=1/2' })
+  expect(usualLimits({}, ['openai/a'], priced)).toEqual({ limits: { cost: 5 } })
+  expect(usualLimits({ requests: 7 }, ['openai/a'], priced)).toEqual({ limits: { cost: 5, requests: 7 } })
+  const models = ['openai/a', 'anthropic/b']
+  const { limits: usual, words } = usualLimits({}, models, priced)
+  expect(usual).toEqual({ requests: 200 })
+  expect(words).toStartWith(
+    'No limit in dollars holds, since the price of anthropic/b is not known: it stops after 200 requests.',
+  )
+  expect(usualLimits({ requests: 1000 }, models, priced).limits).toEqual({ requests: 1000 })
+  // Who names a budget means it: that is refused where it can't be held.
+  expect(usualLimits({ cost: 3 }, models, priced)).toEqual({ limits: { cost: 3 } })
 })
