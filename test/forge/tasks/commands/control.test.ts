@@ -89,14 +89,14 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
   )
 
   test(
-    'has one task stopped, and what needs it too; the rest is the result',
+    'has one task stopped, and asks what to do about the part of the contract that it was for',
     async () => {
       const { run, following, answer } = await begin('partly')
       expect((await scene.forge(['stop', run, 'b'])).out).toBe('b is stopped.\n')
       answer()
       const { code, out } = await following
-      expect(code).toBe(1)
-      expect(out).toContain('b')
+      expect(code).toBe(4)
+      expect(out).toContain('1 of 2 tasks are done, but')
       expect(states(await scene.status(run))).toEqual(['a done', 'b stopped'])
     },
     LONG,
