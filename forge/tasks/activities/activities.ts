@@ -72,7 +72,9 @@ export async function makeActivities({
       // Who can reach the server may submit whatever they like: what is paid for, the user of this worker has asked for.
       const approved = new ApprovedCommands(approvals, folder, repository, run)
       if (await approved.hasLimits(limits)) return
-      throw new Failure(`Nobody has asked for ${run} with such limits in this repository: see forge run and forge resume.`)
+      throw new Failure(
+        `Nobody has asked for ${run} with such limits in this repository: see forge run and forge resume.`,
+      )
     },
   })
   const close = async () => {

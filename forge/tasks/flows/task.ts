@@ -6,7 +6,7 @@ import { defineSignal, getExternalWorkflowHandle, workflowInfo } from '@temporal
 import type { Gathered, Oid, Outcome, Reference, StepInput, StepResult, Tier, Validated } from '../contract.ts'
 import { Children, idOfRun } from './children.ts'
 import { checking, short } from './effects.ts'
-import { HELD, added, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
+import { added, HELD, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
 import { tierAbove } from './graph.ts'
 import { troubleOf, wordsOf } from './troubles.ts'
 
