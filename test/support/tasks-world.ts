@@ -189,9 +189,7 @@ export class TasksWorld implements AsyncDisposable {
       ...this.processes().map(line => `process: ${line}`),
       ...(await readdir(join(this.root, 'docker/containers')).catch(() => [])).map(name => `container: ${name}`),
       ...inGit.filter(name => /\.lock$|(^|\/)tmp_/.test(name)).map(name => `.git/${name}`),
-      ...all.filter(
-        name => !name.startsWith('slots/') && /index\.lock$|[0-9a-f]{8}-[0-9a-f]{4}-/.test(name),
-      ),
+      ...all.filter(name => !name.startsWith('slots/') && /index\.lock$|[0-9a-f]{8}-[0-9a-f]{4}-/.test(name)),
       ...(await readdir(join(this.root, 'tmp'))).map(name => `temporary: ${name}`),
     ]
   }

@@ -22,74 +22,96 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
     const calm = await survive(world)
     expect(calm).toMatchObject({ requests: STEPS, crashes: 0 })
     ;({ tree, lines } = calm)
-    await verifyNothingIsLeft(world, calm.run)
+    await verifyNothingIsLeft(world)
   }, MINUTES)
 
-  test('ends the same where worker, server and both die at lines of its journal', async () => {
-    const env = { BUN_OPTIONS: `--preload=${INJECTOR}`, CHAOS_TARGET: 'turns', CHAOS_EACH: '24' }
-    await using world = await TasksWorld.make({ env })
-    world.env.CHAOS_FOLDER = join(world.root, 'points')
-    await mkdir(world.env.CHAOS_FOLDER)
-    const told = await survive(world, { seconds: 280 })
-    expect(told).toMatchObject({ tree, lines })
-    expect((await readdir(world.env.CHAOS_FOLDER)).length).toBeGreaterThan(3)
-    expect(told.requests).toBeLessThanOrEqual(STEPS + told.crashes * IN_FLIGHT)
-    await verifyNothingIsLeft(world, told.run)
-  }, MINUTES)
+  test(
+    'ends the same where worker, server and both die at lines of its journal',
+    async () => {
+      const env = { BUN_OPTIONS: `--preload=${INJECTOR}`, CHAOS_TARGET: 'turns', CHAOS_EACH: '24' }
+      await using world = await TasksWorld.make({ env })
+      world.env.CHAOS_FOLDER = join(world.root, 'points')
+      await mkdir(world.env.CHAOS_FOLDER)
+      const told = await survive(world, { seconds: 280 })
+      expect(told).toMatchObject({ tree, lines })
+      expect((await readdir(world.env.CHAOS_FOLDER)).length).toBeGreaterThan(3)
+      expect(told.requests).toBeLessThanOrEqual(STEPS + told.crashes * IN_FLIGHT)
+      await verifyNothingIsLeft(world)
+    },
+    MINUTES,
+  )
 
-  test('ends the same where they die at any moment', async () => {
-    await using world = await TasksWorld.make({ delay: 300 })
-    const strike = strikeAtRandom(4)
-    const told = await survive(world, { strike, seconds: 280 })
-    expect(told).toMatchObject({ tree, lines })
-    expect(strike.count).toBeGreaterThan(1)
-    expect(told.requests).toBeLessThanOrEqual(STEPS + told.crashes * IN_FLIGHT)
-    await verifyNothingIsLeft(world, told.run)
-  }, MINUTES)
+  test(
+    'ends the same where they die at any moment',
+    async () => {
+      await using world = await TasksWorld.make({ delay: 300 })
+      const strike = strikeAtRandom(4)
+      const told = await survive(world, { strike, seconds: 280 })
+      expect(told).toMatchObject({ tree, lines })
+      expect(strike.count).toBeGreaterThan(1)
+      expect(told.requests).toBeLessThanOrEqual(STEPS + told.crashes * IN_FLIGHT)
+      await verifyNothingIsLeft(world)
+    },
+    MINUTES,
+  )
 
-  test('goes on where the server’s database is deleted in the middle, and pays for no step again', async () => {
-    await using world = await TasksWorld.make({ delay: 100 })
-    const run = await begin(world)
-    await world.model.asked(STEPS / 2)
-    const down = await world.forge(['down'])
-    expect(down.out).toContain('Ended the Temporal server.')
-    const { folder } = await openServerPlace(world.env)
-    for (const name of await readdir(folder)) if (name.includes('.db')) await rm(join(folder, name))
-    const lost = await world.forge(['show', run])
-    expect([lost.code, lost.err]).toEqual([0, ''])
-    expect(await world.forge(['resume', run])).toMatchObject({ code: 0, out: expect.stringContaining('submitted again') })
-    expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
-    expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)
-    // What was under way when all was ended in order may be asked again.
-    expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
-    const { git: written } = await world.journal(run)
-    expect(new Set(written.map(({ id }) => id)).size).toBe(written.length)
-    await verifyNothingIsLeft(world, run)
-  }, MINUTES)
+  test(
+    'goes on where the server’s database is deleted in the middle, and pays for no step again',
+    async () => {
+      await using world = await TasksWorld.make({ delay: 100 })
+      const run = await begin(world)
+      await world.model.asked(STEPS / 2)
+      const down = await world.forge(['down'])
+      expect(down.out).toContain('Ended the Temporal server.')
+      const { folder } = await openServerPlace(world.env)
+      for (const name of await readdir(folder)) if (name.includes('.db')) await rm(join(folder, name))
+      const lost = await world.forge(['show', run])
+      expect([lost.code, lost.err]).toEqual([0, ''])
+      expect(await world.forge(['resume', run])).toMatchObject({
+        code: 0,
+        out: expect.stringContaining('submitted again'),
+      })
+      expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
+      expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)
+      // What was under way when all was ended in order may be asked again.
+      expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
+      const { git: written } = await world.journal(run)
+      expect(new Set(written.map(({ id }) => id)).size).toBe(written.length)
+      await verifyNothingIsLeft(world)
+    },
+    MINUTES,
+  )
 
-  test('has one server and one worker where commands come at once, and none that is older', async () => {
-    await using world = await TasksWorld.make()
-    const all = await Promise.all([1, 2, 3].map(() => world.forge(['up'])))
-    expect(all.map(({ code }) => code)).toEqual([0, 0, 0])
-    expect(new Set(all.map(({ out }) => out)).size).toBe(1)
-    expect(await findWorkers(world.env)).toHaveLength(1)
-    expect(await findRunning(await openServerPlace(world.env))).toBeDefined()
-    const started = world.processes().filter(line => /start-dev|forge\.ts worker/.test(line))
-    expect(started).toHaveLength(2)
-  }, MINUTES)
+  test(
+    'has one server and one worker where commands come at once, and none that is older',
+    async () => {
+      await using world = await TasksWorld.make()
+      const all = await Promise.all([1, 2, 3].map(() => world.forge(['up'])))
+      expect(all.map(({ code }) => code)).toEqual([0, 0, 0])
+      expect(new Set(all.map(({ out }) => out)).size).toBe(1)
+      expect(await findWorkers(world.env)).toHaveLength(1)
+      expect(await findRunning(await openServerPlace(world.env))).toBeDefined()
+      const started = world.processes().filter(line => /start-dev|forge\.ts worker/.test(line))
+      expect(started).toHaveLength(2)
+    },
+    MINUTES,
+  )
 
-  test('waits for a lock of git that somebody has left, and says so where it stays', async () => {
-    await using world = await TasksWorld.make({ delay: 100 })
-    const run = await begin(world)
-    await world.model.asked(3)
-    const lock = join(world.folder, `.git/refs/forge/runs/${run}/store.lock`)
-    await writeFile(lock, '').catch(() => undefined)
-    await Bun.sleep(1000)
-    await rm(lock, { force: true })
-    const end = await world.forge(['attach', run])
-    if (end.code === 4) await world.forge(['resume', run])
-    expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
-    expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
-  }, MINUTES)
+  test(
+    'waits for a lock of git that somebody has left, and says so where it stays',
+    async () => {
+      await using world = await TasksWorld.make({ delay: 100 })
+      const run = await begin(world)
+      await world.model.asked(3)
+      const lock = join(world.folder, `.git/refs/forge/runs/${run}/store.lock`)
+      await writeFile(lock, '').catch(() => undefined)
+      await Bun.sleep(1000)
+      await rm(lock, { force: true })
+      const end = await world.forge(['attach', run])
+      if (end.code === 4) await world.forge(['resume', run])
+      expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
+      expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
+    },
+    MINUTES,
+  )
 })
-
