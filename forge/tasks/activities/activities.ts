@@ -69,6 +69,7 @@ export async function makeActivities({
     facts: factsOf({ objects, state, network, env }),
   })
   const close = async () => {
+    await opened.tidied()
     opened[Symbol.dispose]()
     summaries[Symbol.dispose]()
     map[Symbol.dispose]()
@@ -134,7 +135,9 @@ const factsOf =
   }
 
 /** The same with means of any kind: what tests give. */
-export function activitiesOf(options: ActivityOptions): { activities: Activities } & Disposable {
+export function activitiesOf(
+  options: ActivityOptions,
+): { activities: Activities; tidied: () => Promise<void> } & Disposable {
   const means = new Means(options)
   const steps = new StepWork(means)
   const plans = new PlanWork(means)
@@ -159,5 +162,5 @@ export function activitiesOf(options: ActivityOptions): { activities: Activities
     escalate: guarded(means, input => runs.escalate(input)),
     finish: guarded(means, input => runs.finish(input)),
   }
-  return { activities, [Symbol.dispose]: () => means[Symbol.dispose]() }
+  return { activities, tidied: () => means.tidied(), [Symbol.dispose]: () => means[Symbol.dispose]() }
 }
