@@ -84,7 +84,8 @@ async function prune(
   const chosen = words.length > 0 ? named : ended
   for (const run of chosen) {
     const { refs, kept } = await pruneRun(place.repository, run, { env: context.env, all })
-    const stay = kept.length > 0 ? `; ${many(kept.length, 'branch')} that nobody has merged stay` : ''
+    const stay =
+      kept.length > 0 ? `; ${many(kept.length, 'branch')} that nobody has merged, or that are checked out, stay` : ''
     context.out(`${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`.replace('branchs', 'branches'))
   }
   if (chosen.length === 0) context.out('No run has ended: there is nothing to let go of.')
