@@ -97,6 +97,8 @@ export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledge
 
 /** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
 const MANY_WRITES = 300
+/** Runs that stay open while nothing is done for them; a worker that lives for weeks sees many. */
+const MOST_IDLE = 8
 
 /** To be closed. */
 export class Means implements Disposable {
@@ -104,10 +106,13 @@ export class Means implements Disposable {
   readonly settings: Settings
   readonly now: () => number
   readonly surroundings: () => Surroundings
+  /** The one that was used last is the last one. */
   readonly #runs = new Map<RunId, Promise<OpenRun>>()
+  /** Activities that are under way, by their run. */
+  readonly #users = new Map<RunId, number>()
   readonly #gates = new Map<string, Gate>()
   readonly #models = new Map<string, Promise<Model>>()
-  readonly #open: OpenRun[] = []
+  readonly #open = new Set<OpenRun>()
   readonly #maintenance: Maintenance
   #written = 0
   #user: Promise<Person> | undefined
@@ -123,10 +128,26 @@ export class Means implements Disposable {
   /** A run's store, folder, journal and ledger. */
   run(run: RunId): Promise<OpenRun> {
     const known = this.#runs.get(run) ?? this.#openRun(run)
+    this.#runs.delete(run)
     this.#runs.set(run, known)
-    // An error is nobody's run the next time.
-    known.catch(() => this.#runs.delete(run))
+    known.catch(() => {
+      // An error is nobody's run the next time.
+      if (this.#runs.get(run) === known) this.#runs.delete(run)
+    })
     return known
+  }
+
+  /** Does something for a run, which stays open meanwhile. */
+  async using<Result>(run: RunId, work: () => Promise<Result>): Promise<Result> {
+    this.#users.set(run, (this.#users.get(run) ?? 0) + 1)
+    try {
+      return await work()
+    } finally {
+      const left = (this.#users.get(run) ?? 1) - 1
+      if (left > 0) this.#users.set(run, left)
+      else this.#users.delete(run)
+      this.#closeIdle()
+    }
   }
 
   model(name: string): Promise<Model> {
@@ -186,23 +207,35 @@ export class Means implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const { journal, ledger } of this.#open) {
-      journal[Symbol.dispose]()
-      ledger[Symbol.dispose]()
+    for (const opened of [...this.#open]) this.#close(opened)
+  }
+
+  #closeIdle(): void {
+    const idle = [...this.#runs].filter(([run]) => !this.#users.has(run))
+    for (const [run, opening] of idle.slice(0, -MOST_IDLE)) {
+      this.#runs.delete(run)
+      opening.then(
+        opened => this.#close(opened),
+        () => undefined,
+      )
     }
+  }
+
+  #close(opened: OpenRun): void {
+    this.#open.delete(opened)
+    opened.journal[Symbol.dispose]()
+    opened.ledger[Symbol.dispose]()
   }
 
   async #openRun(run: RunId): Promise<OpenRun> {
     const { objects, settings, now } = this
     const store = new RunStore(objects, run, now, () => this.#wrote())
     const folder = await openRunFolder(objects.repository, run, this.options.env)
-    const bytes = await store.get('run.json')
-    const began = bytes ? asStoredRun(bytes).began : now()
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
-    const ledger = await Ledger.open(folder, { paid, began, now })
+    const ledger = await Ledger.open(folder, { paid })
     const journal = new Journal({ store, folder, secrets: settings.secrets, now })
     const opened = { store, folder, journal, ledger }
-    this.#open.push(opened)
+    this.#open.add(opened)
     return opened
   }
 }
@@ -220,16 +253,16 @@ function currentSurroundings(): Surroundings {
 }
 
 /**
- * An activity whose expected failures are not tried again: they are a sentence for a person. All else (git's trouble, a
+ * An activity for a run, whose expected failures are not tried again: they are a sentence for a person. All else (git's trouble, a
  * full disk) is Temporal's to try again. No error carries a secret.
  */
-export function guarded<Input, Output>(
+export function guarded<Input extends { run: RunId }, Output>(
   means: Means,
   work: (input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
   return async input => {
     try {
-      return await work(input)
+      return await means.using(input.run, () => work(input))
     } catch (error) {
       if (error instanceof ModelError)
         throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)

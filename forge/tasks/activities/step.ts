@@ -46,9 +46,13 @@ const FREE: readonly string[] = ['rate', 'overloaded', 'unreachable', 'key', 'cr
 
 type SendInput = StepPlace & Constructed
 
+const idOf = ({ run, key }: SendInput): string => `${run} ${key}`
+
 export class StepWork implements StepActivities {
   /** Requests that are under way in this process, by run and key: of two that are the same, one is sent. */
   readonly #sending = new Map<string, Promise<Sent>>()
+  /** Answers that came and could not be kept, as the disk was full, by run and key: to be kept at the next try. */
+  readonly #unkept = new Map<string, { answer: Answer; reservation: Reservation }>()
 
   constructor(private readonly means: Means) {}
 
@@ -84,19 +88,14 @@ export class StepWork implements StepActivities {
   }
 
   async send(input: SendInput): Promise<Sent> {
-    const id = `${input.run} ${input.key}`
-    const known = this.#sending.get(id)
-    if (known) {
-      // Its end is this one's, unless that was only the other one's being cancelled.
-      const sent = await known.catch(() => undefined)
-      if (sent) return { ...sent, spent: NOTHING, wasThere: true }
-    }
-    const sending = this.#send(input)
-    this.#sending.set(id, sending)
+    const { signal, heartbeat } = this.means.surroundings()
+    heartbeat()
+    // Also while it waits: for the gate, or for another one that asks the same.
+    const signs = setInterval(() => heartbeat(), SIGNS)
     try {
-      return await sending
+      return await this.#sendOnce(input, signal)
     } finally {
-      if (this.#sending.get(id) === sending) this.#sending.delete(id)
+      clearInterval(signs)
     }
   }
 
@@ -133,7 +132,7 @@ export class StepWork implements StepActivities {
       outcome,
       words,
       spent: sent.spent,
-      ...(received.parsed && { parsed: received.parsed }),
+      ...(received.parsed && { parsed: named(received.parsed, outcome) }),
       ...(isGood && serialized?.commit !== undefined && { commit: serialized.commit }),
       ...(isGood && serialized?.artifact && { artifact: serialized.artifact }),
       ...(parsed && outcome === parsed.signal && (await more(store, parsed))),
@@ -156,10 +155,31 @@ export class StepWork implements StepActivities {
 
   // --- Sending
 
+  async #sendOnce(input: SendInput, signal: AbortSignal): Promise<Sent> {
+    const id = idOf(input)
+    // Of several that wait for one that failed, the first to hear of it sends its own, and the others wait for that.
+    for (let known = this.#sending.get(id); known; known = this.#sending.get(id)) {
+      const sent = await unlessAborted(
+        known.catch(() => undefined),
+        signal,
+      )
+      if (sent) return { ...sent, spent: NOTHING, wasThere: true }
+    }
+    const sending = this.#send(input)
+    this.#sending.set(id, sending)
+    try {
+      return await sending
+    } finally {
+      if (this.#sending.get(id) === sending) this.#sending.delete(id)
+    }
+  }
+
   async #send(input: SendInput): Promise<Sent> {
     const run = await this.means.run(input.run)
     const there = await this.#answered(run, input)
     if (there) return there
+    const unkept = this.#unkept.get(idOf(input))
+    if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
     const { signal, heartbeat } = this.means.surroundings()
     const { limits } = await this.means.stored(run.store)
     const price = missingPrice([input.model], this.means.settings, limits)
@@ -168,22 +188,18 @@ export class StepWork implements StepActivities {
     // What can't even be opened takes nothing of the budget.
     const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
-    heartbeat()
-    const signs = setInterval(() => heartbeat(), SIGNS)
-    try {
-      const pass = await gate.enter(signal)
-      const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
-      const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal, heartbeat })
-      return await this.#keep(run, input, answer, reservation)
-    } finally {
-      clearInterval(signs)
-    }
+    const pass = await gate.enter(signal)
+    const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
+    const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal, heartbeat })
+    return await this.#keep(run, input, answer, reservation)
   }
 
   /** An answer that is there already. */
-  async #answered({ store, ledger }: OpenRun, { key, step }: SendInput): Promise<Sent | undefined> {
+  async #answered({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
+    const { key, step } = input
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
+    this.#unkept.delete(idOf(input))
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
     ledger.settleKnown(key, usage)
@@ -254,13 +270,18 @@ export class StepWork implements StepActivities {
     return { input, output, cacheRead: 0, cacheWrite: 0, cost }
   }
 
-  /** The answer first, what it took then: a crash between them loses nothing that was paid for. */
+  /**
+   * The answer first, what it took then: a crash between them loses nothing that was paid for. What can't be kept is
+   * held for whoever tries again.
+   */
   async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
     const { model, key } = input
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
     const stored = storedAnswer(input, { ...answer, usage })
+    this.#unkept.set(idOf(input), { answer, reservation })
     const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
     ledger.settle(reservation, usage)
+    this.#unkept.delete(idOf(input))
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
   }
 
@@ -330,6 +351,19 @@ function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
   })
 }
 
+/** What comes of some work; throws the signal's reason where that comes first, and leaves the work alone. */
+async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted()
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}
+
 const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, ...(task !== undefined && { task }) })
 
 /** How a step ended: what a model says counts only where it could be read and, if it changes something, be applied. */
@@ -342,6 +376,10 @@ function endOf(
   if (serialized?.words !== undefined) return { outcome: 'failure_retryable', words: serialized.words }
   return { outcome: parsed.signal, words: parsed.words }
 }
+
+/** What was discovered is told to others under that name. */
+const named = (parsed: Reference, outcome: Outcome): Reference =>
+  outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
 /** What only some ends have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {

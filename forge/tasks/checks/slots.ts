@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { asText, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run, type Where } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
+import { shellIn } from '../../../core/shell.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { openAll } from '../../ai/closed-container.ts'
 import { isRunning } from '../../vfs.ts'
@@ -19,6 +20,11 @@ export type Slot = AsyncDisposable & {
   folder: string
   /** Brings the folder to another commit: what ran there has left nothing behind. */
   fill(commit: Oid): Promise<void>
+  /**
+   * One more for whoever has this one, without waiting: if all who have one waited for a second, they would wait for
+   * each other for ever. To be closed before this one.
+   */
+  beside(commit: Oid): Promise<Slot>
   /**
    * What is in a file now, after a command may have changed it; undefined where there is none any more, or none that is
    * taken back (larger than 16 MB, behind a link). For names that are UTF-8, and not while something runs there.
@@ -32,31 +38,73 @@ const LARGEST = 16 << 20
 /** Where slots lie in the state folder of a repository. */
 const slotsIn = (state: string): string => join(state, 'slots')
 
+type Waiting = { enter: () => void }
+
 export class Slots implements AsyncDisposable {
   #scratch: Promise<Scratch> | undefined
-  readonly #waiting: (() => void)[] = []
+  #waiting: Waiting[] = []
   #taken = 0
 
-  /** @param most Slots that are in use at the same time; who comes then waits. */
+  /** @param most Slots that are taken at the same time, without those beside them; who comes then waits. */
   constructor(
     readonly repository: Repository,
     readonly state: string,
     readonly most = 2,
   ) {}
 
-  /** A slot with the files of a commit. */
-  async take(commit: Oid): Promise<Slot> {
-    if (this.#taken >= this.most) await new Promise<void>(resolve => this.#waiting.push(resolve))
-    else this.#taken++
-    let place: string | undefined
+  /** A slot with the files of a commit. Throws the signal's reason where it comes while this waits. */
+  async take(commit: Oid, signal?: AbortSignal): Promise<Slot> {
+    await this.#enter(signal)
     try {
-      place = await this.#claim()
-      const slot = new WarmSlot(place, await this.#git(), path => this.#giveBack(path))
+      return await this.#open(commit, () => this.#leave())
+    } catch (error) {
+      this.#leave()
+      throw error
+    }
+  }
+
+  async #enter(signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted()
+    if (this.#taken < this.most) {
+      this.#taken++
+      return
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const waiting: Waiting = { enter: resolve }
+    const giveUp = () => {
+      this.#waiting = this.#waiting.filter(it => it !== waiting)
+      reject(signal?.reason)
+    }
+    this.#waiting.push(waiting)
+    signal?.addEventListener('abort', giveUp, { once: true })
+    try {
+      await promise
+    } finally {
+      signal?.removeEventListener('abort', giveUp)
+    }
+  }
+
+  /** Whoever waits longest has the place of the one who leaves. */
+  #leave(): void {
+    const next = this.#waiting.shift()
+    if (next) next.enter()
+    else this.#taken--
+  }
+
+  /** `onClose` is called when it is given back, and not where it could not be opened. */
+  async #open(commit: Oid, onClose: () => void): Promise<Slot> {
+    const place = await this.#claim()
+    try {
+      const giveBack = async () => {
+        await this.#giveBack(place)
+        onClose()
+      }
+      const beside = (other: Oid) => this.#open(other, () => undefined)
+      const slot = new WarmSlot(place, await this.#git(), { giveBack, beside })
       await slot.fill(commit)
       return slot
     } catch (error) {
-      if (place) await this.#giveBack(place)
-      else this.#next()
+      await this.#giveBack(place)
       throw error
     }
   }
@@ -102,13 +150,6 @@ export class Slots implements AsyncDisposable {
 
   async #giveBack(place: string): Promise<void> {
     await rename(place, join(slotsIn(this.state), `free-${randomUUID()}`)).catch(() => undefined)
-    this.#next()
-  }
-
-  #next(): void {
-    const waiting = this.#waiting.shift()
-    if (waiting) waiting()
-    else this.#taken--
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -117,6 +158,9 @@ export class Slots implements AsyncDisposable {
   }
 }
 
+/** What a slot needs of the slots that it is one of. */
+type Home = { giveBack: () => Promise<void>; beside: (commit: Oid) => Promise<Slot> }
+
 class WarmSlot implements Slot {
   readonly folder: string
   readonly #git: Where
@@ -124,7 +168,7 @@ class WarmSlot implements Slot {
   constructor(
     readonly place: string,
     scratch: Scratch,
-    readonly giveBack: (place: string) => Promise<void>,
+    private readonly home: Home,
   ) {
     this.folder = join(place, 'files')
     // A tree of a stranger's may take its time.
@@ -148,7 +192,13 @@ class WarmSlot implements Slot {
 
   async #checkOut(commit: Oid): Promise<void> {
     await run(this.#git, ['read-tree', '--reset', '-u', commit])
+    // Git sees no pipes, sockets and devices, and would leave them.
+    await shellIn({ cwd: '/' })`find ${this.folder} ! -type f ! -type d ! -type l -delete`
     await run(this.#git, ['clean', '--quiet', '-ffdx'])
+  }
+
+  beside(commit: Oid): Promise<Slot> {
+    return this.home.beside(commit)
   }
 
   async read(path: Path): Promise<Buffer | undefined> {
@@ -166,6 +216,6 @@ class WarmSlot implements Slot {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await openAll(this.folder)
-    await this.giveBack(this.place)
+    await this.home.giveBack()
   }
 }

@@ -178,12 +178,12 @@ async function mendFiles(
   attempt: Attempt,
   { mend, prepare }: { mend: string[]; prepare: string[] },
 ): Promise<{ head: Oid; paths: string[] }> {
-  const { objects, slots, commitMended } = means
+  const { objects, slots, commitMended, signal } = means
   const { head, task } = attempt
   if (mend.length === 0) return { head, paths: [] }
   const written = await writtenIn(objects, attempt)
   if (written.size === 0) return { head, paths: [] }
-  await using slot = await slots.take(head)
+  await using slot = await slots.take(head, signal)
   await prepareIn(means, slot, prepare)
   for (const command of mend) await runIn(means, slot, { command, seconds: SECONDS.mend })
   const changes = new Map<Path, Change>()
@@ -254,7 +254,7 @@ async function checkCommands(
   { commands, prepare }: { commands: readonly Wanted[]; prepare: readonly string[] },
 ): Promise<CheckResult[]> {
   if (commands.length === 0) return []
-  await using slot = await means.slots.take(attempt.head)
+  await using slot = await means.slots.take(attempt.head, means.signal)
   const failed = await prepareIn(means, slot, prepare)
   if (failed) return [failed]
   const results: CheckResult[] = []
@@ -280,7 +280,7 @@ async function lookAgain(
   if (again.exitCode === 0 && !again.wasStopped)
     return resultOf(command, first, 'flaky', `${howIt(first)}, and ended well when it was run again`)
   if (!onlyNew) return resultOf(command, again, 'bad', howIt(again))
-  await using before = await means.slots.take(base)
+  await using before = await slot.beside(base)
   await prepareIn(means, before, prepare)
   const atBase = await runIn(means, before, wanted)
   if (atBase.exitCode === 0) return resultOf(command, again, 'bad', howIt(again))

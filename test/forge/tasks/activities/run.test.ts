@@ -1,10 +1,11 @@
 /** A run as a whole: it begins, remembers, asks a person, and brings its results together. */
 import { expect, test } from 'bun:test'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RunInput, RunStatus } from '../../../../forge/tasks/contract.ts'
 import { openRunFolder, resultRef } from '../../../../forge/tasks/runs/folder.ts'
 import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit, show } from '../../../support/git.ts'
 import { failureOf, makeScene, PLAN, RUN, type Scene } from './scene.ts'
 
@@ -72,6 +73,9 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   expect(bad.complaints[0]).toContain('tasks')
   const good = await lint({ signal: 'success', words: 'x', plan: PLAN })
   expect(good.tasks.map(({ id }) => id)).toEqual(['stack', 'docs'])
+  const parsed = await scene.store.put('plan', 'tasks: none')
+  const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base, done: [] })
+  expect(torn.complaints).toEqual(['The plan is no JSON: edit it again, or let it be planned anew.'])
   // A person's plan, without a model's words around it, is the same one.
   expect((await lint(PLAN)).plan).toEqual(good.plan)
 })
@@ -110,7 +114,8 @@ test('results in conflict are told, with both sides', async () => {
   const finished = await scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results })
   const { ours = '', theirs = '', report } = finished.conflicts ?? {}
   expect([ours, theirs]).toEqual(results.map(({ head }) => head))
-  const words = await scene.store.readText(report ?? { kind: '', oid: '' })
+  const { text: words, files } = JSON.parse(await scene.store.readText(report ?? { kind: '', oid: '' }))
+  expect(files).toEqual(['a.txt'])
   expect(words).toContain('a.txt: modify/delete')
   expect(words).toContain('one side (ours in the marks):\n```\nx\n```')
 })
@@ -142,4 +147,20 @@ test('a line is noted once, whoever notes it again', async () => {
   await scene.activities.note(line)
   await scene.again().note({ ...line, words: 'Again.' })
   expect((await readJournal(scene.store)).map(({ words }) => words)).toEqual(['It begins.'])
+})
+
+test.skipIf(process.platform !== 'linux')('of the many runs that a worker has seen, few stay open', async () => {
+  await using scene = await makeScene()
+  const state = join(scene.place.folder, 'state')
+  const ledgers = async () => {
+    const names = await readdir('/proc/self/fd')
+    const paths = await Promise.all(names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')))
+    return paths.filter(path => path.startsWith(state) && path.endsWith('ledger.sqlite')).length
+  }
+  for (let at = 0; at < 20; at++)
+    await scene.activities.note({ run: `20261122-other-${at}`, id: 'one', what: 'says', words: 'A line.' })
+  expect(await ledgers()).toBeLessThanOrEqual(8)
+  // One that was closed is opened again.
+  await scene.activities.note({ run: '20261122-other-0', id: 'two', what: 'says', words: 'Another line.' })
+  expect(await readJournal(new RunStore(scene.place.objects, '20261122-other-0'))).toHaveLength(2)
 })

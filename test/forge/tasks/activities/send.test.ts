@@ -1,5 +1,7 @@
 /** Sending: providers that misbehave, storms of refusals, budgets, and being called off. */
 import { expect, test } from 'bun:test'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { CancelledFailure } from '@temporalio/common'
 import { openModel } from '../../../../forge/ai/providers.ts'
 import { ModelError } from '../../../../forge/ai/request.ts'
@@ -59,6 +61,13 @@ test.each([
   expect(failure.details?.[0]).toBe(trouble)
   if (wait > 0) expect(Number(failure.nextRetryDelay)).toBeGreaterThanOrEqual(wait)
   expect(it.server.requests).toHaveLength(1)
+})
+
+test('of three that ask the same, one is sent at a time: also when the first one fails', async () => {
+  await using it = await serve([{ status: 401 }, answer(GIVEN_UP), answer(GIVEN_UP)])
+  const ends = await Promise.allSettled([send(it.scene), send(it.scene), send(it.scene)])
+  expect(ends.map(({ status }) => status).sort()).toEqual(['fulfilled', 'fulfilled', 'rejected'])
+  expect(it.server.requests).toHaveLength(2)
 })
 
 test('an answer that was cut at its most tokens is an answer, and the model is told', async () => {
@@ -152,6 +161,22 @@ test('an answer that came before a crash could say so is paid once', async () =>
   const constructed = await again.construct(scene.input())
   const sent = await again.send({ run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1', ...constructed })
   expect(sent.wasThere).toBe(true)
+  expect(scene.model.requests).toHaveLength(1)
+})
+
+test('an answer that could not be kept is not asked for again while its process lives', async () => {
+  const refs = (scene: Scene, name: string) => join(scene.place.path, 'refs', name)
+  await using scene: Scene = await makeScene({
+    script: () => {
+      renameSync(refs(scene, 'forge'), refs(scene, 'away'))
+      writeFileSync(refs(scene, 'forge'), 'in the way')
+      return answer(GIVEN_UP)
+    },
+  })
+  await expect(send(scene)).rejects.toThrow()
+  rmSync(refs(scene, 'forge'))
+  renameSync(refs(scene, 'away'), refs(scene, 'forge'))
+  expect(await send(scene)).toMatchObject({ wasThere: false, spent: { requests: 1 } })
   expect(scene.model.requests).toHaveLength(1)
 })
 

@@ -105,7 +105,10 @@ test('edits that change nothing are no failure', async () => {
 test.each([
   [{ signal: 'failure_retryable', words: 'No.' }, {}],
   [{ signal: 'failure_terminal', words: 'Never.' }, {}],
-  [{ signal: 'new_tasks_discovered', words: 'More.', discovered: [{ title: 'X', why: 'Y' }] }, {}],
+  [
+    { signal: 'new_tasks_discovered', words: 'More.', discovered: [{ title: 'X', why: 'Y' }] },
+    { parsed: { kind: 'discovered' } },
+  ],
   [{ signal: 'blocked_on_sibling', words: 'Wait.', sibling: 'docs' }, { sibling: 'docs' }],
   [{ signal: 'blocked_on_human', words: 'Ask.', question: 'Red?' }, { question: { kind: 'question' } }],
 ])('the signal of %j ends the step', async (sent, more) => {

@@ -84,6 +84,23 @@ test('of the repository’s own checks, only what is new against the base counts
   expect([isGood, report.checks[0]?.findings.map(it => it.words)]).toEqual([false, ['new']])
 })
 
+test('as many attempts as there are slots are compared with their base at the same time', async () => {
+  const forge = '## Checks\n- `cat complaints; test ! -s complaints`\n'
+  const [base, head] = await attempt({ 'FORGE.md': forge, complaints: 'x.ts:1:1: old\n' }, { y: '1' })
+  const judged = await Promise.all(Array.from({ length: judging.slots.most }, () => judge(base, head)))
+  expect(judged.map(({ report }) => report.checks[0]?.came)).toEqual(['not new', 'not new'])
+})
+
+test('who is called off while all slots are taken waits no longer', async () => {
+  const base = await commit(place.path, 'main', { a: '1' })
+  await using _one = await judging.slots.take(base)
+  await using _other = await judging.slots.take(base)
+  const control = new AbortController()
+  const waiting = judging.slots.take(base, control.signal)
+  control.abort(new Error('called off'))
+  expect(waiting).rejects.toThrow('called off')
+})
+
 test('a check that fails by chance is run again, and said to be flaky', async () => {
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
   // The folder is the same for both runs, and nothing of it is left for the next attempt.
@@ -169,7 +186,7 @@ test('a slot is warm, and nothing of what ran in it is seen by the next', async 
   const first = await judging.slots.take(base)
   const { folder } = first
   const dirty =
-    'rm a; mkdir a; touch a/x; echo no > dir/b; chmod 000 dir; mkdir deep; git init -q deep; ln -s / root; touch .gitignore ig'
+    'rm a; mkdir a; touch a/x; echo no > dir/b; chmod 000 dir; mkdir deep; git init -q deep; ln -s / root; mkfifo pipe deep/pipe; mkdir only; mkfifo only/pipe; touch .gitignore ig'
   await Bun.$`sh -c ${dirty}`.cwd(folder).quiet()
   await first[Symbol.asyncDispose]()
   await using second = await judging.slots.take(head)
