@@ -52,7 +52,7 @@ export type Overrides = {
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
   lint?: (tasks: TaskShape[]) => string[]
-  remembered?: { approvedPlan?: Reference; answers: PersonAnswer[] }
+  remembered?: { approvedPlan?: Reference; answers: PersonAnswer[]; facts?: Reference[] }
   /** Fails whatever it likes by throwing. */
   before?: (activity: string, input: unknown) => void | Promise<void>
   /** Requests that may be sent in all. */

@@ -7,6 +7,7 @@
  * in branch-undo.ts.
  */
 import { Failure } from '../../../core/failure.ts'
+import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -33,7 +34,6 @@ import {
   readDrafts,
   written,
 } from './drafts.ts'
-import type { Maintenance } from './maintenance.ts'
 import type { MovedBranches } from './moved-branches.ts'
 import { OpenFiles } from './open-files.ts'
 import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'

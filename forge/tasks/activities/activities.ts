@@ -78,6 +78,7 @@ export async function makeActivities({
     },
   })
   const close = async () => {
+    await opened.tidied()
     opened[Symbol.dispose]()
     summaries[Symbol.dispose]()
     map[Symbol.dispose]()
@@ -143,7 +144,9 @@ const factsOf =
   }
 
 /** The same with means of any kind: what tests give. */
-export function activitiesOf(options: ActivityOptions): { activities: Activities } & Disposable {
+export function activitiesOf(
+  options: ActivityOptions,
+): { activities: Activities; tidied: () => Promise<void> } & Disposable {
   const means = new Means(options)
   const steps = new StepWork(means)
   const plans = new PlanWork(means)
@@ -169,5 +172,5 @@ export function activitiesOf(options: ActivityOptions): { activities: Activities
     rest: guarded(means, status => runs.rest(status)),
     finish: guarded(means, input => runs.finish(input)),
   }
-  return { activities, [Symbol.dispose]: () => means[Symbol.dispose]() }
+  return { activities, tidied: () => means.tidied(), [Symbol.dispose]: () => means[Symbol.dispose]() }
 }

@@ -4,6 +4,7 @@ import { ApplicationFailure } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import type { Person } from '../../../core/git/commits.ts'
+import { Maintenance } from '../../../core/git/maintenance.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { Change } from '../../../core/git/trees.ts'
@@ -96,6 +97,8 @@ export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Refer
 /** A run that is open in this process. */
 export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }
 
+/** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
+const MANY_WRITES = 300
 /** Runs that stay open while nothing is done for them; a worker that lives for weeks sees many. */
 const MOST_IDLE = 8
 
@@ -112,6 +115,8 @@ export class Means implements Disposable {
   readonly #gates = new Map<string, Gate>()
   readonly #models = new Map<string, Promise<Model>>()
   readonly #open = new Set<OpenRun>()
+  readonly #maintenance: Maintenance
+  #written = 0
   #user: Promise<Person> | undefined
 
   constructor(readonly options: ActivityOptions) {
@@ -119,6 +124,7 @@ export class Means implements Disposable {
     this.settings = options.settings
     this.now = options.now ?? Date.now
     this.surroundings = options.surroundings ?? currentSurroundings
+    this.#maintenance = new Maintenance(options.objects.repository)
   }
 
   /** A run's store, folder, journal and ledger. */
@@ -187,6 +193,21 @@ export class Means implements Disposable {
     return v.parse(Plan, await store.readJson(reference))
   }
 
+  /** Lets git look soon whether there is much to tidy up. Nobody waits for it. */
+  tidyUp(): void {
+    this.#written = 0
+    this.#maintenance.afterCommit()
+  }
+
+  /** Waits for git's look, if it is to look. */
+  async tidied(): Promise<void> {
+    await this.#maintenance.settled()
+  }
+
+  #wrote(): void {
+    if (++this.#written >= MANY_WRITES) this.tidyUp()
+  }
+
   [Symbol.dispose](): void {
     for (const opened of [...this.#open]) this.#close(opened)
   }
@@ -210,7 +231,7 @@ export class Means implements Disposable {
 
   async #openRun(run: RunId): Promise<OpenRun> {
     const { objects, settings, now } = this
-    const store = new RunStore(objects, run, now)
+    const store = new RunStore(objects, run, now, () => this.#wrote())
     const folder = await openRunFolder(objects.repository, run, this.options.env)
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
     const ledger = await Ledger.open(folder, { paid })

@@ -36,6 +36,9 @@ const Decision = v.object({
 })
 type Decision = v.InferOutput<typeof Decision>
 
+/** What the journal says of a run as a whole when it has ended. */
+const ENDS: readonly string[] = ['done', 'stopped']
+
 export class RunWork implements RunActivities {
   constructor(
     private readonly means: Means,
@@ -74,6 +77,7 @@ export class RunWork implements RunActivities {
   async note(line: JournalLine): Promise<void> {
     const { journal } = await this.means.run(line.run)
     await journal.note(line)
+    if (line.task === undefined && ENDS.includes(line.what)) this.means.tidyUp()
   }
 
   async remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void> {

@@ -62,12 +62,13 @@ export async function readyMadeIn(
       continue
     }
     const { names, ends } = MARKERS[name]
-    const isSeen = [...paths].some(path => ends.some(end => path.endsWith(end)))
     const isMade = made.some(path => names.includes(path))
-    // Only the repository's own tests may be none at all: the others have something to run wherever they are asked for.
     const isThere =
-      name === 'tests' ? (await readyMade(objects, commit, name)).checks.length > 0 : names.some(it => paths.has(it))
-    if (isSeen || isMade || isThere) fitting.add(name)
+      name === 'tests' ||
+      names.some(it => paths.has(it)) ||
+      [...paths].some(path => ends.some(end => path.endsWith(end)))
+    // One that would run nothing could not fail.
+    if (isMade || (isThere && (await readyMade(objects, commit, name)).checks.length > 0)) fitting.add(name)
   }
   return fitting
 }

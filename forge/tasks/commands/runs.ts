@@ -1,8 +1,9 @@
 /** `forge runs`: the runs of this repository, and what may go of them. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import type { RunId, RunStatus } from '../contract.ts'
-import { listRuns, pruneRun } from '../runs/folder.ts'
+import { BRANCHES, isRunId, listRuns, pruneRun } from '../runs/folder.ts'
 import { readLastStatus, readWish } from '../runs/plans.ts'
 import type { CommandContext } from './context.ts'
 import { hasEnded } from './follow.ts'
@@ -69,6 +70,12 @@ function linesOf(runs: Listed[]): string[] {
   })
 }
 
+/** A run, also one of which nothing is left but branches. */
+async function findPrunable(place: Place, word: string, context: CommandContext): Promise<RunId> {
+  const branches = isRunId(word) ? await listRefs(place.repository, [`${BRANCHES}${word}/`]) : []
+  return branches.length > 0 ? word : await findRun(place, word, context)
+}
+
 async function prune(
   place: Place,
   words: string[],
@@ -76,7 +83,7 @@ async function prune(
   context: CommandContext,
 ): Promise<ExitCode> {
   const listed = await look(place, context)
-  const named = await Promise.all(words.map(word => findRun(place, word, context)))
+  const named = await Promise.all(words.map(word => findPrunable(place, word, context)))
   const ended = listed.filter(({ status }) => status && hasEnded(status)).map(({ run }) => run)
   const busy = named.find(run => listed.some(it => it.run === run && it.status?.state === 'runs'))
   if (busy) throw new Failure(`The run ${busy} is under way: forge stop ${busy} ends it, then it can be pruned.`)
@@ -85,9 +92,10 @@ async function prune(
     const { refs, kept } = await pruneRun(place.repository, run, { env: context.env, all })
     const branches =
       kept.length === 1
-        ? 'one branch that nobody has merged stays'
-        : `${kept.length} branches that nobody has merged stay`
-    const stay = kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all lets go of them too)` : ''
+        ? 'one branch that nobody has merged, or that is checked out, stays'
+        : `${kept.length} branches that nobody has merged, or that are checked out, stay`
+    const stay =
+      kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all lets go of those that nobody has merged)` : ''
     context.out(`${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`)
   }
   if (chosen.length === 0) context.out('No run has ended: there is nothing to let go of.')

@@ -7,6 +7,7 @@ import { chmod, mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
+import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -31,6 +32,9 @@ export const doneRef = (run: RunId, task: TaskId): RefName => `${BRANCHES}${run}
 export const resultRef = (run: RunId): RefName => `${BRANCHES}${run}/result`
 
 const RUN = /^[a-z0-9][a-z0-9-]{0,79}$/
+
+/** Whether a text can be a run's id. */
+export const isRunId = (text: string): boolean => RUN.test(text)
 
 /** Throws a {@link Failure} where a text is no run's id: it becomes part of refs and of paths. */
 export function verifyRunId(text: string): RunId {
@@ -94,7 +98,8 @@ export type Pruned = { refs: RefName[]; kept: RefName[] }
 
 /**
  * Lets go of a run: its refs, its folder, and those of its branches that another branch has in it; with `all`, also
- * those that nobody has merged. Gives which refs went and which branches stay. Whether it has ended is not asked here.
+ * those that nobody has merged. One that is checked out stays. Gives which refs went and which branches stay. Whether it
+ * has ended is not asked here.
  */
 export async function pruneRun(
   repository: Repository,
@@ -106,8 +111,12 @@ export async function pruneRun(
     listRefs(repository, [`${RUNS}${id}/`]),
     listRefs(repository, [`${BRANCHES}${id}/`]),
   ])
+  const checkouts = await listCheckouts(repository, await mainFolder(repository))
   const merged: typeof branches = []
-  for (const branch of branches) if (all || (await isInAnother(repository, branch.oid))) merged.push(branch)
+  for (const branch of branches) {
+    if (checkouts.some(({ head }) => head === branch.name)) continue
+    if (all || (await isInAnother(repository, branch.oid))) merged.push(branch)
+  }
   const moves = [...own, ...merged].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
   await moveRefsPatiently(repository, moves, { message: `forge: prune ${id}`, own: 'refs/forge/' })
   await rm(join(await runsFolder(repository, env), id), { recursive: true, force: true })

@@ -60,6 +60,8 @@ export class RunStore {
     readonly objects: Objects,
     readonly run: RunId,
     private readonly now: () => number = Date.now,
+    /** Told after each commit of this process: each leaves objects behind. */
+    private readonly afterCommit: () => void = () => undefined,
   ) {
     this.ref = storeRef(verifyRunId(run))
   }
@@ -186,6 +188,7 @@ export class RunStore {
       try {
         const moves = [{ ref: this.ref, from: tip, to }]
         await moveRefsPatiently(repository, moves, { message: '', own: 'refs/forge/' })
+        this.afterCommit()
         return oids
       } catch (error) {
         // Another process was faster: this goes on top of what it has written.

@@ -2,12 +2,15 @@
  * Commits of steps: each says by its trailers where it belongs and which request it came of, so that whoever does the
  * step again after a crash finds it.
  */
+import { Failure } from '../../../core/failure.ts'
+import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import { bytesOf, lineOf, type Person, parseCommit, readIdentity, textOf } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Path, Repository } from '../../../core/git/repository.ts'
 import { type Change, makeTree } from '../../../core/git/trees.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
 import { cleanMessage } from '../../ai/commit-message.ts'
 import type { Oid, StepPlace, TaskId } from '../contract.ts'
 
@@ -78,6 +81,7 @@ export async function findStep(
 /**
  * Lets a ref be at a commit, wherever it was: two that do the same step come to the same end. `may` has the last word
  * on where it is seen now; without it, every place is left.
+ * @throws Failure where it is a branch that a person has checked out: their files would be another commit's.
  */
 export async function setRef(
   objects: Objects,
@@ -88,12 +92,25 @@ export async function setRef(
   for (let tries = 1; ; tries++) {
     const from = (await objects.info(ref))?.oid
     if (from === to || !(await may(from))) return
+    await verifyFree(objects.repository, ref)
     try {
       return await moveRefsPatiently(objects.repository, [{ ref, from, to }], { message, own: 'refs/forge/' })
     } catch (error) {
       if (!(error instanceof RefMoved) || tries > 20) throw error
     }
   }
+}
+
+async function verifyFree(repository: Repository, ref: RefName): Promise<void> {
+  if (!ref.startsWith('refs/heads/')) return
+  const checkouts = await listCheckouts(repository, await mainFolder(repository))
+  const checkout = checkouts.find(({ head }) => head === ref)
+  if (!checkout) return
+  const folder = visible(checkout.folder)
+  throw new Failure(
+    `The branch ${visiblePath(ref.slice('refs/heads/'.length))} is checked out in ${folder}, and nobody moves it under ` +
+      'you: check out another one there, or git switch --detach.',
+  )
 }
 
 /** The user, at no time. Throws a Failure that says what to set where git knows no name. */

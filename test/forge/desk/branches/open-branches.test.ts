@@ -1,8 +1,8 @@
 /** The work on several branches at a time. */
 import { expect, test } from 'bun:test'
+import { Maintenance } from '../../../../core/git/maintenance.ts'
 import { BranchWork } from '../../../../forge/desk/branches/branch-work.ts'
 import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
-import { Maintenance } from '../../../../forge/desk/branches/maintenance.ts'
 import { MovedBranches } from '../../../../forge/desk/branches/moved-branches.ts'
 import { lockedAll } from '../../../../forge/desk/branches/open-branches.ts'
 import { Operations } from '../../../../forge/desk/branches/operations.ts'

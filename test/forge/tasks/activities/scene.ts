@@ -58,6 +58,8 @@ export type Scene = AsyncDisposable & {
   /** All five activities of a step. */
   step: (more?: Partial<StepInput>) => Promise<StepResult>
   hearts: { count: number; abort: AbortController }
+  /** Until git has looked whether there is much to tidy up, where it is to look. */
+  tidied: () => Promise<void>
 }
 
 export type SceneOptions = {
@@ -88,7 +90,7 @@ export async function makeScene({
   })
   const hearts = { count: 0, abort: new AbortController() }
   const surroundings = (): Surroundings => ({ signal: hearts.abort.signal, heartbeat: () => hearts.count++ })
-  const opened: Disposable[] = []
+  const opened: ReturnType<typeof activitiesOf>[] = []
   const again = (more: Partial<ActivityOptions> = {}): Activities => {
     const made = activitiesOf({
       objects: place.objects,
@@ -139,6 +141,9 @@ export async function makeScene({
     input,
     step: more => wholeStep(activities, input(more)),
     hearts,
+    tidied: async () => {
+      for (const it of opened) await it.tidied()
+    },
     [Symbol.asyncDispose]: async () => {
       for (const it of opened) it[Symbol.dispose]()
       await place[Symbol.asyncDispose]()

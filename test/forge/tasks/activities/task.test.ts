@@ -1,8 +1,9 @@
 /** What is done around a task's steps: gathering, judging, checking, delivering; and again after a crash. */
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { attemptRef, doneRef } from '../../../../forge/tasks/runs/folder.ts'
-import { commit, parentsOf, show, tipOf } from '../../../support/git.ts'
-import { edits, makeScene, RUN, replace, type Scene } from './scene.ts'
+import { commit, git, parentsOf, show, tipOf } from '../../../support/git.ts'
+import { edits, failureOf, makeScene, RUN, replace, type Scene } from './scene.ts'
 
 const FILES = { 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'b\n' }
 const BRANCH = attemptRef(RUN, 'docs', 1)
@@ -130,4 +131,30 @@ test('nothing of it moves a branch of the user’s', async () => {
   await gather(scene, await results(scene, { 'b.txt': 'c\n' }))
   await scene.step()
   expect(await tipOf(scene.place.path, 'main')).toBe(scene.base)
+})
+
+test('a branch that a person has checked out is not moved under them, and goes on when they let go of it', async () => {
+  await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  const { place, base, plan } = scene
+  const attempt = { run: RUN, task: 'stack', attempt: 1 }
+  await scene.activities.gather({ ...attempt, base, results: [], plan })
+  const folder = join(place.folder, 'looks')
+  const branch = attemptRef(RUN, 'stack', 1).slice('refs/heads/'.length)
+  await place.git('worktree', 'add', '--quiet', folder, branch)
+  const failure = await failureOf(scene.step())
+  expect([failure.type, failure.nonRetryable]).toEqual(['Failure', true])
+  expect(failure.message).toBe(
+    `The branch ${branch} is checked out in ${folder}, and nobody moves it under you: check out another one there, or ` +
+      'git switch --detach.',
+  )
+  expect(await place.git('rev-parse', branch)).toBe(base)
+  expect(await git(folder, 'status', '--porcelain')).toBe('')
+  await git(folder, 'switch', '--quiet', '--detach')
+  const { commit: made } = await scene.step()
+  expect(await place.git('rev-parse', branch)).toBe(made ?? '')
+  // What was paid for is not asked again.
+  expect(scene.model.requests).toHaveLength(1)
+  await git(folder, 'switch', '--quiet', '-C', doneRef(RUN, 'stack').slice('refs/heads/'.length), base)
+  const refused = await failureOf(scene.activities.deliver({ ...attempt, head: made ?? '' }))
+  expect(refused.message).toContain('is checked out in')
 })

@@ -66,7 +66,14 @@ test('a ready-made check fits where the repository has something for it, or a ta
   const fitting = async (...made: string[]) => [...(await readyMadeIn(place.objects, base, made))].map(String).sort()
   expect(await fitting()).toEqual([...texts, 'tests'].sort())
   expect(await fitting('tools/count.py')).toEqual([...texts, 'python', 'tests'].sort())
-  expect(await fitting('web/tsconfig.json', 'web/main.ts')).toEqual([...texts, 'tests', 'typescript'].sort())
+  expect(await fitting('src/main.ts')).toEqual([...texts, 'tests', 'typescript'].sort())
+  expect(await fitting('tsconfig.json', 'src/main.ts')).toEqual([...texts, 'tests', 'typescript'].sort())
+})
+
+test('one that would run nothing fits nowhere', async () => {
+  const base = await commit(place.path, 'main', { 'main.ts': '' })
+  expect((await readyMadeIn(place.objects, base, [])).has('typescript')).toBe(false)
+  expect((await readyMadeIn(place.objects, base, ['tsconfig.json'])).has('typescript')).toBe(true)
 })
 
 test('the planner hears in short what there is, and the same words each time', async () => {

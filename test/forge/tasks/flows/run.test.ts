@@ -32,6 +32,20 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(status.spent.requests).toBe(4)
   })
 
+  test.concurrent('whoever plans is told what was found out when the run began, again and again the same', async () => {
+    const heard: string[][] = []
+    await using host = await server.host(({ kind, told }) => {
+      if (kind !== 'plan') return {}
+      heard.push(told)
+      return heard.length === 1 ? { signal: 'failure_retryable' as const, words: 'Once more.' } : { plan: [shape('a')] }
+    })
+    const facts = [host.activities.put('checks', 'There is make.')]
+    host.activities.overrides.remembered = { answers: [], facts }
+    await host.start()
+    expect((await host.result()).state).toBe('done')
+    expect(heard.map(([first]) => first)).toEqual(['There is make.', 'There is make.'])
+  })
+
   test.concurrent('at most so many tasks run at once, and one whose boundaries are not known runs alone', async () => {
     const ids = ['a', 'b', 'c', 'd', 'e']
     const tasks = [...ids.map(id => shape(id)), shape('alone', { isAlone: true })]

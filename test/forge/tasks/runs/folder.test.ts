@@ -1,6 +1,7 @@
 /** Where runs lie: found by their refs and their folders, and let go of. */
 import { expect, test } from 'bun:test'
 import { exists } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   attemptRef,
   doneRef,
@@ -58,4 +59,14 @@ test('a run that is let go of leaves nothing but branches that nobody has merged
   const all = await pruneRun(place.repository, run, { env, all: true })
   expect(all.kept).toEqual([])
   expect(await place.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+})
+
+test('a branch that is checked out stays when its run is let go of', async () => {
+  await using place = await makePlace()
+  const run = '20261122-c-0000'
+  const merged = await commit(place.path, 'main', { 'a.txt': 'a' })
+  await place.git('update-ref', doneRef(run, 'parser'), merged)
+  await place.git('worktree', 'add', '--quiet', join(place.folder, 'looks'), `forge/${run}/parser/done`)
+  const pruned = await pruneRun(place.repository, run, { env: { XDG_STATE_HOME: place.folder }, all: true })
+  expect(pruned.kept).toEqual([doneRef(run, 'parser')])
 })

@@ -1,14 +1,14 @@
 /**
- * Lets git tidy up its objects after a commit of the desk, as it does by itself after `git commit`: only where it finds
- * that there are many, in the background, and as the user has configured it (gc.auto, maintenance.auto).
+ * Lets git tidy up its objects after others have written some, as it does by itself after `git commit`: only where it
+ * finds that there are many, in the background, and as the user has configured it (gc.auto, maintenance.auto).
  *
- * A second of typing leaves a handful of objects that nobody needs any more, and no other git may run here for days.
- * None of them is deleted by the desk itself: whether another program has begun to need one can't be known, and git
- * waits two weeks for that reason.
+ * A second of typing on the desk, or a step of a task, leaves a handful of objects that nobody needs any more, and no
+ * other git may run here for days. None of them is deleted by the forge itself: whether another program has begun to
+ * need one can't be known, and git waits two weeks for that reason.
  */
 import { access } from 'node:fs/promises'
-import type { Repository } from '../../../core/git/repository.ts'
-import { read, run } from '../../../core/git/run.ts'
+import type { Repository } from './repository.ts'
+import { read, run } from './run.ts'
 
 /** Milliseconds after the last commit: what the person sees of it comes first. */
 const AFTER = 2_000

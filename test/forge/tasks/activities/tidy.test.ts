@@ -1,0 +1,43 @@
+/** What runs leave behind in the repository is tidied up by git, as after its own commits. */
+import { expect, test } from 'bun:test'
+import { makeScene, RUN, type Scene } from './scene.ts'
+
+async function countLoose({ place }: Scene): Promise<number> {
+  return Number((await place.git('count-objects')).split(' ')[0])
+}
+
+/** A run in a repository where git finds soon that there is much to tidy up. */
+async function untidy(): Promise<Scene> {
+  const scene = await makeScene()
+  await scene.place.git('config', 'gc.autoDetach', 'false')
+  await scene.place.git('config', 'gc.auto', '50')
+  return scene
+}
+
+const note = (scene: Scene, id: string, what: string, task?: string) =>
+  scene.activities.note({ run: RUN, id, what, words: 'It is so.', ...(task !== undefined && { task }) })
+
+async function notes(scene: Scene, from: number, to: number): Promise<void> {
+  for (let at = from; at < to; at++) await note(scene, `${at}`, 'failed', 'a')
+}
+
+test('when a run has ended, and not before', async () => {
+  await using scene = await untidy()
+  await notes(scene, 0, 100)
+  await note(scene, 'stop a', 'stopped', 'a')
+  await scene.tidied()
+  expect(await countLoose(scene)).toBeGreaterThan(300)
+  await note(scene, 'finish/done', 'done')
+  await scene.tidied()
+  expect(await countLoose(scene)).toBeLessThan(100)
+  expect(await scene.place.git('fsck', '--strict')).toBe('')
+}, 60_000)
+
+test('and after some hundred writes of one that is under way, which goes on', async () => {
+  await using scene = await untidy()
+  await notes(scene, 0, 310)
+  await scene.tidied()
+  expect(await countLoose(scene)).toBeLessThan(200)
+  await notes(scene, 310, 312)
+  expect(await scene.store.all('journal')).toHaveLength(312)
+}, 60_000)
