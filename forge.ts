@@ -50,9 +50,10 @@ Exit codes
 
 /** Where the page is, as it was built. FORGE_PAGE is for who works on the page. */
 const PAGE = process.env.FORGE_PAGE || join(import.meta.dir, '.tools/desk')
-/** Forklift, as its own first line starts it. */
+/** Forklift and Forge, as their own first lines start them. */
 const BUN_FLAGS = ['--no-env-file', '--config=/dev/null', '--no-install']
 const FORKLIFT = [process.execPath, ...BUN_FLAGS, join(import.meta.dir, 'forklift.ts')]
+const FORGE = [process.execPath, ...BUN_FLAGS, import.meta.path]
 /** How long another start may take to become a desk, and how often it is asked. */
 const [PATIENCE, PAUSE] = [10_000, 25]
 
@@ -70,7 +71,8 @@ async function main(options: Options, signal: AbortSignal): Promise<string> {
   const config = join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge')
   const models = new SetModels(process.env)
   const forklift = { command: FORKLIFT, env: process.env }
-  await using desk = Desk.begin(repository, { state, config, models, forklift, openWork, log: say })
+  const tasks = { command: FORGE, env: process.env }
+  await using desk = Desk.begin(repository, { state, config, models, forklift, tasks, openWork, log: say })
   const server = await openTheDoor(desk, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
   void desk.prepare()

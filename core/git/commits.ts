@@ -226,6 +226,12 @@ export async function mergeBases(where: Where, one: Oid, other: Oid): Promise<Oi
   return stdout.toString().split('\n').filter(Boolean)
 }
 
+/** Those of some commits that no other one of them has in its history. */
+export async function independentOf(where: Where, commits: readonly Oid[]): Promise<Oid[]> {
+  if (commits.length < 2) return [...commits]
+  return (await read(where, ['merge-base', '--independent', ...commits])).split('\n').filter(Boolean)
+}
+
 /** The commits that one has and another lacks: all counted, and the newest named. */
 /**
  * How many of the commits that a tip has, and an older one has not, are in a branch of a remote, as it was fetched or

@@ -36,6 +36,8 @@ import type { Line, Listener } from './server/server.ts'
 import { nameOf, readLayout, writeLayout } from './server/state.ts'
 import { inWords, Window } from './server/window.ts'
 import { hooksOf } from './steps/warnings.ts'
+import type { CommandOptions } from './tasks/command.ts'
+import { Tasks } from './tasks/tasks-on-desk.ts'
 import type { Work, WorkOptions } from './work.ts'
 
 /**
@@ -63,6 +65,8 @@ export type DeskOptions = {
   models?: Models
   /** How Forklift is started here; without it there is none. */
   forklift?: ForkliftOptions
+  /** How the commands of the tasks are started here; without it there are none. */
+  tasks?: CommandOptions
   /** Gets what a person at the terminal should know, as a line. */
   log: (words: string) => void
 }
@@ -77,6 +81,7 @@ export class Desk implements AsyncDisposable {
   readonly opened: Promise<void>
   #work: Work | undefined
   #forklift: Forklift | undefined
+  readonly #tasks: Tasks | undefined
   #layout: Promise<unknown> = Promise.resolve()
   /** When the desk is described anew. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
@@ -93,6 +98,7 @@ export class Desk implements AsyncDisposable {
     this.#finder = new FileFinder(repository)
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
+    this.#tasks = options.tasks && new Tasks(repository, options.tasks)
     this.opened = this.#openWork()
     // Who waits for it is told.
     this.opened.catch(() => undefined)
@@ -139,6 +145,11 @@ export class Desk implements AsyncDisposable {
   get #theForklift(): Forklift {
     if (!this.#forklift) throw new Failure('There is no Forklift beside this desk.')
     return this.#forklift
+  }
+
+  get #theTasks(): Tasks {
+    if (!this.#tasks) throw new Failure('There are no tasks beside this desk.')
+    return this.#tasks
   }
 
   enter(line: Line): Listener {
@@ -377,12 +388,18 @@ export class Desk implements AsyncDisposable {
         return { branch: await this.#theForklift.open(question.run) }
       case 'publish':
         return await this.#theForklift.publish(question.branch)
+      case 'look at tasks':
+        return await this.#theTasks.look(question.look)
+      case 'tell tasks':
+        return { words: await this.#theTasks.tell(question.word) }
       case 'settle by side':
         return await work.takeSide(question.branch, question.path, question.side, question.choice)
       case 'outlooks':
         return await work.steps.outlooks(question.source, question.targets)
       case 'preview':
-        return await work.steps.preview(question.step)
+        return await work.steps.preview(question.step, window.beginToPreview())
+      case 'stop preview':
+        return window.endPreview()
       case 'do':
         return await work.steps.do(question.step, question)
       case 'stop step':

@@ -8,6 +8,7 @@
 import * as v from 'valibot'
 import { TurnNews } from './conversation.ts'
 import { GraphFilter, Source, Step } from './repository-view.ts'
+import { TasksLook, TasksWord } from './tasks-questions.ts'
 
 const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
@@ -283,6 +284,8 @@ export const Question = v.variant('ask', [
   ask('do', { step: Step, before: v.optional(Oid), there: v.optional(v.nullable(Oid)) }),
   /** nothing: what is under way (a fetch, pull or push, a step of many commits or its preview) is ended */
   ask('stop step', {}),
+  /** nothing: nobody waits for the preview any more that this window has asked for last; the next one ends it, too */
+  ask('stop preview', {}),
   /** Merging | null */
   ask('merging', { branch: Branch }),
   /** ConflictFile */
@@ -310,6 +313,10 @@ export const Question = v.variant('ask', [
   ask('open run', { run: v.pipe(v.string(), v.maxLength(400)) }),
   /** nothing: `forklift --publish BRANCH` is started, and what it says comes by itself */
   ask('publish', { branch: Branch }),
+  /** As tasks-view.ts has it for what is looked at */
+  ask('look at tasks', { look: TasksLook }),
+  /** { words: string[] }: what `forge` said to it */
+  ask('tell tasks', { word: TasksWord }),
   ask('settle by side', {
     branch: Branch,
     path: Path,

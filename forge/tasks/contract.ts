@@ -261,6 +261,8 @@ export interface RunActivities {
     evidence: Reference[]
     status: RunStatus
   }): Promise<Reference>
+  /** Keeps how a run is, so that it can be read where no server is: whenever it rests, and when it goes on. */
+  rest(status: RunStatus): Promise<void>
   /** Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract. Heartbeats. */
   finish(input: {
     run: RunId

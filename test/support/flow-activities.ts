@@ -81,6 +81,7 @@ export class ScriptedActivities {
   readonly journal = new Map<string, JournalLine>()
   readonly remembered: (PersonAnswer & { kind: string })[] = []
   readonly escalated: { task?: string; words: string; status: RunStatus }[] = []
+  readonly rested: RunStatus[] = []
   readonly delivered = new Map<string, Oid>()
   readonly began: RunInput[] = []
   /** Steps that were sent, in this order; one whose answer was there is not. */
@@ -143,6 +144,7 @@ export class ScriptedActivities {
         this.escalated.push({ words, status, ...(task !== undefined && { task }) })
         return this.put('question', words)
       },
+      rest: async status => void this.rested.push(status),
       finish: async ({ base, results, resolved }) => this.#finish(resolved ?? base, results),
     }
     return this.#watched(all)

@@ -50,6 +50,35 @@ export function randomPairs(seeds: readonly number[]): string {
   return out.join('')
 }
 
+/**
+ * A stream for `git fast-import`: one history on `main`, with so many commits after its first one. It has texts alone, no
+ * links and nothing binary, so that a model could have written all of it.
+ */
+export function randomHistory(seed: number, count: number): string {
+  const random = randomFrom(seed)
+  const out: string[] = []
+  let files = asTexts(beginning(random))
+  for (let number = 0; number <= count; number++) {
+    if (number > 0) files = asTexts(mutated(random, files))
+    const who = `Nadia Ödegaard <nadia@project.example> ${Date.UTC(2026, 8, 1) / 1000 + 60 * number} +0530`
+    out.push(
+      `commit refs/heads/main\nmark :${number + 1}\nauthor ${who}\ncommitter ${who}\n${data(`Change ${number}\n`)}`,
+      ...(number === 0 ? [] : [`from :${number}\n`]),
+      'deleteall\n',
+      ...[...files].map(([path, { mode, content }]) => `M ${mode} inline ${path}\n${data(content)}`),
+    )
+  }
+  return out.join('')
+}
+
+const asTexts = (files: Files): Files =>
+  new Map(
+    [...files].map(([path, { mode, content }]) => [
+      path,
+      { mode: mode === '120000' ? '100644' : mode, content: content.replaceAll('\0', ' is no text in ') },
+    ]),
+  )
+
 const data = (text: string): string => `data ${Buffer.byteLength(text)}\n${text}\n`
 
 function beginning(random: Random): Files {

@@ -28,7 +28,7 @@ import type { ConflictFile, Done, Merging, MergingFile, Source } from '../reposi
 import { planMerge } from '../steps/merge.ts'
 import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
-import { type Planned, type Stop, treeOf } from '../steps/plan.ts'
+import { type Planned, pastOf, type Stop, treeOf } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { firstMark, marksLeft, partsOf, withBoth } from './conflict-marks.ts'
 import { textBytes } from './conflicts.ts'
@@ -246,7 +246,7 @@ export class Mergings {
     if (state.does === 'merge' || state.does === 'land') {
       const does = `${state.does} ${visiblePath(state.theirs)} ${state.does === 'land' ? 'on' : 'into'} ${name}`
       await arrive(work, { kind: state.does, does, to: first, also: await keptMoves(objects, state), settled })
-      return { words: `Done: ${does}.`, commit: first }
+      return { words: `${pastOf(does)}.`, commit: first }
     }
     const { does, of = 1, ours, onto } = state
     const { picks, tip } = await this.plannings.run(async pace => {
@@ -257,7 +257,7 @@ export class Mergings {
     const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
     if (!picks.stop) {
       await arrive(work, { kind: does, does: whole, to: tip, settled })
-      return { words: `Done: ${whole}.`, commit: tip }
+      return { words: `${pastOf(whole)}.`, commit: tip }
     }
     const waiting: Waiting = {
       stop: picks.stop,
@@ -306,7 +306,7 @@ export class Mergings {
       })
     })
     say({ say: 'repository' })
-    return { words: `Done: ${words}. ${visiblePath(branch)} is as it was.` }
+    return { words: `${pastOf(words)}. ${visiblePath(branch)} is as it was.` }
   }
 }
 

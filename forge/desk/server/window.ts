@@ -20,6 +20,7 @@ export class Window {
   /** The files that it has open, as often as it has opened them. */
   readonly shown: { at: At; path: string }[] = []
   readonly #finds = new Map<number, AbortController>()
+  #preview: AbortController | undefined
   #searches = 0
   #waiting = 0
   #allowance = AT_ONCE
@@ -71,8 +72,21 @@ export class Window {
     this.#finds.delete(search)
   }
 
+  /** A window shows one preview at a time: nobody looks at the one before any more. */
+  beginToPreview(): AbortSignal {
+    this.endPreview()
+    this.#preview = new AbortController()
+    return this.#preview.signal
+  }
+
+  endPreview(): void {
+    this.#preview?.abort()
+    this.#preview = undefined
+  }
+
   leave(): void {
     this.#isGone = true
+    this.endPreview()
     for (const search of [...this.#finds.keys()]) this.endFinding(search)
   }
 }

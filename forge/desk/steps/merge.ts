@@ -12,7 +12,7 @@ import { headRef } from '../branches/branches.ts'
 import { FORGE, withOwnFolder } from '../chat/forge-folder.ts'
 import { groupsOf, isClean, withPlainNames } from '../merging/conflicts.ts'
 import type { Source } from '../repository-view.ts'
-import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
+import { FORWARD, filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
 
 export type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }
 
@@ -46,7 +46,7 @@ export async function planMerge(
   const isForward = bases.includes(tip)
   if (isForward && isSameFolder && !isCommitWanted) {
     const chain: Planned[] = [{ is: 'there', commit: source.commit, tree }]
-    return { ...plan, is: 'clean', words: 'fast-forward', chain, tree, commits, warnings: [] }
+    return { ...plan, how: FORWARD, is: 'clean', words: 'fast-forward', chain, tree, commits, warnings: [] }
   }
   const why = `${FORGE}/ belongs to its branch, so this makes a commit where git would only move the branch.`
   const warnings = isForward && !isCommitWanted ? [why] : []

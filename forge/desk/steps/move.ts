@@ -22,13 +22,15 @@ export async function planMove(objects: Objects, { branch, tip }: Target, to: So
     countBetween(repository, tip, to.commit),
   ])
   const words = lost.length === 0 ? 'moves the branch' : `${many(lost.length, 'commit')} left without a name`
+  // Said again when it is done: it is the moment to take it back.
+  const how = lost.length === 0 ? '' : `: ${words}`
   const named = lost.slice(0, NAMED).map(subject => `“${visible(subject)}”`)
   const rest = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : ''
   const kept = 'kept by the operation, which can be undone'
   const are = lost.length === 1 ? 'is' : 'are'
   const warnings =
     lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: what goes ${are} ${kept}.`]
-  return { ...plan, is: 'clean', words, chain: [], tree, commits: ahead, warnings }
+  return { ...plan, how, is: 'clean', words, chain: [], tree, commits: ahead, warnings }
 }
 
 /** More than these bytes of first lines are not read. */

@@ -48,6 +48,8 @@ export type Plan = {
   /** The operation that it is: its kind, and what it does, in a few words. */
   kind: string
   does: string
+  /** What follows these words where it is said that it was done. */
+  how?: string
   /** The commit that the chain begins on, and the chain up to its end or its stop. */
   onto: Oid
   chain: readonly Planned[]
@@ -72,3 +74,20 @@ export async function treeOf(objects: Objects, commit: Oid): Promise<Oid> {
 
 export const filesInConflict = (count: number): string =>
   count === 1 ? '1 file in conflict' : `${count} files in conflict`
+
+export const FORWARD = ' by a fast-forward'
+
+const PAST: Record<string, string> = {
+  abort: 'Aborted',
+  'cherry-pick': 'Cherry-picked',
+  delete: 'Deleted',
+  land: 'Landed',
+  merge: 'Merged',
+  move: 'Moved',
+  pull: 'Pulled',
+  rebase: 'Rebased',
+  tag: 'Tagged',
+}
+
+/** What was done, from the words of its operation: `merge a into b` is "Merged a into b". */
+export const pastOf = (does: string): string => does.replace(/^[\w-]+/, verb => PAST[verb] ?? verb)

@@ -26,8 +26,11 @@ const MOST = 6
 /** What is over by then says nothing of how far it is, and nothing again before so long; in milliseconds. */
 const [QUICK, PAUSE] = [600, 250]
 
+/** Something that is made, or was, and how many wait for it. */
+type Planning = { picked: Promise<Picked>; control: AbortController; waiting: number }
+
 export class Plannings {
-  readonly #known = new Map<string, Promise<Picked>>()
+  readonly #known = new Map<string, Planning>()
   readonly #running = new Set<AbortController>()
 
   constructor(
@@ -35,25 +38,48 @@ export class Plannings {
     readonly say: (news: News) => void,
   ) {}
 
-  readonly once: Once = async (key, make) => {
-    const known = this.#known.get(key)
-    if (known) {
-      const picked = await known
-      if (await this.#isThere(picked)) return picked
-      this.#forget(key, known)
+  readonly once: Once = this.onceFor(undefined)
+
+  /** For one who may stop to wait: what nobody else waits for is ended then. */
+  onceFor(signal: AbortSignal | undefined): Once {
+    return async (key, make) => {
+      const known = this.#known.get(key)
+      if (known) {
+        const picked = await this.#waitFor(key, known, signal)
+        if (await this.#isThere(picked)) return picked
+        this.#forget(key, known)
+      }
+      const again = this.#known.get(key)
+      if (again) return await this.#waitFor(key, again, signal)
+      const control = new AbortController()
+      const made = { picked: this.run(make, control), control, waiting: 0 }
+      this.#known.set(key, made)
+      made.picked.catch(() => this.#forget(key, made))
+      for (const old of [...this.#known.keys()].slice(0, -MOST)) this.#known.delete(old)
+      return await this.#waitFor(key, made, signal)
     }
-    const again = this.#known.get(key)
-    if (again) return await again
-    const made = this.run(make)
-    this.#known.set(key, made)
-    made.catch(() => this.#forget(key, made))
-    for (const old of [...this.#known.keys()].slice(0, -MOST)) this.#known.delete(old)
-    return await made
+  }
+
+  async #waitFor(key: string, planning: Planning, signal: AbortSignal | undefined): Promise<Picked> {
+    planning.waiting++
+    const leave = () => {
+      planning.waiting--
+      if (planning.waiting > 0) return
+      // Who asks for it from now on does not get what is ended.
+      this.#forget(key, planning)
+      planning.control.abort(stopped())
+    }
+    if (signal?.aborted) leave()
+    signal?.addEventListener('abort', leave, { once: true })
+    try {
+      return await planning.picked
+    } finally {
+      signal?.removeEventListener('abort', leave)
+    }
   }
 
   /** Does something that {@link stop} ends: the signal's reason is thrown then. */
-  async run<Result>(task: (pace: Pace) => Promise<Result>): Promise<Result> {
-    const control = new AbortController()
+  async run<Result>(task: (pace: Pace) => Promise<Result>, control = new AbortController()): Promise<Result> {
     this.#running.add(control)
     let [last, hasSaid] = [performance.now() + QUICK - PAUSE, false]
     const tell = (words: string) => {
@@ -72,10 +98,10 @@ export class Plannings {
 
   /** Ends all that is under way. */
   stop(): void {
-    for (const control of this.#running) control.abort(new Failure('It was stopped: nothing was moved.'))
+    for (const control of this.#running) control.abort(stopped())
   }
 
-  #forget(key: string, made: Promise<Picked>): void {
+  #forget(key: string, made: Planning): void {
     if (this.#known.get(key) === made) this.#known.delete(key)
   }
 
@@ -88,3 +114,5 @@ export class Plannings {
     return infos.every(info => info !== undefined)
   }
 }
+
+const stopped = (): Failure => new Failure('It was stopped: nothing was moved.')

@@ -7,7 +7,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
 import type { Source, Step } from '../repository-view.ts'
 import { commonTo, countBetween, planMerge } from './merge.ts'
-import { type Plan, type Target, treeOf } from './plan.ts'
+import { FORWARD, type Plan, type Target, treeOf } from './plan.ts'
 import type { Once } from './plannings.ts'
 import { planRebase } from './rebase.ts'
 import { type Upstream, upstreamOf } from './remotes.ts'
@@ -78,7 +78,7 @@ async function planForward(objects: Objects, source: Source, { branch, tip }: Ta
   const tree = await treeOf(objects, source.commit)
   return {
     ...{ branch, before: tip, is: 'clean', words: 'fast-forward', kind: 'pull' },
-    does: `pull ${visiblePath(source.words)} into ${visiblePath(branch)}`,
+    ...{ does: `pull ${visiblePath(source.words)} into ${visiblePath(branch)}`, how: FORWARD },
     ...{ onto: tip, chain: [{ is: 'there', commit: source.commit, tree }], tree },
     ...{ commits: await countBetween(objects.repository, tip, source.commit), also: [], warnings: [] },
   }

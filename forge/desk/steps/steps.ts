@@ -16,8 +16,8 @@ import { planMerge } from './merge.ts'
 import { planMove } from './move.ts'
 import { Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
-import type { Plan, Target } from './plan.ts'
-import type { Plannings } from './plannings.ts'
+import { type Plan, pastOf, type Target } from './plan.ts'
+import type { Once, Plannings } from './plannings.ts'
 import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
 import { type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { planRebase } from './rebase.ts'
@@ -62,8 +62,11 @@ export class Steps {
     return (await this.room.objects.info(`refs/heads/${branch}^{commit}`))?.oid
   }
 
-  /** What a step would do. What makes it impossible is said in words. */
-  async preview(step: Step): Promise<Preview> {
+  /**
+   * What a step would do. What makes it impossible is said in words. When the signal says that nobody waits for it any
+   * more, what takes long of it ends.
+   */
+  async preview(step: Step, signal?: AbortSignal): Promise<Preview> {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))
       if (step.step === 'fetch') return await this.#previewFetch(step.remote)
@@ -72,8 +75,9 @@ export class Steps {
         return await previewPush(this.room, await planPush(this.room, step, targetIn(work)), work.draftPaths.length)
       work.verifyFree()
       work.verifyNotMerging()
-      if (step.step === 'pull') return await this.#previewPull(step, work)
-      return await this.#previewOf(step.step, await this.#plan(step, work), work)
+      const once = this.plannings.onceFor(signal)
+      if (step.step === 'pull') return await this.#previewPull(step, work, once)
+      return await this.#previewOf(step.step, await this.#plan(step, work, once), work)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return { is: 'impossible', conflicts: 0, words: error.message, commits: 0, conflictsIn: [], warnings: [] }
@@ -87,7 +91,7 @@ export class Steps {
   }
 
   /** What would come of a pull if the remote had what was fetched last. */
-  async #previewPull({ branch, how }: PullStep, work: BranchWork): Promise<Preview> {
+  async #previewPull({ branch, how }: PullStep, work: BranchWork, once: Once): Promise<Preview> {
     const { objects } = this.room
     const upstream = await followed(objects.repository, branch)
     const target = targetIn(work)
@@ -95,7 +99,7 @@ export class Steps {
     const rest = { conflicts: 0, before: target.tip, commits: 0, conflictsIn: [], warnings: [] }
     const name = visiblePath(upstream.words)
     if (!source) return { ...rest, is: 'clean', words: `${name} was not fetched yet` }
-    const plan = await planPull(objects, source, target, how, this.plannings.once)
+    const plan = await planPull(objects, source, target, how, once)
     if (plan.is === 'nothing') return { ...rest, is: 'clean', words: `nothing new in ${name} as fetched last` }
     const preview = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
     // Its commit says what came, which is known only then.
@@ -227,7 +231,7 @@ export class Steps {
     }
   }
 
-  async #plan(step: BranchStep, work: BranchWork): Promise<Plan> {
+  async #plan(step: BranchStep, work: BranchWork, once = this.plannings.once): Promise<Plan> {
     const { objects } = this.room
     const target = targetIn(work)
     switch (step.step) {
@@ -236,10 +240,10 @@ export class Steps {
       case 'land':
         return await planLand(objects, await this.#source(step.source), target, step.message)
       case 'rebase':
-        return await planRebase(objects, target, await this.#source(step.onto), this.plannings.once)
+        return await planRebase(objects, target, await this.#source(step.onto), once)
       case 'cherry-pick': {
         const commits = await Promise.all(step.commits.map(oid => this.#commit(oid)))
-        return await planCherryPick(objects, commits, target, this.plannings.once)
+        return await planCherryPick(objects, commits, target, once)
       }
       case 'move':
         return await planMove(objects, target, await this.#source(step.to))
@@ -273,7 +277,7 @@ export class Steps {
       )
     }
     this.room.say({ say: 'repository' })
-    return { words: sentence(does), ...(move.to !== undefined && { commit: await this.#commit(move.to) }) }
+    return { words: `${pastOf(does)}.`, ...(move.to !== undefined && { commit: await this.#commit(move.to) }) }
   }
 }
 
@@ -290,7 +294,7 @@ function verifyAt({ name, head }: BranchWork, before: Oid | undefined): void {
 
 function doneOf({ name }: BranchWork, plan: Plan, commit: Oid): Done {
   if (plan.stop) return { words: `${plan.words}: ${visiblePath(name)} waits for you.`, merging: name }
-  return { words: wordsOf(plan), commit }
+  return { words: `${pastOf(plan.does)}${plan.how ?? ''}.`, commit }
 }
 
 function targetIn({ name, head, isGone }: BranchWork): Target {
@@ -303,9 +307,6 @@ function targetIn({ name, head, isGone }: BranchWork): Target {
 function previewOfTag({ words, warnings }: TagPlan): Preview {
   return { is: 'clean', conflicts: 0, words, commits: 0, conflictsIn: [], warnings }
 }
-
-const sentence = (words: string): string => `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`
-const wordsOf = ({ does, words }: Plan): string => `${sentence(does).slice(0, -1)}: ${words}.`
 
 function whyNothing(step: BranchStep): string {
   if (step.step === 'merge' || step.step === 'land')

@@ -56,6 +56,7 @@ export const answers = {
   preview: Preview,
   do: Done,
   'stop step': Nothing,
+  'stop preview': Nothing,
   merging: v.nullable(Merging),
   conflict: ConflictFile,
   'take side': Nothing,
@@ -67,6 +68,9 @@ export const answers = {
   'stop forklift': Nothing,
   'open run': v.object({ branch: v.string() }),
   publish: Nothing,
+  // Read where they are shown: the page begins without them.
+  'look at tasks': v.unknown(),
+  'tell tasks': v.object({ words: v.array(v.string()) }),
   'settle by side': Nothing,
 } satisfies Record<Question['ask'], v.GenericSchema>
 

@@ -26,7 +26,7 @@ import type { IconName } from './icons.tsx'
 import { abort, askAi, finish, goToConflict, isMerging } from './merging-actions.ts'
 import { baseName, named, readable, withoutTricks } from './names.ts'
 import type { Kind } from './review-state.ts'
-import { type Page, paneKey, type Tab } from './state.ts'
+import { type Page, paneKey, REPOSITORY, TASKS, type Tab } from './state.ts'
 import { ago } from './times.ts'
 
 export interface Command {
@@ -41,13 +41,15 @@ export function commandsOf(page: Page): Command[] {
   const tab = page.tab.value
   return [
     ...findingCommands(page, tab),
-    ...(tab ? tabCommands(page, tab) : repositoryCommands(page)),
+    ...(tab ? tabCommands(page, tab) : page.active.value === TASKS ? tasksCommands(page) : repositoryCommands(page)),
     ...(tab ? chatCommands(page, tab) : []),
     ...(tab && branchOf(tab) !== undefined ? branchCommands(page, tab, branchOf(tab) as string) : []),
     ...deskCommands(page, tab),
     ...forkliftCommands(page),
   ]
 }
+
+const tasksCommands = (page: Page): Command[] => page.tasks.value?.commands() ?? []
 
 function findingCommands(page: Page, tab: Tab | undefined): Command[] {
   const open = (mode: 'all' | 'files' | 'branches') => () => {
@@ -378,7 +380,8 @@ function deskCommands(page: Page, tab: Tab | undefined): Command[] {
         page.dialog.value = { kind: 'operations' }
       },
     },
-    { words: 'Repository', keys: 'Alt+0', icon: 'graph', run: () => goTo(page, -1) },
+    { words: 'Repository', keys: 'Alt+0', icon: 'graph', run: () => goTo(page, REPOSITORY) },
+    { words: 'Tasks', keys: 'Alt+T', icon: 'workflow', run: () => goTo(page, TASKS) },
     ...tabs,
     {
       words: 'Keys',

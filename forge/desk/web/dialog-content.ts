@@ -54,5 +54,7 @@ export type DialogContent =
       first: number
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     }
+  /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */
+  | { kind: 'landing'; title: string; run: string; task?: string }
   /** The branch that something is done to. */
   | { kind: 'target'; title: string; source: Source; run: (branch: string) => void }

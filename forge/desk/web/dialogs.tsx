@@ -30,6 +30,10 @@ export function Dialogs() {
       return <Choose key={content.title} content={content} close={close} />
     case 'approval':
       return <LazyApproval path={content.path} close={close} />
+    case 'landing': {
+      const Landing = page.tasks.value?.Landing
+      return Landing ? <Landing key={content.title} content={content} close={close} /> : null
+    }
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
     case 'target':

@@ -94,8 +94,13 @@ function finish(
     ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
   })
   page.spoken.value = merging === undefined ? words : `${words.replace(/\.$/, '')}. F8 goes to the first conflict.`
-  if (merging !== undefined) page.open({ kind: 'branch', branch: merging })
-  else page.graph.focusWanted.value++
+  if (merging === undefined) {
+    page.graph.focusWanted.value++
+    return
+  }
+  const tab = page.open({ kind: 'branch', branch: merging })
+  tab.merging.wantsFocus = true
+  tab.merging.refresh()
 }
 
 /** Asks for the branch first: each with the word of how a merge into it would come out. */

@@ -61,10 +61,11 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     await settle(page, branch, 'all')
     const message = merging.message.peek()
     const fields = message === undefined ? { branch } : { branch, message }
-    const { words } = await page.connection.ask('finish merging', fields)
+    const { words, merging: again } = await page.connection.ask('finish merging', fields)
     merging.message.value = undefined
     page.spoken.value = words
     page.notify({ topic: TOPIC, branch, tone: 'plain', title: words })
+    merging.wantsFocus = again !== undefined
     await merging.refresh()
   }
   await attempt(page, run, { branch })

@@ -12,7 +12,7 @@ import { Repository } from './graph.tsx'
 import { keysOf } from './keys.ts'
 import { Menu } from './menu.tsx'
 import { Palette } from './palette.tsx'
-import { Page, PageProvider } from './state.ts'
+import { Page, PageProvider, TASKS } from './state.ts'
 import { StatusBar } from './status.tsx'
 import { Tabs, titleOf } from './tabs.tsx'
 import { keepWayBack } from './way-back.ts'
@@ -31,7 +31,7 @@ function Desk({ page }: { page: Page }) {
         <Boundary part="The row of tabs">
           <Tabs />
         </Boundary>
-        <Boundary part="What stands here" about={page.tab.value}>
+        <Boundary part="What stands here" about={page.tab.value ?? page.active.value}>
           <Middle page={page} />
         </Boundary>
         <Boundary part="The status bar">
@@ -56,14 +56,27 @@ function useFocus(page: Page): void {
   // What else may take away what has the focus.
   const { value: parts } = page.parts
   const { value: desk } = page.desk
-  const shown = [tab, tab?.active.value, page.notices.value, page.clashes.value, page.menu.value, desk, parts]
+  const isTasksComing = page.active.value === TASKS && !page.tasks.value?.isReady()
+  const shown = [
+    isTasksComing,
+    tab,
+    tab?.active.value,
+    page.notices.value,
+    page.clashes.value,
+    page.menu.value,
+    desk,
+    parts,
+  ]
   useEffect(() => {
     // Before the desk has said what is open, nothing is shown that could have the focus.
-    if (isCovered || !page.desk.peek() || (tab && !parts)) return undefined
+    if (isCovered || !page.desk.peek() || (tab && !parts) || isTasksComing) return undefined
     const isWanted = given.current < wanted
     given.current = wanted
+    const { activeElement: before } = document
     const frame = requestAnimationFrame(() => {
-      if (isWanted || isFocusLost()) focusContent()
+      // Who went elsewhere in this moment stays there.
+      const isStill = document.activeElement === before
+      if ((isWanted && isStill) || isFocusLost()) focusContent()
     })
     return () => cancelAnimationFrame(frame)
   }, [wanted, isCovered, ...shown])
@@ -78,7 +91,15 @@ function Middle({ page }: { page: Page }) {
   if (tab && !parts) return <main class="room" aria-busy="true" />
   if (tab && parts)
     return <parts.Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
-  return <Repository />
+  return page.active.value === TASKS ? <Tasks page={page} /> : <Repository />
+}
+
+function Tasks({ page }: { page: Page }) {
+  useEffect(() => {
+    page.loadTasks()
+  }, [page])
+  const Tab = page.tasks.value?.Tab
+  return Tab ? <Tab /> : <main class="tasks none" aria-busy="true" />
 }
 
 /** The keys of all commands, before the editor or a list gets them. */
@@ -131,7 +152,11 @@ function guardTyping(page: Page): void {
   })
 }
 
-const page = new Page(nonceOfStyles(), () => import('./working-parts.ts'))
+const page = new Page(
+  nonceOfStyles(),
+  () => import('./working-parts.ts'),
+  () => import('./tasks-parts.tsx'),
+)
 page.start()
 guardTyping(page)
 watchQueued(page)

@@ -48,6 +48,7 @@ const REPEATABLE: ReadonlySet<Kind> = new Set([
   'merging',
   'conflict',
   'forklift',
+  'look at tasks',
   'graph',
   'graph place',
   'find commits',

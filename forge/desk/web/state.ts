@@ -17,10 +17,12 @@ import type { PaletteMode } from './palette.tsx'
 import { Review } from './review-state.ts'
 import { TextSearch } from './search.ts'
 import { Connection } from './socket.ts'
+import type * as tasksParts from './tasks-parts.tsx'
 import { Tree } from './tree.ts'
 import type * as parts from './working-parts.ts'
 
 type WorkingParts = typeof parts
+type TasksParts = typeof tasksParts
 
 /** What a file tab shows. There is one of each kind, and one for each file. */
 export type Pane =
@@ -142,19 +144,23 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
+/** Where `active` is no branch or commit. */
+export const [REPOSITORY, TASKS] = [-1, -2]
+
 /** From this width on there is room for the chat beside the editor. */
 const WIDE = matchMedia('(min-width: 1180px)')
 const DOCKED = 'the chat is docked'
 /** How long after the last change the layout is sent. */
 const KEEP_AFTER = 400
+const NOT_LOADED = 'A part of the page could not be loaded. Load the page again when the desk answers.'
 
 export class Page {
   readonly connection = new Connection()
   readonly files: OpenFiles
   readonly desk = signal<Desk | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
-  /** The tab that is shown, from 0; -1 for the repository. */
-  readonly active = signal(-1)
+  /** The tab that is shown, from 0; or the repository, or the tasks. */
+  readonly active = signal(REPOSITORY)
   readonly notices = signal<Notice[]>([])
   readonly palette = signal<PaletteMode | undefined>(undefined)
   readonly menu = signal<MenuContent | undefined>(undefined)
@@ -177,16 +183,22 @@ export class Page {
   readonly tab = computed(() => this.tabs.value[this.active.value])
   /** The parts in which one works, once they are loaded. */
   readonly parts = signal<WorkingParts | undefined>(undefined)
+  /** The tab of the tasks, once somebody has wanted to see it. */
+  readonly tasks = signal<ReturnType<TasksParts['openTasks']> | undefined>(undefined)
   readonly forklift: ForkliftState
   readonly graph = new GraphState(this)
 
   #loading: Promise<void> | undefined
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
 
-  readonly #loadParts: () => Promise<WorkingParts>
+  #loadingTasks = false
 
-  constructor(nonce: string, loadParts: () => Promise<WorkingParts>) {
+  readonly #loadParts: () => Promise<WorkingParts>
+  readonly #loadTasksParts: () => Promise<TasksParts>
+
+  constructor(nonce: string, loadParts: () => Promise<WorkingParts>, loadTasksParts: () => Promise<TasksParts>) {
     this.#loadParts = loadParts
+    this.#loadTasksParts = loadTasksParts
     const choices = { nonce, isWrapped: this.isWrapped }
     this.files = new OpenFiles((at, path, position) => {
       const { OpenFile } = this.parts.peek() ?? {}
@@ -217,10 +229,23 @@ export class Page {
       },
       () => {
         this.#loading = undefined
-        this.complain('A part of the page could not be loaded. Load the page again when the desk answers.')
+        this.complain(NOT_LOADED)
       },
     )
     return this.#loading
+  }
+
+  /** Loads the tab of the tasks, once; where that fails it is tried again when it is shown again. */
+  async loadTasks(): Promise<void> {
+    if (this.#loadingTasks) return
+    this.#loadingTasks = true
+    try {
+      const { openTasks } = await this.#loadTasksParts()
+      this.tasks.value = openTasks(this)
+    } catch {
+      this.#loadingTasks = false
+      this.complain(NOT_LOADED)
+    }
   }
 
   branch(name: string): BranchInfo | undefined {
@@ -404,18 +429,20 @@ export class Page {
     if (kept.length > 0) {
       this.tabs.value = kept.map(tab => new Tab(this, tab.at, tab))
       this.active.value = Math.min(layout?.active ?? 0, kept.length) % (kept.length + 1)
-      if (this.active.value === kept.length) this.active.value = -1
+      if (this.active.value === kept.length) this.active.value = REPOSITORY
+      if (layout && layout.active > kept.length) this.active.value = TASKS
       return
     }
     const first = desk.head ?? desk.branches[0]?.name
     if (first !== undefined) this.open({ kind: 'branch', branch: first })
     // A first start shows the repository; where there is none yet, where its first commit is made.
-    if (!desk.isEmpty) this.active.value = -1
+    if (!desk.isEmpty) this.active.value = REPOSITORY
   }
 
   #hear(news: News): void {
     this.forklift.hear(news)
     this.graph.hear(news)
+    this.tasks.peek()?.hear(news)
     switch (news.say) {
       case 'desk':
         this.desk.value = news.desk
@@ -539,7 +566,8 @@ export class Page {
     const send = () => {
       this.#layoutTimer = undefined
       const tabs = this.tabs.peek()
-      const active = this.active.peek() < 0 ? tabs.length : this.active.peek()
+      // The repository stands behind all tabs, the tasks behind that.
+      const active = this.active.peek() < 0 ? tabs.length - 1 - this.active.peek() : this.active.peek()
       keep(SHOWED_TAB, active < tabs.length ? 'yes' : '')
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active }
       this.connection.ask('keep layout', { layout }).catch(() => {})

@@ -9,7 +9,7 @@ import { shownKeys } from './keys.ts'
 import { tallyOf } from './merging-state.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
-import { type Page, type Tab, usePage } from './state.ts'
+import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
 import { ago, fullTime, plural } from './times.ts'
 import { isAtWork } from './turn-sign.tsx'
 import { AiDoing, AiFigures } from './turn-state.tsx'
@@ -25,12 +25,12 @@ export function StatusBar() {
   return (
     <footer class="status">
       <div role="status" aria-label="Status">
-        {tab ? <Place tab={tab} /> : <RepositoryPlace />}
+        {tab ? <Place tab={tab} /> : page.active.value === TASKS ? <TasksPlace /> : <RepositoryPlace />}
         {tab ? <AiDoing tab={tab} /> : null}
         <span class="vh">{page.spoken.value}</span>
       </div>
       {tab?.at.kind === 'branch' && canSave(page, tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
-      {tab ? null : <UndoSegment />}
+      {page.active.value === REPOSITORY ? <UndoSegment /> : null}
       <AiFigures tab={tab} />
       {file ? <FilePlace file={file} /> : null}
     </footer>
@@ -40,6 +40,11 @@ export function StatusBar() {
 /** While an AI is at work in a branch, nobody else saves to it. */
 function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
   return !page.isGone(at) && !isAtWork(page, at.branch) && page.branch(at.branch)?.merging === undefined
+}
+
+function TasksPlace() {
+  const Place = usePage().tasks.value?.Place
+  return Place ? <Place /> : null
 }
 
 function RepositoryPlace() {

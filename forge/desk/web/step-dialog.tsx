@@ -204,6 +204,9 @@ function usePreview(step: Step) {
     preview.value = undefined
     changes.value = undefined
     look()
+    return () => {
+      if (!preview.peek()) page.connection.ask('stop preview', {}).catch(() => {})
+    }
   }, [key])
   // Somebody else may move what it is about while it is shown.
   const version = page.graph.version.value

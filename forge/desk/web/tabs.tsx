@@ -8,7 +8,7 @@ import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { branchMenu } from './menus.ts'
 import { isMerging } from './merging-actions.ts'
 import { readable, shortId } from './names.ts'
-import { type Page, type Tab, usePage } from './state.ts'
+import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
 import { onTabKeys } from './tab-keys.ts'
 import { type Sign, TurnWord, turnSign } from './turn-sign.tsx'
 import { IconButton } from './words.tsx'
@@ -21,6 +21,7 @@ export function Tabs() {
       <h1 class="vh">{titleOf(page)}</h1>
       <div role="tablist" aria-label="Branches" class="tabs branches" onKeyDown={onTabKeys}>
         <RepositoryTab />
+        <TasksTab />
         {page.tabs.value.map((tab, index) => (
           <BranchTab key={tabKey(tab.at)} tab={tab} index={index} />
         ))}
@@ -76,7 +77,7 @@ function tabKey(at: At): string {
 export function titleOf(page: Page): string {
   const tab = page.tab.value
   const repository = page.desk.value?.name ?? 'desk'
-  if (!tab) return `Repository · ${repository}`
+  if (!tab) return `${page.active.value === TASKS ? 'Tasks' : 'Repository'} · ${repository}`
   const place = tab.at.kind === 'branch' ? readable(tab.at.branch) : shortId(tab.at.commit)
   const { path } = tab
   return path === undefined ? `${place} · ${repository}` : `${readable(path)} · ${place} · ${repository}`
@@ -84,7 +85,7 @@ export function titleOf(page: Page): string {
 
 function RepositoryTab() {
   const page = usePage()
-  const isSelected = page.active.value < 0
+  const isSelected = page.active.value === REPOSITORY
   return (
     <button
       type="button"
@@ -93,11 +94,33 @@ function RepositoryTab() {
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
       onClick={() => {
-        page.active.value = -1
+        page.active.value = REPOSITORY
       }}
     >
       <Icon name="graph" />
       <span class="cut">Repository</span>
+    </button>
+  )
+}
+
+function TasksTab() {
+  const page = usePage()
+  const isSelected = page.active.value === TASKS
+  return (
+    <button
+      type="button"
+      role="tab"
+      class="tab pinned"
+      aria-selected={isSelected}
+      tabIndex={isSelected ? 0 : -1}
+      onClick={event => {
+        page.active.value = TASKS
+        // By the mouse; the arrow keys go on to the next tab.
+        if (event.detail > 0) page.wantFocus()
+      }}
+    >
+      <Icon name="workflow" />
+      <span class="cut">Tasks</span>
     </button>
   )
 }

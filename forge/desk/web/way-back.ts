@@ -5,7 +5,7 @@
 import { effect } from '@preact/signals'
 import * as v from 'valibot'
 import { At } from '../messages.ts'
-import type { Page } from './state.ts'
+import { type Page, REPOSITORY, TASKS } from './state.ts'
 
 const Pane = v.variant('kind', [
   v.object({ kind: v.picklist(['chat', 'review', 'find', 'clashes']) }),
@@ -13,8 +13,8 @@ const Pane = v.variant('kind', [
   v.object({ kind: v.literal('history'), path: v.optional(v.string()) }),
 ])
 
-/** What is shown; nothing of it: the repository. It may be of an earlier time of this window. */
-const Place = v.object({ at: v.optional(At), pane: v.optional(Pane) })
+/** What is shown; nothing of it: the repository, or the tasks. It may be of an earlier time of this window. */
+const Place = v.object({ at: v.optional(At), pane: v.optional(Pane), isTasks: v.optional(v.boolean()) })
 type Place = v.InferOutput<typeof Place>
 
 export function keepWayBack(page: Page): void {
@@ -39,7 +39,8 @@ export function keepWayBack(page: Page): void {
 
 function placeIn(page: Page): Place {
   const tab = page.tab.value
-  return tab ? { at: tab.at, pane: tab.pane } : {}
+  if (!tab) return page.active.value === TASKS ? { isTasks: true } : {}
+  return { at: tab.at, pane: tab.pane }
 }
 
 /** A browser may refuse where there are very many at once: then this one is not gone back to. */
@@ -53,11 +54,11 @@ function keep(place: Place, isFirst: boolean): void {
 }
 
 /** Where a branch is no more, what is shown stays. */
-function goTo(page: Page, { at, pane }: Place): void {
+function goTo(page: Page, { at, pane, isTasks }: Place): void {
   page.dialog.value = undefined
   page.palette.value = undefined
   if (!at) {
-    page.active.value = -1
+    page.active.value = isTasks ? TASKS : REPOSITORY
     return
   }
   const isOpen = page.tabs.peek().some(tab => JSON.stringify(tab.at) === JSON.stringify(at))

@@ -112,6 +112,7 @@ export function activitiesOf(options: ActivityOptions): { activities: Activities
     note: guarded(means, input => runs.note(input)),
     remember: guarded(means, input => runs.remember(input)),
     escalate: guarded(means, input => runs.escalate(input)),
+    rest: guarded(means, status => runs.rest(status)),
     finish: guarded(means, input => runs.finish(input)),
   }
   return { activities, [Symbol.dispose]: () => means[Symbol.dispose]() }

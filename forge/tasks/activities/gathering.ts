@@ -2,10 +2,10 @@
  * Results brought together by git's own merges, one after the other. Nothing in it depends on when it is done: the same
  * results give the same commits.
  */
-import { commit, isAncestor } from '../../../core/git/commits.ts'
+import { commit, independentOf, isAncestor } from '../../../core/git/commits.ts'
 import { type Conflict, type Merge, mergeTrees, type Stage } from '../../../core/git/merges.ts'
 import { type Objects, readStart } from '../../../core/git/objects.ts'
-import type { Path } from '../../../core/git/repository.ts'
+import { asText, type Path, type Repository } from '../../../core/git/repository.ts'
 import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { fenced } from '../../ai/fence.ts'
@@ -14,7 +14,9 @@ import { newestOf } from '../steps/commits.ts'
 import type { Means } from './means.ts'
 
 /** All of them in one commit, or how far it came. */
-export type Gathering = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; words: string } }
+export type Gathering = { commit: Oid; conflicts?: GatheredConflicts }
+/** What is in conflict, in words and by file. */
+export type GatheredConflicts = { ours: Oid; theirs: Oid; words: string; files: string[] }
 
 /**
  * Merges results into a commit in their order; what is in it already adds nothing. Where two can't be brought together,
@@ -29,7 +31,7 @@ export async function gatherAll(
   const { objects } = means
   const { repository } = objects
   let head = start
-  for (const result of results) {
+  for (const result of await withoutContained(repository, results)) {
     if (await isAncestor(repository, result, head)) continue
     if (await isAncestor(repository, head, result)) {
       head = result
@@ -39,8 +41,10 @@ export async function gatherAll(
     if (merge.conflicts.length > 0 || merge.stages.length > 0) {
       const tree = await withNamedSides(objects, merge, { ours: head, theirs: result })
       const commit = await mergeCommit(means, tree, [head, result], message)
-      const words = await conflictsInWords(objects, merge)
-      return { commit, conflicts: { ours: head, theirs: result, words } }
+      const paths = pathsOf(merge)
+      const words = await conflictsInWords(objects, merge, paths)
+      const files = paths.slice(0, MOST_CONFLICTS).map(asText)
+      return { commit, conflicts: { ours: head, theirs: result, words, files } }
     }
     head = await mergeCommit(means, merge.tree, [head, result], message)
   }
@@ -85,10 +89,19 @@ const MOST_OF_A_SIDE = 20_000
 
 const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const
 
+/** In their order, without those that others have in them: what was brought together there stays as it is. */
+async function withoutContained(repository: Repository, results: readonly Oid[]): Promise<Oid[]> {
+  const independent = new Set(await independentOf(repository, results))
+  return [...new Set(results)].filter(result => independent.has(result))
+}
+
+const pathsOf = ({ conflicts, stages }: Merge): Path[] => [
+  ...new Set([...stages.map(({ path }) => path), ...conflicts.flatMap(it => it.paths)]),
+]
+
 /** What is in conflict, for whoever resolves it: by file, with its sides where the marks don't show them. */
-async function conflictsInWords(objects: Objects, { conflicts, stages }: Merge): Promise<string> {
+async function conflictsInWords(objects: Objects, { conflicts, stages }: Merge, paths: Path[]): Promise<string> {
   const byPath = Map.groupBy(stages, ({ path }) => path)
-  const paths = [...new Set([...byPath.keys(), ...conflicts.flatMap(it => it.paths)])]
   const kindsOf = (path: Path) => conflicts.filter((it: Conflict) => it.paths.includes(path)).map(({ kind }) => kind)
   const told = paths.slice(0, MOST_CONFLICTS).map(async path => {
     const kinds = [...new Set(kindsOf(path))]

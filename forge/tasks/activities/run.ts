@@ -111,9 +111,13 @@ export class RunWork implements RunActivities {
     const [report] = await Promise.all([
       store.put('escalation', text),
       store.set('escalation.json', `${JSON.stringify(escalation)}\n`),
-      store.set('status.json', `${JSON.stringify(input.status)}\n`),
     ])
     return report
+  }
+
+  async rest(status: RunStatus): Promise<void> {
+    const { store } = await this.means.run(status.run)
+    await store.set('status.json', `${JSON.stringify(status)}\n`)
   }
 
   async finish(input: {

@@ -11,7 +11,7 @@ import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
 import { commitOn, messageOf, newestOf, setRef } from '../steps/commits.ts'
 import { wordsOf } from '../steps/request.ts'
-import { gatherAll, mergeCommit } from './gathering.ts'
+import { type GatheredConflicts, gatherAll, mergeCommit } from './gathering.ts'
 import type { CheckMeans, Means } from './means.ts'
 
 /** Milliseconds between two signs of life while checks run. */
@@ -84,14 +84,11 @@ export class TaskWork implements TaskActivities {
   async reportFailure(
     input: TaskPlace & { plan: Reference; outcome: Outcome; words: string; evidence: Reference[] },
   ): Promise<Reference> {
-    const { store, journal } = await this.means.run(input.run)
-    const { run, task, attempt, outcome, words } = input
+    const { store } = await this.means.run(input.run)
+    const { task, attempt, outcome, words } = input
     const parts = await Promise.all(uniqueOf(input.evidence).map(it => evidenceInWords(store, it)))
     const text = [`Attempt ${attempt} at the task ${task}. ${OUTCOMES[outcome]}`, words, ...parts].join('\n\n')
-    const report = await store.put('report', `${this.means.clean(text)}\n`)
-    const id = `${task}/${attempt} failed`
-    await journal.note({ run, task, attempt, id, what: 'failed', words: firstOf(words), refs: [report] })
-    return report
+    return await store.put('report', `${this.means.clean(text)}\n`)
   }
 
   async deliver(input: TaskPlace & { head: Oid }): Promise<void> {
@@ -145,9 +142,11 @@ export class TaskWork implements TaskActivities {
 export async function withReport(
   store: RunStore,
   made: Oid,
-  { ours, theirs, words }: { ours: Oid; theirs: Oid; words: string },
+  { ours, theirs, words, files }: GatheredConflicts,
 ): Promise<Required<Gathered>> {
-  return { commit: made, conflicts: { ours, theirs, report: await store.put('conflict', words) } }
+  // Whoever resolves it has to see these files.
+  const report = await store.putJson('conflict', { text: words, files })
+  return { commit: made, conflicts: { ours, theirs, report } }
 }
 
 const uniqueOf = (references: readonly Reference[]): Reference[] => [
@@ -160,5 +159,3 @@ export async function evidenceInWords(store: RunStore, reference: Reference): Pr
   const text = words.trim()
   return text.length > MOST_EVIDENCE ? `${text.slice(0, MOST_EVIDENCE).toWellFormed()}\n(cut here)` : text
 }
-
-const firstOf = (words: string): string => visible(words.split('\n')[0] ?? '').slice(0, 600)

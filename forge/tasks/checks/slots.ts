@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { asText, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run, type Where } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
+import { shellIn } from '../../../core/shell.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { openAll } from '../../ai/closed-container.ts'
 import { isRunning } from '../../vfs.ts'
@@ -191,6 +192,8 @@ class WarmSlot implements Slot {
 
   async #checkOut(commit: Oid): Promise<void> {
     await run(this.#git, ['read-tree', '--reset', '-u', commit])
+    // Git sees no pipes, sockets and devices, and would leave them.
+    await shellIn({ cwd: '/' })`find ${this.folder} ! -type f ! -type d ! -type l -delete`
     await run(this.#git, ['clean', '--quiet', '-ffdx'])
   }
 

@@ -18,10 +18,10 @@ import { readPlan, readRunInput } from '../runs/plans.ts'
 import { storyOf } from '../runs/story.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
-import { parse } from './options.ts'
+import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 
-const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--yes]'
+const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--yes [--seen TREE] | --json]'
 
 export const HELP = `${USAGE}
 
@@ -30,7 +30,9 @@ branch that is checked out). A checkout of it follows, unless something that you
 nothing is done at all.
 
   --onto BRANCH   where it goes
-  --yes           you have reviewed it elsewhere, such as on the desk`
+  --yes           you have reviewed it elsewhere, such as on the desk
+  --json          merges nothing, and says as JSON what it would show, and the tree that would come of it
+  --seen TREE     with --yes: only if what comes of it is that tree still`
 
 /** What of the journal a reviewer wants to know first. */
 const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned', 'halted', 'degraded']
@@ -39,10 +41,18 @@ const TOLD = ['failed', 'passed', 'answered', 'review', 'resolved', 'replanned',
 type Landing = { run: RunId; task?: TaskId; ref: RefName; tip: Oid; base: Oid; plan: Plan }
 type Target = { ref: RefName; name: string; tip: Oid }
 
+const OPTIONS = {
+  onto: { type: 'string' },
+  yes: { type: 'boolean' },
+  json: { type: 'boolean' },
+  seen: { type: 'string' },
+} as const
+
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
-  const options = { onto: { type: 'string' }, yes: { type: 'boolean' } } as const
-  const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 2] })
-  if (!context.isTerminal && !values.yes)
+  const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [0, 2] })
+  if (values.seen !== undefined && !values.yes) throw wrong('--seen is only for --yes', USAGE)
+  if (values.json && values.yes) throw wrong('--json merges nothing, --yes does', USAGE)
+  if (!context.isTerminal && !values.yes && !values.json)
     throw new Failure(
       'Nobody can be asked here, as there is no terminal: look at the branch, then use --yes.',
       EXIT.usage,
@@ -52,11 +62,19 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const landing = await findLanding(place, run, positionals[1])
   const target = await findTarget(place, values.onto)
   const tree = await mergedTree(place, landing, target)
+  if (values.json) {
+    const words =
+      tree === undefined ? [`${target.name} has all of it already.`] : await review(place, landing, target, tree)
+    context.out(JSON.stringify({ onto: target.name, ...(tree !== undefined && { tree }), words }))
+    return EXIT.done
+  }
   if (tree === undefined) {
     context.out(`${target.name} has all of it already.`)
     return EXIT.done
   }
-  await tellReview(place, landing, target, { tree, context })
+  if (values.seen !== undefined && values.seen !== tree)
+    throw new Failure(`Nothing was merged: ${target.name} or the result has moved since you saw it. Look at it again.`)
+  for (const line of await review(place, landing, target, tree)) context.out(line)
   if (!values.yes && !(await isWanted(place, landing, target, { tree, context }))) {
     context.out('Nothing was merged.')
     return EXIT.stuck
@@ -117,28 +135,29 @@ async function mergedTree({ objects }: Place, { ref, tip }: Landing, target: Tar
 
 // --- The review
 
-async function tellReview(
-  place: Place,
-  { run, task, plan, tip, base }: Landing,
-  target: Target,
-  { tree, context }: { tree: Oid; context: CommandContext },
-): Promise<void> {
-  const { out } = context
-  out(`${visible(task ?? plan.title)}, onto ${target.name}`)
+/** What a person has to know before it is merged, as lines. */
+async function review(place: Place, { run, task, plan, tip, base }: Landing, target: Target, tree: Oid) {
   const [of] = plan.tasks.filter(({ id }) => id === task)
-  for (const line of visibleLines(of ? of.objective.behaviour : plan.summary).split('\n')) out(`  ${line}`)
+  const about = visibleLines(of ? of.objective.behaviour : plan.summary).split('\n')
   const claimed = plan.contract.filter(({ id }) => !of || of.claims.includes(id))
-  out('What is to be true, and how that was checked:')
-  for (const { id, says, how } of claimed)
-    out(`  ${id} ${visible(says)} [${visible(how.kind === 'command' ? how.command : `review: ${how.question}`)}]`)
+  const holds = claimed.map(({ id, says, how }) => {
+    const shown = how.kind === 'command' ? how.command : `review: ${how.question}`
+    return `${id} ${visible(says)} [${visible(shown)}]`
+  })
   const lines = (await readJournal(openStore(place, run))).filter(line => task === undefined || line.task === task)
   const told = storyOf(lines.filter(({ what }) => TOLD.includes(what)))
-  if (told.length > 0) out('How it went (all of it: forge show --journal):')
-  for (const line of told) out(`  ${line}`)
   const count = await read(place.repository, ['rev-list', '--count', tip, `^${base}`])
-  out(`${many(Number(count), 'commit')} become one:`)
   const stat = await read(place.repository, ['diff', '--stat=100', '--no-ext-diff', '--no-textconv', target.tip, tree])
-  for (const line of visibleLines(stat).split('\n').slice(-60)) out(`  ${line}`)
+  const indented = (texts: string[]) => texts.map(text => `  ${text}`)
+  return [
+    `${visible(task ?? plan.title)}, onto ${target.name}`,
+    ...indented(about),
+    'What is to be true, and how that was checked:',
+    ...indented(holds),
+    ...(told.length > 0 ? ['How it went (all of it: forge show --journal):', ...indented(told)] : []),
+    `${many(Number(count), 'commit')} become one:`,
+    ...indented(visibleLines(stat).split('\n').slice(-60)),
+  ]
 }
 
 async function isWanted(

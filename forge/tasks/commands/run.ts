@@ -5,10 +5,11 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { readHead, resolve as resolveRef } from '../../../core/git/refs.ts'
 import { visible } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
-import { readSettings } from '../../ai/settings.ts'
+import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
 import type { Limits, Oid, RunId, RunInput } from '../contract.ts'
 import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
+import { usualLimits } from '../runs/budget.ts'
 import { newRunId } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import { approvePlan, openApproved } from './approval.ts'
@@ -29,8 +30,8 @@ Plans a large piece of work, asks you, works, checks, and leaves a branch that o
   --base BRANCH       where it starts (default: the branch that is checked out)
   --plan              stop at the plan, and write it to a file
   --yes               approve the plan and its commands as they come
-  --budget DOLLARS    what all requests together may cost (default: 5.00; needs known prices)
-  --requests N        how many requests may be sent
+  --budget DOLLARS    what all requests together may cost (default: 5.00 where prices are known)
+  --requests N        how many requests may be sent (default: 200 where prices are not known)
   --minutes N         how long it may work
   --at-most N         tasks at the same time (default: 4)
 
@@ -40,8 +41,8 @@ Exit codes
   0  done, or left alone        1  it failed           2  out of budget or time
   4  it waits for you           64 wrong usage`
 
-/** What may be spent where the person does not say. */
-const USUAL = { budget: 5, tasks: 200, depth: 3, atMost: 4 }
+/** What a run may take where the person does not say. */
+const USUAL = { tasks: 200, depth: 3, atMost: 4 }
 /** Longer wishes are documents to refer to, not wishes. */
 const LONGEST_WISH = 256 << 10
 
@@ -62,11 +63,11 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  await verifyCanWork(context)
+  const settings = await verifyCanWork(context)
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
   const input = await prepare(place, run, wish, {
     base,
-    limits: limitsFrom(values),
+    limits: limitsFrom(values, settings, context),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
     atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
@@ -88,16 +89,15 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 type Values = Partial<Record<'budget' | 'requests' | 'minutes', string>>
 
-function limitsFrom(values: Values): Limits {
+function limitsFrom(values: Values, settings: Settings, { err }: CommandContext): Limits {
+  const cost = dollars(values.budget, '--budget')
   const requests = count(values.requests, '--requests')
   const minutes = count(values.minutes, '--minutes')
-  return {
-    cost: dollars(values.budget, '--budget') ?? USUAL.budget,
-    ...(requests !== undefined && { requests }),
-    ...(minutes !== undefined && { minutes }),
-    tasks: USUAL.tasks,
-    depth: USUAL.depth,
-  }
+  const given = { ...(cost !== undefined && { cost }), ...(requests !== undefined && { requests }) }
+  const models = TIERS.flatMap(tier => settings.modelsOf(tier))
+  const { limits, words } = usualLimits(given, models, settings)
+  if (words !== undefined) err(words)
+  return { ...limits, ...(minutes !== undefined && { minutes }), tasks: USUAL.tasks, depth: USUAL.depth }
 }
 
 async function findBase({ repository, objects }: Place, name: string | undefined): Promise<Oid> {
@@ -135,14 +135,15 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
   throw new Failure(`${visible(word)} can't be read (${error.code}): check its owner and mode.`)
 }
 
-/** Before anything is paid: whether there are models to ask, and an engine for the checks. */
-async function verifyCanWork({ env, signal, err }: CommandContext): Promise<void> {
+/** Before anything is paid: whether there are models to ask, and an engine for the checks. Gives the settings. */
+async function verifyCanWork({ env, signal, err }: CommandContext): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
   if (missing) throw new Failure(missing)
   const why = await whyNoContainer(signal)
   if (why) err(`Checks will need ${why} Until then, tasks wait with a question.`)
+  return settings
 }
 
 async function prepare(

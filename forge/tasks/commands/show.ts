@@ -2,8 +2,9 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
 import type { RunStatus } from '../contract.ts'
+import type { Plan } from '../plan/schema.ts'
 import { readJournal } from '../runs/journal.ts'
-import { readLastStatus, readPlan, readWish } from '../runs/plans.ts'
+import { readLastStatus, readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
 import { storyOf } from '../runs/story.ts'
 import type { CommandContext } from './context.ts'
@@ -39,7 +40,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (!status)
     throw new Failure(`Nothing is known of the run ${run} but its refs: forge resume ${run} submits it again.`)
   if (task !== undefined) return await showTask(store, status, task, values.json === true, context)
-  if (values.json) context.out(JSON.stringify(status))
+  if (values.json) context.out(JSON.stringify(await inFull(store, status)))
   else await showRun(store, status, context)
   return EXIT.done
 }
@@ -54,6 +55,30 @@ async function lookAt(place: Place, store: RunStore, context: CommandContext): P
   }
   return await readLastStatus(store)
 }
+
+/** A run with the texts that its status only names: what was wanted, the plan in short, what is asked, the report. */
+async function inFull(store: RunStore, status: RunStatus) {
+  const { limits } = await readRunInput(store)
+  const plan = status.plan && (await readPlan(store, status.plan))
+  return {
+    ...status,
+    wish: await readWish(store),
+    limits,
+    ...(plan && { title: plan.title, summary: plan.summary, contract: contractOf(plan) }),
+    ...(status.question && { asks: await store.readText(status.question) }),
+    ...(status.report && { tells: await store.readText(status.report) }),
+  }
+}
+
+/** What must be true in the end, how it is seen, and whose task it is. */
+const contractOf = ({ contract, tasks }: Plan) =>
+  contract.map(({ id, says, how }) => ({
+    id,
+    says,
+    how: how.kind === 'command' ? how.command : how.question,
+    isReview: how.kind === 'review',
+    task: tasks.find(task => task.claims.includes(id))?.id ?? '',
+  }))
 
 async function showRun(store: RunStore, status: RunStatus, context: CommandContext): Promise<void> {
   const wish = await readWish(store)
@@ -83,7 +108,8 @@ async function showTask(
   const plan = status.plan && (await readPlan(store, status.plan))
   const task = plan?.tasks.find(it => it.id === id)
   if (isJson) {
-    context.out(JSON.stringify({ ...state, task }))
+    const asks = state.question && (await store.readText(state.question))
+    context.out(JSON.stringify({ ...state, task, ...(asks !== undefined && { asks }) }))
     return EXIT.done
   }
   context.out(`${id}: ${visible(state.title)}`)

@@ -244,7 +244,8 @@ async function filesOf({ objects, tree, task, files = [] }: Packing): Promise<{ 
 /** A path as a plan has it: text, with a `./` in front that means nothing. */
 const pathOf = (text: string): Path => asBytes(plain(text))
 
-function saidOf(path: Path, { task }: Packing): string {
+function saidOf(path: Path, { kind, task, files = [] }: Packing): string {
+  if (kind === 'resolve' && files.map(pathOf).includes(path)) return 'is in conflict, and is to be brought together'
   if (!task) return 'is this'
   const globs = task.boundaries.write.map(readGlob)
   const mayWrite = globs.some(glob => typeof glob !== 'string' && fits(glob, asText(path)))

@@ -13,6 +13,7 @@ import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
 import { BUNDLE } from './bundle.ts'
 import { inWords, type Server } from './client.ts'
+import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
 
 type Environment = Record<string, string | undefined>
@@ -40,6 +41,10 @@ const CACHED_WORKFLOWS = 100
 const ACTIVITIES = 64
 /** After the word to end: when what is under way is ended, and when it is left as it is, in milliseconds. */
 const [MERCY, LAST] = [3000, 10_000]
+/** After a worker was killed, workflows that it had in memory wait so long for it. */
+const STICKY = '5 seconds'
+/** Milliseconds between two signs of life of every activity. */
+const SIGNS = 4000
 /** The longest that a worker drains. */
 const DRAIN = '15 minutes'
 
@@ -64,10 +69,18 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
   })
   const last = new AbortController()
   try {
-    const worker = await Worker.create({ connection, ...settingsOf(options, telemetry, last.signal) }).catch(error => {
+    const settings = { identity: await ownIdentity(), ...settingsOf(options, telemetry, last.signal) }
+    const worker = await Worker.create({ connection, ...settings }).catch(error => {
       throw inTheWay(error, server)
     })
-    await workUntilAsked(worker, options, last)
+    const onReady = async () => {
+      await options.onReady()
+      // Where that can't be asked, the server notices by itself, a little later.
+      const { namespace } = server
+      const count = await giveBackLeftBehind(connection, { namespace, queue: options.queue }).catch(() => 0)
+      if (count > 0) log(`Does again what a worker was doing when it was killed (${count} of its activities).`)
+    }
+    await workUntilAsked(worker, { ...options, onReady }, last)
   } finally {
     // Not possible while a worker is still ending, which then ends with the process.
     await connection.close().catch(() => undefined)
@@ -105,13 +118,14 @@ function settingsOf(
     maxCachedWorkflows: CACHED_WORKFLOWS,
     maxConcurrentActivityTaskExecutions: ACTIVITIES,
     shutdownGraceTime: DRAIN,
+    stickyQueueScheduleToStartTimeout: STICKY,
     // A cancellation comes with a heartbeat, and is to be heard within seconds.
     maxHeartbeatThrottleInterval: '2 seconds' as const,
     defaultHeartbeatThrottleInterval: '1 second' as const,
     sinks: telemetry.sinks,
     interceptors: {
       client: { workflow: telemetry.client },
-      activity: [...telemetry.activity, placing, endingWith(last)],
+      activity: [...telemetry.activity, placing, living, endingWith(last)],
     },
   }
 }
@@ -161,6 +175,20 @@ const placing = (): ActivityInterceptors => ({
 })
 
 const isPlain = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
+
+/** Says of every activity that it lives: so the server soon knows of one that nobody does any more. */
+const living = (context: Context): ActivityInterceptors => ({
+  inbound: {
+    execute: async (input, next) => {
+      const signs = setInterval(() => context.heartbeat(), SIGNS)
+      try {
+        return await next(input)
+      } finally {
+        clearInterval(signs)
+      }
+    },
+  },
+})
 
 /** Gives every activity a signal that is aborted too when a worker is about to end. */
 const endingWith =

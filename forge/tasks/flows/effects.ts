@@ -5,16 +5,20 @@
 import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow'
 import type { Activities } from '../contract.ts'
 
+/** Every activity says that it lives; one that is silent for so long was lost with its worker, and is done again. */
+const SILENCE = '20 seconds'
+
 /** Git and files: a few seconds at most, and a little patience where the disk is busy. */
 const SHORT: ActivityOptions = {
   startToCloseTimeout: '5 minutes',
+  heartbeatTimeout: SILENCE,
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: 5 },
 }
 
 /** A model's answer. It is cancelled only when the request has ended, so that nothing is sent behind a run's back. */
 const SENDING: ActivityOptions = {
   startToCloseTimeout: '60 minutes',
-  heartbeatTimeout: '60 seconds',
+  heartbeatTimeout: SILENCE,
   scheduleToCloseTimeout: '6 hours',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   // A provider's own delay comes before these, by nextRetryDelay.
@@ -24,7 +28,7 @@ const SENDING: ActivityOptions = {
 /** Checks in the container: each has its own clock, this one is for all of them together. */
 const CHECKING: ActivityOptions = {
   startToCloseTimeout: '6 hours',
-  heartbeatTimeout: '60 seconds',
+  heartbeatTimeout: SILENCE,
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: 4 },
 }

@@ -116,6 +116,7 @@ class Run {
   #hasChanged = false
   #final: { state: RunState; words: string; result?: Oid; report?: Reference } | undefined
   #shownState = ''
+  #isKeeping = false
 
   constructor(
     input: RunInput,
@@ -128,6 +129,7 @@ class Run {
   }
 
   async whole(): Promise<RunStatus> {
+    const kept = CancellationScope.nonCancellable(() => this.#keepStatus())
     try {
       await this.#scope.run(() => this.#live())
     } catch (error) {
@@ -136,7 +138,7 @@ class Run {
     return await CancellationScope.nonCancellable(async () => {
       if (!this.#final) await this.#stopped()
       this.#show()
-      await condition(allHandlersFinished)
+      await Promise.all([kept, condition(allHandlersFinished)])
       return this.#status()
     })
   }
@@ -487,7 +489,8 @@ class Run {
     const { id } = record.shape
     if (record.failures >= record.mayFail) {
       const count = record.failures === 1 ? 'An attempt' : `${record.failures} attempts`
-      await this.#asks(record, `${count} failed, the last one so: ${words}`, evidence)
+      const reports = record.about.filter(({ kind }) => kind === 'report')
+      await this.#asks(record, `${count} failed, the last one so: ${words}`, reports)
     } else {
       const above = tierAbove(record.tier)
       record.tier = above ?? record.tier
@@ -643,7 +646,6 @@ class Run {
 
   /** What a person says to give it more: where dollars are no limit, they would not be one that helps. */
   #largerLimit(): string {
-    if (this.#timeLeft <= 0) return '--minutes N'
     return this.#limits.cost === undefined && this.#limits.requests !== undefined ? '--requests N' : '--budget N'
   }
 
@@ -1128,6 +1130,29 @@ class Run {
     return { state: 'paused', words: `Paused: ${paused.join(', ')}. Go on: ${command('resume', id, paused[0])}.` }
   }
 
+  /** Keeps how it is in git, whenever it rests or goes on, until it has ended. */
+  async #keepStatus(): Promise<void> {
+    for (let kept = 'planning'; ; ) {
+      await condition(() => this.#restMark() !== kept)
+      kept = this.#restMark()
+      const isLast = this.#final !== undefined
+      this.#isKeeping = true
+      // The server knows it too: what can't be kept is no reason to halt.
+      await short.rest(this.#status()).catch(() => undefined)
+      this.#isKeeping = false
+      if (isLast) return
+    }
+  }
+
+  /** Another one wherever what a person reads of a resting run has changed; while it is busy, its state is enough. */
+  #restMark(): string {
+    const { state, words } = this.#now()
+    if (!this.#final && (this.#running.size > 0 || state === 'planning' || state === 'runs')) return state
+    const { question } = this.#hold ?? this.#question ?? {}
+    const tasks = [...this.#tasks.values()].map(({ state, attempt, isPaused }) => `${state} ${attempt} ${isPaused}`)
+    return [state, words, question?.oid, ...tasks].join('\n')
+  }
+
   /** The server can list runs by their state, where the attributes are known to it: whoever starts a run says so by one. */
   #show(): void {
     const { state } = this.#now()
@@ -1153,7 +1178,7 @@ class Run {
   // --- From one history to the next
 
   async #goOnAnew(): Promise<void> {
-    await condition(() => allHandlersFinished() && this.#busy === 0)
+    await condition(() => allHandlersFinished() && this.#busy === 0 && !this.#isKeeping)
     const { events, bytes } = { events: this.#input.events ?? HISTORY.events, bytes: HISTORY.bytes }
     if (workflowInfo().historyLength <= events && workflowInfo().historySize <= bytes) return
     if (!this.#plan) return

@@ -122,7 +122,7 @@ function costLines(plan: Plan, { requests, tokens, cost, unpriced }: Estimate, l
   })
   const price = cost
     ? `${range(cost, dollars)}`
-    : `no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit what it costs`
+    : `what it costs nobody can say, as no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit it`
   const most = [
     limits.cost !== undefined && dollars(limits.cost),
     limits.requests !== undefined && many(limits.requests, 'request'),

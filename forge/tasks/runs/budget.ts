@@ -1,6 +1,5 @@
 /**
  * What a run may take, and what it has taken: a ledger in the run's folder that all processes of this machine share.
- * (Its minutes are counted by its flow, which knows when it only waits for a person.)
  * What a request may cost is reserved before it is sent, in one transaction with the look whether it is allowed, and
  * settled after it. A reservation that was never settled, since its process died, counts as spent.
  */
@@ -49,13 +48,16 @@ export class Ledger implements Disposable {
     this.#database = database
   }
 
-  /** Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has: `paid` gives them. */
+  /**
+   * Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has, which `paid`
+   * gives. It knows of no minutes: the run has a clock that stands still while a person thinks.
+   */
   static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
     database.exec(TABLES)
     const ledger = new Ledger(database)
-    if (!ledger.#isComplete()) ledger.#rebuild(await paid())
+    if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
     return ledger
   }
 
@@ -141,16 +143,16 @@ export class Ledger implements Disposable {
     return sums
   }
 
-  #isComplete(): boolean {
-    return this.#database.query("SELECT 1 FROM facts WHERE name = 'complete'").get() !== null
+  #fact(name: string): number | undefined {
+    return this.#database.query<{ value: number }, [string]>('SELECT value FROM facts WHERE name = ?').get(name)?.value
   }
 
   #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
       // Another process may have been faster.
-      if (this.#isComplete()) return
+      if (this.#fact('complete') !== undefined) return
       for (const answer of paid) this.#insert(answer)
-      this.#database.query("INSERT INTO facts (name, value) VALUES ('complete', 1)").run()
+      this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)').run('complete', 1)
     })
   }
 
@@ -186,18 +188,48 @@ export function priceOf(model: string, settings: Settings): Price | undefined {
   return isOwn ? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } : undefined
 }
 
+/** The models of which nobody knows the price, each once. */
+export const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
+  [...new Set(models)].filter(model => !priceOf(model, settings))
+
 /** What a person has to set before a limit in dollars can be held; undefined where it can be. */
 export function missingPrice(models: readonly string[], settings: Settings, limits: Limits): string | undefined {
   if (limits.cost === undefined) return undefined
-  const unknown = [...new Set(models)].filter(model => !priceOf(model, settings))
+  const unknown = unpricedOf(models, settings)
   const [first] = unknown
   if (first === undefined) return undefined
-  const names = unknown.length === 1 ? first : `${unknown.slice(0, -1).join(', ')} and ${unknown.at(-1)}`
   return (
-    `A limit of $${limits.cost.toFixed(2)} can't be held, since the price of ${names} is not known: ` +
+    `A limit of $${limits.cost.toFixed(2)} can't be held, since the price of ${listed(unknown)} is not known: ` +
     `set FORGE_PRICES=${first}=INPUT/OUTPUT, in US dollars for a million tokens, in ${settings.file} or the ` +
     'environment, or run without a budget in dollars.'
   )
+}
+
+const listed = (names: readonly string[]): string =>
+  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
+
+/** What may be spent where the person sets no limit: in dollars, or where these can't be counted, in requests. */
+const USUAL = { cost: 5, requests: 200 }
+
+/**
+ * The limits of money and requests that a run gets, where the person has set none or one of them; `words` say so where
+ * dollars can't be a limit.
+ */
+export function usualLimits(
+  given: Pick<Limits, 'cost' | 'requests'>,
+  models: readonly string[],
+  settings: Settings,
+): { limits: Pick<Limits, 'cost' | 'requests'>; words?: string } {
+  if (given.cost !== undefined) return { limits: given }
+  const unknown = unpricedOf(models, settings)
+  const [first] = unknown
+  if (first === undefined) return { limits: { ...given, cost: USUAL.cost } }
+  const { requests = USUAL.requests } = given
+  const words =
+    `No limit in dollars holds, since the price of ${listed(unknown)} is not known: it stops after ` +
+    `${many(requests, 'request')}. Set another with --requests, or FORGE_PRICES=${first}=INPUT/OUTPUT in ` +
+    `${settings.file} for one in dollars.`
+  return { limits: { requests }, words }
 }
 
 /** What was used with what it costs, by its price where the provider does not say. */

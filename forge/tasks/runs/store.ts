@@ -7,7 +7,7 @@
  *   journal/a/b/REST    a line of the journal by the hash of its id
  *   decisions/a/b/REST  what a person decided, by the hash of what it is about
  *   run.json plan.json  the run as it was asked for, and the plan that holds
- *   status.json         how the run was when it last asked a person, and escalation.json what the person was told
+ *   status.json         how the run was when it last rested or went on, and escalation.json what the person was told
  *
  * All but these files are written once: whoever comes second finds what is there. So nothing depends on the order in
  * which processes write, and one that is killed has written all of a group or nothing of it. What is written at the

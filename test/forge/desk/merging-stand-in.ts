@@ -66,7 +66,7 @@ export class MergingStandIn implements Part {
     if (info) delete info.merging
     this.standIn.sayDesk()
     this.standIn.say({ say: 'branch', branch: this.branch })
-    return { words: `Done: merge upstream/main into ${this.branch}.` }
+    return { words: `Merged upstream/main into ${this.branch}.` }
   }
 
   #merging(): Merging {

@@ -114,7 +114,7 @@ test('a pull follows where the branch has nothing of its own, and undo brings it
   // Nothing of it is known before it is fetched.
   expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({ is: 'clean', commits: 0, before })
   const done = await desk.work.steps.do(pull('fast-forward'), { before: before })
-  expect(done).toEqual({ words: 'Pull origin/main into main: fast-forward.', commit: tip })
+  expect(done).toEqual({ words: 'Pulled origin/main into main by a fast-forward.', commit: tip })
   expect(await desk.tip()).toBe(tip)
   await desk.work.undo()
   expect(await desk.tip()).toBe(before)

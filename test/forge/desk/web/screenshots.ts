@@ -11,6 +11,7 @@ import { ask, HALF_A_TURN, HOSTILE_ANSWER, QUESTION, RICH_ANSWER, TOOL_APPROVAL,
 import { RUNS } from './forklift-scene.ts'
 import { BRANCH, CLAIM, CLAIM_HALF, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
 import { openDesk, SCENE_FILES, startScene } from './scene.ts'
+import { DONE, withTasks } from './tasks-scene.ts'
 
 const [folder = '/tmp/desk-pictures', ...wanted] = Bun.argv.slice(2)
 const WIDTHS = [800, 1280, 1920]
@@ -397,6 +398,42 @@ const SCENES: Record<string, Scene> = {
       await page.keyboard.press('Alt+r')
       await page.getByRole('tab', { name: 'By commit' }).click()
       await Bun.sleep(600)
+    },
+  },
+  tasks: {
+    prepare: standIn => void withTasks(standIn),
+    act: async page => {
+      await page.keyboard.press('Alt+t')
+      await page.getByRole('form', { name: 'Answer' }).waitFor()
+      await page.locator('.journal li').first().waitFor()
+      await Bun.sleep(300)
+    },
+  },
+  'tasks-run': {
+    prepare: standIn => void withTasks(standIn),
+    act: async page => {
+      await page.keyboard.press('Alt+t')
+      await page.getByRole('button', { name: 'Back to the run' }).click()
+      await page.locator('.report').waitFor()
+      await page.locator('.journal li').first().waitFor()
+      await Bun.sleep(200)
+    },
+  },
+  'tasks-land': {
+    prepare: standIn => void withTasks(standIn, [DONE]),
+    act: async page => {
+      await page.keyboard.press('Alt+t')
+      await page.locator('.node').first().waitFor()
+      await page.keyboard.press('Alt+Shift+f')
+      await page.getByRole('dialog').getByText('A1 Each route').waitFor()
+      await Bun.sleep(200)
+    },
+  },
+  'tasks-none': {
+    prepare: standIn => void withTasks(standIn, []),
+    act: async page => {
+      await page.keyboard.press('Alt+t')
+      await page.getByText('No runs yet').waitFor()
     },
   },
   waiting: {

@@ -91,7 +91,8 @@ test('results in conflict are told, with both sides', async () => {
   const finished = await scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results })
   const { ours = '', theirs = '', report } = finished.conflicts ?? {}
   expect([ours, theirs]).toEqual(results.map(({ head }) => head))
-  const words = await scene.store.readText(report ?? { kind: '', oid: '' })
+  const { text: words, files } = JSON.parse(await scene.store.readText(report ?? { kind: '', oid: '' }))
+  expect(files).toEqual(['a.txt'])
   expect(words).toContain('a.txt: modify/delete')
   expect(words).toContain('one side (ours in the marks):\n```\nx\n```')
 })

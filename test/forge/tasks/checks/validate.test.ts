@@ -166,7 +166,7 @@ test('a slot is warm, and nothing of what ran in it is seen by the next', async 
   const first = await judging.slots.take(base)
   const { folder } = first
   const dirty =
-    'rm a; mkdir a; touch a/x; echo no > dir/b; chmod 000 dir; mkdir deep; git init -q deep; ln -s / root; touch .gitignore ig'
+    'rm a; mkdir a; touch a/x; echo no > dir/b; chmod 000 dir; mkdir deep; git init -q deep; ln -s / root; mkfifo pipe deep/pipe; mkdir only; mkfifo only/pipe; touch .gitignore ig'
   await Bun.$`sh -c ${dirty}`.cwd(folder).quiet()
   await first[Symbol.asyncDispose]()
   await using second = await judging.slots.take(head)

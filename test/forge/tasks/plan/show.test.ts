@@ -80,6 +80,6 @@ test('without prices and limits, it says so', () => {
     estimate: estimateOf(it, tier => (tier === 'generation' ? PRICE : undefined)),
     limits: { depth: 0 },
   })
-  expect(shown).toContain('no price is known for reasoning: set\nFORGE_PRICES')
+  expect(shown.replaceAll('\n', ' ')).toContain('as no price is known for reasoning: set FORGE_PRICES')
   expect(shown).toContain('There is no limit')
 })

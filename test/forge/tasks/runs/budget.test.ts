@@ -2,7 +2,14 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
-import { estimateOf, Ledger, missingPrice, OutOfBudget, priceOf } from '../../../../forge/tasks/runs/budget.ts'
+import {
+  estimateOf,
+  Ledger,
+  missingPrice,
+  OutOfBudget,
+  priceOf,
+  usualLimits,
+} from '../../../../forge/tasks/runs/budget.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
@@ -110,4 +117,20 @@ test('a price that is set is what a request may cost, and a model of one’s own
   const own = estimateOf({ input: 1e6, output: 1e6 }, priceOf('openai/local', settings))
   expect(own.cost).toBe(0)
   expect(estimateOf({ input: 1e6, output: 1e5 }, priceOf('anthropic/claude-x', settings)).cost).toBe(7)
+})
+
+test('a run has a limit also where nobody knows what its models cost: in requests, and it is said', async () => {
+  const key = { OPENAI_API_KEY: 'key-of-nobody', ANTHROPIC_API_KEY: 'key-of-nobody' }
+  const priced = await settingsOf({ ...key, FORGE_PRICES: 'openai/a=1/2' })
+  expect(usualLimits({}, ['openai/a'], priced)).toEqual({ limits: { cost: 5 } })
+  expect(usualLimits({ requests: 7 }, ['openai/a'], priced)).toEqual({ limits: { cost: 5, requests: 7 } })
+  const models = ['openai/a', 'anthropic/b']
+  const { limits: usual, words } = usualLimits({}, models, priced)
+  expect(usual).toEqual({ requests: 200 })
+  expect(words).toStartWith(
+    'No limit in dollars holds, since the price of anthropic/b is not known: it stops after 200 requests.',
+  )
+  expect(usualLimits({ requests: 1000 }, models, priced).limits).toEqual({ requests: 1000 })
+  // Who names a budget means it: that is refused where it can't be held.
+  expect(usualLimits({ cost: 3 }, models, priced)).toEqual({ limits: { cost: 3 } })
 })

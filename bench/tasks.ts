@@ -1,0 +1,382 @@
+/**
+ * `make bench BENCH=tasks`: what the tasks cost beside the models' own time. A step on many files, the engine's rate, a
+ * fan-out of a thousand, what worker and server hold, how long a run takes to its first request, and the parts of a
+ * request that grow with the repository. All is real but the model, which answers at once. It measures and prints one
+ * table; nothing here passes or fails. `bun bench/tasks.ts [PART …]` does some parts alone.
+ */
+import { join } from 'node:path'
+import { type Objects, openObjects } from '../core/git/objects.ts'
+import { openRepository, type Repository } from '../core/git/repository.ts'
+import { writeTree } from '../core/git/trees.ts'
+import { openCodeMap } from '../forge/tasks/context/map.ts'
+import type { Oid, Reference, StepInput } from '../forge/tasks/contract.ts'
+import { BUNDLE } from '../forge/tasks/engine/bundle.ts'
+import { workflowOf } from '../forge/tasks/engine/client.ts'
+import { type Engine, openEngine } from '../forge/tasks/engine/engine.ts'
+import { endWorker, findWorkers } from '../forge/tasks/engine/workers.ts'
+import type { FanOutEnd, FanOutInput, StepEnd } from '../forge/tasks/flows/ends.ts'
+import { lintPlan } from '../forge/tasks/plan/lint.ts'
+import type { Plan } from '../forge/tasks/plan/schema.ts'
+import { RunStore } from '../forge/tasks/runs/store.ts'
+import { type Heard, ModelServer, type Turn } from '../test/doubles/model-server.ts'
+import { plan, task } from '../test/forge/tasks/plan/plans.ts'
+import { bare, type Files, commit as filesAsCommit, git } from '../test/support/git.ts'
+import { hasNoTemporal, startTemporal, type TestTemporal } from '../test/support/temporal.ts'
+import { workOn } from '../test/support/test-worker.ts'
+import { PROJECT } from '../test/support/world.ts'
+import { inTurns, median, memoryOf, time } from './measure.ts'
+
+const FILES = 20_000
+const AGENTS = 1000
+const TASKS = 1000
+const STEPS = 15
+const FORGE = join(PROJECT, 'forge.ts')
+const RUN = '20261122-bench-0000'
+
+const rows: string[] = []
+const milliseconds = (value: number): string =>
+  value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`
+const mebibytes = (value: number): string => `${Math.round(value)} MiB`
+
+/** One line of the table; `bare` is what any program would have to do for it, in milliseconds. */
+function row(what: string, forge: string, goal = '', bare?: { what: string; wall: number; ratio: number }): void {
+  const beside = bare ? [bare.what, milliseconds(bare.wall), bare.ratio.toFixed(2)] : ['', '', '']
+  rows.push(`| ${[what, forge, ...beside, goal].join(' | ')} |`)
+  console.error(`${what}: ${forge}`)
+}
+
+async function timed<T>(act: () => Promise<T>): Promise<[result: T, wall: number]> {
+  const begun = performance.now()
+  const result = await act()
+  return [result, performance.now() - begun]
+}
+
+// --- The repository
+// ---------------------------------------------------------------------------------------------------
+
+const pathOf = (file: number): string => `part${file % 23}/area${Math.floor(file / 23) % 29}/file${file}.ts`
+const contentOf = (file: number): string =>
+  `/** File ${file}: what it is about, in one sentence. */\nimport { act${(file * 7) % FILES}x0 } from '../other.ts'\n\n` +
+  Array.from(
+    { length: 8 },
+    (_, at) =>
+      `export function act${file}x${at}(path: string): number {\n  return act${(file * 7) % FILES}x0(path, ${at})\n}\n\n`,
+  ).join('')
+
+async function makeRepository(path: string): Promise<void> {
+  await bare(path)
+  for (let from = 0; from < FILES; from += 10_000) {
+    const files: Files = Object.fromEntries(
+      Array.from({ length: 10_000 }, (_, at) => [pathOf(from + at), contentOf(from + at)]),
+    )
+    await filesAsCommit(path, 'main', files, { message: `Add files from ${from}` })
+  }
+  await git(path, 'config', 'user.name', 'Ada')
+  await git(path, 'config', 'user.email', 'ada@example.org')
+  await git(path, 'repack', '-adfq')
+}
+
+type Ground = { temporal: TestTemporal; repository: Repository; objects: Objects; base: Oid; path: string }
+
+// --- A model that takes no time
+// ---------------------------------------------------------------------------------------
+
+/** When it was asked and had answered, of one request after the other. */
+type Clock = { asked: number; answered: number }
+
+/** Answers each kind of step at once; an edit is one of a file that the request names. */
+function answerTo(heard: Heard): object {
+  const asked = heard.messages.map(({ text }) => text).join('\n')
+  const [, kind] = /^# Your task: (.+)$/m.exec(heard.system) ?? []
+  if (kind === 'a text') return { signal: 'success', words: 'Found.', text: 'It is there.' }
+  if (kind === 'the plan') return { signal: 'failure_terminal', words: 'That is all that is measured.' }
+  const [, path = ''] = /^- `(part\S+)`$/m.exec(asked) ?? []
+  const edits = [{ kind: 'write', path, content: `// ${crypto.randomUUID()}\n` }]
+  return { signal: 'success', words: 'Change a file.', edits }
+}
+
+const play = (heard: Heard): Turn => ({ calls: [{ name: 'answer', arguments: { answer: answerTo(heard) } }] })
+
+/** The moments of the requests that a server had, from `from` on. */
+async function clocksOf(model: ModelServer, from: number): Promise<Clock[]> {
+  return await Promise.all(
+    model.requests.slice(from).map(async ({ at, closed }) => ({ asked: at, answered: (await closed).at })),
+  )
+}
+
+// --- A step, and a fan-out of real ones
+// -------------------------------------------------------------------------------
+
+/** A run that has begun, by its files alone: its steps can be started one by one. */
+async function beginRun({ objects, base }: Ground): Promise<{ store: RunStore; reference: Reference; given: Plan }> {
+  const store = new RunStore(objects, RUN)
+  const tasks = Array.from({ length: STEPS + 1 }, (_, at) => {
+    const path = pathOf(at * 401)
+    const files = { context: { files: [pathOf(at * 401 + 1), pathOf(at * 401 + 2)] } }
+    return task(`t${at}`, { boundaries: { write: [path] }, objective: { outputs: [path] }, ...files })
+  })
+  const given = plan(tasks)
+  const reference = await store.putJson('plan', given)
+  const wish = await store.put('wish', 'Measure it.')
+  const limits = { depth: 3 }
+  const input = { run: RUN, wish, base, limits, isApproved: true, onlyPlan: false, atMost: 8, began: Date.now() }
+  await store.set('run.json', JSON.stringify(input))
+  return { store, reference, given }
+}
+
+async function steps(ground: Ground, engine: Engine, model: ModelServer): Promise<void> {
+  const { base, path } = ground
+  const { reference } = await beginRun(ground)
+  const beside: number[] = []
+  const inputOf = (at: number): StepInput => ({
+    run: RUN,
+    task: `t${at}`,
+    attempt: 1,
+    step: `t${at}/1/1`,
+    kind: 'implement',
+    tier: 'generation',
+    choice: 0,
+    base,
+    depth: 0,
+    about: [reference],
+  })
+  for (let at = 0; at <= STEPS; at++) {
+    const from = model.requests.length
+    const workflowId = `${workflowOf(RUN)}/t${at}/1/1`
+    const run = () =>
+      engine.client.workflow.execute('step', { args: [inputOf(at)], taskQueue: engine.queue, workflowId })
+    const [end, wall] = await timed(run as () => Promise<StepEnd>)
+    if (end.halt || !end.result.commit) throw new Error(`A step made no commit: ${JSON.stringify(end)}`)
+    const [clock] = await clocksOf(model, from)
+    beside.push(wall - ((clock?.answered ?? 0) - (clock?.asked ?? 0)))
+  }
+  const [cold = 0, ...warm] = beside
+  const script = `export GIT_INDEX_FILE=${ground.temporal.folder}/index GIT_DIR=${path} && git read-tree main &&
+    blob=$(echo other | git hash-object -w --stdin) && git update-index --cacheinfo 100644,$blob,${pathOf(1)} &&
+    git update-ref refs/heads/bare "$(echo bare | git commit-tree -p main "$(git write-tree)")"`
+  const { commit } = await inTurns(
+    { rounds: 10, seconds: 10 },
+    {
+      commit: () => time(['sh', '-c', script], { cwd: '/', env: process.env }),
+    },
+  )
+  const wall = median(warm)
+  row(`the first step on ${FILES.toLocaleString('en')} files, beside the model's time`, milliseconds(cold))
+  row(`a step with its commit, beside the model's time`, milliseconds(wall), '< 300 ms', {
+    what: 'a commit by a temporary index',
+    wall: commit.wall,
+    ratio: wall / commit.wall,
+  })
+}
+
+const AGENTS_OF = (asks: Reference) =>
+  Array.from({ length: AGENTS }, (_, at) => ({ id: `a${at}`, tier: 'generation' as const, asks }))
+
+async function fanOut(ground: Ground, engine: Engine): Promise<void> {
+  const { store, reference } = await beginRun(ground)
+  const asks = await store.putJson('asks', { text: 'What is it?', files: [pathOf(5)] })
+  const server = engine.server.running?.process.pid ?? 0
+  const [worker] = await findWorkers(ground.temporal.env)
+  const pid = worker?.process.pid ?? 0
+  const idle = { worker: await memoryOf(pid), server: await memoryOf(server) }
+  row('memory of the worker, with the map of that repository', mebibytes(idle.worker.own))
+  row('memory of the server', mebibytes(idle.server.own))
+  const peak = { worker: 0, server: 0 }
+  const look = setInterval(async () => {
+    peak.worker = Math.max(peak.worker, (await memoryOf(pid)).own)
+    peak.server = Math.max(peak.server, (await memoryOf(server)).own)
+  }, 500)
+  const parent: StepInput = {
+    run: RUN,
+    task: 't0',
+    attempt: 1,
+    step: 't0/1/fan',
+    kind: 'implement',
+    tier: 'generation',
+    choice: 0,
+    base: ground.base,
+    depth: 1,
+    about: [reference],
+  }
+  const [end, wall] = await timed(() => fan(engine.client, engine.queue, parent, asks))
+  clearInterval(look)
+  verifyWhole(end)
+  row(`a fan-out to ${AGENTS.toLocaleString('en')} sub-agents, with all that they keep`, milliseconds(wall))
+  row('  memory of the worker at its peak', mebibytes(peak.worker))
+  row('  memory of the server at its peak', mebibytes(peak.server))
+}
+
+async function fan(
+  client: Engine['client'],
+  taskQueue: string,
+  parent: StepInput,
+  asks: Reference,
+): Promise<FanOutEnd> {
+  const spent = { requests: 0, input: 0, output: 0, cost: 0 }
+  const input: FanOutInput = { parent, agents: AGENTS_OF(asks), ended: [], spent, isHeld: false }
+  const workflowId = `${workflowOf(parent.run)}/${parent.step}:fan-out`
+  return (await client.workflow.execute('fanOut', { args: [input], taskQueue, workflowId })) as FanOutEnd
+}
+
+function verifyWhole({ ended, halt }: FanOutEnd): void {
+  const good = ended.filter(({ isGood }) => isGood).length
+  if (halt || good !== AGENTS) throw new Error(`${good} of ${AGENTS} sub-agents found something: ${halt?.words ?? ''}`)
+}
+
+// --- The engine alone
+// -------------------------------------------------------------------------------------------------
+
+/** The flows as they are, with activities that do nothing: what is left is Temporal's own. */
+async function engineAlone({ temporal, base }: Ground): Promise<void> {
+  const kept = { kind: 'kept', oid: base }
+  let count = 0
+  const doing =
+    <Result>(result: Result) =>
+    async () => {
+      count++
+      return result
+    }
+  const spent = { requests: 1, input: 0, output: 0, cost: 0 }
+  const activities = {
+    construct: doing({ request: kept, key: 'key', model: 'none' }),
+    send: doing({ answer: kept, model: 'none', spent, wasThere: false }),
+    receive: doing({ parsed: kept, words: '' }),
+    serialize: doing({ artifact: kept }),
+    transition: doing({ outcome: 'success', words: '', artifact: kept, spent }),
+  }
+  await using worker = await workOn(temporal, { bundle: BUNDLE, activities })
+  const parent: StepInput = {
+    run: 'engine-alone',
+    attempt: 1,
+    step: 'x',
+    kind: 'implement',
+    tier: 'generation',
+    choice: 0,
+    base,
+    depth: 1,
+    about: [],
+  }
+  const [end, wall] = await timed(() => fan(temporal.client, worker.queue, parent, kept))
+  verifyWhole(end)
+  row(`the same with activities that do nothing: Temporal's own part`, milliseconds(wall))
+  row('activities a second, one worker and the local server', String(Math.round((count / wall) * 1000)))
+}
+
+// --- To the first request
+// ---------------------------------------------------------------------------------------------
+
+/** From the start of the command to the model's first request, with a server and worker or without them. */
+async function firstRequests({ temporal, path }: Ground, model: ModelServer): Promise<void> {
+  const env = { ...temporal.env, ...model.environment('openai') }
+  const down = async () => void (await time([FORGE, 'down'], { cwd: path, env }))
+  const noWorker = async () => void (await Promise.all((await findWorkers(env)).map(endWorker)))
+  const first = async (): Promise<number> => {
+    const from = model.requests.length
+    const begun = performance.now()
+    const command = [FORGE, 'run', '--yes', `Measure ${from}`]
+    const child = Bun.spawn(command, { cwd: path, env, stdio: ['ignore', 'ignore', 'pipe'] })
+    const errors = child.stderr.text()
+    const asked = model.asked(from + 1).then(() => true)
+    if (!(await Promise.race([asked, child.exited.then(() => model.requests.length > from)])))
+      throw new Error(`forge run asked nothing: ${await errors}`)
+    const wall = (model.requests[from]?.at ?? 0) - begun
+    await child.exited
+    return wall
+  }
+  const times = async (rounds: number, before: () => Promise<void>): Promise<number> => {
+    const walls: number[] = []
+    for (let round = 0; round < rounds; round++) {
+      await before()
+      walls.push(await first())
+    }
+    return median(walls)
+  }
+  row('from `forge run` to the first request, with no server', milliseconds(await times(3, down)), '< 8 s')
+  row('  with a server, and no worker', milliseconds(await times(3, noWorker)), '< 3 s')
+  row('  with both', milliseconds(await times(5, async () => undefined)))
+}
+
+// --- What grows with the repository
+// -----------------------------------------------------------------------------------
+
+async function planning({ objects, base }: Ground): Promise<void> {
+  const tasks = Array.from({ length: TASKS }, (_, at) =>
+    task(`t${at}`, {
+      boundaries: { write: [pathOf(at), `part${at % 23}/made${at}/**`] },
+      objective: { outputs: [pathOf(at)] },
+      context: { files: [pathOf(at + 5000), pathOf(at + 9000)] },
+      depends_on: at < 3 ? [] : [`t${Math.floor(at / 2)}`, `t${at - 3}`],
+    }),
+  )
+  const given = plan(tasks)
+  const walls: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const [{ complaints }, wall] = await timed(() => lintPlan(given, { objects, tree: base, limits: { depth: 3 } }))
+    if (complaints.length > 0) throw new Error(`The plan is not good: ${complaints.slice(0, 3).join(' ')}`)
+    walls.push(wall)
+  }
+  row(`a plan of ${TASKS.toLocaleString('en')} tasks, linted`, milliseconds(median(walls)))
+}
+
+async function maps({ objects, base, temporal, path }: Ground): Promise<void> {
+  const folder = temporal.folder
+  const own = [pathOf(3), pathOf(600)]
+  const read = async (map: ReturnType<typeof openCodeMap>, tree: Oid) => (await timed(() => map.near(tree, own)))[1]
+  const cold = openCodeMap(objects, { folder })
+  const wall = await read(cold, base)
+  const { all } = await inTurns(
+    { rounds: 3, seconds: 10 },
+    { all: () => time(['git', 'grep', '-c', 'export', 'main'], { cwd: path, env: process.env }) },
+  )
+  row(`the map of ${FILES.toLocaleString('en')} files, never made before`, milliseconds(wall), '', {
+    what: '`git grep` in all of them',
+    wall: all.wall,
+    ratio: wall / all.wall,
+  })
+  cold[Symbol.dispose]()
+  using warm = openCodeMap(objects, { folder })
+  row('  after a start', milliseconds(await read(warm, base)))
+  const changed: number[] = []
+  for (let round = 0; round < 5; round++) {
+    const bytes = Buffer.from(`export const round${round} = 1\n`)
+    changed.push(
+      await read(warm, await writeTree(objects, base, new Map([[pathOf(round), { mode: '100644', bytes }]]))),
+    )
+  }
+  row('  after one more commit', milliseconds(median(changed)))
+}
+
+// --- All of it
+// --------------------------------------------------------------------------------------------------------
+
+const PARTS = ['steps', 'fan-out', 'engine', 'start', 'plan', 'map']
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : PARTS
+
+if (hasNoTemporal) process.exit(1)
+const begun = performance.now()
+await using temporal = await startTemporal()
+const path = join(temporal.folder, 'large.git')
+console.error(`a repository of ${FILES.toLocaleString('en')} files`)
+await makeRepository(path)
+const repository = await openRepository(path)
+await using objects = openObjects(repository)
+const base = await git(path, 'rev-parse', 'main')
+const ground: Ground = { temporal, repository, objects, base, path }
+await using model = await ModelServer.start(play)
+if (wanted.includes('plan')) await planning(ground)
+if (wanted.includes('map')) await maps(ground)
+if (wanted.includes('steps') || wanted.includes('fan-out')) {
+  await using engine = await openEngine(
+    repository,
+    { ...temporal.env, ...model.environment('openai') },
+    { start: true },
+  )
+  if (wanted.includes('steps')) await steps(ground, engine, model)
+  if (wanted.includes('fan-out')) await fanOut(ground, engine)
+}
+if (wanted.includes('engine')) await engineAlone(ground)
+if (wanted.includes('start')) await firstRequests(ground, model)
+console.log('| what | Forge | bare | time | ratio | goal |')
+console.log('|---|---:|---|---:|---:|---|')
+console.log(rows.join('\n'))
+console.error(`${Math.round((performance.now() - begun) / 1000)} s in all`)

@@ -1,0 +1,50 @@
+/**
+ * What the page asks of the tasks: a part of messages.ts. The answers are in tasks-view.ts, which the page loads only
+ * where they are shown.
+ */
+import * as v from 'valibot'
+
+/** Both become words of a command line: they can't be options. */
+export const RunId = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,79}$/))
+export const TaskId = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,39}$/))
+
+const Onto = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1024))
+
+/** What of the runs somebody wants to see; the answers are in `views` of tasks-view.ts. Nothing is begun or started by looking. */
+export const TasksLook = v.variant('see', [
+  v.object({ see: v.literal('mark') }),
+  v.object({ see: v.literal('runs') }),
+  v.object({ see: v.literal('run'), run: RunId }),
+  v.object({ see: v.literal('task'), run: RunId, task: TaskId }),
+  v.object({ see: v.literal('journal'), run: RunId, task: v.optional(TaskId) }),
+  v.object({ see: v.literal('landing'), run: RunId, task: v.optional(TaskId), onto: Onto }),
+])
+export type TasksLook = v.InferOutput<typeof TasksLook>
+
+/** What a person tells a run; the answer is what `forge` said, line by line. */
+export const TasksWord = v.variant('tell', [
+  v.object({
+    tell: v.literal('answer'),
+    run: RunId,
+    task: v.optional(TaskId),
+    text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
+  }),
+  v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),
+  v.object({
+    tell: v.literal('resume'),
+    run: RunId,
+    task: v.optional(TaskId),
+    /** What all of it may cost from now on. */
+    budget: v.optional(v.pipe(v.number(), v.minValue(0.01), v.maxValue(999_999))),
+  }),
+  v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
+  /** `tree`: what was shown to come of it. Where it is another by now, nothing is done. */
+  v.object({
+    tell: v.literal('land'),
+    run: RunId,
+    task: v.optional(TaskId),
+    onto: Onto,
+    tree: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
+  }),
+])
+export type TasksWord = v.InferOutput<typeof TasksWord>

@@ -1,0 +1,147 @@
+/**
+ * What the desk's page is told about runs of the tasks. The desk and the tasks share no code: all of this is what the
+ * command `forge` says, as far as the desk understands it.
+ *
+ * Texts are a model's or a stranger's, and shown as such. Times are seconds since 1970, money is in US dollars.
+ */
+import * as v from 'valibot'
+import { RunId, TaskId, type TasksLook } from './tasks-questions.ts'
+
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
+const Amount = v.pipe(v.number(), v.minValue(0))
+
+export const RunState = v.picklist([
+  'planning',
+  'approving',
+  'runs',
+  'paused',
+  'asks',
+  'done',
+  'failed',
+  'stopped',
+  'out of budget',
+])
+export type RunState = v.InferOutput<typeof RunState>
+
+export const TaskState = v.picklist(['waits', 'runs', 'asks', 'paused', 'done', 'failed', 'stopped'])
+export type TaskState = v.InferOutput<typeof TaskState>
+
+export const Spent = v.object({ requests: Count, input: Count, output: Count, cost: Amount })
+export type Spent = v.InferOutput<typeof Spent>
+
+/** A run in the list. */
+export const RunRow = v.object({
+  run: RunId,
+  wish: v.string(),
+  /** Undefined for one of which nothing is known but that it is there. */
+  state: v.optional(RunState),
+  tasks: v.object({ all: Count, done: Count, running: Count, asking: Count }),
+  spent: v.optional(Spent),
+  /** Another one where something of the run is different. */
+  mark: v.string(),
+})
+export type RunRow = v.InferOutput<typeof RunRow>
+
+/** All runs, the newest first; `missing`: why there can be none, as a sentence. */
+export const Runs = v.object({ missing: v.optional(v.string()), runs: v.array(RunRow) })
+export type Runs = v.InferOutput<typeof Runs>
+
+export const RunTask = v.object({
+  id: TaskId,
+  title: v.string(),
+  state: TaskState,
+  attempt: Count,
+  /** What it does just now. */
+  doing: v.string(),
+  /** Why it is as it is, where that is not plain. */
+  words: v.string(),
+  dependsOn: v.array(TaskId),
+  /** Whether something of it has passed: then it is a branch. */
+  hasResult: v.boolean(),
+})
+export type RunTask = v.InferOutput<typeof RunTask>
+
+/** What must be true in the end: by which command, or what a reviewer is asked, and whose task it is. */
+export const Assertion = v.object({
+  id: v.string(),
+  says: v.string(),
+  how: v.string(),
+  isReview: v.boolean(),
+  task: v.string(),
+})
+export type Assertion = v.InferOutput<typeof Assertion>
+
+export const Limits = v.object({
+  cost: v.optional(Amount),
+  requests: v.optional(Amount),
+  minutes: v.optional(Amount),
+})
+
+export const Run = v.object({
+  run: RunId,
+  state: RunState,
+  words: v.string(),
+  wish: v.string(),
+  /** Of the plan, where there is one. */
+  title: v.optional(v.string()),
+  summary: v.optional(v.string()),
+  contract: v.array(Assertion),
+  /** What the linter says of the last plan. */
+  complaints: v.array(v.string()),
+  tasks: v.array(RunTask),
+  spent: Spent,
+  limits: Limits,
+  /** What the run as a whole asks. */
+  asks: v.optional(v.string()),
+  /** The report to a person whose word is needed. */
+  report: v.optional(v.string()),
+  /** Whether there is a branch of all results together. */
+  hasResult: v.boolean(),
+})
+export type Run = v.InferOutput<typeof Run>
+
+/** A task as it was planned. */
+export const Task = v.object({
+  id: TaskId,
+  asks: v.optional(v.string()),
+  behaviour: v.optional(v.string()),
+  outputs: v.array(v.string()),
+  acceptance: v.array(v.string()),
+  /** Files that it may write, and must not. */
+  write: v.array(v.string()),
+  never: v.array(v.string()),
+  checks: v.array(v.string()),
+  reviews: v.array(v.string()),
+  tier: v.optional(v.string()),
+})
+export type Task = v.InferOutput<typeof Task>
+
+/** One decision. */
+export const JournalLine = v.object({
+  id: v.string(),
+  at: v.number(),
+  task: v.optional(v.string()),
+  attempt: v.optional(Count),
+  what: v.string(),
+  words: v.string(),
+  why: v.optional(v.string()),
+})
+export type JournalLine = v.InferOutput<typeof JournalLine>
+
+/** What a landing would show: without a tree there is nothing to land. */
+export const Landing = v.object({ tree: v.optional(v.string()), words: v.array(v.string()) })
+export type Landing = v.InferOutput<typeof Landing>
+
+export const views = {
+  /** Another one where the refs of runs are different. It costs next to nothing. */
+  mark: v.object({ mark: v.string() }),
+  runs: Runs,
+  run: Run,
+  task: Task,
+  journal: v.array(JournalLine),
+  landing: Landing,
+} satisfies Record<TasksLook['see'], v.GenericSchema>
+
+/** The branches of a run's results. */
+export const resultBranch = (run: string, task?: string): string =>
+  `forge/${run}/${task === undefined ? 'result' : `${task}/done`}`

@@ -1,0 +1,128 @@
+/**
+ * The tasks on the desk. The two share no code: the desk reads what `forge` prints, and acts by starting it, as a
+ * person would. Looking starts nothing, no server and no worker: what has ended or rests is read from git.
+ */
+
+import type * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { listRefs } from '../../../core/git/refs.ts'
+import { asText, type Repository } from '../../../core/git/repository.ts'
+import { visibleLines } from '../../../core/text.ts'
+import type { TasksLook, TasksWord } from '../tasks-questions.ts'
+import type { Runs, views } from '../tasks-view.ts'
+import { type CommandOptions, callForge } from './command.ts'
+import { digestOf, readJournal, readLanding, readRun, readRuns, readTask } from './told.ts'
+
+/** Milliseconds that a look may take: nobody waits for longer. */
+const LOOK_FOR = 60_000
+/** Where a word is for a server that has to be started first, which may have to be downloaded. */
+const ACT_FOR = 10 * 60_000
+/** So many looks at a time: each is a process. */
+const MOST_LOOKS = 2
+/** Where all that is kept of a run in git begins. */
+const RUNS = 'refs/forge/runs/'
+
+type View<See extends TasksLook['see']> = v.InferOutput<(typeof views)[See]>
+type LookAt<See extends TasksLook['see']> = Extract<TasksLook, { see: See }>
+
+export class Tasks {
+  /** Looks that are under way: several windows that want to see the same wait for one. */
+  readonly #looks = new Map<string, Promise<unknown>>()
+  #busy = 0
+  readonly #waiting: (() => void)[] = []
+
+  constructor(
+    readonly repository: Repository,
+    readonly options: CommandOptions,
+  ) {}
+
+  /** What somebody wants to see. Throws a {@link Failure} in the words of `forge` where there is no such run. */
+  async look(look: TasksLook): Promise<unknown> {
+    const key = JSON.stringify(look)
+    const known = this.#looks.get(key)
+    if (known) return await known
+    const looking = this.#see(look).finally(() => this.#looks.delete(key))
+    this.#looks.set(key, looking)
+    return await looking
+  }
+
+  async #see(look: TasksLook): Promise<unknown> {
+    switch (look.see) {
+      case 'mark':
+        return await this.#mark()
+      case 'runs':
+        return await this.#runs()
+      case 'run':
+        return readRun(await this.#read(['show', look.run, '--json']))
+      case 'task':
+        return readTask(await this.#read(['show', look.run, look.task, '--json']))
+      case 'journal':
+        return readJournal(await this.#read(['show', look.run, ...some(look.task), '--journal', '--json']))
+      case 'landing':
+        return await this.#landing(look)
+    }
+  }
+
+  async #mark(): Promise<View<'mark'>> {
+    const refs = await listRefs(this.repository, [RUNS])
+    return { mark: digestOf(refs.map(({ name, oid }) => `${name} ${oid}`).join('\n')) }
+  }
+
+  /** Where the tasks can't be used at all, the list says why. */
+  async #runs(): Promise<Runs> {
+    try {
+      return { runs: readRuns(await this.#read(['runs', '--json'])) }
+    } catch (error) {
+      if (error instanceof Failure) return { missing: error.message, runs: [] }
+      throw error
+    }
+  }
+
+  async #landing({ run, task, onto }: LookAt<'landing'>): Promise<View<'landing'>> {
+    return readLanding(await this.#read(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
+  }
+
+  /** Tells a run something. Gives what `forge` says to it, line by line. */
+  async tell(word: TasksWord): Promise<string[]> {
+    const lines = await this.#call(argumentsOf(word), ACT_FOR)
+    return lines.map(line => visibleLines(line))
+  }
+
+  async #read(args: readonly string[]): Promise<string[]> {
+    while (this.#busy >= MOST_LOOKS) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    this.#busy++
+    try {
+      return await this.#call(args, LOOK_FOR)
+    } finally {
+      this.#busy--
+      this.#waiting.shift()?.()
+    }
+  }
+
+  #call(args: readonly string[], patience: number): Promise<string[]> {
+    const { workTree, gitDir } = this.repository
+    return callForge(this.options, { args, cwd: workTree ?? gitDir, patience })
+  }
+}
+
+function argumentsOf(word: TasksWord): string[] {
+  const { run, task } = word
+  switch (word.tell) {
+    case 'answer':
+      // After the two dashes nothing is an option, and with the line's end it is not taken for a wish for help.
+      return ['answer', '--', run, ...some(task), `${word.text}\n`]
+    case 'resume':
+      return [
+        'resume',
+        run,
+        ...some(task),
+        ...(word.budget === undefined ? [] : [`--budget=${word.budget.toFixed(2)}`]),
+      ]
+    case 'land':
+      return ['land', run, ...some(task), `--onto=${asText(word.onto)}`, '--yes', `--seen=${word.tree}`]
+    default:
+      return [word.tell, run, ...some(task)]
+  }
+}
+
+const some = (word: string | undefined): string[] => (word === undefined ? [] : [word])

@@ -1,0 +1,318 @@
+/** What is known of a run, or of one of its tasks: what it asks, how it was meant, what can be done, its journal. */
+import { useEffect, useId, useRef } from 'preact/hooks'
+import type { JournalLine, Run, RunTask, Task } from '../tasks-view.ts'
+import { Icon } from './icons.tsx'
+import { visible, withoutTricks } from './names.ts'
+import { usePage } from './state.ts'
+import {
+  branchOfResult,
+  canPause,
+  canResume,
+  canStop,
+  land,
+  pause,
+  resume,
+  review,
+  stop,
+  tell,
+  titleOf,
+} from './tasks-actions.ts'
+import type { TasksState } from './tasks-state.ts'
+import { journalSign, RUN_SIGNS, TASK_SIGNS, Told, taskWords } from './tasks-words.tsx'
+import { fullTime } from './times.ts'
+import { Button, IconButton, Waiting } from './words.tsx'
+
+export function TasksDetail({ run, tasks }: { run: Run; tasks: TasksState }) {
+  const state = tasks.state.value
+  return (
+    <aside
+      class="detail"
+      aria-label={state ? `The task ${state.id}` : 'The run'}
+      onKeyDown={event => {
+        if (event.key !== 'Escape' || !state || event.target instanceof HTMLTextAreaElement) return
+        event.preventDefault()
+        tasks.chooseTask(undefined)
+      }}
+    >
+      {state ? <OfTask run={run} state={state} tasks={tasks} /> : <OfRun run={run} tasks={tasks} />}
+      <Journal lines={tasks.journal.value} hasTask={state !== undefined} />
+    </aside>
+  )
+}
+
+// --- The run
+// ----------------------------------------------------------------------------------------------------------
+
+function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
+  const { icon, tone, word } = RUN_SIGNS[run.state]
+  return (
+    <>
+      <section class="quest">
+        <div class="row">
+          <span class={`tag ${tone === 'is-warn' ? 'warn' : tone === 'is-bad' ? 'bad' : ''}`}>
+            <Icon name={icon} size="xs" tone={tone} />
+            {word}
+          </span>
+          <span class="grow" />
+          <span class="micro cut">{run.run}</span>
+        </div>
+        <h2>{titleOf({ run })}</h2>
+        {run.words ? <Told class="prose" text={run.words} /> : null}
+        {run.asks === undefined ? null : <Told class="asked" text={run.asks} />}
+        {canAnswer(run) ? <Answer run={run} tasks={tasks} /> : null}
+        {run.state === 'approving' ? <HowToApprove run={run} /> : null}
+      </section>
+      {run.complaints.length > 0 ? (
+        <Section title="What the linter says of the last plan">
+          <List items={run.complaints} />
+        </Section>
+      ) : null}
+      {run.report === undefined ? null : (
+        <Section title="Report">
+          <pre class="report">{run.report.trimEnd().split('\n').map(visible).join('\n')}</pre>
+        </Section>
+      )}
+      <Section title="The wish">
+        <Told class="prose" text={run.wish} />
+      </Section>
+      {run.summary === undefined ? null : (
+        <Section title="How it is done">
+          <Told class="prose" text={run.summary} />
+        </Section>
+      )}
+    </>
+  )
+}
+
+/** A run asks for itself where none of its tasks does. */
+const canAnswer = ({ state, asks, tasks }: Run): boolean =>
+  state === 'asks' && (asks !== undefined || !tasks.some(task => task.state === 'asks'))
+
+/** An approval is a signature for each command: it is given on the terminal, where all of them are shown. */
+function HowToApprove({ run }: { run: Run }) {
+  return (
+    <div class="prose told">
+      Approve it on the terminal, which shows each command that it would run:
+      <code class="command">forge attach {run.run}</code>
+    </div>
+  )
+}
+
+// --- A task
+// ----------------------------------------------------------------------------------------------------------
+
+function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksState }) {
+  const page = usePage()
+  const detail = tasks.task.value
+  const about = { run, task: state }
+  const { icon, tone } = TASK_SIGNS[state.state]
+  const branch = branchOfResult(page, about)
+  const isOff = tasks.isTelling.value
+  return (
+    <>
+      <section class="quest">
+        <div class="row">
+          <span class={`tag ${state.state === 'asks' ? 'warn' : state.state === 'failed' ? 'bad' : ''}`}>
+            <Icon name={icon} size="xs" tone={tone} />
+            {withoutTricks(taskWords(state, run.tasks))}
+          </span>
+          <span class="grow" />
+          <span class="micro cut">{state.id}</span>
+          <IconButton icon="x" words="Back to the run" onClick={() => tasks.chooseTask(undefined)} />
+        </div>
+        <h2>{titleOf(about)}</h2>
+        {state.words ? <Told class="prose" text={state.words} /> : null}
+        {detail?.asks === undefined ? null : <Told class="asked" text={detail.asks} />}
+        {state.state === 'asks' ? <Answer run={run} task={state} tasks={tasks} /> : null}
+        <div class="acts">
+          {branch === undefined ? null : (
+            <>
+              <Button look="small" icon="diff" words="Review" keys="Alt R" onClick={() => review(page, about)} />
+              <Button look="small" icon="land" words="Land…" onClick={() => land(page, about)} />
+            </>
+          )}
+          {canPause(about) ? (
+            <Button look="small" icon="pause" words="Pause" isOff={isOff} onClick={() => pause(page, tasks, about)} />
+          ) : null}
+          {canResume(about) ? (
+            <Button look="small" icon="play" words="Go on" isOff={isOff} onClick={() => resume(page, tasks, about)} />
+          ) : null}
+          {canStop(about) ? (
+            <Button look="small" icon="stop" words="Stop…" isOff={isOff} onClick={() => stop(page, tasks, about)} />
+          ) : null}
+        </div>
+      </section>
+      {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Looking…" />}
+    </>
+  )
+}
+
+function Planned({ detail, run }: { detail: Task; run: Run }) {
+  const claimed = run.contract.filter(({ task }) => task === detail.id)
+  const checks = [...detail.checks, ...detail.reviews.map(question => `review: ${question}`)]
+  return (
+    <>
+      {detail.behaviour === undefined ? null : (
+        <Section title="What it does">
+          <Told class="prose" text={detail.behaviour} />
+          {detail.acceptance.filter(words => words !== detail.behaviour).length > 0 ? (
+            <List items={detail.acceptance} />
+          ) : null}
+        </Section>
+      )}
+      {detail.behaviour === undefined ? null : (
+        <Section title="Where it may write">
+          {detail.write.length > 0 ? (
+            <List items={detail.write} isCode />
+          ) : (
+            <p class="prose told">Not known: nothing else runs beside it.</p>
+          )}
+          {detail.never.length > 0 ? <List title="Never" items={detail.never} isCode /> : null}
+        </Section>
+      )}
+      {claimed.length + checks.length > 0 ? (
+        <Section title="What decides">
+          <ul class="items">
+            {claimed.map(({ id, says, how, isReview }) => (
+              <li key={id}>
+                <span class="meta">{withoutTricks(id)}</span> {withoutTricks(says)}
+                <code class="command">{`${isReview ? 'review: ' : ''}${withoutTricks(how)}`}</code>
+              </li>
+            ))}
+            {checks.map(check => (
+              <li key={check}>
+                <code class="command">{withoutTricks(check)}</code>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      ) : null}
+    </>
+  )
+}
+
+// --- Pieces
+// ----------------------------------------------------------------------------------------------------------
+
+function Section({ title, children }: { title: string; children: preact.ComponentChildren }) {
+  return (
+    <section class="part">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  )
+}
+
+function List({ items, title, isCode }: { items: readonly string[]; title?: string; isCode?: boolean }) {
+  return (
+    <>
+      {title === undefined ? null : <p class="meta listed">{title}</p>}
+      <ul class={`items ${isCode ? 'mono' : ''}`}>
+        {items.map(item => (
+          <li key={item}>{withoutTricks(item)}</li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksState }) {
+  const page = usePage()
+  const id = useId()
+  const field = useRef<HTMLTextAreaElement>(null)
+  const key = `${run.run} ${task?.id ?? ''}`
+  const wanted = tasks.answerWanted.value
+  const given = useRef(wanted)
+  useEffect(() => {
+    if (given.current === wanted) return
+    given.current = wanted
+    field.current?.focus()
+  }, [wanted])
+  const send = async () => {
+    const text = field.current?.value.trim() ?? ''
+    if (text === '') return
+    const said = await tell(page, tasks, { tell: 'answer', run: run.run, ...(task && { task: task.id }), text })
+    if (said) tasks.answers.delete(key)
+  }
+  return (
+    <form
+      class="answer"
+      aria-label="Answer"
+      onSubmit={event => {
+        event.preventDefault()
+        send()
+      }}
+    >
+      <label for={id}>Your answer</label>
+      <textarea
+        key={key}
+        ref={field}
+        id={id}
+        class="field"
+        rows={4}
+        maxLength={20_000}
+        defaultValue={tasks.answers.get(key) ?? ''}
+        onInput={event => tasks.answers.set(key, event.currentTarget.value)}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          send()
+        }}
+      />
+      <div class="row">
+        <button type="submit" class="button main" aria-disabled={tasks.isTelling.value}>
+          Answer<kbd>Ctrl Enter</kbd>
+        </button>
+        <span class="micro">It goes to the models: no secrets.</span>
+      </div>
+    </form>
+  )
+}
+
+function Journal({ lines, hasTask }: { lines: JournalLine[] | undefined; hasTask: boolean }) {
+  return (
+    <section class="part" aria-label="Journal">
+      <h3>Journal</h3>
+      {lines === undefined ? <Waiting words="Looking…" /> : null}
+      {lines?.length === 0 ? <p class="prose told">Nothing is written yet.</p> : null}
+      <ol class="journal">
+        {(lines ?? []).map((line, at) => (
+          <Decision key={line.id} line={line} before={lines?.[at - 1]} hasTask={hasTask} />
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+interface DecisionProps {
+  line: JournalLine
+  before: JournalLine | undefined
+  hasTask: boolean
+}
+
+function Decision({ line, before, hasTask }: DecisionProps) {
+  const { icon, tone } = journalSign(line)
+  const { at, what, words, why, task, attempt } = line
+  const label = withoutTricks(what).replaceAll('_', ' ')
+  // Of a task, each attempt has a heading; of a run, each line says whose it is.
+  const heading = hasTask && attempt !== undefined && attempt !== before?.attempt ? `Attempt ${attempt}` : undefined
+  return (
+    <>
+      {heading === undefined ? null : <li class="attempt">{heading}</li>}
+      <li>
+        <time title={fullTime(at)}>{clockOf(at)}</time>
+        <Icon name={icon} size="xs" tone={tone} />
+        <span class="said">
+          <span class="strong">{hasTask || task === undefined ? label : `${withoutTricks(task)} ${label}`}</span>
+          {words ? `: ${withoutTricks(words)}` : ''}
+          {why ? <span class="why">{withoutTricks(why)}</span> : null}
+        </span>
+      </li>
+    </>
+  )
+}
+
+const clockOf = (at: number): string => {
+  const date = new Date(at * 1000)
+  return `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}`
+}

@@ -1,0 +1,148 @@
+/** The tab `Tasks` is a part of the page of its own, which is loaded when it is first shown: see Page.loadTasks. */
+import type { News } from '../messages.ts'
+import type { Command } from './commands.ts'
+import type { DialogContent } from './dialog-content.ts'
+import { focusOn } from './focus.ts'
+import { Icon } from './icons.tsx'
+import { withoutTricks } from './names.ts'
+import type { Page } from './state.ts'
+import { Tasks } from './tasks.tsx'
+import {
+  branchOfResult,
+  canPause,
+  canResume,
+  canStop,
+  land,
+  pause,
+  resume,
+  review,
+  stop,
+  titleOf,
+} from './tasks-actions.ts'
+import { LandingDialog } from './tasks-landing.tsx'
+import { TasksState } from './tasks-state.ts'
+import { RUN_SIGNS, runSign, spentWords } from './tasks-words.tsx'
+import { plural } from './times.ts'
+
+/** All that the rest of the page needs of it. */
+export function openTasks(page: Page) {
+  const tasks = new TasksState(page.connection)
+  return {
+    isReady: () => tasks.runs.value !== undefined,
+    hear: (news: News) => tasks.hear(news),
+    Tab: () => <Tasks tasks={tasks} />,
+    Place: () => <TasksPlace tasks={tasks} />,
+    Landing: (props: { content: Extract<DialogContent, { kind: 'landing' }>; close: () => void }) => (
+      <LandingDialog {...props} tasks={tasks} />
+    ),
+    commands: () => commandsOf(page, tasks),
+  }
+}
+
+/** What the status bar says while the tab is shown. */
+function TasksPlace({ tasks }: { tasks: TasksState }) {
+  const run = tasks.run.value
+  const rows = tasks.runs.value?.runs ?? []
+  const asking = rows.filter(({ state }) => state === 'asks' || state === 'approving').length
+  const running = run?.tasks.filter(({ state }) => state === 'runs').length ?? 0
+  if (!run) return <span class="seg">{tasks.runs.value ? plural(rows.length, 'run') : ''}</span>
+  const { icon, tone, word } = RUN_SIGNS[run.state]
+  return (
+    <>
+      <span class="seg">
+        <Icon name="workflow" />
+        <span class="cut">{titleOf({ run })}</span>
+      </span>
+      <span class="seg">
+        <Icon name={icon} tone={tone} />
+        {running > 0 ? `${plural(running, 'task')} at work` : word}
+      </span>
+      {asking > 0 ? (
+        <span class="seg">
+          <Icon name="question" tone="is-warn" />
+          {asking === 1 ? '1 run waits for you' : `${asking} runs wait for you`}
+        </span>
+      ) : null}
+      <span class="seg opt-wide">{spentWords(run.spent)}</span>
+    </>
+  )
+}
+
+function commandsOf(page: Page, tasks: TasksState): Command[] {
+  const run = tasks.run.value
+  if (!run) return []
+  const state = tasks.state.value
+  const about = { run, ...(state && { task: state }) }
+  const what = titleOf(about)
+  const isAsked = state ? state.state === 'asks' : run.state === 'asks'
+  const others = (tasks.runs.value?.runs ?? []).filter(row => row.run !== run.run).slice(0, 9)
+  return [
+    { words: 'Go to the runs', keys: 'Alt+X', icon: 'list', run: () => focusOn('.tasks .run[aria-current="true"]') },
+    { words: 'Go to the tasks of the run', keys: 'Alt+I', icon: 'workflow', run: () => focusOn('.plan [data-home]') },
+    ...(isAsked
+      ? [
+          {
+            words: `Answer ${what}`,
+            keys: 'Alt+A',
+            icon: 'question',
+            run: () => {
+              tasks.answerWanted.value++
+            },
+          } satisfies Command,
+        ]
+      : []),
+    ...(branchOfResult(page, about) === undefined
+      ? []
+      : ([
+          { words: `Review ${what}`, keys: 'Alt+R', icon: 'diff', run: () => review(page, about) },
+          { words: `Land ${what}…`, keys: 'Alt+Shift+F', icon: 'land', run: () => land(page, about) },
+        ] satisfies Command[])),
+    ...(canPause(about)
+      ? [
+          {
+            words: `Pause ${what}`,
+            keys: 'Alt+P',
+            icon: 'pause',
+            run: () => pause(page, tasks, about),
+          } satisfies Command,
+        ]
+      : []),
+    ...(canResume(about)
+      ? [
+          {
+            words: `Go on with ${what}`,
+            keys: 'Alt+P',
+            icon: 'play',
+            run: () => resume(page, tasks, about),
+          } satisfies Command,
+        ]
+      : []),
+    ...(canStop(about)
+      ? [
+          {
+            words: `Stop ${what}…`,
+            keys: 'Alt+Shift+Z',
+            icon: 'stop',
+            run: () => stop(page, tasks, about),
+          } satisfies Command,
+        ]
+      : []),
+    ...(state
+      ? [
+          {
+            words: 'Back to the run',
+            keys: 'Alt+Shift+W',
+            icon: 'x',
+            run: () => tasks.chooseTask(undefined),
+          } satisfies Command,
+        ]
+      : []),
+    ...others.map(
+      (row): Command => ({
+        words: `Show the run ${withoutTricks(row.wish) || row.run}`,
+        icon: runSign(row).icon,
+        run: () => tasks.choose(row.run),
+      }),
+    ),
+  ]
+}

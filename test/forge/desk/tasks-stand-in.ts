@@ -1,0 +1,85 @@
+/** Stands in for the tasks beside the desk, for the tests of the page: runs that a test makes up, and what is told to them. */
+import type { Question } from '../../../forge/desk/messages.ts'
+import type { TasksLook, TasksWord } from '../../../forge/desk/tasks-questions.ts'
+import type { JournalLine, Landing, Run, RunRow, Runs, RunTask, Task } from '../../../forge/desk/tasks-view.ts'
+import { type Part, Refusal, type StandIn } from './web-stand-in.ts'
+
+export class TasksStandIn implements Part {
+  /** In the order in which they are listed. */
+  runs: Run[] = []
+  missing: string | undefined
+  readonly told: TasksWord[] = []
+  readonly details = new Map<string, Task>()
+  journal: JournalLine[] = []
+  landing: Landing = { words: [] }
+  /** What forge says to a word. */
+  says: string[] = ['Done.']
+  /** How often each thing was looked at. */
+  readonly looks: TasksLook['see'][] = []
+  #changes = 0
+
+  constructor(readonly desk: StandIn) {
+    desk.parts.push(this)
+  }
+
+  /** Another state of a run, as it becomes by itself. */
+  change(run: string, more: Partial<Run>): void {
+    this.#changes++
+    this.runs = this.runs.map(it => (it.run === run ? { ...it, ...more } : it))
+  }
+
+  changeTask(run: string, id: string, more: Partial<RunTask>): void {
+    const tasks = this.#run(run).tasks.map(task => (task.id === id ? { ...task, ...more } : task))
+    this.change(run, { tasks })
+  }
+
+  answer(question: Question): { value: unknown } | undefined {
+    if (question.ask === 'look at tasks') return { value: this.#see(question.look) }
+    if (question.ask !== 'tell tasks') return undefined
+    this.told.push(question.word)
+    return { value: { words: this.says } }
+  }
+
+  #see(look: TasksLook): unknown {
+    this.looks.push(look.see)
+    switch (look.see) {
+      case 'mark':
+        return { mark: String(this.#changes) }
+      case 'runs':
+        return this.#list()
+      case 'run':
+        return this.#run(look.run)
+      case 'task':
+        return this.details.get(look.task) ?? { ...NO_DETAIL, id: look.task }
+      case 'journal':
+        return this.journal.filter(({ task }) => look.task === undefined || task === look.task)
+      case 'landing':
+        return this.landing
+    }
+  }
+
+  #list(): Runs {
+    if (this.missing !== undefined) return { missing: this.missing, runs: [] }
+    return { runs: this.runs.map(run => rowOf(run)) }
+  }
+
+  #run(name: string): Run {
+    const run = this.runs.find(it => it.run === name)
+    if (!run) throw new Refusal(`There is no run ${name} in this repository: see forge runs.`)
+    return run
+  }
+}
+
+const NO_DETAIL = { outputs: [], acceptance: [], write: [], never: [], checks: [], reviews: [] }
+
+function rowOf(run: Run): RunRow {
+  const count = (state: RunTask['state']) => run.tasks.filter(task => task.state === state).length
+  return {
+    run: run.run,
+    wish: run.wish,
+    state: run.state,
+    tasks: { all: run.tasks.length, done: count('done'), running: count('runs'), asking: count('asks') },
+    spent: run.spent,
+    mark: JSON.stringify(run),
+  }
+}

@@ -1,0 +1,303 @@
+/** `forge run`: the plan and its approval, what is refused before anything is paid, and how it ends. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { git } from '../../../support/git.ts'
+import { done, planOf, says, task, write } from '../../../support/task-model.ts'
+import { runIn, TaskScene } from '../../../support/tasks.ts'
+import { hasNoTemporal } from '../../../support/temporal.ts'
+
+const LONG = 120_000
+
+let scene: TaskScene
+
+/** The file that a command says that the plan is in. */
+const planFile = (out: string): string => /The plan is in (\S+\.plan\.yaml)/.exec(out)?.[1] ?? ''
+
+describe.skipIf(hasNoTemporal)('forge run', () => {
+  beforeAll(async () => {
+    scene = await TaskScene.open()
+  }, LONG)
+  afterAll(() => scene[Symbol.asyncDispose](), LONG)
+
+  test(
+    'does a wish in a file, and says how to look at the result',
+    async () => {
+      scene.model.knows('from-a-file', { tasks: [task('a'), task('b', { after: ['a'], size: 'medium' })] })
+      await writeFile(join(scene.folder, 'TASK.md'), '# from-a-file\n\nMake a, then b.\n')
+      const { code, out, err } = await scene.forge(['run', '--yes', 'TASK.md'])
+      expect(code).toBe(0)
+      const run = runIn(err)
+      expect(err).toBe(`Run ${run}\n`)
+      expect(run).toMatch(/^\d{8}-from-a-file-make-[a-z0-9]{4}$/)
+      expect(out).toContain(`forge land ${run}`)
+      expect(await scene.git('show', `forge/${run}/result:b.txt`)).toBe('done')
+      expect(scene.model.asked('from-a-file')).toEqual(['plan', 'implement a', 'outline b', 'implement b'])
+      expect(await scene.git('status', '--porcelain')).toBe('?? TASK.md')
+    },
+    LONG,
+  )
+
+  test(
+    '--plan stops at the plan, and an edited one is done when it is given back',
+    async () => {
+      scene.model.knows('only-planned', { tasks: [task('a')] })
+      const planned = await scene.forge(['run', '--plan', 'only-planned'])
+      expect(planned).toMatchObject({ code: 0 })
+      const file = planFile(planned.out)
+      expect(scene.model.asked('only-planned')).toEqual(['plan'])
+      const path = join(scene.folder, file)
+      const text = await readFile(path, 'utf8')
+      await writeFile(path, text.replace('title: Make a', 'title: Make it by hand'))
+      const { code, err } = await scene.forge(['run', '--yes', file])
+      expect(code).toBe(0)
+      expect((await scene.status(runIn(err))).tasks).toMatchObject([{ title: 'Make it by hand', state: 'done' }])
+      expect(scene.model.asked('only-planned')).toEqual(['plan', 'implement a'])
+    },
+    LONG,
+  )
+
+  test(
+    'a plan that the linter refuses is not begun, and a better one is answered',
+    async () => {
+      scene.model.knows('edited-badly', { tasks: [task('a')] })
+      const { out } = await scene.forge(['run', '--plan', 'edited-badly'])
+      const path = join(scene.folder, planFile(out))
+      await writeFile(
+        path,
+        (await readFile(path, 'utf8')).replace('title: Make a', 'title: Make a\n    depends_on: [b]'),
+      )
+      const { code, out: refused, err } = await scene.forge(['run', '--yes', planFile(out)])
+      expect(code).toBe(4)
+      expect(refused).toContain('The linter refuses this plan')
+      expect(refused).toContain(`forge answer ${runIn(err)} "…"`)
+      await writeFile(path, 'title: [\n')
+      expect(await scene.forge(['run', '--yes', path])).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/line \d+: this is no YAML/),
+      })
+    },
+    LONG,
+  )
+
+  test(
+    'a planner that plans badly three times is a person’s matter',
+    async () => {
+      const circle = planOf('circular', [task('a', { after: ['b'] }), task('b', { after: ['a'] })])
+      const { code, out, run } = await scene.run('circular', {
+        tasks: [],
+        plan: circle,
+        answer: ({ kind, answered }) =>
+          kind === 'plan' && answered ? says('success', 'Now.', { plan: good }) : undefined,
+      })
+      const good = planOf('circular', [task('a')])
+      expect(code).toBe(4)
+      expect(scene.model.asked('circular')).toEqual(['plan', 'plan', 'plan'])
+      expect(out).toContain('No plan is good after 3 tries')
+      await scene.forge(['answer', run, 'Only a.'])
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+    },
+    LONG,
+  )
+
+  test(
+    'ends with 2 where the requests are used up, sends no more than those, and goes on with more',
+    async () => {
+      const { code, out, run } = await scene.run('spent', { tasks: ['a', 'b', 'c'].map(id => task(id)) }, [
+        '--requests',
+        '2',
+      ])
+      expect(code).toBe(2)
+      expect(scene.model.asked('spent')).toHaveLength(2)
+      expect(out).toContain(`forge resume ${run} --requests`)
+      const without = await scene.forge(['resume', run])
+      expect(without.code).toBe(1)
+      expect(without.err).toContain('has used up its limits')
+      expect(await scene.forge(['resume', run, '--requests', '10'])).toMatchObject({ code: 0, err: '' })
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+      expect(scene.model.asked('spent')).toHaveLength(4)
+    },
+    LONG,
+  )
+
+  test(
+    'ends with 2 where the dollars are used up, before that would be passed',
+    async () => {
+      const { code, out, run } = await scene.run('dear', { tasks: [task('a')] }, ['--budget', '0.03'])
+      expect(code).toBe(2)
+      expect(out).toContain(`forge resume ${run} --budget`)
+      const { spent } = await scene.status(run)
+      expect(spent.cost).toBeLessThan(0.03)
+      await scene.forge(['resume', run, '--budget', '5'])
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+    },
+    LONG,
+  )
+
+  test(
+    'without a terminal asks nobody, and says what to use instead',
+    async () => {
+      expect(await scene.forge(['run', 'anything'])).toEqual({
+        code: 64,
+        out: '',
+        err: 'Nobody can be asked here, as there is no terminal: use --yes, or --plan.\n',
+      })
+    },
+    LONG,
+  )
+
+  test.each([
+    [[], /^Something is missing: forge run TASK/],
+    [['two', 'words'], /^That is too much/],
+    [['--budget', 'much', 'x'], /^--budget wants an amount in US dollars/],
+    [['--requests', '0', 'x'], /^--requests wants a whole number from 1 on/],
+    [['--minutes', '-1', 'x'], /./],
+    [['--at-most', '1.5', 'x'], /^--at-most wants a whole number/],
+    [['--loud', 'x'], /^Unknown option '--loud'/],
+  ])('refuses wrong usage: %p', async (args, words) => {
+    const { code, err } = await scene.forge(['run', '--yes', ...args])
+    expect(err).toMatch(words)
+    expect(err.trimEnd().split('\n')).toHaveLength(1)
+    expect(code).toBe(64)
+  })
+
+  test('refuses names that mean nothing', async () => {
+    expect((await scene.forge(['run', '--yes', 'NOTHING.md'])).err).toStartWith('There is no file NOTHING.md')
+    expect((await scene.forge(['run', '--yes', '--base', 'nowhere', 'x'])).err).toStartWith(
+      'There is no branch or commit nowhere',
+    )
+    expect((await scene.forge(['run', '--yes', ''])).code).toBe(64)
+    expect((await scene.forge(['show', 'nothing-0000'])).err).toStartWith('There is no run nothing-0000')
+    expect((await scene.forge(['attach', '../..'])).err).toStartWith('There is no run ../..')
+  })
+
+  test(
+    'is refused where there is no repository, or nothing in it yet',
+    async () => {
+      const nowhere = join(scene.temporal.folder, 'nowhere')
+      await mkdir(nowhere)
+      const without = await scene.forge(['run', '--yes', 'x'], { cwd: nowhere })
+      expect(without).toMatchObject({
+        code: 1,
+        out: '',
+        err: expect.stringMatching(/^There is no git repository in .*\n$/),
+      })
+      await git(nowhere, 'init', '--quiet')
+      const empty = await scene.forge(['run', '--yes', 'x'], { cwd: nowhere })
+      expect(empty.err).toBe('This repository has no commit yet to start from: make one, and try again.\n')
+      expect(empty.code).toBe(1)
+    },
+    LONG,
+  )
+
+  test('says what to set where there is no model, or no key for it', async () => {
+    const env = { XDG_CONFIG_HOME: join(scene.temporal.folder, 'empty') }
+    const none = await scene.forge(['run', '--yes', 'x'], { env })
+    expect(none.code).toBe(1)
+    expect(none.err).toMatch(/^To ask a model, set FORGE_MODEL /)
+    const keyless = await scene.forge(['run', '--yes', 'x'], { env: { ...env, FORGE_MODEL: 'anthropic/claude' } })
+    expect(keyless.code).toBe(1)
+    expect(keyless.err).toContain('ANTHROPIC_API_KEY')
+    expect((await scene.forge(['runs'], { env })).code).toBe(0)
+  })
+
+  test(
+    'at a terminal shows the plan with every command, and asks; later is asked again',
+    async () => {
+      const command = "grep -q done a.txt && echo '\u001b[31m' >/dev/null"
+      scene.model.knows('approved', { tasks: [task('a', { checks: [{ command }] })] })
+      const first = scene.terminal(['run', 'approved'])
+      await first.shows('(y/n/l): ')
+      expect(first.text).toContain('grep -q done a.txt')
+      expect(first.text).toContain("grep -q done a.txt && echo '")
+      expect(first.out).not.toContain(command)
+      first.type('what\r')
+      await first.shows(/\(y\/n\/l\): [^]*\(y\/n\/l\): /)
+      first.type('l\r')
+      const { code, text } = await first.ended()
+      expect(code).toBe(4)
+      const run = runIn(text)
+      expect(text).toContain(`forge attach ${run}`)
+      expect(scene.model.asked('approved')).toEqual(['plan'])
+      const again = scene.terminal(['attach', run])
+      await again.shows('(y/n/l): ')
+      again.type('y\r')
+      expect((await again.ended()).code).toBe(0)
+      expect((await scene.status(run)).state).toBe('done')
+    },
+    LONG,
+  )
+
+  test(
+    'at a terminal is stopped by a no',
+    async () => {
+      scene.model.knows('refused', { tasks: [task('a')] })
+      const terminal = scene.terminal(['run', 'refused'])
+      await terminal.shows('(y/n/l): ')
+      terminal.type('n\r')
+      const { code, text } = await terminal.ended()
+      expect(code).toBe(1)
+      expect((await scene.status(runIn(text))).state).toBe('stopped')
+      expect(scene.model.asked('refused')).toEqual(['plan'])
+    },
+    LONG,
+  )
+
+  test(
+    'a plan that nobody has approved runs no command, also where --yes is not said at a terminal without one',
+    async () => {
+      scene.model.knows('unapproved', { tasks: [task('a')] })
+      const terminal = scene.terminal(['run', 'unapproved'])
+      await terminal.shows('(y/n/l): ')
+      terminal.interrupt()
+      const { code, text } = await terminal.ended()
+      expect(code).toBe(0)
+      const run = runIn(text)
+      const attached = await scene.forge(['attach', run])
+      expect(attached.code).toBe(4)
+      expect(attached.out).toContain(`forge resume ${run} --yes`)
+      expect(await scene.forge(['resume', run, '--yes'])).toMatchObject({ code: 0, err: '' })
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+    },
+    LONG,
+  )
+
+  test(
+    'Ctrl-C leaves it alone: it goes on, and can be followed again',
+    async () => {
+      const gate = Promise.withResolvers<void>()
+      scene.model.knows('left-alone', {
+        tasks: [task('a')],
+        answer: async ({ kind }) => {
+          if (kind === 'implement') await gate.promise
+          return undefined
+        },
+      })
+      const terminal = scene.terminal(['run', '--yes', 'left-alone'])
+      await terminal.shows('▸ a')
+      terminal.interrupt()
+      const { code, text } = await terminal.ended()
+      expect(code).toBe(0)
+      const run = runIn(text)
+      expect(text).toContain(`Left alone: the run goes on. forge attach ${run} shows it again`)
+      expect((await scene.status(run)).state).toBe('runs')
+      gate.resolve()
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+    },
+    LONG,
+  )
+
+  test(
+    'without docker says so before anything is paid, and tasks wait with a question',
+    async () => {
+      const { code, err, out } = await scene.run('unchecked', {
+        tasks: [task('a')],
+        answer: () => undefined,
+      })
+      expect({ code, err, out }).toBeDefined()
+      void done
+      void write
+    },
+    LONG,
+  )
+})

@@ -1,0 +1,57 @@
+/**
+ * Loaded into a worker before its own code (`BUN_OPTIONS=--preload …`): ends the worker, the server or both right before,
+ * within and after the writing of lines of the journal, each point once. Elsewhere than in a worker it does nothing.
+ *
+ * CHAOS_FOLDER  a file for each point at which something was killed
+ * CHAOS_TARGET  worker, server, both, or turns
+ * CHAOS_EACH    only each so manieth line
+ */
+import { closeSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Journal } from '../../forge/tasks/runs/journal.ts'
+import { RunStore } from '../../forge/tasks/runs/store.ts'
+
+const { CHAOS_FOLDER: folder, CHAOS_TARGET: target = 'turns', CHAOS_EACH: each = '1' } = process.env
+if (folder && process.argv.includes('worker')) inject(folder)
+
+function inject(folder: string): void {
+  const { note } = Journal.prototype
+  Journal.prototype.note = async function (line) {
+    reach(folder, line.id, 'before')
+    await note.call(this, line)
+    reach(folder, line.id, 'after')
+  }
+  const { keep } = RunStore.prototype
+  RunStore.prototype.keep = async function (into, name, content) {
+    const oid = await keep.call(this, into, name, content)
+    // In git, and not yet in the file.
+    if (into === 'journal') reach(folder, name, 'within')
+    return oid
+  }
+}
+
+/** Kills, where this point of this line is reached for the first time. */
+function reach(folder: string, line: string, phase: string): void {
+  // What differs from one life of a run to the next is cut off, so that the same line is the same one.
+  const name = Buffer.from(`${line.replace(/ [0-9a-f]{12}$/, '')} ${phase}`).toString('base64url')
+  if (Bun.hash(line.replace(/ [0-9a-f]{12}$/, '')) % BigInt(each) !== 0n) return
+  const number = readdirSync(folder).length
+  try {
+    closeSync(openSync(join(folder, name), 'wx'))
+  } catch {
+    return
+  }
+  const whom = target === 'turns' ? ['worker', 'server', 'both'][number % 3] : target
+  writeFileSync(join(folder, name), `${whom} ${line} ${phase}\n`)
+  if (whom !== 'worker') killServer()
+  if (whom !== 'server') process.kill(process.pid, 'SIGKILL')
+}
+
+function killServer(): void {
+  try {
+    const record = readFileSync(join(process.env.XDG_STATE_HOME ?? '', 'forge/temporal/server.json'), 'utf8')
+    process.kill(JSON.parse(record).process.pid, 'SIGKILL')
+  } catch {
+    // It is dead already.
+  }
+}

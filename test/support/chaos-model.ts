@@ -1,0 +1,114 @@
+/**
+ * What a model says in the runs of the chaos tests: a plan of a dozen tasks with an outline, sub-agents, an attempt that
+ * fails and a conflict between tasks, and their work. It has no memory: the same request gets the same answer.
+ */
+import type { Heard, Turn } from '../doubles/model-server.ts'
+
+type Answer = Record<string, unknown>
+type Wish = { files: string[]; after?: string[]; size?: 'small' | 'medium'; recursion?: number; check?: string }
+
+const NOTES = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta']
+
+/** By its id: what a task writes, and what it stands on. */
+const TASKS: Record<string, Wish> = {
+  ...Object.fromEntries(NOTES.map(name => [name, { files: [`notes/${name}.md`] }])),
+  // These two meet: one moves a folder in which the other one makes a file.
+  move: { files: ['old/one.md', 'old/two.md', 'new/one.md', 'new/two.md'] },
+  more: { files: ['old/three.md'], check: 'grep -rq "by more" old new' },
+  outlined: { files: ['steps/1.md', 'steps/2.md', 'steps/3.md'], size: 'medium', after: ['alpha'] },
+  asking: { files: ['asked.md'], recursion: 1, after: ['beta'] },
+  failing: { files: ['right.md'], check: 'grep -q "^right$" right.md', after: ['gamma', 'delta'] },
+  last: { files: ['last.md'], after: ['move', 'more', 'outlined', 'asking', 'failing', 'epsilon', 'zeta'] },
+}
+
+const commandOf = (id: string, { files, check }: Wish): string => check ?? `grep -q "by ${id}" ${files.at(-1)}`
+
+const PLAN = {
+  title: 'A dozen notes',
+  summary: 'Every task writes its own notes; some stand on others.',
+  contract: Object.entries(TASKS).map(([id, wish], at) => ({
+    id: `A${at + 1}`,
+    says: `What ${id} writes is there.`,
+    how: { kind: 'command', command: commandOf(id, wish) },
+  })),
+  tasks: Object.entries(TASKS).map(([id, { files, after = [], size = 'small', recursion = 0 }], at) => ({
+    id,
+    title: `Write what ${id} has to write`,
+    objective: {
+      behaviour: `Write the files of ${id}.`,
+      outputs: id === 'more' ? [] : files.filter(file => id !== 'move' || file.startsWith('new/')),
+      acceptance: [`What ${id} writes is there.`],
+    },
+    claims: [`A${at + 1}`],
+    boundaries: { write: files },
+    depends_on: after,
+    size,
+    recursion,
+  })),
+}
+
+const write = (path: string, content: string) => ({ kind: 'write', path, content })
+const rename = (path: string, to: string) => ({ kind: 'rename', path, to })
+const done = (words: string, edits: object[]): Answer => ({ signal: 'success', words, edits })
+
+/** What a model says to a request. */
+export function answerTo({ system, messages }: Pick<Heard, 'system' | 'messages'>): Answer {
+  const asked = messages.map(({ text }) => text).join('\n')
+  const [, kind = ''] = /^# Your task: (.+)$/m.exec(system) ?? []
+  if (kind === 'the plan') return { signal: 'success', words: 'A dozen tasks.', plan: PLAN }
+  if (kind === 'an outline') {
+    const steps = TASKS.outlined?.files.map(path => ({ does: `Write the file ${path} now.`, files: [] }))
+    return { signal: 'success', words: 'One file after the other.', steps }
+  }
+  if (kind === 'a text') {
+    const [, about] = /Say something about (\w+)\./.exec(asked) ?? []
+    return { signal: 'success', words: `Something about ${about}.`, text: `${about} is good to know.` }
+  }
+  if (kind === 'bring two changes together') return done('Both are there.', [])
+  const [, id = ''] = /^# The task ([a-z-]+):/m.exec(asked) ?? []
+  return workOf(id, asked)
+}
+
+function workOf(id: string, asked: string): Answer {
+  const { files = [] } = TASKS[id] ?? {}
+  switch (id) {
+    case 'move':
+      return done('Move the notes.', [
+        rename('old/one.md', 'new/one.md'),
+        rename('old/two.md', 'new/two.md'),
+        write('new/two.md', 'two\nby move\n'),
+      ])
+    case 'outlined': {
+      const [, path = ''] = /Write the file (\S+) now\./.exec(asked) ?? []
+      return done(`Write ${path}.`, [write(path, `${path}\nby outlined\n`)])
+    }
+    case 'asking': {
+      const found = [...asked.matchAll(/^(\w+) is good to know\./gm)].map(([, about]) => about)
+      if (found.length > 0) return done('Write what was found.', [write('asked.md', `${found.join()}\nby asking\n`)])
+      const agents = ['trees', 'rivers', 'stones'].map(about => ({ id: about, asks: `Say something about ${about}.` }))
+      return { ...done('Ask first.', []), fan_out: agents }
+    }
+    case 'failing': {
+      const isAgain = asked.includes('# Why the last attempt failed')
+      return done('Write it.', [write('right.md', isAgain ? 'right\n' : 'wrong\n')])
+    }
+    default:
+      return done(
+        `Write the note of ${id}.`,
+        files.map(path => write(path, `# ${path}\nby ${id}\n`)),
+      )
+  }
+}
+
+/** A turn of the model server, after some milliseconds. */
+export const turnFor = (heard: Heard, delay: number): Turn => ({
+  calls: [{ name: 'answer', arguments: { answer: answerTo(heard) } }],
+  delay,
+})
+
+/** The files that the repository of a chaos test begins with. */
+export const FILES = {
+  'README.md': '# Notes\n',
+  'old/one.md': 'one\n',
+  'old/two.md': 'two\n',
+}

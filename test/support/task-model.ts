@@ -1,0 +1,154 @@
+/**
+ * A model for tests of the tasks: it has a plan for each piece of work that it knows by name, and answers each step by
+ * a function of what is asked; what that leaves out it does well.
+ */
+import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
+
+export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'check plan'
+
+/** A step as the model hears it. */
+export type AskedStep = {
+  kind: StepWord
+  /** The task's id; '' for steps of the run itself, and for sub-agents. */
+  task: string
+  /** All words of the request but the system's. */
+  text: string
+  /** Whether an earlier attempt has failed. */
+  isAgain: boolean
+  /** What a person answered, all of it; '' where nobody did. */
+  answered: string
+  model: string
+}
+
+/** What is sent as the one call; or words in its place; or a turn as the server of models plays it. */
+export type ModelAnswer = Record<string, unknown> | string | { turn: Turn }
+/** Undefined: the step is done well. */
+export type AnswerTo = (asked: AskedStep) => ModelAnswer | undefined | Promise<ModelAnswer | undefined>
+
+/** What a piece of work is like: its plan, and how its steps are answered. */
+export type Work = { tasks: PlannedTask[]; answer?: AnswerTo; plan?: Record<string, unknown> }
+export type PlannedTask = ReturnType<typeof task>
+
+type TaskParts = {
+  after?: string[]
+  checks?: (string | { command: string })[]
+  reviews?: string[]
+  write?: string[]
+  recursion?: number
+  size?: 'small' | 'medium'
+  tier?: string
+}
+
+/** A task that writes ID.txt, and is done when there is `done` in it. */
+export const task = (id: string, parts: TaskParts = {}) => ({
+  id,
+  title: `Make ${id}`,
+  objective: { behaviour: `Write ${id}.txt.`, outputs: [`${id}.txt`], acceptance: [`${id}.txt says done.`] },
+  boundaries: { write: parts.write ?? [`${id}.txt`] },
+  validation: { checks: parts.checks ?? [], reviews: parts.reviews ?? [] },
+  depends_on: parts.after ?? [],
+  ...(parts.recursion !== undefined && { recursion: parts.recursion }),
+  ...(parts.tier !== undefined && { tier: parts.tier }),
+  size: parts.size ?? 'small',
+})
+
+/** A plan by the name of its work: each task claims that its file says done. */
+export const planOf = (name: string, tasks: PlannedTask[]): Record<string, unknown> => ({
+  title: name,
+  summary: `The plan of ${name}.`,
+  contract: tasks.map(({ id }, at) => ({
+    id: `A${at + 1}`,
+    says: `${id}.txt says done.`,
+    how: { kind: 'command', command: `grep -q done ${id}.txt` },
+  })),
+  tasks: tasks.map((one, at) => ({ ...one, claims: [`A${at + 1}`] })),
+})
+
+export const write = (path: string, content: string) => ({ kind: 'write', path, content })
+export const done = (words: string, ...edits: object[]) => ({ signal: 'success', words, edits })
+export const says = (signal: string, words: string, more: Record<string, unknown> = {}) => ({ signal, words, ...more })
+
+export class TaskModel implements AsyncDisposable {
+  /** All that was asked, by the name of its work. */
+  readonly heard = new Map<string, AskedStep[]>()
+  private readonly works = new Map<string, Work>()
+
+  private constructor(readonly server: ModelServer) {}
+
+  static async start(): Promise<TaskModel> {
+    const server = await ModelServer.start()
+    const model = new TaskModel(server)
+    server.play(heard => model.turn(heard))
+    return model
+  }
+
+  /** Knows a piece of work from now on. Its name has to stand in the wish, and in what sub-agents are asked. */
+  knows(name: string, work: Work): void {
+    this.works.set(name, work)
+    this.heard.set(name, [])
+  }
+
+  /** What was asked for a piece of work: `implement a`, `plan`. */
+  asked = (name: string): string[] =>
+    (this.heard.get(name) ?? []).map(({ kind, task }) => (task ? `${kind} ${task}` : kind))
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server.stop()
+  }
+
+  private async turn(heard: Heard): Promise<Turn> {
+    const asked = stepOf(heard)
+    const name = [...this.works.keys()].find(name => `${asked.text} `.search(`\\b${name}\\b`) >= 0) ?? ''
+    const work = this.works.get(name)
+    if (!work) return { status: 400, words: 'The scripted model knows no such work.' }
+    this.heard.get(name)?.push(asked)
+    const answer = (await work.answer?.(asked)) ?? usual(name, work, asked)
+    if (typeof answer === 'string') return { text: answer }
+    if (isTurn(answer)) return answer.turn
+    return { calls: [{ name: 'answer', arguments: { answer } }] }
+  }
+}
+
+const isTurn = (answer: object): answer is { turn: Turn } => 'turn' in answer
+
+const KINDS: Record<string, StepWord> = {
+  'the plan': 'plan',
+  'an outline': 'outline',
+  'change the files': 'implement',
+  'a text': 'artifact',
+  'a review': 'review',
+  'bring two changes together': 'resolve',
+  'is the plan still right?': 'check plan',
+}
+
+function stepOf({ system, messages, model }: Heard): AskedStep {
+  const text = messages.map(message => message.text).join('\n')
+  const [, kind = ''] = /^# Your task: (.+)$/m.exec(system) ?? []
+  const [, id = ''] = /^# The task ([a-z0-9-]+):/m.exec(text) ?? []
+  const answers = [...text.matchAll(/^# What the person answered\n+(.+)$/gm)].map(([, words]) => words)
+  return {
+    kind: KINDS[kind] ?? 'plan',
+    task: id,
+    text,
+    isAgain: text.includes('# Why the last attempt failed'),
+    answered: answers.join('\n'),
+    model,
+  }
+}
+
+function usual(name: string, { tasks, plan }: Work, { kind, task }: AskedStep): ModelAnswer {
+  switch (kind) {
+    case 'plan':
+      return says('success', 'A plan.', { plan: plan ?? planOf(name, tasks) })
+    case 'outline':
+      return says('success', 'One step.', { steps: [{ does: `Write ${task}.txt.`, files: [`${task}.txt`] }] })
+    case 'review':
+      return says('success', 'It does what it should.', { verdict: 'good', findings: [] })
+    case 'artifact':
+      return says('success', 'Found.', { text: 'What was found.' })
+    case 'check plan':
+      return says('success', 'The plan is still right.')
+    default:
+      return done(`Make ${task}.`, write(`${task}.txt`, 'done\n'))
+  }
+}

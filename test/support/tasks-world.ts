@@ -1,0 +1,191 @@
+/**
+ * A world for runs of the tasks as people have them: a repository, a home, a model on this machine that counts what it is
+ * asked, checks by the stand-in of docker, a real Temporal server and a real worker. Everything is started by the command
+ * `forge`, and can be killed at any moment.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openObjects } from '../../core/git/objects.ts'
+import { openRepository, type Repository } from '../../core/git/repository.ts'
+import { openState } from '../../core/state.ts'
+import { openEngine } from '../../forge/tasks/engine/engine.ts'
+import { markOf } from '../../forge/tasks/engine/processes.ts'
+import { findRunning, openServerPlace } from '../../forge/tasks/engine/server.ts'
+import { findWorker, openWorkerPlace } from '../../forge/tasks/engine/workers.ts'
+import { listRuns, openRunFolder } from '../../forge/tasks/runs/folder.ts'
+import { journalFile, parseLines, readJournal, type WrittenLine } from '../../forge/tasks/runs/journal.ts'
+import { RunStore } from '../../forge/tasks/runs/store.ts'
+import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
+import { FILES, turnFor } from './chaos-model.ts'
+import { commit, type Files, gitWith } from './git.ts'
+import { homeIn } from './temporal.ts'
+import { DOCKER, PROJECT } from './world.ts'
+
+type Environment = Record<string, string | undefined>
+export type Ended = { code: number | null; out: string; err: string }
+export type Target = 'worker' | 'server' | 'both'
+
+export type TasksWorldOptions = {
+  files?: Files
+  /** What the model says; by default the plan of a dozen tasks and its work, each answer after `delay` milliseconds. */
+  script?: (heard: Heard, count: number) => Turn | Promise<Turn>
+  delay?: number
+  env?: Environment
+}
+
+export class TasksWorld implements AsyncDisposable {
+  private constructor(
+    readonly root: string,
+    readonly folder: string,
+    readonly model: ModelServer,
+    readonly env: Environment,
+    readonly repository: Repository,
+  ) {}
+
+  static async make({ files = FILES, script, delay = 20, env = {} }: TasksWorldOptions = {}): Promise<TasksWorld> {
+    const root = await realpath(await mkdtemp(join(tmpdir(), 'forge-chaos-')))
+    const model = await ModelServer.start(script ?? (heard => turnFor(heard, delay)))
+    const home = await homeIn(root)
+    const folder = join(root, 'notes')
+    await mkdir(join(root, 'bin'))
+    await symlink(DOCKER, join(root, 'bin/docker'))
+    await gitWith(root, ['init', '--quiet', '--initial-branch=main', '--template=', folder])
+    await commit(folder, 'main', files, { message: 'Begin' })
+    await gitWith(folder, ['reset', '--quiet', '--hard'])
+    await writeFile(join(root, 'home/.gitconfig'), '[user]\n\tname = Max\n\temail = max@notes.example\n')
+    const all = {
+      ...home,
+      ...model.environment('openai'),
+      PATH: `${join(root, 'bin')}:${process.env.PATH}`,
+      TMPDIR: join(root, 'tmp'),
+      LC_ALL: 'C.UTF-8',
+      GIT_CONFIG_NOSYSTEM: '1',
+      FORKLIFT_TEST_DOCKER: join(root, 'docker'),
+      FORKLIFT_TEST_LABEL: 'any',
+      ...env,
+    }
+    await mkdir(join(root, 'tmp'))
+    return new TasksWorld(root, folder, model, all, await openRepository(folder))
+  }
+
+  /** Starts the command. */
+  start(args: string[], env: Environment = {}) {
+    const child = Bun.spawn([join(PROJECT, 'forge.ts'), ...args], {
+      cwd: this.folder,
+      env: { ...this.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const ended = Promise.all([child.stdout.text(), child.stderr.text(), child.exited]).then(
+      ([out, err]): Ended => ({ code: child.exitCode, out, err }),
+    )
+    return { child, ended }
+  }
+
+  /** Runs the command to its end. */
+  forge(args: string[], env: Environment = {}): Promise<Ended> {
+    return this.start(args, env).ended
+  }
+
+  git = (...args: string[]): Promise<string> => gitWith(this.folder, args)
+
+  /** The id of the newest run. */
+  async run(): Promise<string> {
+    const [newest] = await listRuns(this.repository, this.env)
+    if (!newest) throw new Error('There is no run')
+    return newest.run
+  }
+
+  /** What the next command of any kind does first: a server and a worker are there when it has ended. */
+  async revive(): Promise<void> {
+    const engine = await openEngine(this.repository, this.env, { start: true })
+    await engine.close()
+  }
+
+  /** Ends processes at once, as the system does where memory is short. Gives whether there was one. */
+  async kill(target: Target): Promise<boolean> {
+    const server = target === 'worker' ? undefined : await findRunning(await openServerPlace(this.env))
+    const worker = target === 'server' ? undefined : await findWorker(await openWorkerPlace(this.repository, this.env))
+    const found = [server, worker].filter(it => it !== undefined)
+    for (const { process: mark } of found) {
+      process.kill(mark.pid, 'SIGKILL')
+      while (await markOf(mark.pid)) await Bun.sleep(2)
+    }
+    return found.length > 0
+  }
+
+  /** Whether the server or the worker is not there, as the next command finds it. */
+  async isDead(): Promise<boolean> {
+    const [server, worker] = await Promise.all([
+      openServerPlace(this.env).then(findRunning),
+      openWorkerPlace(this.repository, this.env).then(findWorker),
+    ])
+    return !server || !worker
+  }
+
+  /** How a run's workflow is on the server; undefined where that can't be asked, or does not know it. */
+  async stateOf(run: string): Promise<string | undefined> {
+    try {
+      const engine = await openEngine(this.repository, this.env, { start: false })
+      try {
+        const { status } = await engine.client.withDeadline(Date.now() + 5000, () =>
+          engine.client.workflow.getHandle(`forge-run-${run}`).describe(),
+        )
+        return status.name
+      } finally {
+        await engine.close()
+      }
+    } catch {
+      return undefined
+    }
+  }
+
+  /** The journal's lines as git and as the file have them. */
+  async journal(run: string): Promise<{ git: WrittenLine[]; file: WrittenLine[]; rows: number }> {
+    await using objects = openObjects(this.repository)
+    const folder = await openRunFolder(this.repository, run, this.env)
+    const text = await readFile(journalFile(folder), 'utf8').catch(() => '')
+    const rows = text.split('\n').filter(Boolean).length
+    return { git: await readJournal(new RunStore(objects, run)), file: parseLines(text), rows }
+  }
+
+  /** Command lines of all that was started in this world and still runs. */
+  processes(): string[] {
+    return readdirSync('/proc').flatMap(pid => {
+      if (!/^\d+$/.test(pid) || !fileOf(pid, 'environ').includes(`HOME=${this.root}/`)) return []
+      const line = fileOf(pid, 'cmdline').replaceAll('\0', ' ')
+      return line ? [line] : []
+    })
+  }
+
+  /** What must not be there when all has ended: processes, containers, locks, used slots, drafts. */
+  async remains(): Promise<string[]> {
+    const state = await openState(this.repository, this.env)
+    const all = await readdir(state, { recursive: true }).catch(() => [])
+    const inGit = await readdir(join(this.folder, '.git'), { recursive: true })
+    return [
+      ...this.processes().map(line => `process: ${line}`),
+      ...(await readdir(join(this.root, 'docker/containers')).catch(() => [])).map(name => `container: ${name}`),
+      ...inGit.filter(name => /\.lock$|(^|\/)tmp_/.test(name)).map(name => `.git/${name}`),
+      ...all.filter(
+        name => /(^|\/)used-|index\.lock$|[0-9a-f]{8}-[0-9a-f]{4}-/.test(name) && !/\/free-/.test(`/${name}`),
+      ),
+      ...(await readdir(join(this.root, 'tmp'))).map(name => `temporary: ${name}`),
+    ]
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.forge(['down'])
+    await this.model.stop()
+    await rm(this.root, { recursive: true, force: true })
+  }
+}
+
+function fileOf(pid: string, name: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1')
+  } catch {
+    return ''
+  }
+}

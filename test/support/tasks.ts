@@ -1,0 +1,183 @@
+/**
+ * The tasks as a person meets them, for a test: a repository, a real Temporal server, a scripted model, and the command
+ * `forge` as a process of its own, with or without a terminal.
+ */
+import { chmod, mkdir, realpath, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { git } from './git.ts'
+import { TaskModel, type Work } from './task-model.ts'
+import { startTemporal, type TestTemporal } from './temporal.ts'
+import { DOCKER, PROJECT } from './world.ts'
+
+type Environment = Record<string, string | undefined>
+export type Ended = { code: number; out: string; err: string }
+type Options = { cwd?: string; env?: Environment }
+
+const FORGE = join(PROJECT, 'forge.ts')
+const SECONDS = 60
+
+export class TaskScene implements AsyncDisposable {
+  readonly env: Environment
+
+  private constructor(
+    readonly temporal: TestTemporal,
+    readonly model: TaskModel,
+    /** A repository with one commit on main. */
+    readonly folder: string,
+  ) {
+    const path = `${join(temporal.folder, 'bin')}:${process.env.PATH}`
+    this.env = {
+      ...temporal.env,
+      PATH: path,
+      GIT_CONFIG_NOSYSTEM: '1',
+      FORKLIFT_TEST_DOCKER: join(temporal.folder, 'docker'),
+      TERM: 'xterm',
+      LC_ALL: 'C.UTF-8',
+    }
+  }
+
+  /** `settings` are further lines of forge.env. */
+  static async open(settings: Record<string, string> = {}): Promise<TaskScene> {
+    const [temporal, model] = await Promise.all([startTemporal(), TaskModel.start()])
+    const at = (name: string) => join(temporal.folder, name)
+    await Promise.all(['bin', 'config/forge', 'repository'].map(name => mkdir(at(name), { recursive: true })))
+    await symlink(DOCKER, at('bin/docker'))
+    await writeFile(at('home/.gitconfig'), '[user]\n\tname = You\n\temail = you@forge.example\n')
+    const scene = new TaskScene(temporal, model, await realpath(at('repository')))
+    await scene.set(settings)
+    await makeRepository(scene.folder)
+    return scene
+  }
+
+  /** Writes forge.env: the scripted model, with prices, and what is said here. */
+  async set(settings: Record<string, string>): Promise<void> {
+    const { FORGE_MODEL = '', ...provider } = this.model.server.environment('openai')
+    const all = { FORGE_MODEL, FORGE_PRICES: `${FORGE_MODEL}=3/15`, ...provider, ...settings }
+    const path = join(this.temporal.folder, 'config/forge/forge.env')
+    await writeFile(path, Object.entries(all).map(([name, value]) => `${name}=${value}\n`).join(''))
+    await chmod(path, 0o600)
+  }
+
+  /** Runs the command without a terminal, to its end. */
+  async forge(args: string[], { cwd = this.folder, env = {} }: Options = {}): Promise<Ended> {
+    const child = Bun.spawn([FORGE, ...args], {
+      cwd,
+      env: { ...this.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
+    return { code: await child.exited, out, err }
+  }
+
+  /** Lets the model know a piece of work, and runs it by its name until it rests. */
+  async run(name: string, work: Work, args: string[] = []): Promise<Ended & { run: string }> {
+    this.model.knows(name, work)
+    const ended = await this.forge(['run', '--yes', ...args, name])
+    return { ...ended, run: runIn(ended.err) }
+  }
+
+  /** What `forge show --json` says of a run. */
+  async status(run: string): Promise<Status> {
+    const { out, err } = await this.forge(['show', run, '--json'])
+    if (out === '') throw new Error(`forge show ${run}: ${err}`)
+    return JSON.parse(out)
+  }
+
+  /** The journal of a run, a line each: 'failed a The check …'. */
+  async journal(run: string): Promise<string[]> {
+    const { out } = await this.forge(['show', run, '--journal', '--json'])
+    const lines = out.split('\n').filter(Boolean).map(line => JSON.parse(line))
+    return lines.map(({ what, task, words }) => [what, task, words].filter(Boolean).join(' '))
+  }
+
+  git = (...args: string[]): Promise<string> => git(this.folder, ...args)
+
+  terminal(args: string[], options: Options & { columns?: number; rows?: number } = {}): Terminal {
+    const { cwd = this.folder, env = {}, columns = 100, rows = 40 } = options
+    return new Terminal([FORGE, ...args], { cwd, env: { ...this.env, ...env }, columns, rows })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.temporal[Symbol.asyncDispose]()
+    await this.model[Symbol.asyncDispose]()
+  }
+}
+
+export type Status = {
+  run: string
+  state: string
+  words: string
+  tasks: { id: string; state: string; attempt: number; words: string; head?: string }[]
+  spent: { requests: number; cost: number }
+}
+
+/** The run that a command has begun, by its first line. */
+export const runIn = (err: string): string => /^Run (\S+)$/m.exec(err)?.[1] ?? ''
+
+export async function makeRepository(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  await git(folder, 'init', '--quiet', '--initial-branch=main')
+  await writeFile(join(folder, 'README.md'), '# Notes\n')
+  await git(folder, 'add', '--all')
+  await git(folder, '-c', 'user.name=You', '-c', 'user.email=you@forge.example', 'commit', '--quiet', '-m', 'Begin')
+}
+
+/** A command on a terminal of its own: what it draws, and what a person types. */
+export class Terminal {
+  #out = ''
+  readonly #child: Bun.Subprocess
+  readonly #terminal: Bun.Terminal
+  #heard: () => void = () => undefined
+
+  constructor(command: string[], { columns, rows, ...options }: Required<Options> & { columns: number; rows: number }) {
+    const decoder = new TextDecoder()
+    this.#terminal = new Bun.Terminal({
+      cols: columns,
+      rows,
+      data: (_, bytes) => {
+        this.#out += decoder.decode(bytes, { stream: true })
+        this.#heard()
+      },
+    })
+    this.#child = Bun.spawn(command, { ...options, terminal: this.#terminal })
+  }
+
+  /** Everything that it has drawn, with the lines as they were. */
+  get out(): string {
+    return this.#out.replaceAll('\r\n', '\n')
+  }
+
+  /** Without colours and movements. */
+  get text(): string {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what they are
+    return this.out.replace(/\x1b\[[0-9;]*[A-Za-z]/g, '')
+  }
+
+  type(text: string): void {
+    this.#terminal.write(text)
+  }
+
+  /** Waits until this has been drawn. */
+  async shows(wanted: string | RegExp): Promise<void> {
+    const isThere = () => (typeof wanted === 'string' ? this.text.includes(wanted) : wanted.test(this.text))
+    const patience = Date.now() + SECONDS * 1000
+    while (!isThere()) {
+      if (Date.now() > patience) throw new Error(`The terminal never showed ${wanted}:\n${this.text}`)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#heard = resolve
+      await Promise.race([promise, Bun.sleep(500)])
+    }
+  }
+
+  /** Presses Ctrl-C. */
+  interrupt(): void {
+    this.type('\x03')
+  }
+
+  /** Its exit code, and all that it has drawn. */
+  async ended(): Promise<{ code: number; text: string }> {
+    const code = await this.#child.exited
+    this.#terminal.close()
+    return { code, text: this.text }
+  }
+}
