@@ -23,7 +23,7 @@ export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 .PHONY: help run demo demo-tasks desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
 
 help: ## list these targets
-	@echo 'Forklift keeps a fork current; the desk is for working on branches in the browser. Targets:'
+	@echo 'Forklift keeps a fork current; the desk is for branches, in the browser; tasks are for large work. Targets:'
 	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' '$(HERE)/Makefile'
 
 run: runtime ## bring upstream into the fork in this folder, or in FORK=path; ARGS="--check" and the like
@@ -32,10 +32,10 @@ run: runtime ## bring upstream into the fork in this folder, or in FORK=path; AR
 demo: runtime jq ## show it on a made-up fork, up to a question that the desk answers: needs no docker, key or GitHub
 	@'$(HERE)/test/demo.sh'
 
-# With DEMO, the folder of a demo: on its fork, with its stand-ins.
 demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository: needs no docker, no key
 	@'$(HERE)/test/demo-tasks.sh'
 
+# With DEMO, the folder of a demo: on its fork, with its stand-ins.
 desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around
 	@[[ -z '$(DEMO)' ]] || exec '$(HERE)/test/demo.sh' '$(DEMO)' $(ARGS); \
 	repository='$(patsubst ~/%,$(HOME)/%,$(REPO))' && [[ -n $$repository ]] || repository=$$('$(HERE)/forge/desk/example.ts') && \
@@ -130,14 +130,15 @@ desk-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-desk -nt bun.lock ]] || { $(call install-packages,--production --filter forklift --filter forge) \
 	  && rm -f node_modules/.to-{test,tasks} && touch node_modules/.to-{run,desk}; }
 	@cd -- '$(HERE)' && [[ -d .tools/desk && -z $$(find forge bun.lock -newer .tools/desk -print -quit) ]] \
-	  || { bun forge/desk/build.ts .tools/desk >/dev/null && touch .tools/desk; }
+	  || { eval "$$PATIENTLY"; patiently 'building the page' bun forge/desk/build.ts .tools/desk && touch .tools/desk; }
 
 # The tasks have packages of their own too, 300 MB of them, and workflows that are bundled ahead.
 tasks-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-tasks -nt bun.lock ]] || { $(call install-packages,--production) \
 	  && rm -f node_modules/.to-test && touch node_modules/.to-{run,desk,tasks}; }
 	@cd -- '$(HERE)' && bundle=.tools/tasks/workflows.js && [[ -s $$bundle && -z $$(find forge/tasks/flows forge/tasks/contract.ts \
-	  forge/tasks/engine/bundle.ts bun.lock -newer $$bundle -print -quit) ]] || bun forge/tasks/engine/build.ts $$bundle >/dev/null
+	  forge/tasks/engine/bundle.ts bun.lock -newer $$bundle -print -quit) ]] \
+	  || { eval "$$PATIENTLY"; patiently 'bundling the workflows' bun forge/tasks/engine/build.ts $$bundle; }
 
 tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \

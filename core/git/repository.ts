@@ -1,5 +1,5 @@
 /** What a repository is to these programs, how one is found, and the names of what is in one. */
-import { readdir } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../failure.ts'
@@ -69,9 +69,15 @@ export async function openRepository(
   const facts = ['--is-bare-repository', '--is-shallow-repository', '--show-object-format']
   // The last fact fails without a work tree, after all others have been told.
   const asked = run(where, ['rev-parse', ...facts, '--path-format=absolute', ...paths], { ok: [0, 128] })
-  const answer = await asked.catch((error: NodeJS.ErrnoException): never => {
-    if (error.code !== 'ENOENT') throw error
-    throw new Failure(`${visible(folder)} is no folder, or git is not installed: check both.`)
+  const answer = await asked.catch(async (error: NodeJS.ErrnoException): Promise<never> => {
+    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error
+    // Neither a folder nor a program that is not there can be told from the other by this error.
+    const isFolder = await stat(folder).then(
+      at => at.isDirectory(),
+      () => false,
+    )
+    if (isFolder) throw new Failure('There is no git on your PATH: install git 2.38 or newer.')
+    throw new Failure(`${visible(folder)} is no folder: check its name.`)
   })
   const [first = '', commonDir = '', objects = '', top = ''] = answer.stdout.toString().split(`\n${MARK}\n`)
   const [isBare, isShallow, format, ...rest] = first.split('\n')

@@ -10,7 +10,7 @@ export class PlanWork implements PlanActivities {
   constructor(private readonly means: Means) {}
 
   async lintPlan(input: { run: RunId; parsed: Reference; base: Oid; done: TaskId[] }): Promise<Linted> {
-    const { store } = await this.means.run(input.run)
+    const { store, journal } = await this.means.run(input.run)
     const json = jsonIn(await store.readText(input.parsed))
     if (json === undefined) return await refused(store, [NO_JSON])
     const read = v.safeParse(Plan, proposed(json))
@@ -18,13 +18,18 @@ export class PlanWork implements PlanActivities {
     const plan = read.output
     const { limits } = await this.means.stored(store)
     const before = await store.get('plan.json')
-    const { tasks, complaints } = await this.means.options.lint(plan, {
+    const {
+      tasks,
+      complaints,
+      notes = [],
+    } = await this.means.options.lint(plan, {
       tree: input.base,
       limits,
       done: input.done,
       ...(before && { before: v.parse(Plan, JSON.parse(before.toString())) }),
     })
     if (complaints.length > 0) return await refused(store, complaints)
+    for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
     return { plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`), tasks, complaints: [] }
   }
 }

@@ -1,6 +1,7 @@
 /**
  * Where the Temporal server is that runs go through, or the program to start one of our own. In this order: what
- * Temporal's own configuration names, FORGE_TEMPORAL_BIN, `temporal` on PATH, a download that is kept.
+ * Temporal's own configuration names, FORGE_TEMPORAL_BIN, `temporal` on PATH, what `make` has put beside these
+ * programs, a download that is kept.
  */
 import { constants } from 'node:fs'
 import { access, readdir, stat } from 'node:fs/promises'
@@ -22,20 +23,31 @@ export type TheirServer = {
   options: Pick<ClientConnectConfig['connectionOptions'], 'tls' | 'apiKey' | 'metadata'>
 }
 
+/** Where `make demo-tasks` and `make test` install one: what is there need not be downloaded once more. */
+const INSTALLED = join(import.meta.dir, '../../../.tools/temporal/temporal')
+
 /** The program of a server that we start, and how it was found. */
 export type Program = { kind: 'ours'; path: string; how: string }
 
 /**
+ * @param installed where `make` would have put one
  * @throws Failure where Temporal's configuration can't be read, where FORGE_TEMPORAL_BIN is no program, or where there
  *   is no server at all and none can be downloaded.
  */
-export async function findServer(env: Environment, say: (line: string) => void): Promise<TheirServer | Program> {
-  return (await findConfigured(env)) ?? (await findProgram(env)) ?? (await download(env, say))
+export async function findServer(
+  env: Environment,
+  say: (line: string) => void,
+  installed = INSTALLED,
+): Promise<TheirServer | Program> {
+  return (await findConfigured(env)) ?? (await findProgram(env, installed)) ?? (await download(env, say))
 }
 
 /** The same without a download; undefined where there is none. */
-export async function lookForServer(env: Environment): Promise<TheirServer | Program | undefined> {
-  return (await findConfigured(env)) ?? (await findProgram(env)) ?? (await findDownload(env))
+export async function lookForServer(
+  env: Environment,
+  installed = INSTALLED,
+): Promise<TheirServer | Program | undefined> {
+  return (await findConfigured(env)) ?? (await findProgram(env, installed)) ?? (await findDownload(env))
 }
 
 /** What TEMPORAL_ADDRESS, TEMPORAL_PROFILE or temporal.toml name. */
@@ -57,7 +69,7 @@ export async function findConfigured(env: Environment): Promise<TheirServer | un
   return { kind: 'theirs', address, namespace: config.namespace ?? 'default', options }
 }
 
-async function findProgram(env: Environment): Promise<Program | undefined> {
+async function findProgram(env: Environment, installed: string): Promise<Program | undefined> {
   const named = env.FORGE_TEMPORAL_BIN
   if (named) {
     if (await isProgram(named)) return { kind: 'ours', path: named, how: 'FORGE_TEMPORAL_BIN' }
@@ -68,7 +80,7 @@ async function findProgram(env: Environment): Promise<Program | undefined> {
     const path = join(folder, 'temporal')
     if (await isProgram(path)) return { kind: 'ours', path, how: 'on PATH' }
   }
-  return undefined
+  return (await isProgram(installed)) ? { kind: 'ours', path: installed, how: 'installed by make' } : undefined
 }
 
 async function isProgram(path: string): Promise<boolean> {

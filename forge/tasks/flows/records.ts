@@ -61,6 +61,7 @@ export type Carried = {
   counted: { ended: number; failed: number }
   discovered: Discovered[]
   remembered: { task: TaskId | ''; count: number; answer: Reference }[]
+  facts?: Reference[]
   hold?: Hold
 }
 

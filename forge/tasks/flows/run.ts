@@ -105,6 +105,8 @@ class Run {
   #counted = { ended: 0, failed: 0 }
   #discovered: Discovered[] = []
   #remembered: Remembered['answers'] = []
+  /** What whoever plans is told besides. */
+  #facts: Reference[] = []
   #hold: Hold | undefined
   #question: Question | undefined
   readonly #running = new Map<TaskId, Running>()
@@ -146,8 +148,9 @@ class Run {
   async #live(): Promise<void> {
     this.#watchClock().catch(() => undefined)
     if (!this.carried) {
-      const { approvedPlan, answers } = await this.#patiently(() => short.begin(this.#input))
+      const { approvedPlan, answers, facts = [] } = await this.#patiently(() => short.begin(this.#input))
       this.#remembered = answers
+      this.#facts = facts
       const isPlanned = await this.#planned(approvedPlan)
       if (!isPlanned) return
     }
@@ -211,7 +214,12 @@ class Run {
     let words = ''
     for (let tries = 1; tries <= PLAN_TRIES; tries++) {
       const step = `${kind === 'plan' ? 'plan' : 'check-plan'}/${++this.#plans}`
-      const result = await this.#step(step, { kind, base: this.#input.base, about: told, tier: 'reasoning' })
+      const result = await this.#step(step, {
+        kind,
+        base: this.#input.base,
+        about: [...this.#facts, ...told],
+        tier: 'reasoning',
+      })
       words = result.words
       const evidence = [...(result.question ? [result.question] : []), ...(result.parsed ? [result.parsed] : [])]
       if (['confused', 'failure_terminal', 'blocked_on_human'].includes(result.outcome)) return { words, evidence }
@@ -646,6 +654,7 @@ class Run {
 
   /** What a person says to give it more: where dollars are no limit, they would not be one that helps. */
   #largerLimit(): string {
+    if (this.#timeLeft <= 0) return '--minutes N'
     return this.#limits.cost === undefined && this.#limits.requests !== undefined ? '--requests N' : '--budget N'
   }
 
@@ -1194,6 +1203,7 @@ class Run {
       counted: this.#counted,
       discovered: this.#discovered,
       remembered: this.#remembered,
+      facts: this.#facts,
       ...(this.#hold && { hold: this.#hold }),
     })
   }
@@ -1210,6 +1220,7 @@ class Run {
     this.#counted = carried.counted
     this.#discovered = carried.discovered
     this.#remembered = carried.remembered
+    this.#facts = carried.facts ?? []
     this.#hold = carried.hold
     this.#doing = 'works'
   }

@@ -68,9 +68,12 @@ test('variables that point elsewhere do not mislead', async () => {
 
 test('where there is none, a sentence says so', async () => {
   await using folder = await makeFolder()
+  const file = join(folder.path, 'file')
+  await writeFile(file, '')
   for (const [path, words] of [
     [folder.path, 'There is no git repository in'],
-    [join(folder.path, 'nowhere'), 'is no folder'],
+    [join(folder.path, 'nowhere'), 'nowhere is no folder: check its name.'],
+    [file, 'file is no folder: check its name.'],
   ] as const) {
     const error = await open(path).catch(it => it)
     expect(error).toBeInstanceOf(Failure)

@@ -24,6 +24,8 @@ afterEach(async () => {
 })
 
 const quiet = () => undefined
+/** Whatever `make` has installed beside these tests is not what they are about. */
+const NOT_INSTALLED = '/nowhere/temporal'
 const program = async (name: string, script: string): Promise<string> => {
   const path = join(folder, name)
   await writeFile(path, `#!/bin/sh\n${script}\n`)
@@ -65,7 +67,15 @@ describe('a server is found', () => {
     const path = await program('temporal', 'exit 0')
     const without = { ...env, FORGE_TEMPORAL_BIN: undefined }
     expect(await lookForServer({ ...without, PATH: `.:${folder}` })).toEqual({ kind: 'ours', path, how: 'on PATH' })
-    expect(await lookForServer({ ...without, PATH: '.:' })).toBeUndefined()
+    expect(await lookForServer({ ...without, PATH: '.:' }, NOT_INSTALLED)).toBeUndefined()
+  })
+
+  test('where make has installed it', async () => {
+    const path = await program('temporal', 'exit 0')
+    const without = { ...env, FORGE_TEMPORAL_BIN: undefined, PATH: '' }
+    const found = { kind: 'ours', path, how: 'installed by make' } as const
+    expect(await findServer(without, quiet, path)).toEqual(found)
+    expect(await lookForServer(without, path)).toEqual(found)
   })
 
   test('by a download, which is kept', async () => {
@@ -77,18 +87,18 @@ describe('a server is found', () => {
     await writeFile(script, lines.join('\n'))
     const without = { ...env, FORGE_TEMPORAL_BIN: undefined, PATH: '', FORGE_TEMPORAL_DOWNLOAD: script }
     const said: string[] = []
-    const found = await findServer(without, line => said.push(line))
+    const found = await findServer(without, line => said.push(line), NOT_INSTALLED)
     expect(found).toMatchObject({ kind: 'ours', how: 'downloaded' })
     expect(said).toEqual([expect.stringMatching(/^Downloading Temporal v\d.* 45 MB/)])
     await writeFile(script, 'process.exit(1)')
-    expect(await findServer(without, quiet)).toEqual(found)
+    expect(await findServer(without, quiet, NOT_INSTALLED)).toEqual(found)
   })
 
   test('nowhere: it is said how to get one', async () => {
     const script = join(folder, 'download.ts')
     await writeFile(script, "console.error('no way to temporal.download'); process.exit(1)")
     const without = { ...env, FORGE_TEMPORAL_BIN: undefined, PATH: '', FORGE_TEMPORAL_DOWNLOAD: script }
-    await expect(findServer(without, quiet)).rejects.toThrow(
+    await expect(findServer(without, quiet, NOT_INSTALLED)).rejects.toThrow(
       /^There is no Temporal server, .* \(no way to temporal\.download\)\. Install one .*brew install.*releas.*go install/,
     )
   })
