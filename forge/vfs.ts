@@ -12,6 +12,7 @@ import type { Entry, Oid, Path } from '../core/git/repository.ts'
 import { run } from '../core/git/run.ts'
 import { openScratch } from '../core/git/scratch.ts'
 import { type Change, emptyTree, entryAt, type FileEntry, isSafeName, listFiles, writeTree } from '../core/git/trees.ts'
+import { isRunning } from '../core/state.ts'
 import { visiblePath } from '../core/text.ts'
 
 /** Files by their paths, as bytes. Paths are relative to the top, with `/` between names, one character per byte. */
@@ -285,14 +286,5 @@ export async function removeLeftBehind(parent: string): Promise<void> {
     const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(name) ?? []
     if (!pid || host !== hostname() || isRunning(Number(pid))) continue
     await rm(join(parent, name), { recursive: true, force: true })
-  }
-}
-
-/** Whether there is a process of this id on this machine. */
-export function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

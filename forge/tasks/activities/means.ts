@@ -255,8 +255,8 @@ function currentSurroundings(): Surroundings {
 }
 
 /**
- * An activity for a run, whose expected failures are not tried again: they are a sentence for a person. All else (git's trouble, a
- * full disk) is Temporal's to try again. No error carries a secret.
+ * An activity for a run, whose expected failures are not tried again: they are a sentence for a person. All else (git's
+ * trouble, a full disk) is Temporal's to try again. No error carries a secret.
  */
 export function guarded<Input extends { run: RunId }, Output>(
   means: Means,

@@ -11,9 +11,9 @@ import { asText, type Oid, type Path, type Repository } from '../../../core/git/
 import { run, type Where } from '../../../core/git/run.ts'
 import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
 import { shellIn } from '../../../core/shell.ts'
+import { isRunning } from '../../../core/state.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { openAll } from '../../ai/closed-container.ts'
-import { isRunning } from '../../vfs.ts'
 
 /** A folder with the files of one commit, and nothing else. Closing it gives it back. */
 export type Slot = AsyncDisposable & {

@@ -23,7 +23,8 @@ Lists the runs of this repository, the newest first.
                 with RUN, of these alone
   --all         with --prune RUN: also of branches that nobody has merged`
 
-type Listed = { run: RunId; wish: string; status?: RunStatus }
+/** `isUnderWay`: the server works on it, or waits for a person to go on; its status is what was last kept, else. */
+type Listed = { run: RunId; wish: string; isUnderWay: boolean; status?: RunStatus }
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const options = { json: { type: 'boolean' }, prune: { type: 'boolean' }, all: { type: 'boolean' } } as const
@@ -50,9 +51,10 @@ async function look(place: Place, context: CommandContext): Promise<Listed[]> {
       found.map(async ({ run }) => {
         const store = openStore(place, run)
         const wish = await readWish(store).catch(() => '')
-        const live = (await server?.isUnderWay(run)) ? await server?.status(run).catch(() => undefined) : undefined
+        const isUnderWay = (await server?.isUnderWay(run)) ?? false
+        const live = isUnderWay ? await server?.status(run).catch(() => undefined) : undefined
         const status = live ?? (await readLastStatus(store))
-        return { run, wish, ...(status && { status }) }
+        return { run, wish, isUnderWay, ...(status && { status }) }
       }),
     )
   } finally {
@@ -85,7 +87,8 @@ async function prune(
   const listed = await look(place, context)
   const named = await Promise.all(words.map(word => findPrunable(place, word, context)))
   const ended = listed.filter(({ status }) => status && hasEnded(status)).map(({ run }) => run)
-  const busy = named.find(run => listed.some(it => it.run === run && it.status?.state === 'runs'))
+  // Also one that waits for its person: what it has found is in what would go.
+  const busy = named.find(run => listed.some(it => it.run === run && it.isUnderWay))
   if (busy) throw new Failure(`The run ${busy} is under way: forge stop ${busy} ends it, then it can be pruned.`)
   const chosen = words.length > 0 ? named : ended
   for (const run of chosen) {

@@ -60,20 +60,6 @@ export async function withModelSpan<T>(request: ModelRequest, ask: (tell: TellAn
   })
 }
 
-/** A span around a piece of work of this machine, such as a check or a merge. */
-export async function withSpan<T>(name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
-  return await tracer().startActiveSpan(name, { attributes }, async span => {
-    try {
-      return await work()
-    } catch (error) {
-      fail(span, error)
-      throw error
-    } finally {
-      span.end()
-    }
-  })
-}
-
 const answered = ({ model, id, finish, input, output, cost }: ModelAnswer): Attributes =>
   known({
     'gen_ai.response.model': model,

@@ -1,6 +1,5 @@
 /**
  * What a run may take, and what it has taken: a ledger in the run's folder that all processes of this machine share.
- * (Its minutes are counted by its flow, which knows when it only waits for a person.)
  * What a request may cost is reserved before it is sent, in one transaction with the look whether it is allowed, and
  * settled after it. A reservation that was never settled, since its process died, counts as spent.
  */
@@ -65,7 +64,7 @@ export class Ledger implements Disposable {
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
     database.exec(TABLES)
     const ledger = new Ledger(database)
-    if (!ledger.#isComplete()) ledger.#rebuild(await paid())
+    if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
     return ledger
   }
 
@@ -153,16 +152,16 @@ export class Ledger implements Disposable {
     return sums
   }
 
-  #isComplete(): boolean {
-    return this.#database.query("SELECT 1 FROM facts WHERE name = 'complete'").get() !== null
+  #fact(name: string): number | undefined {
+    return this.#database.query<{ value: number }, [string]>('SELECT value FROM facts WHERE name = ?').get(name)?.value
   }
 
   #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
       // Another process may have been faster.
-      if (this.#isComplete()) return
+      if (this.#fact('complete') !== undefined) return
       for (const answer of paid) this.#insert(answer)
-      this.#database.query("INSERT INTO facts (name, value) VALUES ('complete', 1)").run()
+      this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)').run('complete', 1)
     })
   }
 

@@ -93,6 +93,8 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
       expect(out).toContain('It can’t be done as it is'.replace('’', "'"))
       expect(out).toContain('Water does not burn.')
       expect(stepsOf('hopeless', 'a')).toHaveLength(1)
+      // What it has found so far is not let go of.
+      expect((await scene.forge(['runs', '--prune', run])).err).toContain(`The run ${run} is under way`)
       await scene.forge(['answer', run, 'a', 'Take oil.'])
       expect((await scene.forge(['attach', run])).code).toBe(0)
       expect(stepsOf('hopeless', 'a')[1]?.answered).toBe('Take oil.')
