@@ -179,8 +179,8 @@ async function fanOut(ground: Ground, engine: Engine): Promise<void> {
   const [worker] = await findWorkers(ground.temporal.env)
   const pid = worker?.process.pid ?? 0
   const idle = { worker: await memoryOf(pid), server: await memoryOf(server) }
-  row('memory of the worker, with the map of that repository', mebibytes(idle.worker.own))
-  row('memory of the server', mebibytes(idle.server.own))
+  row('memory of the worker, before a fan-out', mebibytes(idle.worker.own))
+  row('memory of the server, before a fan-out', mebibytes(idle.server.own))
   const peak = { worker: 0, server: 0 }
   const look = setInterval(async () => {
     peak.worker = Math.max(peak.worker, (await memoryOf(pid)).own)

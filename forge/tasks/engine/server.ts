@@ -124,15 +124,15 @@ async function start(
 }
 
 /**
- * Each queue has one worker or a few: in the usual four parts it is polled in all of them, and takes a sixth more of the
- * processor.
+ * Each queue has one worker or a few: in the usual four parts it is polled in all of them, and takes a sixth more of
+ * the processor.
  */
 const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
 
 /**
  * The disk is waited for when the log is turned over, and not after each write: when the power fails, the last moments
- * may be missing, and are done again. The interface for browsers can't be switched off in this server: it answers only to a host that nobody can name, so
- * that no page in the user's browser is answered.
+ * may be missing, and are done again. The interface for browsers can't be switched off in this server: it answers only
+ * to a host that nobody can name, so that no page in the user's browser is answered.
  */
 function argumentsOf(
   place: ServerPlace,

@@ -1,7 +1,7 @@
 /**
- * A history that people made, done once more as a run: each commit is a task, a scripted model answers with the commit's
- * own edits, and in the end the tree must be the very same one. Also when tasks end in any order, some attempts fail,
- * and a person is asked.
+ * A history that people made, done once more as a run: each commit is a task, a scripted model answers with its own
+ * edits, and in the end the tree must be the very same one. Also when tasks end in any order, some attempts fail, and a
+ * person is asked.
  *
  *   FORGE_TEST_HISTORY=/path/to/a/clone FORGE_TEST_COMMITS=200 bun test test/forge/tasks/history.test.ts
  *
@@ -212,7 +212,7 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
   return { status, history, tree, requests: model.requests.length, turned: turnedIn(model), seconds }
 }
 
-/** The person: answers each question when it comes, until the run has ended. Throws where it waits for anything else. */
+/** The person: answers each question when it comes, until the run has ended. Throws where it waits for more. */
 async function answerAll(client: Client, run: string, store: RunStore): Promise<void> {
   for (const handle = client.workflow.getHandle(workflowOf(run)); ; await Bun.sleep(250)) {
     const { status } = await handle.describe()
