@@ -10,7 +10,10 @@ export const TaskId = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,39}$/))
 
 const Onto = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1024))
 
-/** What of the runs somebody wants to see; the answers are in `views` of tasks-view.ts. Nothing is begun or started by looking. */
+/**
+ * What of the runs somebody wants to see; the answers are in `views` of tasks-view.ts. Nothing is begun or started by
+ * looking.
+ */
 export const TasksLook = v.variant('see', [
   v.object({ see: v.literal('mark') }),
   v.object({ see: v.literal('runs') }),

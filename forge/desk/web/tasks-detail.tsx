@@ -179,8 +179,8 @@ function Planned({ detail, run }: { detail: Task; run: Run }) {
                 <code>{`${isReview ? 'review: ' : ''}${withoutTricks(how)}`}</code>
               </li>
             ))}
-            {checks.map(check => (
-              <li key={check}>
+            {checks.map((check, at) => (
+              <li key={at}>
                 <code>{withoutTricks(check)}</code>
               </li>
             ))}
@@ -208,8 +208,8 @@ function List({ items, title, isCode }: { items: readonly string[]; title?: stri
     <>
       {title === undefined ? null : <p class="meta listed">{title}</p>}
       <ul class={`items ${isCode ? 'mono' : ''}`}>
-        {items.map(item => (
-          <li key={item}>{withoutTricks(item)}</li>
+        {items.map((item, at) => (
+          <li key={at}>{withoutTricks(item)}</li>
         ))}
       </ul>
     </>

@@ -1,4 +1,4 @@
-/** Landing what a run or a task came to: what is to be true and how that was checked, the files, and then one commit. */
+/** Landing what a run or a task came to: what is to be true, how that was checked, the files, and then one commit. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
@@ -40,12 +40,9 @@ export function LandingDialog({ content, tasks, close }: Props) {
       const word = { tell: 'land', run, ...(task !== undefined && { task }), onto: onto.value, tree: landing.tree }
       const { words: said } = await page.connection.ask('tell tasks', { word: word as { tell: 'land' } & typeof word })
       close()
-      page.notify({
-        tone: 'plain',
-        title: said.at(-2) ?? 'Landed',
-        ...(said.length > 1 && { words: said.at(-1) ?? '' }),
-      })
-      page.spoken.value = said.at(-2) ?? 'Landed'
+      const [title = 'Landed', words] = said.slice(-2)
+      page.notify({ tone: 'plain', title, ...(words !== undefined && { words }) })
+      page.spoken.value = title
       tasks.lookSoon(0)
     } catch (error) {
       problem.value = (error as Error).message

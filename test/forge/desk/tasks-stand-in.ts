@@ -1,4 +1,4 @@
-/** Stands in for the tasks beside the desk, for the tests of the page: runs that a test makes up, and what is told to them. */
+/** Stands in for the tasks beside the desk, for the tests of the page: made-up runs, and what is told to them. */
 import type { Question } from '../../../forge/desk/messages.ts'
 import type { TasksLook, TasksWord } from '../../../forge/desk/tasks-questions.ts'
 import type { JournalLine, Landing, Run, RunRow, Runs, RunTask, Task } from '../../../forge/desk/tasks-view.ts'

@@ -145,7 +145,7 @@ const STEPS: Record<string, (page: DeskPage, desk: StandIn) => Promise<void>> = 
     await page.keyboard.press('Alt+c')
     await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
     await page.keyboard.press('Enter')
-    await page.getByText('As it was in').waitFor()
+    await page.getByText('As it was in').first().waitFor()
   },
   'a picture and bytes': async page => {
     await page.keyboard.press('Alt+1')

@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
       await page.keyboard.press('Alt+c')
       await page.keyboard.type(desk.branches.get('main')?.commits[0]?.oid.slice(0, 8) ?? '')
       await page.keyboard.press('Enter')
-      await page.getByText('As it was in').waitFor()
+      await page.getByText('As it was in').first().waitFor()
     },
   }
 
@@ -339,7 +339,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   test('a commit’s rows can be looked at, not changed', async () => {
     await page.keyboard.press('Alt+h')
     await page.getByRole('option').first().dblclick()
-    await page.getByText('As it was in').waitFor()
+    await page.getByText('As it was in').first().waitFor()
     await tree().getByRole('treeitem', { name: 'README.md' }).click({ button: 'right' })
     expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
       'Open',
