@@ -24,7 +24,7 @@ const MARGIN = 16
 const REST = 120
 /** The rows of a tile, and the canvases that there are: as many as tiles can be in view. */
 const TILE = 50
-const CANVASES = 4
+const CANVASES = 8
 
 const NO_LABELS: readonly Label[] = []
 
@@ -111,7 +111,8 @@ function useRows(from: number, to: number, most: number): VNode[] {
   const { graph } = usePage()
   const made = useRef(new Map<number, Made>())
   const keys = useRef({ from, base: 0 })
-  // Where nearly all of it is new, each element stays in its place; else those that go out on one side come in on the other.
+  // Where nearly all of it is new, each element stays in its place; else those that go out on one side come in on the
+  // other.
   const { from: before, base: known } = keys.current
   const base = Math.abs(from - before) > most / 2 ? known + from - before : known
   keys.current = { from, base }
