@@ -36,6 +36,14 @@ export async function whyNoContainer(signal: AbortSignal): Promise<string | unde
   return undefined
 }
 
+/** The id of the image that commands run in; undefined where there is none, or no engine that could say so. */
+export async function findImage(signal: AbortSignal): Promise<string | undefined> {
+  const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
+  const { exitCode, stdout } = await sh`docker image inspect --format ${'{{.Id}}'} ${IMAGE}`
+  signal.throwIfAborted()
+  return exitCode === 0 ? firstLine(stdout) : undefined
+}
+
 /** Names that docker's client gives a container a value for by itself, which may have a password in it. */
 const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap(name => [
   name,

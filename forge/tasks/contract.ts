@@ -66,8 +66,11 @@ export type StepInput = StepPlace & {
   about: Reference[]
 }
 
-/** A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. */
-export type Constructed = { request: Reference; key: string; model: string }
+/**
+ * A request as it will be sent; `key` is the hash of all that is in it, by which its answer is found again. Kind and
+ * tier are written down with the answer, for statistics.
+ */
+export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
  * An answer as its schema reads it; without `parsed`, it is none, and `words` say why. `isConfused`: it ended by a signal
@@ -200,8 +203,11 @@ export type RunInput = {
   events?: number
 }
 
-/** What was decided before, found in git: a run whose server has lost everything goes on with it. */
-export type Remembered = { approvedPlan?: Reference; answers: PersonAnswer[] }
+/**
+ * What was decided before, found in git: a run whose server has lost everything goes on with it. `facts` are for whoever
+ * plans, and the same for as long as the run lasts.
+ */
+export type Remembered = { approvedPlan?: Reference; answers: PersonAnswer[]; facts?: Reference[] }
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
 
 export type TaskState = 'waits' | 'runs' | 'asks' | 'paused' | 'done' | 'failed' | 'stopped'

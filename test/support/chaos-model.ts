@@ -101,10 +101,7 @@ function workOf(id: string, asked: string): Answer {
 }
 
 /** A turn of the model server, after some milliseconds. */
-export const turnFor = (heard: Heard, delay: number): Turn => ({
-  calls: [{ name: 'answer', arguments: { answer: answerTo(heard) } }],
-  delay,
-})
+export const turnFor = (heard: Heard, delay: number): Turn => saying(answerTo(heard), delay)
 
 /** The files that the repository of a chaos test begins with. */
 export const FILES = {
@@ -112,3 +109,42 @@ export const FILES = {
   'old/one.md': 'one\n',
   'old/two.md': 'two\n',
 }
+
+// --- Many requests at the same time
+// -----------------------------------------------------------------------------------
+
+/** A plan of `tasks` that each ask so many sub-agents, and then write what these have found. */
+export function fansOut(tasks: number, agents: number) {
+  const names = Array.from({ length: tasks }, (_, at) => `fan-${'abcdefgh'[at]}`)
+  const fileOf = (id: string) => `${id}.md`
+  const plan = {
+    ...{ title: 'Many voices', summary: 'Every task asks many.' },
+    contract: names.map((id, at) => ({
+      ...{ id: `A${at + 1}`, says: `What ${id} has found is there.` },
+      how: { kind: 'command', command: `grep -q "${agents} answers" ${fileOf(id)}` },
+    })),
+    tasks: names.map((id, at) => ({
+      ...{ id, title: `Ask for ${id}`, claims: [`A${at + 1}`], size: 'small', recursion: 1 },
+      objective: { behaviour: 'Ask, then write.', outputs: [fileOf(id)], acceptance: ['What was found is there.'] },
+      boundaries: { write: [fileOf(id)] },
+    })),
+  }
+  return ({ system, messages }: Pick<Heard, 'system' | 'messages'>): Answer => {
+    const asked = messages.map(({ text }) => text).join('\n')
+    const [, kind = ''] = /^# Your task: (.+)$/m.exec(system) ?? []
+    if (kind === 'the plan') return { signal: 'success', words: 'Many voices.', plan }
+    if (kind === 'a text')
+      return { signal: 'success', words: 'Said.', text: `answer to ${/Say (\S+)\./.exec(asked)?.[1]}` }
+    const [, id = ''] = /^# The task ([a-z-]+):/m.exec(asked) ?? []
+    const found = new Set([...asked.matchAll(/^answer to (\S+)/gm)].map(([, about]) => about))
+    if (found.size > 0) return done('Write it.', [write(fileOf(id), `${found.size} answers\n`)])
+    const fan_out = Array.from({ length: agents }, (_, at) => ({ id: `voice-${at}`, asks: `Say ${id}-${at}.` }))
+    return { ...done('Ask first.', []), fan_out }
+  }
+}
+
+/** An answer of the only tool, as a turn. */
+export const saying = (answer: Answer, delay = 0): Turn => ({
+  calls: [{ name: 'answer', arguments: { answer } }],
+  delay,
+})

@@ -28,17 +28,10 @@ export const IN_FLIGHT = 6
 
 /** Begins a run as a person does who then closes the terminal. Gives its id. */
 export async function begin(world: TasksWorld, args: string[] = []): Promise<string> {
-  const { child, ended } = world.start(['run', '--yes', ...args, 'Write a dozen notes'])
-  for (;;) {
-    const isOver = await Promise.race([ended, Bun.sleep(50).then(() => undefined)])
-    const run = await world.run().catch(() => undefined)
-    if (run && (await world.stateOf(run))) {
-      child.kill('SIGKILL')
-      await ended
-      return run
-    }
-    if (isOver) throw new Error(`forge run ended: ${isOver.err}${isOver.out}`)
-  }
+  const { run, leave } = await world.begun({}, args)
+  while ((await world.stateOf(run)) === undefined) await Bun.sleep(20)
+  await leave()
+  return run
 }
 
 /** Lets a run go to its end, whatever happens. */

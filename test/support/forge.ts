@@ -10,7 +10,7 @@ export type OpenForge = AsyncDisposable & {
 }
 
 /** Starts forge in the checkout of a world, with the page in a folder. Closing it ends it. */
-export async function openForge(world: World, page: string): Promise<OpenForge> {
+export async function openForge(world: Pick<World, 'env' | 'checkout'>, page: string): Promise<OpenForge> {
   const env = { ...world.env, FORGE_PAGE: page }
   const command = [join(PROJECT, 'forge.ts'), '--no-open']
   const child = Bun.spawn(command, { cwd: world.checkout, env, stdio: ['ignore', 'pipe', 'pipe'] })

@@ -33,7 +33,7 @@ export type Judge = AsyncDisposable & {
   approved: ApprovedCommands
   validate: (
     attempt: { base: Oid; head: Oid },
-    wish: TaskWish,
+    wish: TaskWish & { hasNetwork?: boolean },
   ) => Promise<Omit<Validated, 'report'> & { report: ValidationReport }>
 }
 
@@ -80,11 +80,11 @@ export async function makeJudge(): Promise<Judge> {
   }
   return {
     ...{ place, state, run, slots, approved },
-    validate: async (attempt, wish) => {
+    validate: async (attempt, { hasNetwork = false, ...wish }) => {
       const plan = planOf(wish)
       const [task] = plan.tasks
       if (!task) throw new Error('No task')
-      const validated = await validate(means, { plan, task, ...attempt })
+      const validated = await validate({ ...means, hasNetwork }, { plan, task, ...attempt })
       const bytes = (await place.objects.read(validated.report.oid))?.bytes
       return { ...validated, report: JSON.parse(bytes?.toString() ?? '') as ValidationReport }
     },

@@ -83,6 +83,27 @@ export class TasksWorld implements AsyncDisposable {
     return { child, ended }
   }
 
+  /** The run that a command has begun, as soon as it says so. */
+  async begun(env: Environment = {}, args: string[] = []): Promise<{ run: string; leave: () => Promise<unknown> }> {
+    const child = Bun.spawn([join(PROJECT, 'forge.ts'), 'run', '--yes', ...args, 'Write a dozen notes'], {
+      cwd: this.folder,
+      env: { ...this.env, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    let said = ''
+    for await (const piece of child.stderr) {
+      said += Buffer.from(piece).toString()
+      const [, run] = /^Run (\S+)$/m.exec(said) ?? []
+      if (!run) continue
+      const leave = () => {
+        child.kill('SIGKILL')
+        return child.exited
+      }
+      return { run, leave }
+    }
+    throw new Error(`forge run ended: ${said}`)
+  }
+
   /** Runs the command to its end. */
   forge(args: string[], env: Environment = {}): Promise<Ended> {
     return this.start(args, env).ended

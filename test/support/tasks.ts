@@ -54,7 +54,12 @@ export class TaskScene implements AsyncDisposable {
     const { FORGE_MODEL = '', ...provider } = this.model.server.environment('openai')
     const all = { FORGE_MODEL, FORGE_PRICES: `${FORGE_MODEL}=3/15`, ...provider, ...settings }
     const path = join(this.temporal.folder, 'config/forge/forge.env')
-    await writeFile(path, Object.entries(all).map(([name, value]) => `${name}=${value}\n`).join(''))
+    await writeFile(
+      path,
+      Object.entries(all)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
+    )
     await chmod(path, 0o600)
   }
 
@@ -86,7 +91,10 @@ export class TaskScene implements AsyncDisposable {
   /** The journal of a run, a line each: 'failed a The check …'. */
   async journal(run: string): Promise<string[]> {
     const { out } = await this.forge(['show', run, '--journal', '--json'])
-    const lines = out.split('\n').filter(Boolean).map(line => JSON.parse(line))
+    const lines = out
+      .split('\n')
+      .filter(Boolean)
+      .map(line => JSON.parse(line))
     return lines.map(({ what, task, words }) => [what, task, words].filter(Boolean).join(' '))
   }
 

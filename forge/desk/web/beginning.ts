@@ -1,6 +1,7 @@
 /** The connection as the page's first script begins it, and how the rest of the page takes it over. */
 import type { Question } from '../messages.ts'
-import { protocolsWith } from '../server/secret.ts'
+import { protocolsWith, SECRET_NAME } from '../server/secret.ts'
+import { readSecret } from './secret.ts'
 
 /** So many rows of the graph are asked for at a time. */
 export const CHUNK = 100
@@ -17,8 +18,9 @@ export interface Beginning {
 
 declare global {
   interface Window {
-    /** Left by the first script; gone when the page has taken it. */
+    /** Left by the script that came first; gone when the page has taken it. */
     beginning?: Beginning | undefined
+    hasBegun?: true
   }
 }
 
@@ -28,8 +30,27 @@ const GRAPH: readonly Question[] = [
   { id: 2, ask: 'refs' },
 ]
 
+/** Begins, in whichever of the page's scripts comes first: no browser promises that it is the small one. */
+export function beginOnce(): void {
+  if (window.hasBegun) return
+  window.hasBegun = true
+  const given = takeSecret()
+  // The browser takes its time to keep something: the connection is on its way meanwhile.
+  window.beginning = begin(given || readSecret(), localStorage.getItem(SHOWED_TAB) === null)
+  if (!given) return
+  localStorage.setItem(SECRET_NAME, given)
+  history.replaceState(null, '', '/')
+}
+
+/** Who comes with a token or ticket gets the secret with the page, once. Neither stays where it came. */
+function takeSecret(): string {
+  const meta = document.querySelector<HTMLMetaElement>(`meta[name="${SECRET_NAME}"]`)
+  meta?.remove()
+  return meta?.content ?? ''
+}
+
 /** Opens the socket, and asks for the desk, and for the graph where that is what the page will show. */
-export function begin(secret: string, showsGraph: boolean): Beginning {
+function begin(secret: string, showsGraph: boolean): Beginning {
   const socket = open(secret)
   const questions = showsGraph ? [DESK, ...GRAPH] : [DESK]
   const heard: string[] = []

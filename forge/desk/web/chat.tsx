@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { branchOf, copy } from './actions.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { shownKeys } from './keys.ts'
-import { LazyChat } from './lazy-chat.tsx'
+import { ChatToCome, LazyChat } from './lazy-chat.tsx'
 import { readable, withoutTricks } from './names.ts'
 import { type Tab, usePage } from './state.ts'
 import { Empty, IconButton } from './words.tsx'
@@ -34,7 +34,7 @@ export function Chat({ tab }: { tab: Tab }) {
       </Empty>
     )
   }
-  if (!head.value) return <div class="chat" aria-busy="true" />
+  if (!head.value) return <ChatToCome tab={tab} isDocked={false} />
   const hasStuck = tab.merging.merging.value?.forklift?.stuck !== undefined
   const isFirst =
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck

@@ -3,7 +3,8 @@
 /** What has the focus in each kind of content, the most wanted first. */
 const HOMES = [
   '[data-home]',
-  // A file that is not there yet: the editor takes the focus over.
+  // What is not there yet: the field for a message, or the editor, takes the focus over.
+  '.middle .chat[aria-busy="true"]',
   '.editor[aria-busy="true"]',
   '.cm-content',
   '.middle [role="listbox"]',

@@ -39,11 +39,14 @@ export interface Drawing {
 export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: Palette): void {
   const { above, rows, rowHeight, width, gap, pan } = drawing
   const ratio = window.devicePixelRatio
-  canvas.width = Math.ceil(width * ratio)
-  canvas.height = Math.ceil(rows.length * rowHeight * ratio)
+  const size = [Math.ceil(width * ratio), Math.ceil(rows.length * rowHeight * ratio)] as const
   const context = canvas.getContext('2d')
   if (!context) return
-  context.scale(ratio, ratio)
+  // A canvas that is given a size is a new one: that costs more than to draw on it.
+  if (canvas.width !== size[0]) canvas.width = size[0]
+  if (canvas.height !== size[1]) canvas.height = size[1]
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  context.clearRect(0, 0, width, rows.length * rowHeight)
   const xOf = (lane: number) => 14 + lane * gap - pan
   const isInView = (one: number, other: number) => Math.max(one, other) > -gap && Math.min(one, other) < width + gap
   const middle = rowHeight / 2

@@ -18,10 +18,13 @@ import { type Page, usePage } from './state.ts'
 
 /** The view moves in steps of so many rows: between two of them nothing is made anew. */
 const STEP = 8
-/** So many rows above and below the view are there already. */
+/** So many rows above and below the view are there already: not while one scrolls past them in one frame. */
 const MARGIN = 16
-/** The rows of a tile. */
+/** Who has not scrolled for so many milliseconds is there. */
+const REST = 120
+/** The rows of a tile, and the canvases that there are: as many as tiles can be in view. */
 const TILE = 50
+const CANVASES = 4
 
 const NO_LABELS: readonly Label[] = []
 
@@ -29,20 +32,20 @@ export function GraphList() {
   const page = usePage()
   const { graph } = page
   const box = useRef<HTMLDivElement>(null)
-  const first = useSignal(0)
   const height = useSignal(800)
   const { value: rowHeight } = graph.rowHeight
   // Read here: what is shown changes with them.
   graph.version.value
   const count = graph.count
   const visible = Math.ceil(height.value / rowHeight)
-  const from = Math.max(0, first.value - MARGIN)
-  const to = Math.min(count, first.value + visible + STEP + MARGIN)
+  const { first, margin, scrolledTo } = useFirst(rowHeight)
+  const from = Math.max(0, first - margin)
+  const to = Math.min(count, first + visible + STEP + margin)
 
-  useEffect(() => graph.view(from, to, first.value), [graph, from, to])
+  useEffect(() => graph.view(from, to, first), [graph, from, to])
   useSize(box, height)
   useScroll(box, graph)
-  const rows = useRows(from, to)
+  const rows = useRows(from, to, visible + STEP + 2 * MARGIN)
 
   return (
     <div
@@ -54,10 +57,7 @@ export function GraphList() {
       data-home
       tabIndex={0}
       aria-activedescendant={count > 0 ? `row-${graph.selected.value.row}` : undefined}
-      onScroll={event => {
-        const top = Math.floor(event.currentTarget.scrollTop / rowHeight / STEP) * STEP
-        if (top !== first.peek()) first.value = top
-      }}
+      onScroll={event => scrolledTo(event.currentTarget.scrollTop)}
       onClick={event => {
         const index = rowOf(event)
         if (index !== undefined) graph.select(index)
@@ -76,17 +76,45 @@ export function GraphList() {
   )
 }
 
+/** The first row in view, and how many above and below the view are wanted. */
+function useFirst(rowHeight: number) {
+  const view = useSignal({ first: 0, margin: MARGIN })
+  const rest = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(rest.current), [])
+  const scrolledTo = (scrollTop: number) => {
+    const first = Math.floor(scrollTop / rowHeight / STEP) * STEP
+    const { first: before, margin } = view.peek()
+    const isFast = Math.abs(first - before) > MARGIN
+    if (first !== before) view.value = { first, margin: isFast ? 0 : margin }
+    clearTimeout(rest.current)
+    const fill = () => {
+      view.value = { first: view.peek().first, margin: MARGIN }
+    }
+    if (view.peek().margin < MARGIN) rest.current = setTimeout(fill, REST)
+  }
+  return { ...view.value, scrolledTo }
+}
+
 interface Made {
+  key: number
   row: GraphRow | undefined
   labels: readonly Label[]
   state: string
   node: VNode
 }
 
-/** The rows in view. One that is as it was is the same node: nobody looks at it again. */
-function useRows(from: number, to: number): VNode[] {
+/**
+ * The rows in view, at most so many. One that is as it was is the same node: nobody looks at it again. One that comes
+ * into view takes the elements of one that goes out of it, which costs half of making them.
+ */
+function useRows(from: number, to: number, most: number): VNode[] {
   const { graph } = usePage()
   const made = useRef(new Map<number, Made>())
+  const keys = useRef({ from, base: 0 })
+  // Where nearly all of it is new, each element stays in its place; else those that go out on one side come in on the other.
+  const { from: before, base: known } = keys.current
+  const base = Math.abs(from - before) > most / 2 ? known + from - before : known
+  keys.current = { from, base }
   const { value: selected } = graph.selected
   const { value: labelsAt } = graph.labels
   const total = graph.total.value ?? -1
@@ -99,14 +127,15 @@ function useRows(from: number, to: number): VNode[] {
     const isFound = row !== undefined && found.has(row.oid)
     const isSelected = index === selected.row
     const state = `${isSelected} ${isFound} ${total}`
+    const key = (((index - base) % most) + most) % most
     const known = made.current.get(index)
-    const isSame = known?.row === row && known?.labels === labels && known.state === state
-    const one = isSame && known ? known : { row, labels, state, node: nodeOf() }
+    const isSame = known?.key === key && known.row === row && known.labels === labels && known.state === state
+    const one = isSame && known ? known : { key, row, labels, state, node: nodeOf() }
     function nodeOf(): VNode {
-      if (!row) return <RowToCome key={index} index={index} />
+      if (!row) return <RowToCome key={key} index={index} />
       return (
         <Row
-          key={index}
+          key={key}
           row={row}
           index={index}
           total={total}
@@ -195,15 +224,18 @@ function Tiles({ from, to, count }: { from: number; to: number; count: number })
   const holder = useRef<HTMLDivElement>(null)
   const palette = usePalette(holder)
   graph.version.value
-  const tiles: VNode[] = []
+  // Canvases stay: to make one costs more than to draw on it. What is out of view is drawn when it comes into view.
+  const tiles = useRef<TileProps[]>([])
   for (let tile = Math.floor(from / TILE); tile * TILE < to; tile++) {
     const start = tile * TILE
     const rows = Array.from({ length: Math.min(TILE, count - start) }, (_, at) => graph.rowAt(start + at))
-    tiles.push(<Tile key={tile} start={start} rows={rows} above={graph.rowAt(start - 1)} palette={palette} />)
+    tiles.current[tile % CANVASES] = { start, rows, above: graph.rowAt(start - 1) }
   }
   return (
     <div ref={holder} class="lane-tiles" aria-hidden="true">
-      {palette ? tiles : null}
+      {tiles.current.map((tile, key) =>
+        palette && tile.start < count ? <Tile key={key} {...tile} palette={palette} /> : null,
+      )}
     </div>
   )
 }
@@ -212,10 +244,9 @@ interface TileProps {
   start: number
   rows: readonly (GraphRow | undefined)[]
   above: GraphRow | undefined
-  palette: Palette | undefined
 }
 
-function Tile({ start, rows, above, palette }: TileProps) {
+function Tile({ start, rows, above, palette }: TileProps & { palette: Palette }) {
   const { graph } = usePage()
   const canvas = useRef<HTMLCanvasElement>(null)
   const drawn = useRef<unknown[]>([])
@@ -226,7 +257,7 @@ function Tile({ start, rows, above, palette }: TileProps) {
   useLayoutEffect(() => {
     const inputs = [palette, rowHeight, width, gap, pan, window.devicePixelRatio, above, ...rows]
     const isSame = inputs.length === drawn.current.length && inputs.every((input, at) => input === drawn.current[at])
-    if (isSame || !canvas.current || !palette) return
+    if (isSame || !canvas.current) return
     drawLanes(canvas.current, { above, rows, rowHeight, width, gap, pan }, palette)
     drawn.current = inputs
   })

@@ -1,7 +1,7 @@
 /** The conversation is a part of the page of its own, which is loaded when it is first shown. */
 import { useSignal } from '@preact/signals'
 import type { ComponentType } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Tab, usePage } from './state.ts'
 
 interface PaneProps {
@@ -27,7 +27,34 @@ function useLoaded<Props>(load: () => Promise<{ default: ComponentType<Props> }>
 
 export function LazyChat(props: PaneProps) {
   const ChatPane = useLoaded<PaneProps>(() => import('./chat-pane.tsx'))
-  return ChatPane ? <ChatPane {...props} /> : <div class="chat" aria-busy="true" />
+  return ChatPane ? <ChatPane {...props} /> : <ChatToCome {...props} />
+}
+
+/** Who writes at once, while the conversation is just coming, finds it in the field for the message. */
+export function ChatToCome({ tab, isDocked }: PaneProps) {
+  const box = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (tab.composer.focusWanted.peek() > tab.composer.focusGiven) element?.focus()
+    return () => {
+      if (element === document.activeElement) tab.composer.focus()
+    }
+  }, [tab])
+  if (isDocked || tab.at.kind !== 'branch') return <div class="chat" aria-busy="true" />
+  return (
+    <div
+      ref={box}
+      class="chat"
+      aria-busy="true"
+      tabIndex={-1}
+      onKeyDown={({ key, ctrlKey, altKey, metaKey, isComposing }) => {
+        const isText = key.length === 1 && !ctrlKey && !altKey && !metaKey && !isComposing
+        const text = tab.composer.text.peek()
+        if (isText) tab.composer.write(text + key)
+        else if (key === 'Backspace') tab.composer.write(text.slice(0, -1))
+      }}
+    />
+  )
 }
 
 export function LazyApproval({ path, close }: { path: string; close: () => void }) {

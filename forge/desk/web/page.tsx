@@ -2,6 +2,7 @@
 import { batch, effect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { beginOnce } from './beginning.ts'
 import { Boundary } from './boundary.tsx'
 import { watchQueued } from './chat-actions.ts'
 import { commandsOf } from './commands.ts'
@@ -152,6 +153,7 @@ function guardTyping(page: Page): void {
   })
 }
 
+beginOnce()
 const page = new Page(
   nonceOfStyles(),
   () => import('./working-parts.ts'),

@@ -1,5 +1,6 @@
 /**
- * What lets this page in, besides the cookie: a secret that the first script has kept (see first.ts). Only pages of the desk's own port can read it.
+ * What lets this page in, besides the cookie: a secret that the first script has kept (see beginning.ts). Only pages of the
+ * desk's own port can read it.
  */
 import { SECRET_HEADER, SECRET_NAME } from '../server/secret.ts'
 

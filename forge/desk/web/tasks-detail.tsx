@@ -176,12 +176,12 @@ function Planned({ detail, run }: { detail: Task; run: Run }) {
             {claimed.map(({ id, says, how, isReview }) => (
               <li key={id}>
                 <span class="meta">{withoutTricks(id)}</span> {withoutTricks(says)}
-                <code class="command">{`${isReview ? 'review: ' : ''}${withoutTricks(how)}`}</code>
+                <code>{`${isReview ? 'review: ' : ''}${withoutTricks(how)}`}</code>
               </li>
             ))}
             {checks.map(check => (
               <li key={check}>
-                <code class="command">{withoutTricks(check)}</code>
+                <code>{withoutTricks(check)}</code>
               </li>
             ))}
           </ul>
@@ -302,7 +302,7 @@ function Decision({ line, before, hasTask }: DecisionProps) {
       <li>
         <time title={fullTime(at)}>{clockOf(at)}</time>
         <Icon name={icon} size="xs" tone={tone} />
-        <span class="said">
+        <span class="decision">
           <span class="strong">{hasTask || task === undefined ? label : `${withoutTricks(task)} ${label}`}</span>
           {words ? `: ${withoutTricks(words)}` : ''}
           {why ? <span class="why">{withoutTricks(why)}</span> : null}

@@ -2,9 +2,11 @@
 import type { RunTask } from '../tasks-view.ts'
 
 /** Sizes in pixels, as look/tasks.css has them. */
-const NODE = { width: 152, height: 62 }
-const GAP = { x: 28, y: 14 }
+const NODE = { width: 139, height: 62 }
+const GAP = { x: 26, y: 14 }
 const EDGE = 16
+/** In larger plans all lines are drawn: to find those that others imply would take too long. */
+const MOST_WITHOUT_IMPLIED = 300
 
 export interface Placed {
   task: RunTask
@@ -87,6 +89,16 @@ function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>)
 /** A line for each dependency that no other one implies. */
 function linesOf(nodes: readonly Placed[]): Line[] {
   const byId = new Map(nodes.map(node => [node.task.id, node]))
+  const above = nodes.length > MOST_WITHOUT_IMPLIED ? new Map<string, Set<string>>() : ancestorsOf(nodes, byId)
+  return nodes.flatMap(node => {
+    const before = node.task.dependsOn.flatMap(id => byId.get(id) ?? []).filter(({ column }) => column < node.column)
+    const isImplied = ({ task }: Placed) => before.some(other => above.get(other.task.id)?.has(task.id))
+    return before.filter(from => !isImplied(from)).map(from => lineBetween(from, node))
+  })
+}
+
+/** For each task all that it waits for, directly or not. */
+function ancestorsOf(nodes: readonly Placed[], byId: ReadonlyMap<string, Placed>): Map<string, Set<string>> {
   const above = new Map<string, Set<string>>()
   // Columns come in order: what a task waits for is known before it.
   for (const { task, column } of nodes) {
@@ -95,11 +107,7 @@ function linesOf(nodes: readonly Placed[]): Line[] {
       if ((byId.get(id)?.column ?? column) < column) for (const one of [id, ...(above.get(id) ?? [])]) all.add(one)
     above.set(task.id, all)
   }
-  return nodes.flatMap(node => {
-    const before = node.task.dependsOn.flatMap(id => byId.get(id) ?? []).filter(({ column }) => column < node.column)
-    const isImplied = ({ task }: Placed) => before.some(other => above.get(other.task.id)?.has(task.id))
-    return before.filter(from => !isImplied(from)).map(from => lineBetween(from, node))
-  })
+  return above
 }
 
 function lineBetween(from: Placed, to: Placed): Line {

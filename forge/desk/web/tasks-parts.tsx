@@ -54,7 +54,7 @@ function TasksPlace({ tasks }: { tasks: TasksState }) {
         <span class="cut">{titleOf({ run })}</span>
       </span>
       <span class="seg">
-        <Icon name={icon} tone={tone} />
+        {running > 0 ? <Icon name="arc" tone="by-ai spin" /> : <Icon name={icon} tone={tone} />}
         {running > 0 ? `${plural(running, 'task')} at work` : word}
       </span>
       {asking > 0 ? (

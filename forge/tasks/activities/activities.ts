@@ -9,19 +9,28 @@ import { openModel } from '../../ai/providers.ts'
 import { readSettings, type Settings } from '../../ai/settings.ts'
 import { openSummaries } from '../../ai/summaries.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
+import { NetworkPermission } from '../checks/network.ts'
+import { checksInWords, programsOf } from '../checks/programs.ts'
+import { readyMadeIn } from '../checks/ready-made.ts'
 import { Slots } from '../checks/slots.ts'
 import { validate } from '../checks/validate.ts'
 import { openCodeMap } from '../context/map.ts'
 import type { Activities } from '../contract.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { priceOf } from '../runs/budget.ts'
-import { type ActivityOptions, type Check, guarded, type Lint, Means } from './means.ts'
+import { listRuns } from '../runs/folder.ts'
+import { statsForPlanners } from '../runs/stats.ts'
+import { reviewersOf } from '../steps/request.ts'
+import { type ActivityOptions, type Check, type Facts, guarded, type Lint, Means } from './means.ts'
 import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
 import { StepWork } from './step.ts'
 import { TaskWork } from './task.ts'
 
 export type { ActivityOptions, Check, CheckMeans, Lint, Surroundings } from './means.ts'
+
+/** Milliseconds that an engine has to say which programs its image has; a plan is made without that, too. */
+const PATIENCE = 90_000
 
 type Environment = Record<string, string | undefined>
 
@@ -45,6 +54,8 @@ export async function makeActivities({
   const summaries = openSummaries(objects, { folder: state })
   const map = openCodeMap(objects, { folder: state })
   const slots = new Slots(repository, state)
+  const approvals = new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge'))
+  const network = new NetworkPermission(approvals, state, repository)
   const opened = activitiesOf({
     objects,
     settings,
@@ -53,8 +64,9 @@ export async function makeActivities({
     map,
     // What is worth it to be asked again, Temporal asks again: two that do would multiply.
     openModel: name => openModel(name, settings, { again: {} }),
-    check: checkOf({ objects, slots, env }),
-    lint: lintOf(objects, settings),
+    check: checkOf({ objects, slots, approvals, network }),
+    lint: lintOf({ objects, settings, state, network }),
+    facts: factsOf({ objects, state, network, env }),
   })
   const close = async () => {
     opened[Symbol.dispose]()
@@ -66,27 +78,60 @@ export async function makeActivities({
   return { activities: opened.activities, [Symbol.asyncDispose]: close }
 }
 
+type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; network: NetworkPermission }
+
 /** Checks in the container, of commands that the person has approved. */
-function checkOf({ objects, slots, env }: { objects: Objects; slots: Slots; env: Environment }): Check {
-  const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
+function checkOf({ objects, slots, approvals, network }: CheckSources): Check {
   return async ({ run, folder, ...means }, attempt) => {
-    const approved = new ApprovedCommands(new Approvals(config), folder, objects.repository, run)
+    const approved = new ApprovedCommands(approvals, folder, objects.repository, run)
     const unapproved = (commands: readonly string[]) => approved.missing(commands)
-    return await validate({ ...means, objects, slots, unapproved, hasNetwork: false }, attempt)
+    return await validate({ ...means, objects, slots, unapproved, hasNetwork: await network.isGiven() }, attempt)
   }
 }
 
+type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
+
+/** The linter, with what can be run as it is now: the image may be made while a plan is being made. */
 const lintOf =
-  (objects: Objects, settings: Settings): Lint =>
-  (plan, input) =>
-    lintPlan(plan, {
+  ({ objects, settings, state, network }: LintSources): Lint =>
+  async (plan, input) => {
+    const made = plan.tasks.flatMap(({ objective }) => objective.outputs)
+    const [programs, readyMade, hasNetwork] = await Promise.all([
+      programsOf(state, AbortSignal.timeout(PATIENCE)).catch(() => undefined),
+      readyMadeIn(objects, input.tree, made),
+      network.isGiven(),
+    ])
+    return await lintPlan(plan, {
       ...input,
       objects,
+      canRun: { readyMade, hasNetwork, ...(programs && { programs }) },
       priceOf: tier => {
         const [name] = settings.modelsOf(tier)
         return name === undefined ? undefined : priceOf(name, settings)
       },
+      reviewersOf: tier => reviewersOf(settings, tier),
     })
+  }
+
+type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
+
+/** What a planner is told besides the wish and the files. */
+const factsOf =
+  ({ objects, state, network, env }: FactSources): Facts =>
+  async base => {
+    const [programs, hasNetwork, runs] = await Promise.all([
+      programsOf(state, AbortSignal.timeout(PATIENCE)).catch(() => undefined),
+      network.isGiven(),
+      listRuns(objects.repository, env),
+    ])
+    const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
+    const [checks, stats] = await Promise.all([
+      checksInWords(objects, base, { hasNetwork, ...(programs && { programs }) }),
+      // A run that can't be read any more is no reason to plan nothing.
+      statsForPlanners(objects, names).catch(() => undefined),
+    ])
+    return [...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]), { kind: 'checks', text: checks }]
+  }
 
 /** The same with means of any kind: what tests give. */
 export function activitiesOf(options: ActivityOptions): { activities: Activities } & Disposable {

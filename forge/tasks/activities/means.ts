@@ -18,9 +18,9 @@ import { Ledger } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { RunStore } from '../runs/store.ts'
+import { parseStoredAnswer } from '../runs/stored-answer.ts'
 import { personAt, readUser } from '../steps/commits.ts'
 import { Gate } from './gate.ts'
-import { parseStoredAnswer } from './stored-answer.ts'
 
 /** Where an activity runs: how it hears that it is to end, and how it says that it lives. */
 export type Surroundings = { signal: AbortSignal; heartbeat: (details?: unknown) => void }
@@ -43,12 +43,15 @@ export type Check = (
 
 /**
  * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
- * that have begun: they must stay as they are in `before`.
+ * that have begun: they must stay as they are in `before`. `notes` are sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
   input: { tree: Oid; limits: Limits; done: TaskId[]; before?: Plan },
-) => Promise<{ tasks: TaskShape[]; complaints: string[] }>
+) => Promise<{ tasks: TaskShape[]; complaints: string[]; notes?: string[] }>
+
+/** What a planner is told besides the wish and the files, of a run that begins with a commit. */
+export type Facts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects
@@ -59,6 +62,7 @@ export type ActivityOptions = {
   openModel: (name: string) => Promise<Model>
   check: Check
   lint: Lint
+  facts?: Facts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
@@ -79,9 +83,13 @@ const StoredRun = v.looseObject({
     tasks: v.optional(v.number()),
     depth: v.number(),
   }),
+  facts: v.optional(v.array(v.object({ kind: v.string(), oid: v.string() })), []),
 })
-/** What has to be known of how a run was asked for. */
-export type StoredRun = { began: number; base: Oid; limits: Limits }
+/**
+ * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
+ * never again: the same step asks with the same words whenever it is asked.
+ */
+export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] }
 
 /** A run that is open in this process. */
 export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }
@@ -202,10 +210,8 @@ export class Means implements Disposable {
     const { objects, settings, now } = this
     const store = new RunStore(objects, run, now)
     const folder = await openRunFolder(objects.repository, run, this.options.env)
-    const bytes = await store.get('run.json')
-    const began = bytes ? asStoredRun(bytes).began : now()
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
-    const ledger = await Ledger.open(folder, { paid, began, now })
+    const ledger = await Ledger.open(folder, { paid })
     const journal = new Journal({ store, folder, secrets: settings.secrets, now })
     const opened = { store, folder, journal, ledger }
     this.#open.add(opened)
@@ -215,9 +221,9 @@ export class Means implements Disposable {
 
 /** exactOptionalPropertyTypes: what is not there is left out. */
 function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, began, base } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const { limits, began, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { began, base, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+  return { began, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {

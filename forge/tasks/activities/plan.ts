@@ -1,8 +1,7 @@
 /** A plan that somebody proposes, linted: what the flow has to know of it, or why it can't be. */
 import * as v from 'valibot'
-import { Failure } from '../../../core/failure.ts'
-import { short, visible } from '../../../core/text.ts'
-import type { Linted, Oid, PlanActivities, Reference, RunId, TaskId, TaskShape } from '../contract.ts'
+import type { Linted, Oid, PlanActivities, Reference, RunId, TaskId } from '../contract.ts'
+import { complaintsOf } from '../plan/file.ts'
 import { Plan } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { Means } from './means.ts'
@@ -11,19 +10,26 @@ export class PlanWork implements PlanActivities {
   constructor(private readonly means: Means) {}
 
   async lintPlan(input: { run: RunId; parsed: Reference; base: Oid; done: TaskId[] }): Promise<Linted> {
-    const { store } = await this.means.run(input.run)
-    const read = v.safeParse(Plan, proposed(await jsonOf(store, input.parsed)))
-    if (!read.success) return await refused(store, [], complaintsAbout(read.issues))
+    const { store, journal } = await this.means.run(input.run)
+    const json = jsonIn(await store.readText(input.parsed))
+    if (json === undefined) return await refused(store, [NO_JSON])
+    const read = v.safeParse(Plan, proposed(json))
+    if (!read.success) return await refused(store, complaintsOf(proposed(json)))
     const plan = read.output
     const { limits } = await this.means.stored(store)
     const before = await store.get('plan.json')
-    const { tasks, complaints } = await this.means.options.lint(plan, {
+    const {
+      tasks,
+      complaints,
+      notes = [],
+    } = await this.means.options.lint(plan, {
       tree: input.base,
       limits,
       done: input.done,
       ...(before && { before: v.parse(Plan, JSON.parse(before.toString())) }),
     })
-    if (complaints.length > 0) return await refused(store, tasks, complaints)
+    if (complaints.length > 0) return await refused(store, complaints)
+    for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
     return { plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`), tasks, complaints: [] }
   }
 }
@@ -32,20 +38,19 @@ export class PlanWork implements PlanActivities {
 const proposed = (json: unknown): unknown =>
   typeof json === 'object' && json !== null && 'plan' in json && !('tasks' in json) ? json.plan : json
 
-async function jsonOf(store: RunStore, reference: Reference): Promise<unknown> {
-  const text = await store.readText(reference)
+function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Failure('The plan is no JSON: edit it again, or let it be planned anew.')
+    return undefined
   }
 }
 
-const refused = async (store: RunStore, tasks: TaskShape[], complaints: string[]): Promise<Linted> => ({
-  tasks,
+/** Nobody could mend what holds the run for it: it is a complaint like any other. */
+const NO_JSON = 'The plan is no JSON: edit it again, or let it be planned anew.'
+
+const refused = async (store: RunStore, complaints: string[]): Promise<Linted> => ({
+  tasks: [],
   complaints,
   report: await store.put('complaints', complaints.map(it => `- ${it}`).join('\n')),
 })
-
-const complaintsAbout = (issues: readonly v.BaseIssue<unknown>[]): string[] =>
-  issues.slice(0, 20).map(issue => `At ${short(visible(v.getDotPath(issue) ?? 'the top'), 120)}: ${issue.message}.`)

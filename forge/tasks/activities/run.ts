@@ -54,14 +54,20 @@ export class RunWork implements RunActivities {
     // The map of the code takes seconds the first time: it is read while the plan is made. Who needs it, reads it else.
     this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store } = await this.means.run(input.run)
-    const before = await store.get('run.json')
-    const began = before ? (await this.means.stored(store)).began : now()
-    const stored: StoredRun & RunInput = { ...input, began }
+    const isThere = (await store.get('run.json')) !== undefined
+    const before = isThere ? await this.means.stored(store) : { began: now(), facts: await this.#facts(input, store) }
+    const stored: StoredRun & RunInput = { ...input, began: before.began, facts: before.facts }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
     ])
-    return await remembered(store)
+    return { ...(await remembered(store)), facts: before.facts }
+  }
+
+  /** A plan can be made without them, only not as well. */
+  async #facts({ base }: RunInput, store: RunStore): Promise<Reference[]> {
+    const facts = (await this.means.options.facts?.(base)) ?? []
+    return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 
   async note(line: JournalLine): Promise<void> {
@@ -149,7 +155,7 @@ export class RunWork implements RunActivities {
 }
 
 /** What a person decided, as git knows it. */
-export async function remembered(store: RunStore): Promise<Remembered> {
+export async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
   const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
   const sorted = decisions.sort((a, b) => a.count - b.count)
   const approved = sorted.findLast(({ kind }) => kind === 'approval')

@@ -26,6 +26,7 @@ import { withModelSpan } from '../engine/spans.ts'
 import { estimateOf, missingPrice, OutOfBudget, priceOf, type Reservation, withCost } from '../runs/budget.ts'
 import { attemptRef, RUNS } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
+import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
 import type { AnswerOf, Edit } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
@@ -33,7 +34,6 @@ import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
 import type { Gate } from './gate.ts'
 import type { Means, OpenRun } from './means.ts'
-import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from './stored-answer.ts'
 
 /** Milliseconds between two signs of life, and between those that tell of progress. */
 const SIGNS = 20_000
@@ -84,7 +84,7 @@ export class StepWork implements StepActivities {
         why,
       }),
     ])
-    return { request, key, model: name }
+    return { request, key, model: name, kind: input.kind, tier: input.tier }
   }
 
   async send(input: SendInput): Promise<Sent> {
@@ -132,7 +132,7 @@ export class StepWork implements StepActivities {
       outcome,
       words,
       spent: sent.spent,
-      ...(received.parsed && { parsed: received.parsed }),
+      ...(received.parsed && { parsed: named(received.parsed, outcome) }),
       ...(isGood && serialized?.commit !== undefined && { commit: serialized.commit }),
       ...(isGood && serialized?.artifact && { artifact: serialized.artifact }),
       ...(parsed && outcome === parsed.signal && (await more(store, parsed))),
@@ -275,7 +275,7 @@ export class StepWork implements StepActivities {
    * held for whoever tries again.
    */
   async #keep({ store, ledger }: OpenRun, input: SendInput, answer: Answer, reservation: Reservation): Promise<Sent> {
-    const { key, model } = input
+    const { model, key } = input
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
     const stored = storedAnswer(input, { ...answer, usage })
     this.#unkept.set(idOf(input), { answer, reservation })
@@ -376,6 +376,10 @@ function endOf(
   if (serialized?.words !== undefined) return { outcome: 'failure_retryable', words: serialized.words }
   return { outcome: parsed.signal, words: parsed.words }
 }
+
+/** What was discovered is told to others under that name. */
+const named = (parsed: Reference, outcome: Outcome): Reference =>
+  outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
 
 /** What only some ends have. */
 async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promise<Partial<StepResult>> {

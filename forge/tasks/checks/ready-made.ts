@@ -3,8 +3,9 @@
  * against the base counts in them, since nobody promised that the base is without a complaint.
  */
 import { type Objects, readStart } from '../../../core/git/objects.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
-import { readTree } from '../../../core/git/trees.ts'
+import { asBytes, type Oid, type Path } from '../../../core/git/repository.ts'
+import { listFiles, readTree } from '../../../core/git/trees.ts'
+import { READY_MADE } from '../plan/schema.ts'
 
 /** The names of those that run commands. The checks of texts are in texts.ts. */
 export type ReadyMade = 'typescript' | 'python' | 'tests'
@@ -26,6 +27,52 @@ export async function readyMade(objects: Objects, commit: Oid, name: ReadyMade):
       return { checks: [...tests(top)], mend: [] }
   }
 }
+
+/** What makes a check fit a repository, also where a task only makes it: these names, and what ends so. */
+const MARKERS: Record<ReadyMade, { names: readonly string[]; ends: readonly string[] }> = {
+  typescript: {
+    names: ['package.json', 'tsconfig.json', 'biome.json', 'biome.jsonc'],
+    ends: ['.ts', '.tsx', '.mts', '.cts'],
+  },
+  python: { names: ['pyproject.toml', 'setup.py', 'setup.cfg', 'pytest.ini', 'tox.ini', 'mypy.ini'], ends: ['.py'] },
+  tests: {
+    names: ['package.json', 'bun.lock', 'bunfig.toml', 'pyproject.toml', 'setup.py', 'Cargo.toml', 'go.mod'],
+    ends: [],
+  },
+}
+
+/** In a larger repository, files are not looked for: what could be there counts as there. */
+const MOST_FILES = 200_000
+
+/**
+ * The ready-made checks that a repository has something for, at a commit, or will have: `made` are paths of files that
+ * are going to be made. Those of texts fit everywhere.
+ */
+export async function readyMadeIn(
+  objects: Objects,
+  commit: Oid,
+  made: readonly string[],
+): Promise<Set<(typeof READY_MADE)[number]>> {
+  const { files, cut } = await listFiles(objects, commit, { limit: MOST_FILES })
+  const paths = new Set([...files.map(({ path }) => path), ...made.map(asBytes)])
+  const fitting = new Set<(typeof READY_MADE)[number]>()
+  for (const name of READY_MADE) {
+    if (cut || !isOfCommands(name)) {
+      fitting.add(name)
+      continue
+    }
+    const { names, ends } = MARKERS[name]
+    const isSeen = [...paths].some(path => ends.some(end => path.endsWith(end)))
+    const isMade = made.some(path => names.includes(path))
+    // Only the repository's own tests may be none at all: the others have something to run wherever they are asked for.
+    const isThere =
+      name === 'tests' ? (await readyMade(objects, commit, name)).checks.length > 0 : names.some(it => paths.has(it))
+    if (isSeen || isMade || isThere) fitting.add(name)
+  }
+  return fitting
+}
+
+const isOfCommands = (name: string): name is ReadyMade => name in MARKERS
 
 /** The files in the top folder, and what package.json says. */
 type Top = { names: ReadonlySet<Path>; scripts: Record<string, unknown>; packages: ReadonlySet<string> }

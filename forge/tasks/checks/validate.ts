@@ -27,7 +27,7 @@ export type Means = {
   commitMended: (head: Oid, changes: ReadonlyMap<Path, Change>) => Promise<Oid>
   /** Those of the commands that the person has not approved. */
   unapproved: (commands: readonly string[]) => Promise<string[]>
-  /** Whether the person allows checks of this repository the network. */
+  /** Whether the person allows all commands of checks in this repository the network. */
   hasNetwork: boolean
   signal: AbortSignal
   /** Called with what is being done, at least before each command and every few seconds. */
@@ -203,7 +203,7 @@ async function mendFiles(
 
 async function prepareIn(means: Means, slot: Slot, prepare: readonly string[]): Promise<CheckResult | undefined> {
   for (const command of prepare) {
-    const end = await runIn(means, slot, { command, seconds: SECONDS.prepare, hasNetwork: means.hasNetwork })
+    const end = await runIn(means, slot, { command, seconds: SECONDS.prepare })
     if (end.exitCode !== 0) {
       const offline = means.hasNetwork ? '' : '; it had no network'
       return resultOf(command, end, 'bad', `it has to end well before the checks, and ${howIt(end)}${offline}`)
@@ -215,15 +215,15 @@ async function prepareIn(means: Means, slot: Slot, prepare: readonly string[]): 
 type End = Awaited<ReturnType<typeof runClosed>>
 
 async function runIn(
-  { signal, onProgress }: Means,
+  { signal, onProgress, hasNetwork }: Means,
   slot: Slot,
-  wanted: { command: string; seconds: number; hasNetwork?: boolean },
+  { command, seconds }: { command: string; seconds: number },
 ): Promise<End> {
-  const words = `runs ${short(visible(wanted.command), 80)}`
+  const words = `runs ${short(visible(command), 80)}`
   onProgress(words)
   const clock = setInterval(() => onProgress(words), 5000)
   try {
-    return await runClosed(slot.folder, wanted, signal)
+    return await runClosed(slot.folder, { command, seconds, hasNetwork }, signal)
   } finally {
     clearInterval(clock)
   }

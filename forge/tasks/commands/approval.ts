@@ -13,8 +13,10 @@ import { showPlan } from '../plan/show.ts'
 import { priceOf } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
+import { reviewersOf } from '../steps/request.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
+import { openNetwork } from './network.ts'
 import { openStore, type Place } from './place.ts'
 
 /** The approvals of a run. */
@@ -39,8 +41,10 @@ export async function tellPlan(
     const [name] = settings.modelsOf(tier)
     return name === undefined ? undefined : priceOf(name, settings)
   }
+  const hasNetwork = await (await openNetwork(place, context)).isGiven()
   const shown = showPlan(plan, {
-    estimate: estimateOf(plan, priceOfTier),
+    hasNetwork,
+    estimate: estimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) }),
     limits,
     width: Math.min(process.stdout.columns || 100, 120),
   })

@@ -36,6 +36,7 @@ const COMMANDS: Record<string, Entry> = {
     words: 'end it for good; what is done stays',
     load: () => import('./pause.ts').then(({ runStop, STOP_HELP }) => ({ runCommand: runStop, HELP: STOP_HELP })),
   },
+  stats: { usage: '', words: 'show how tasks went, by tier and model', load: () => import('./stats.ts') },
   land: { usage: 'RUN [TASK]', words: 'review and merge what passed', load: () => import('./land.ts') },
   worker: {
     usage: '',

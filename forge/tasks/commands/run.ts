@@ -15,7 +15,8 @@ import { readPlan } from '../runs/plans.ts'
 import { approvePlan, openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
-import { count, dollars, parse } from './options.ts'
+import { settleNetwork } from './network.ts'
+import { count, dollars, parse, wrong } from './options.ts'
 import { openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
 
@@ -34,6 +35,8 @@ Plans a large piece of work, asks you, works, checks, and leaves a branch that o
   --requests N        how many requests may be sent (default: 200 where prices are not known)
   --minutes N         how long it may work
   --at-most N         tasks at the same time (default: 4)
+  --network           let all checks of this repository reach the network, from now on; asks first
+  --no-network        take that back
 
 Ctrl-C leaves it alone: the run goes on, and forge attach shows it again.
 
@@ -54,16 +57,22 @@ const OPTIONS = {
   requests: { type: 'string' },
   minutes: { type: 'string' },
   'at-most': { type: 'string' },
+  network: { type: 'boolean' },
+  'no-network': { type: 'boolean' },
 } as const
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [1, 1] })
   if (!context.isTerminal && !values.yes && !values.plan)
     throw new Failure('Nobody can be asked here, as there is no terminal: use --yes, or --plan.', EXIT.usage)
+  if (values.network && values['no-network']) throw wrong('Either --network or --no-network', USAGE)
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
   const settings = await verifyCanWork(context)
+  const isSure = values.yes === true
+  if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
+  if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
   const input = await prepare(place, run, wish, {
     base,

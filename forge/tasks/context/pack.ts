@@ -141,7 +141,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
 }
 
 /** Without these, the same is done wrong again. */
-const URGENT = new Set(['report', 'complaints', 'conflict', 'diff', 'question', 'plan'])
+const URGENT = new Set(['report', 'complaints', 'conflict', 'diff', 'question', 'plan', 'status', 'discovered'])
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
 

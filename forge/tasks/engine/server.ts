@@ -105,18 +105,20 @@ async function start(
   const port = await freePort(last?.port)
   const uiPort = ui ? await freePort(last?.ui) : undefined
   const args = argumentsOf(place, { version, port, uiPort })
+  // What it said before is no reason for now.
+  const said = await sizeOf(place.log)
   const started = await startDetached([program.path, ...args], {
     cwd: place.folder,
     env: withoutSecrets(env),
     log: place.log,
   })
   const mark = started && (await markOf(started.pid))
-  if (!started || !mark) throw await notStarted(place, program)
+  if (!started || !mark) throw await notStarted(place, program, said)
   const record = { process: mark, port, ...(uiPort && { ui: uiPort }), program: program.path, version }
   await writeJson(place.record, record)
   await untilItListens(port, started.ended).catch(async () => {
     await end(mark, GRACE)
-    throw await notStarted(place, program)
+    throw await notStarted(place, program, said)
   })
   return record
 }
@@ -156,10 +158,12 @@ async function versionOf(path: string): Promise<string> {
   return version
 }
 
-async function notStarted(place: ServerPlace, program: Program): Promise<Failure> {
-  const words = await readFile(place.log, 'utf8').catch(() => '')
+async function notStarted(place: ServerPlace, program: Program, said: number): Promise<Failure> {
+  const words = await readFile(place.log).catch(() => Buffer.alloc(0))
   const last =
     words
+      .subarray(said)
+      .toString()
       .trimEnd()
       .split('\n')
       .findLast(line => /error/i.test(line)) ?? 'it said nothing'
@@ -205,9 +209,11 @@ const answers = (port: number): Promise<boolean> =>
 
 /** The server appends: what is cut off while it runs, it does not write again. */
 async function boundLog(path: string): Promise<void> {
-  const size = await stat(path).then(
-    info => info.size,
+  if ((await sizeOf(path)) > LARGEST_LOG) await truncate(path)
+}
+
+const sizeOf = (path: string): Promise<number> =>
+  stat(path).then(
+    ({ size }) => size,
     () => 0,
   )
-  if (size > LARGEST_LOG) await truncate(path)
-}

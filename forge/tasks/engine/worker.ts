@@ -75,10 +75,13 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
     })
     const onReady = async () => {
       await options.onReady()
-      // Where that can't be asked, the server notices by itself, a little later.
       const { namespace } = server
-      const count = await giveBackLeftBehind(connection, { namespace, queue: options.queue }).catch(() => 0)
-      if (count > 0) log(`Does again what a worker was doing when it was killed (${count} of its activities).`)
+      giveBackLeftBehind(connection, { namespace, queue: options.queue }).then(
+        count =>
+          count > 0 && log(`Does again what a worker was doing when it was killed (${count} of its activities).`),
+        // The server notices by itself, a little later.
+        () => undefined,
+      )
     }
     await workUntilAsked(worker, { ...options, onReady }, last)
   } finally {
@@ -125,7 +128,7 @@ function settingsOf(
     sinks: telemetry.sinks,
     interceptors: {
       client: { workflow: telemetry.client },
-      activity: [...telemetry.activity, placing, living, endingWith(last)],
+      activity: [...telemetry.activity, placing, living, failing, endingWith(last)],
     },
   }
 }
@@ -189,6 +192,36 @@ const living = (context: Context): ActivityInterceptors => ({
     },
   },
 })
+
+/**
+ * Ends the tries of an activity that fails by itself. Those that were only lost with a worker are not counted: however
+ * often one is killed, what it did is done again.
+ */
+const failing = ({ info, cancellationSignal }: Context): ActivityInterceptors => ({
+  inbound: {
+    execute: async (input, next) => {
+      try {
+        return await next(input)
+      } catch (error) {
+        if (error instanceof ApplicationFailure) {
+          const { message, type, details, nonRetryable } = error
+          if (nonRetryable || type === 'WorkerEnded' || info.attempt < TRIES.passing) throw error
+          throw ApplicationFailure.create({
+            message,
+            nonRetryable: true,
+            ...(type && { type }),
+            ...(details && { details }),
+          })
+        }
+        if (cancellationSignal.aborted || info.attempt < TRIES.unexpected) throw error
+        throw ApplicationFailure.nonRetryable(error instanceof Error ? error.message : String(error))
+      }
+    },
+  },
+})
+
+/** Of what passes by itself, such as a provider that is busy; and of what nobody has foreseen, such as a full disk. */
+const TRIES = { passing: 10, unexpected: 5 }
 
 /** Gives every activity a signal that is aborted too when a worker is about to end. */
 const endingWith =

@@ -5,6 +5,12 @@
 import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow'
 import type { Activities } from '../contract.ts'
 
+/**
+ * The worker itself ends the tries of what fails; those that were lost since it was killed are only bounded. (A request
+ * that is lost may be paid for, so these less.)
+ */
+const LOST = { any: 100, requests: 30 }
+
 /** Every activity says that it lives; one that is silent for so long was lost with its worker, and is done again. */
 const SILENCE = '20 seconds'
 
@@ -12,7 +18,7 @@ const SILENCE = '20 seconds'
 const SHORT: ActivityOptions = {
   startToCloseTimeout: '5 minutes',
   heartbeatTimeout: SILENCE,
-  retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: 5 },
+  retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
 /** A model's answer. It is cancelled only when the request has ended, so that nothing is sent behind a run's back. */
@@ -22,7 +28,12 @@ const SENDING: ActivityOptions = {
   scheduleToCloseTimeout: '6 hours',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
   // A provider's own delay comes before these, by nextRetryDelay.
-  retry: { initialInterval: '2 seconds', backoffCoefficient: 2, maximumInterval: '2 minutes', maximumAttempts: 10 },
+  retry: {
+    initialInterval: '2 seconds',
+    backoffCoefficient: 2,
+    maximumInterval: '2 minutes',
+    maximumAttempts: LOST.requests,
+  },
 }
 
 /** Checks in the container: each has its own clock, this one is for all of them together. */
@@ -30,7 +41,7 @@ const CHECKING: ActivityOptions = {
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: SILENCE,
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: 4 },
+  retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: LOST.any },
 }
 
 export const short = proxyActivities<Omit<Activities, 'send' | 'validate' | 'finish'>>(SHORT)

@@ -62,6 +62,8 @@ export type TaskEnd = {
   report?: Reference
   /** With blocked_on_human. */
   question?: Reference
+  /** With that: all is done but the checks, which can't be run yet. The same attempt goes on when they can. */
+  isUnchecked?: boolean
   /** With new_tasks_discovered: what was discovered. */
   parsed?: Reference
   /** With blocked_on_sibling. */

@@ -61,6 +61,7 @@ export type Carried = {
   counted: { ended: number; failed: number }
   discovered: Discovered[]
   remembered: { task: TaskId | ''; count: number; answer: Reference }[]
+  facts?: Reference[]
   hold?: Hold
 }
 
@@ -88,6 +89,13 @@ export const newRecord = (shape: TaskShape): TaskRecord => ({
   doing: '',
   words: '',
 })
+
+/** A task that has not begun, as a new plan has it: what a person said of it before still counts. */
+export function renewed(shape: TaskShape, before: TaskRecord | undefined): TaskRecord {
+  const { isPaused = false, isGivenUp = false, state, words = '' } = before ?? {}
+  const isStopped = state === 'stopped' && !isGivenUp
+  return { ...newRecord(shape), isPaused, ...(isStopped && { state, words }) }
+}
 
 /** What a task waits for, each once. */
 export const waitsFor = ({ shape, siblings }: TaskRecord): TaskId[] => [...new Set([...shape.dependsOn, ...siblings])]

@@ -43,13 +43,14 @@ import {
   isOver,
   newRecord,
   nodeOf,
+  renewed,
   statusOf,
   type TaskRecord,
   waitsFor,
 } from './records.ts'
-import { because, command, names, sentence, whyNow, wordOf } from './sentences.ts'
+import { because, command, names, progress, sentence, whyNow, wordOf } from './sentences.ts'
 import { told } from './task.ts'
-import { troubleOf } from './troubles.ts'
+import { troubleOf, wordsOf } from './troubles.ts'
 import { answer, approve, pause, raise, resume, status, stop } from './words.ts'
 
 /** Plans that a model may propose before a person is asked. */
@@ -96,6 +97,7 @@ class Run {
   #report: Reference | undefined
   #spent = NOTHING
   #used = 0
+  #activeSince: number | undefined
   /** Counted, so that ids of questions, of steps and of the journal's lines are the same when they are made again. */
   #questions = 0
   #plans = 0
@@ -103,6 +105,8 @@ class Run {
   #counted = { ended: 0, failed: 0 }
   #discovered: Discovered[] = []
   #remembered: Remembered['answers'] = []
+  /** What whoever plans is told besides. */
+  #facts: Reference[] = []
   #hold: Hold | undefined
   #question: Question | undefined
   readonly #running = new Map<TaskId, Running>()
@@ -144,8 +148,9 @@ class Run {
   async #live(): Promise<void> {
     this.#watchClock().catch(() => undefined)
     if (!this.carried) {
-      const { approvedPlan, answers } = await this.#patiently(() => short.begin(this.#input))
+      const { approvedPlan, answers, facts = [] } = await this.#patiently(() => short.begin(this.#input))
       this.#remembered = answers
+      this.#facts = facts
       const isPlanned = await this.#planned(approvedPlan)
       if (!isPlanned) return
     }
@@ -209,7 +214,12 @@ class Run {
     let words = ''
     for (let tries = 1; tries <= PLAN_TRIES; tries++) {
       const step = `${kind === 'plan' ? 'plan' : 'check-plan'}/${++this.#plans}`
-      const result = await this.#step(step, { kind, base: this.#input.base, about: told, tier: 'reasoning' })
+      const result = await this.#step(step, {
+        kind,
+        base: this.#input.base,
+        about: [...this.#facts, ...told],
+        tier: 'reasoning',
+      })
       words = result.words
       const evidence = [...(result.question ? [result.question] : []), ...(result.parsed ? [result.parsed] : [])]
       if (['confused', 'failure_terminal', 'blocked_on_human'].includes(result.outcome)) return { words, evidence }
@@ -274,7 +284,7 @@ class Run {
   #adopt({ plan, tasks }: GoodPlan): void {
     const begun = new Map([...this.#tasks].filter(([, record]) => hasBegun(record)))
     const next = new Map<TaskId, TaskRecord>(begun)
-    for (const shape of tasks) if (!begun.has(shape.id)) next.set(shape.id, newRecord(shape))
+    for (const shape of tasks) if (!begun.has(shape.id)) next.set(shape.id, renewed(shape, this.#tasks.get(shape.id)))
     const order = [...tasks.map(shape => shape.id), ...begun.keys()]
     this.#tasks = new Map([...new Set(order)].flatMap(id => entryOf(next, id)))
     this.#plan = plan
@@ -287,7 +297,8 @@ class Run {
     const discovered = [...this.#discovered]
     const { wish } = this.#input
     const found = discovered.flatMap(({ parsed }) => (parsed ? [parsed] : []))
-    const agreed = await this.#agree('check plan', [wish, ...(this.#plan ? [this.#plan] : []), ...found])
+    const plan = this.#plan ? [this.#plan] : []
+    const agreed = await this.#agree('check plan', [wish, ...plan, await this.#progress(), ...found])
     if (agreed) {
       const before = new Set(this.#tasks.keys())
       this.#adopt(agreed)
@@ -296,6 +307,13 @@ class Run {
       await this.#say(`plan/${this.#plans}/adopted`, 'replanned', words, [agreed.plan], because(discovered))
     }
     this.#discovered = this.#discovered.slice(discovered.length)
+  }
+
+  /** Which tasks a new plan has to leave as they are. */
+  async #progress(): Promise<Reference> {
+    const place = { run: this.#input.run, attempt: 1, step: `check-plan/${this.#plans + 1}` }
+    const words = progress([...this.#tasks.values()])
+    return await this.#patiently(() => short.keepWords({ ...place, kind: 'status', words }))
   }
 
   // --- The tasks
@@ -442,6 +460,7 @@ class Run {
         record.about.push(...evidence)
         return await this.#asks(record, `It can't be done as it is: ${end.words}`, evidence)
       case 'blocked_on_human':
+        record.isAgain = end.isUnchecked === true
         return await this.#asks(record, end.words, end.question ? [end.question] : [], end.question)
       case 'blocked_on_sibling':
         return await this.#blockedBy(record, end)
@@ -508,7 +527,9 @@ class Run {
       return this.#goesOn(record, before)
     }
     await this.#say(`${id}/${record.attempt}/asks`, 'asks', words, evidence, undefined, record)
-    record.words = `${sentence(words)} Answer it: ${command('answer', runId, id)} "…"`
+    record.words = record.isAgain
+      ? `${sentence(words)} When that is set right: ${command('resume', runId, id)} (--yes approves all commands of the run).`
+      : `${sentence(words)} Answer it: ${command('answer', runId, id)} "…"`
     const report = await this.#escalated(words, evidence, id)
     // It may have been stopped while its report was written.
     if (record.state !== 'runs') return
@@ -519,8 +540,11 @@ class Run {
 
   /** Another attempt, with a person's answer where there is one. */
   #goesOn(record: TaskRecord, answered?: Reference): void {
-    if (answered) record.about.push(answered)
-    record.mayFail = record.failures + 1
+    if (answered) {
+      record.about.push(answered)
+      record.isAgain = false
+    }
+    record.mayFail = Math.max(record.mayFail, record.failures + 1)
     record.state = 'waits'
     record.words = ''
     record.isGivenUp = false
@@ -630,6 +654,7 @@ class Run {
 
   /** What a person says to give it more: where dollars are no limit, they would not be one that helps. */
   #largerLimit(): string {
+    if (this.#timeLeft <= 0) return '--minutes N'
     return this.#limits.cost === undefined && this.#limits.requests !== undefined ? '--requests N' : '--budget N'
   }
 
@@ -666,16 +691,25 @@ class Run {
 
   /** Time that a person takes is nobody's expense: the clock goes while something is under way. */
   async #watchClock(): Promise<void> {
-    const left = () => (this.#limits.minutes ?? Number.POSITIVE_INFINITY) * 60_000 - this.#used
     for (;;) {
-      await condition(() => this.#isActive && this.#limits.minutes !== undefined && left() > 0)
+      await condition(() => this.#isActive && this.#limits.minutes !== undefined && this.#timeLeft > 0)
       const { minutes } = this.#limits
-      const from = Date.now()
-      await condition(() => !this.#isActive || this.#limits.minutes !== minutes, left())
-      this.#used += Date.now() - from
-      if (left() > 0) continue
+      this.#activeSince = Date.now()
+      await condition(() => !this.#isActive || this.#limits.minutes !== minutes, this.#timeLeft)
+      this.#used = this.#usedTime
+      this.#activeSince = undefined
+      if (this.#timeLeft > 0) continue
       await this.#halted({ why: 'budget', words: `The ${minutes} minutes of this run are over.` })
     }
+  }
+
+  /** Milliseconds in which something was under way, until now. */
+  get #usedTime(): number {
+    return this.#used + (this.#activeSince === undefined ? 0 : Date.now() - this.#activeSince)
+  }
+
+  get #timeLeft(): number {
+    return (this.#limits.minutes ?? Number.POSITIVE_INFINITY) * 60_000 - this.#usedTime
   }
 
   get #isActive(): boolean {
@@ -694,7 +728,9 @@ class Run {
     const stopped = records.filter(({ state }) => state === 'stopped')
     const share = `${results.length} of ${records.length} tasks are done`
     if (results.length === 0) {
-      this.#final = { state: 'stopped', words: `No task was done: ${names(stopped)} stopped.` }
+      const words = `No task was done: ${names(stopped)} stopped.`
+      this.#final = { state: 'stopped', words }
+      await this.#say('finish/nothing', 'stopped', words)
       return true
     }
     let resolved: Oid | undefined
@@ -723,7 +759,7 @@ class Run {
       const decision = await this.#askRun('result', { words: `${share}, but ${words}`, evidence })
       if (decision.kind === 'answer') {
         this.#doing = 'works'
-        const about = [this.#input.wish, plan, ...evidence, decision.answer]
+        const about = [this.#input.wish, plan, await this.#progress(), ...evidence, decision.answer]
         const agreed = await this.#agree('check plan', about)
         if (agreed) this.#adopt(agreed)
         return false
@@ -784,11 +820,17 @@ class Run {
         if (!end.halt) return end.result
         await this.#halted(end.halt)
       } catch (error) {
-        await this.#halted(haltOf(error))
+        await this.#orOver(error)
       } finally {
         this.#busy--
       }
     }
+  }
+
+  /** Halts the run; of one that has ended, nobody will mend it. */
+  async #orOver(error: unknown): Promise<void> {
+    if (this.#final) throw error
+    await this.#halted(haltOf(error))
   }
 
   /** Does it again whenever a person has mended what it failed by. */
@@ -799,7 +841,7 @@ class Run {
       try {
         return await work()
       } catch (error) {
-        await this.#halted(haltOf(error))
+        await this.#orOver(error)
       } finally {
         this.#busy--
       }
@@ -933,7 +975,7 @@ class Run {
       return
     }
     const count = record ? record.questions : this.#questions
-    await short.remember({ run: id, kind: 'answer', task, count, answer: said })
+    await orRefused(short.remember({ run: id, kind: 'answer', task, count, answer: said }))
     const name = record ? `${task}/${record.attempt}/answered` : `answered/${count}`
     await this.#say(name, 'answered', 'A person has answered.', [said], undefined, record)
     if (record?.state === 'asks') this.#goesOn(record, said)
@@ -1023,11 +1065,17 @@ class Run {
   #verifyLimits(limits: Partial<Limits>): void {
     this.#verifyIsOpen()
     if (Object.values(limits).length === 0) throw refused('Say which limit is another one from now on.')
+    const { minutes = this.#limits.minutes } = limits
+    if (minutes === undefined || this.#usedTime < minutes * 60_000) return
+    const worked = `${Math.ceil(this.#usedTime / 6000) / 10} minutes`
+    throw refused(
+      `${this.#input.run} has worked ${worked} already: ${command('resume', this.#input.run)} --minutes N with more.`,
+    )
   }
 
   async #heardLimits(limits: Partial<Limits>): Promise<void> {
     const next = { ...this.#limits, ...limits }
-    await short.begin({ ...this.#input, limits: next })
+    await orRefused(short.begin({ ...this.#input, limits: next }))
     this.#limits = next
     const words = Object.entries(limits).map(([name, limit]) => `${name} ${limit}`)
     await this.#say(this.#ownId('raised'), 'raised', `A person sets other limits: ${words.join(', ')}.`)
@@ -1148,13 +1196,14 @@ class Run {
       tasks: [...this.#tasks.values()],
       limits: this.#limits,
       spent: this.#spent,
-      used: this.#used,
+      used: this.#usedTime,
       questions: this.#questions,
       plans: this.#plans,
       lines: this.#lines,
       counted: this.#counted,
       discovered: this.#discovered,
       remembered: this.#remembered,
+      facts: this.#facts,
       ...(this.#hold && { hold: this.#hold }),
     })
   }
@@ -1171,6 +1220,7 @@ class Run {
     this.#counted = carried.counted
     this.#discovered = carried.discovered
     this.#remembered = carried.remembered
+    this.#facts = carried.facts ?? []
     this.#hold = carried.hold
     this.#doing = 'works'
   }
@@ -1184,6 +1234,16 @@ const FORGE_TASK = { name: 'forgeTask', type: 'KEYWORD' } as const
 const FORGE_STATE = { name: 'forgeState', type: 'KEYWORD' } as const
 
 const refused = (words: string): ApplicationFailure => ApplicationFailure.nonRetryable(words, 'Refused')
+
+/** What an activity comes to on behalf of a person, who hears why where it fails. */
+async function orRefused<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (isCancellation(error)) throw error
+    throw refused(wordsOf(error))
+  }
+}
 
 function haltOf(error: unknown): Halt {
   const trouble = troubleOf(error)

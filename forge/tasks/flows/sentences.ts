@@ -1,6 +1,6 @@
 /** Sentences of a run for people: in its status, its journal and its questions. */
 import type { RunId, TaskId } from '../contract.ts'
-import type { Discovered, TaskRecord } from './records.ts'
+import { type Discovered, hasBegun, type TaskRecord } from './records.ts'
 
 /** What a person types next, as the sentences of a run have it. */
 export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
@@ -19,6 +19,16 @@ export const because = (discovered: Discovered[]): string =>
     .map(({ task, words }) => `${task}: ${words}`)
     .join(' ')
     .slice(0, 1000)
+
+/** How far the tasks are, for whoever looks at the plan again. */
+export function progress(records: TaskRecord[]): string {
+  const [begun, open] = [true, false].map(has => records.filter(record => hasBegun(record) === has))
+  const told = (begun ?? []).map(({ shape, state }) => `${shape.id} (${wordOf(state)})`)
+  return [
+    `Begun or done, and to be left exactly as they are: ${told.join(', ') || 'none'}.`,
+    `Not begun: ${(open ?? []).map(({ shape }) => shape.id).join(', ') || 'none'}.`,
+  ].join('\n')
+}
 
 /** Some by name, with their verb. */
 export function names(records: TaskRecord[]): string {

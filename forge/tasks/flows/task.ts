@@ -134,7 +134,8 @@ class Attempt {
     const validated = await checking.validate({ ...this.#place, plan: this.input.plan, base, head })
     this.#evidence.push(validated.report)
     if (validated.question) {
-      throw new Over({ outcome: 'blocked_on_human', words: validated.words, question: validated.question })
+      const { words, question } = validated
+      throw new Over({ outcome: 'blocked_on_human', words, question, isUnchecked: true })
     }
     if (!validated.isGood) throw new Over({ outcome: 'failure_retryable', words: validated.words })
     return validated
@@ -148,7 +149,7 @@ class Attempt {
     const ask = (name: string, by: Tier, choice: number) =>
       this.#ask(`review/${name}`, { kind: 'review', base: head, about: [report], tier: by, choice })
     const asked = Array.from({ length: shape.reviews }, (_, at) => ask(`${at + 1}`, tier, at))
-    const results = await Promise.all(asked)
+    const results = await allOf(asked)
     const verdicts = results.map(result => this.#verdictOf(result))
     if (verdicts.every(isGood => isGood === true)) return
     if (verdicts.every(isGood => isGood === false)) throw new Over(refusedBy(results))
@@ -220,6 +221,12 @@ class Attempt {
     const { run, task, attempt } = this.input
     return { run, task, attempt }
   }
+}
+
+/** What all of them come to. Where one fails, the others are waited for all the same: what they ask is paid for. */
+async function allOf<Result>(works: Promise<Result>[]): Promise<Result[]> {
+  await Promise.allSettled(works)
+  return await Promise.all(works)
 }
 
 /** What a step is asked for, beside what all steps of an attempt have in common. */

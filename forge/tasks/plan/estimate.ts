@@ -19,7 +19,7 @@ const SIZES: Record<Task['size'], { requests: Range; input: Range; output: Range
   medium: { requests: { low: 3, high: 7 }, input: { low: 10_000, high: 30_000 }, output: { low: 1000, high: 5000 } },
   large: { requests: { low: 6, high: 16 }, input: { low: 15_000, high: 50_000 }, output: { low: 1500, high: 6000 } },
 }
-/** So many models are asked about a task's result, where it is to be reviewed. */
+/** At most so many models are asked about a task's result, where it is to be reviewed. */
 export const REVIEWERS = 2
 /** What fails once is tried once more. */
 const ATTEMPTS = 2
@@ -33,8 +33,15 @@ export const isReviewed = (task: Task, plan: Plan): boolean =>
 
 const MILLION = 1_000_000
 
+/** How many models of a tier are asked about a result. */
+export type ReviewersOf = (tier: Tier) => number
+
 /** What the tasks of a plan may take, without those that are done. */
-export function estimateOf(plan: Plan, priceOf: PriceOf, done: readonly string[] = []): Estimate {
+export function estimateOf(
+  plan: Plan,
+  priceOf: PriceOf,
+  { done = [], reviewersOf = () => REVIEWERS }: { done?: readonly string[]; reviewersOf?: ReviewersOf } = {},
+): Estimate {
   const requests: Range = { low: 0, high: 0 }
   const tokens: Range = { low: 0, high: 0 }
   const cost: Range = { low: 0, high: 0 }
@@ -44,14 +51,14 @@ export function estimateOf(plan: Plan, priceOf: PriceOf, done: readonly string[]
     const size = SIZES[task.size]
     const price = priceOf(task.tier)
     if (!price) unpriced.add(task.tier)
-    const reviews = isReviewed(task, plan) ? REVIEWERS : 0
+    const reviews = isReviewed(task, plan) ? reviewersOf(task.tier) : 0
     const add = (end: keyof Range, count: number) => {
       requests[end] += count
       tokens[end] += count * (size.input[end] + size.output[end])
       if (price) cost[end] += (count * (size.input[end] * price.input + size.output[end] * price.output)) / MILLION
     }
     add('low', size.requests.low + reviews)
-    add('high', (size.requests.high + (reviews > 0 ? reviews + UMPIRE : 0)) * ATTEMPTS)
+    add('high', (size.requests.high + (reviews > 1 ? reviews + UMPIRE : reviews)) * ATTEMPTS)
   }
   return { requests, tokens, ...(unpriced.size === 0 && { cost }), unpriced: [...unpriced] }
 }

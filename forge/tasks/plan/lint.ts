@@ -10,7 +10,7 @@ import { many, visible } from '../../../core/text.ts'
 import { isOfTheForge } from '../../ai/model-files.ts'
 import type { Limits, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
-import { estimateOf, isReviewed, type PriceOf, REVIEWERS } from './estimate.ts'
+import { estimateOf, isReviewed, type PriceOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
 import { distance, Files, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { type Graph, graphOf } from './graph.ts'
@@ -33,13 +33,14 @@ export type Linting = {
   limits: Limits
   canRun?: CanRun
   priceOf?: PriceOf
+  reviewersOf?: ReviewersOf
   /** A plan that was approved before, and those of its tasks that have begun: they must stay as they are. */
   before?: Plan
   done?: readonly TaskId[]
 }
 
-/** `tasks` is empty where there are complaints. */
-export type LintedPlan = { tasks: TaskShape[]; complaints: string[] }
+/** `tasks` is empty where there are complaints; `notes` are sentences for the journal of a plan that is good. */
+export type LintedPlan = { tasks: TaskShape[]; complaints: string[]; notes: string[] }
 
 /** A model mends so many at a time; a person does not read more. */
 const MOST_COMPLAINTS = 60
@@ -72,8 +73,10 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     }
     complaints.add(visible(sentence))
   }
-  if (complaints.size > 0) return { tasks: [], complaints: [...complaints] }
-  return { tasks: plan.tasks.map(task => shapeOf(task, plan)), complaints: [] }
+  if (complaints.size > 0) return { tasks: [], complaints: [...complaints], notes: [] }
+  const { reviewersOf = () => REVIEWERS } = linting
+  const tasks = plan.tasks.map(task => shapeOf(task, plan, reviewersOf))
+  return { tasks, complaints: [], notes: notesOn(tasks) }
 }
 
 /** One after the other, as they are found: who has heard enough looks for no more. */
@@ -96,14 +99,24 @@ type Room = {
   done: ReadonlySet<TaskId>
 }
 
-const shapeOf = (task: Task, plan: Plan): TaskShape => ({
+/** What of a plan is done in another way than a reader would think. */
+function notesOn(tasks: readonly TaskShape[]): string[] {
+  const single = [...new Set(tasks.filter(({ reviews }) => reviews === 1).map(({ tier }) => tier))]
+  return single.map(
+    tier =>
+      `Results of the tier ${tier} are reviewed by one model instead of two, as all its models are of one provider: ` +
+      `name one of another provider in FORGE_TIER_${tier.toUpperCase()} for a second opinion.`,
+  )
+}
+
+const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): TaskShape => ({
   id: task.id,
   title: task.title,
   dependsOn: [...new Set(task.depends_on)],
   tier: task.tier,
   recursion: task.recursion,
   isSmall: task.size === 'small',
-  reviews: isReviewed(task, plan) ? REVIEWERS : 0,
+  reviews: isReviewed(task, plan) ? reviewersOf(task.tier) : 0,
   isAlone: task.boundaries.write.length === 0,
 })
 
@@ -209,7 +222,10 @@ function* limits({ plan, linting, done }: Room): Generator<string> {
   for (const { id, recursion } of plan.tasks)
     if (recursion > most.depth)
       yield `Task ${quote(id)}, recursion: ${recursion} levels of sub-agents are more than the ${most.depth} that the run may have; set at most ${most.depth}.`
-  const { requests, tokens, cost } = estimateOf(plan, priceOf, [...done])
+  const { requests, tokens, cost } = estimateOf(plan, priceOf, {
+    done: [...done],
+    ...(linting.reviewersOf && { reviewersOf: linting.reviewersOf }),
+  })
   const smaller = 'plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out'
   if (most.requests !== undefined && requests.low > most.requests)
     yield `The plan takes at least about ${many(requests.low, 'request')}, and the run may send ${most.requests}: ${smaller}.`

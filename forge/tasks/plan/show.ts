@@ -8,12 +8,14 @@ import type { Check, Plan, Task } from './schema.ts'
 export type Showing = {
   estimate: Estimate
   limits: Limits
+  /** Whether the person lets checks of this repository reach the network. */
+  hasNetwork?: boolean
   /** Columns of the terminal. */
   width?: number
 }
 
 /** All of a plan but what only models read. Its texts are a model's: no control character of theirs comes through. */
-export function showPlan(plan: Plan, { estimate, limits, width = 100 }: Showing): string {
+export function showPlan(plan: Plan, { estimate, limits, hasNetwork = false, width = 100 }: Showing): string {
   const commands = new Commands(plan)
   const { levels } = graphOf(plan.tasks)
   const tasks = new Map(plan.tasks.map(task => [task.id, task]))
@@ -35,7 +37,8 @@ export function showPlan(plan: Plan, { estimate, limits, width = 100 }: Showing)
       if (task) lines.push(...taskLines(task, commands, width))
     }
   }
-  lines.push('', 'Commands that will run, in a container', ...commands.lines())
+  const network = hasNetwork ? 'with the network, as you have allowed (--no-network)' : 'without network'
+  lines.push('', `Commands that will run, in a container ${network}`, ...commands.lines())
   lines.push('', ...costLines(plan, estimate, limits).flatMap(line => wrap(line, width)))
   return `${lines.join('\n')}\n`
 }

@@ -1,5 +1,6 @@
 /**
  * What a run may take, and what it has taken: a ledger in the run's folder that all processes of this machine share.
+ * (Its minutes are counted by its flow, which knows when it only waits for a person.)
  * What a request may cost is reserved before it is sent, in one transaction with the look whether it is allowed, and
  * settled after it. A reservation that was never settled, since its process died, counts as spent.
  */
@@ -44,26 +45,17 @@ type Sums = { requests: number; input: number; output: number; tokens: number; c
 export class Ledger implements Disposable {
   readonly #database: Database
 
-  private constructor(
-    database: Database,
-    private readonly now: () => number,
-  ) {
+  private constructor(database: Database) {
     this.#database = database
   }
 
-  /**
-   * Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has, which `paid`
-   * gives, and from when the run began.
-   */
-  static async open(
-    folder: string,
-    { paid, began, now = Date.now }: { paid: () => Promise<PaidAnswer[]>; began: number; now?: () => number },
-  ): Promise<Ledger> {
+  /** Opens the ledger in a run's folder. Where there was none, it is made from the answers that git has: `paid` gives them. */
+  static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
     database.exec(TABLES)
-    const ledger = new Ledger(database, now)
-    if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid(), began)
+    const ledger = new Ledger(database)
+    if (!ledger.#isComplete()) ledger.#rebuild(await paid())
     return ledger
   }
 
@@ -136,9 +128,6 @@ export class Ledger implements Disposable {
       throw new OutOfBudget(
         `The next request could take it beyond $${limits.cost.toFixed(2)}, which is the limit of this run.`,
       )
-    const minutes = (this.now() - (this.#fact('began') ?? this.now())) / 60_000
-    if (limits.minutes !== undefined && minutes >= limits.minutes)
-      throw new OutOfBudget(`It has taken ${many(limits.minutes, 'minute')}, which is the limit of this run.`)
   }
 
   #sums(): Sums {
@@ -152,18 +141,16 @@ export class Ledger implements Disposable {
     return sums
   }
 
-  #fact(name: string): number | undefined {
-    return this.#database.query<{ value: number }, [string]>('SELECT value FROM facts WHERE name = ?').get(name)?.value
+  #isComplete(): boolean {
+    return this.#database.query("SELECT 1 FROM facts WHERE name = 'complete'").get() !== null
   }
 
-  #rebuild(paid: readonly PaidAnswer[], began: number): void {
+  #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
       // Another process may have been faster.
-      if (this.#fact('complete') !== undefined) return
+      if (this.#isComplete()) return
       for (const answer of paid) this.#insert(answer)
-      const write = this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)')
-      write.run('began', began)
-      write.run('complete', 1)
+      this.#database.query("INSERT INTO facts (name, value) VALUES ('complete', 1)").run()
     })
   }
 

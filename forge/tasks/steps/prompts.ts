@@ -63,8 +63,9 @@ You break a piece of work into a contract and tasks. Look at what is there befor
 each by itself, from nothing but what you write into it.
 1. **The contract first.** Numbered assertions (A1, A2, …): what must be true in the end, each so that it can be seen \
 to be true or false. \`how\` is a command wherever one can show it: it runs in the top folder, in a container without \
-network, with only the programs that are listed here, and has to fail while the assertion is false. No \`|| true\`, no \
-pipe that swallows a failure. A review only where no command can tell. Each assertion is claimed by exactly one task.
+network (unless it is said here that there is one), with only the programs that are listed here, and has to fail while \
+the assertion is false. No \`|| true\`, no pipe that swallows a failure. A review only where no command can tell. Each \
+assertion is claimed by exactly one task.
 2. **Reuse.** Find what the repository has already, functions, helpers, tests, conventions, and tell the tasks to use \
 it, by file and name. New parts beside old ones that do the same are a defect.
 3. **Critical files.** In \`behaviour\` name the files that matter, and why each does; put them into \`context.files\`, and \
@@ -79,7 +80,8 @@ the same time. No circles. Interfaces that several tasks need are a task of thei
 6. **Verification.** Each task has checks that fail if it is done wrong, as near to it as can be: its own tests rather \
 than all. Tests are part of the task whose code they test. The last tasks bring things together and check the whole.
 7. **Tier and size.** \`tier\` says how capable a model must be: classification, summarization, generation (the usual \
-one), reasoning for what is hard or decides about others. \`size\`: small is done in a single step without an outline.
+one), reasoning for what is hard or decides about others; if it is told here how tasks went before, take the lowest \
+that did such tasks well. \`size\`: small is done in a single step without an outline.
 If complaints about an earlier plan stand below, mend what they name and keep the rest. If the wish can be understood \
 in ways that lead to different work, ask (\`blocked_on_human\`); decide small things, and say so in \`summary\`.
 \`summary\` is for the person who approves: what will be done, how, why so, what is left out, what may go wrong.`,

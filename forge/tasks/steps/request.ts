@@ -16,6 +16,7 @@ import type { Summaries } from '../../ai/summaries.ts'
 import type { CodeMap } from '../context/map.ts'
 import { packContext } from '../context/pack.ts'
 import type { Oid, Reference, StepInput, StepKind, Tier } from '../contract.ts'
+import { REVIEWERS } from '../plan/estimate.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
 import { ANSWERS } from './answers.ts'
@@ -48,8 +49,8 @@ export function toolFor(kind: StepKind): ToolDescription {
 }
 
 /**
- * The model that a tier means; of several, `choice` goes through their providers first, so that a second one is another
- * provider's where there are two. Throws a {@link ModelError} that says what to set where there is none.
+ * The model that a tier means; of several, `choice` goes through their makers first, so that a second one is another
+ * maker's where there are two. Throws a {@link ModelError} that says what to set where there is none.
  */
 export function modelFor(settings: Settings, tier: Tier, choice: number): string {
   const names = byProvider(settings.modelsOf(tier))
@@ -59,12 +60,25 @@ export function modelFor(settings: Settings, tier: Tier, choice: number): string
   return name
 }
 
-/** The first of each provider, then the second of each, and so on. */
+/** The first of each maker, then the second of each, and so on. */
 function byProvider(names: readonly string[]): string[] {
-  const groups = [...Map.groupBy(names, name => providerOf(name)).values()]
+  const groups = [...Map.groupBy(names, makerOf).values()]
   const most = Math.max(0, ...groups.map(group => group.length))
   return Array.from({ length: most }, (_, at) => groups.flatMap(group => group[at] ?? [])).flat()
 }
+
+/** Whose a model is, also where OpenRouter only passes it on. */
+function makerOf(name: string): string | undefined {
+  const provider = providerOf(name)
+  return provider === 'openrouter' ? name.split('/')[1] : provider
+}
+
+/**
+ * How many models of a tier are asked about a result: where all of them are of one maker, a second one would add no
+ * opinion of its own.
+ */
+export const reviewersOf = (settings: Settings, tier: Tier): number =>
+  new Set(settings.modelsOf(tier).map(makerOf)).size > 1 ? REVIEWERS : 1
 
 export type RequestSources = {
   objects: Objects

@@ -6,7 +6,7 @@ import { asBytes } from '../../../../core/git/repository.ts'
 import type { At, Change, CommitRow, FolderEntry } from '../../../../forge/desk/messages.ts'
 import type { Done } from '../../../../forge/desk/repository-view.ts'
 import { commit, gitWith } from '../../../support/git.ts'
-import { makePlace } from '../../../support/repository.ts'
+import { makePlace, until } from '../../../support/repository.ts'
 import { openTestDesk, type TestWindow } from '../../../support/served.ts'
 
 const main: At = { kind: 'branch', branch: 'main' }
@@ -321,7 +321,7 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
       { a: 'x\n' },
       { message: 'By a model\n\nForge-Model: some/model-1\nForge-Turn: 3' },
     )
-    await it.window.heard('branch')
+    await until(async () => (await history(it.window, 0, 1)).total === 31)
     const { rows: newest, total } = await history(it.window, 0, 1)
     expect(newest).toMatchObject([{ subject: 'By a model', model: 'some/model-1' }])
     expect(total).toBe(31)

@@ -17,7 +17,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   beforeAll(async () => {
     built = await builtPage()
     browser = await openBrowser()
-    browser.context.setDefaultTimeout(4_000)
+    browser.context.setDefaultTimeout(25_000)
   })
   afterAll(() => browser[Symbol.asyncDispose]())
   beforeEach(async () => {

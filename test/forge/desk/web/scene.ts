@@ -66,6 +66,6 @@ export async function openDesk(context: BrowserContext, standIn: StandIn): Promi
     if (message.type() === 'error' && !isExpected) troubles.push(message.text())
   })
   await page.goto(standIn.url)
-  await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab').nth(1).waitFor()
+  await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab').nth(2).waitFor()
   return Object.assign(page, { troubles })
 }

@@ -116,7 +116,10 @@ const ofSweep = (attempt: number) => ({ task: 'sweep', attempt })
 export const JOURNAL: JournalLine[] = [
   line(0, 'asks', 'opus-5.5 for the step plan/1 (plan), as its tier is reasoning.'),
   line(1, 'approved', 'The plan is approved: 11 tasks, 4 at a time.'),
-  line(2, 'begins', 'Attempt 1 by the tier generation.', { ...ofSweep(1), why: 'What it waits for is done: postgres.' }),
+  line(2, 'begins', 'Attempt 1 by the tier generation.', {
+    ...ofSweep(1),
+    why: 'What it waits for is done: postgres.',
+  }),
   line(3, 'asks', 'sonnet-5.5 for the step sweep/1/1 (implement).', { ...ofSweep(1), why: 'About 14,200 tokens.' }),
   line(4, 'failed', 'The review refused: “24 h is invented.”', ofSweep(1)),
   line(5, 'begins', 'Attempt 2 by the tier reasoning.', { ...ofSweep(2), why: 'With the report of the first.' }),

@@ -17,16 +17,32 @@ async function begun(scene: Scene, more: Partial<RunInput> = {}) {
 
 test('decisions of a person are there when the run begins again', async () => {
   await using scene = await makeScene()
-  expect(await begun(scene)).toEqual({ answers: [] })
+  expect(await begun(scene)).toEqual({ answers: [], facts: [] })
   const blue = await scene.store.put('answer', 'Blue.')
   await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer: scene.plan })
   for (let times = 0; times < 2; times++)
     await scene.activities.remember({ run: RUN, kind: 'answer', task: 'stack', count: 1, answer: blue })
   expect(await begun(scene)).toEqual({
     approvedPlan: scene.plan,
+    facts: [],
     answers: [{ task: 'stack', count: 1, answer: blue }],
   })
   expect(JSON.parse((await scene.store.get('plan.json'))?.toString() ?? '').title).toBe('Add undo')
+})
+
+test('what planners are told is found out once, and the same when the run begins again', async () => {
+  await using scene = await makeScene()
+  let count = 0
+  const facts = async () => [{ kind: 'checks' as const, text: `Told ${++count} times.` }]
+  const run = '20261122-facts-abcd'
+  const wish = await scene.store.put('wish', 'Add undo.')
+  const input = { run, wish, base: scene.base, limits: { depth: 3 }, isApproved: true, onlyPlan: false, atMost: 8 }
+  const first = await scene.again({ facts }).begin(input)
+  expect(await scene.store.readText(first.facts?.[0] ?? wish)).toBe('Told 1 times.')
+  // By another process, with limits that a person has raised.
+  const second = await scene.again({ facts }).begin({ ...input, limits: { depth: 3, requests: 9 } })
+  expect(second.facts).toEqual(first.facts)
+  expect(count).toBe(1)
 })
 
 test('a budget in dollars that can’t be held is refused before anything is sent', async () => {
@@ -57,8 +73,18 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   expect(bad.complaints[0]).toContain('tasks')
   const good = await lint({ signal: 'success', words: 'x', plan: PLAN })
   expect(good.tasks.map(({ id }) => id)).toEqual(['stack', 'docs'])
+  const parsed = await scene.store.put('plan', 'tasks: none')
+  const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base, done: [] })
+  expect(torn.complaints).toEqual(['The plan is no JSON: edit it again, or let it be planned anew.'])
   // A person's plan, without a model's words around it, is the same one.
   expect((await lint(PLAN)).plan).toEqual(good.plan)
+})
+
+test('what is done in another way than one would think stands in the journal, once', async () => {
+  await using scene = await makeScene()
+  const { lintPlan } = scene.again({ lint: async () => ({ tasks: [], complaints: [], notes: ['One reviews.'] }) })
+  for (let times = 0; times < 2; times++) await lintPlan({ run: RUN, parsed: scene.plan, base: scene.base, done: [] })
+  expect((await readJournal(scene.store)).map(({ what, words }) => [what, words])).toEqual([['notes', 'One reviews.']])
 })
 
 test('all results come together on one branch and are checked as one', async () => {

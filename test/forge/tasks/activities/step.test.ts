@@ -2,9 +2,10 @@
 import { expect, test } from 'bun:test'
 import { attemptRef } from '../../../../forge/tasks/runs/folder.ts'
 import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
+import { readStats } from '../../../../forge/tasks/runs/stats.ts'
 import { trailersOf } from '../../../../forge/tasks/steps/commits.ts'
 import { commit, show } from '../../../support/git.ts'
-import { answer, edits, makeScene, RUN, replace, wholeStep } from './scene.ts'
+import { answer, edits, MODEL, makeScene, RUN, replace, wholeStep } from './scene.ts'
 
 const BRANCH = attemptRef(RUN, 'stack', 1)
 
@@ -29,6 +30,23 @@ test('the same step asks with the same bytes, whatever happened meanwhile', asyn
   expect(await scene.again().construct(scene.input())).toEqual(before)
   expect(await scene.again().construct(scene.input({ base: other }))).toEqual(before)
   expect(await scene.activities.construct(scene.input({ attempt: 2 }))).not.toEqual(before)
+})
+
+test('what a step took counts for its tier and model, once however often it is done', async () => {
+  await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  await scene.step()
+  await wholeStep(scene.again(), scene.input())
+  await scene.activities.note({
+    run: RUN,
+    id: 'passed',
+    task: 'stack',
+    attempt: 1,
+    what: 'passed',
+    words: 'It passed.',
+  })
+  const [row, ...others] = await readStats(scene.place.objects, [RUN])
+  expect(row).toMatchObject({ tier: 'generation', model: MODEL, tasks: 1, firstTry: 1, requests: 1 })
+  expect(others).toEqual([])
 })
 
 test('done again by another process, a step pays nothing and comes to the same commit', async () => {
@@ -87,7 +105,10 @@ test('edits that change nothing are no failure', async () => {
 test.each([
   [{ signal: 'failure_retryable', words: 'No.' }, {}],
   [{ signal: 'failure_terminal', words: 'Never.' }, {}],
-  [{ signal: 'new_tasks_discovered', words: 'More.', discovered: [{ title: 'X', why: 'Y' }] }, {}],
+  [
+    { signal: 'new_tasks_discovered', words: 'More.', discovered: [{ title: 'X', why: 'Y' }] },
+    { parsed: { kind: 'discovered' } },
+  ],
   [{ signal: 'blocked_on_sibling', words: 'Wait.', sibling: 'docs' }, { sibling: 'docs' }],
   [{ signal: 'blocked_on_human', words: 'Ask.', question: 'Red?' }, { question: { kind: 'question' } }],
 ])('the signal of %j ends the step', async (sent, more) => {

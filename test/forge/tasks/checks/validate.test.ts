@@ -3,14 +3,14 @@
  * closed is tried on a real engine, in test/e2e.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Oid } from '../../../../core/git/repository.ts'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
 import { commandsOfPlan } from '../../../../forge/tasks/checks/validate.ts'
 import { commit, type Files } from '../../../support/git.ts'
-import { type Judge, makeJudge, planOf, type TaskWish } from '../../../support/judge.ts'
+import { type Judge, makeJudge, planOf } from '../../../support/judge.ts'
 import type { Place } from '../../../support/repository.ts'
 
 setDefaultTimeout(60_000)
@@ -36,7 +36,8 @@ beforeEach(async () => {
 })
 afterEach(() => judging[Symbol.asyncDispose]())
 
-const judge = (base: Oid, head: Oid, wish: TaskWish = {}) => judging.validate({ base, head }, wish)
+const judge = (base: Oid, head: Oid, wish: Parameters<Judge['validate']>[1] = {}) =>
+  judging.validate({ base, head }, wish)
 
 async function attempt(base: Files, change: Files): Promise<[Oid, Oid]> {
   const from = await commit(place.path, 'main', base)
@@ -128,6 +129,25 @@ test('what is needed first is prepared, and where that fails the checks say so',
   expect((await judge(other, next)).report.checks).toMatchObject([
     { came: 'bad', words: 'it has to end well before the checks, and ended with 4; it had no network' },
   ])
+})
+
+test('no command has a network, and with the person’s word all have it', async () => {
+  const forge = '# Checks\n- prepare: `true`\n- mend: `true`\n- `grep -q 2 a`\n'
+  const [base, head] = await attempt({ 'FORGE.md': forge, a: '1' }, { a: '2' })
+  const calls = join(place.folder, 'engine/calls')
+  /** Of the containers since the last look: how many there were, and how many had a network. */
+  const look = async () => {
+    const texts = await Promise.all((await readdir(calls)).map(name => Bun.file(join(calls, name)).text()))
+    await rm(calls, { recursive: true })
+    await mkdir(calls)
+    const runs = texts.filter(text => text.startsWith('run\0'))
+    return { all: runs.length, open: runs.filter(text => !text.includes('\0--network\0none\0')).length }
+  }
+  await judge(base, head)
+  // What is prepared for formatters and for checks, a formatter, FORGE.md's check and the contract's.
+  expect(await look()).toEqual({ all: 5, open: 0 })
+  await judge(base, head, { hasNetwork: true })
+  expect(await look()).toEqual({ all: 5, open: 5 })
 })
 
 test('commands that nobody approved do not run: the person is asked, and a signature of another key is none', async () => {

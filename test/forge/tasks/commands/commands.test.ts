@@ -14,9 +14,9 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-async function forge(args: string[], more: Record<string, string> = {}) {
+async function forge(args: string[], more: Record<string, string> = {}, cwd = folder) {
   const command = [join(PROJECT, 'forge.ts'), ...args]
-  const child = Bun.spawn(command, { cwd: folder, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = Bun.spawn(command, { cwd, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] })
   const [out, err] = await Promise.all([child.stdout.text(), child.stderr.text()])
   return { code: await child.exited, out, err }
 }
@@ -67,6 +67,17 @@ test('forge doctor says what is missing, and what to do about it', async () => {
   expect(lines[3]).toMatch(/^- worker +no repository here$/)
   expect(lines[4]).toMatch(/^✗ models +To ask a model, set FORGE_MODEL /)
   expect(lines[6]).toMatch(/^- traces +not sent: /)
+})
+
+test('forge stats of a repository without runs says so, and lists nothing', async () => {
+  const child = Bun.spawn(['git', 'init', '-q', join(folder, 'empty')], { stdio: ['ignore', 'ignore', 'inherit'] })
+  expect(await child.exited).toBe(0)
+  const stats = async (...args: string[]) => forge(['stats', ...args], {}, join(folder, 'empty'))
+  expect(await stats()).toEqual({
+    ...{ code: 0, err: '' },
+    out: 'No model has answered in this repository yet: forge run "…" begins a run.\n',
+  })
+  expect(await stats('--json')).toEqual({ code: 0, out: '', err: '' })
 })
 
 test('a server that can’t be reached is told of in a sentence', async () => {

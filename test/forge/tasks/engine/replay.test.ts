@@ -1,10 +1,10 @@
 /** The bundle of the workflows, and that a change which breaks runs under way is found by replaying what was recorded. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
-import { buildBundle, writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
+import { buildBundle, FLOWS, writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
 import { workflowOf } from '../../../../forge/tasks/engine/client.ts'
 import { readHistory, replay } from '../../../../forge/tasks/engine/replay.ts'
 import { hasNoTemporal, startTemporal } from '../../../support/temporal.ts'
@@ -79,6 +79,33 @@ if (recorded.length > 0)
       expect(await replay(await Promise.all(paths.map(readHistory)), real)).toEqual([])
     }, 120_000)
 
+    // Each looks harmless, and would break runs that are under way.
+    const changes: Change[] = [
+      {
+        what: 'a task is done by another flow',
+        file: 'run.ts',
+        from: "startChild<TaskFlow>('task'",
+        to: "startChild<TaskFlow>('attempt'",
+      },
+      { what: 'fewer sub-agents work at a time', file: 'fan-out.ts', from: 'AT_MOST = 50', to: 'AT_MOST = 1' },
+      {
+        what: 'a line is written to the journal before all else',
+        file: 'step.ts',
+        from: 'const constructed =',
+        to: "await short.note({ ...lineOf(input), id: 'begins', what: 'begins', words: '' })\n    const constructed =",
+      },
+    ]
+    test.each(changes)(
+      'do not go on, and that is said, when $what',
+      async change => {
+        const bundle = await bundleWith(change)
+        const complaints = await replay(await Promise.all(paths.map(readHistory)), bundle)
+        expect(complaints).not.toEqual([])
+        for (const complaint of complaints) expect(complaint).toMatch(/: .*nondeterminism/i)
+      },
+      120_000,
+    )
+
     test.skipIf(!NODE)(
       'go on under Node',
       async () => {
@@ -88,6 +115,29 @@ if (recorded.length > 0)
     )
   })
 
+type Change = { what: string; file: string; from: string; to: string }
+
+/** The flows as they are, but for one change in one file. */
+async function bundleWith({ file, from, to }: Change): Promise<string> {
+  const copy = await mkdtemp(join(folder, 'changed-'))
+  await cp(join(FLOWS, '..'), join(copy, 'flows'), { recursive: true })
+  await linkPackages()
+  const path = join(copy, 'flows', file)
+  const code = await readFile(path, 'utf8')
+  expect(code.split(from)).toHaveLength(2)
+  await writeFile(
+    path,
+    code.replace(from, () => to),
+  )
+  const bundle = join(copy, 'changed.js')
+  await writeBundle(bundle, join(copy, 'flows/flows.ts'))
+  return bundle
+}
+
+/** What is in the folder finds the packages where the project has them. */
+const linkPackages = (): Promise<void> =>
+  symlink(join(PROJECT, 'node_modules'), join(folder, 'node_modules')).catch(() => undefined)
+
 /** The replay, translated for Node, which finds the packages where the project has them. */
 async function underNode(bundle: string, paths: string[]): Promise<[code: number, output: string]> {
   const script = join(folder, 'replay.mjs')
@@ -96,7 +146,7 @@ async function underNode(bundle: string, paths: string[]): Promise<[code: number
     stdio: ['ignore', 'ignore', 'inherit'],
   })
   expect(await build.exited).toBe(0)
-  await symlink(join(PROJECT, 'node_modules'), join(folder, 'node_modules')).catch(() => undefined)
+  await linkPackages()
   const child = Bun.spawn([NODE ?? '', script, bundle, ...paths], { stdio: ['ignore', 'pipe', 'pipe'] })
   const [output] = await Promise.all([child.stdout.text(), child.stderr.text()])
   return [await child.exited, output]

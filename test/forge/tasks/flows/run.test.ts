@@ -97,6 +97,41 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(host.activities.story().join('\n')).toContain('failed parser test/a.test.ts fails.')
   })
 
+  test.concurrent('a task that has asked and is answered still has its second attempt', async () => {
+    await using host = await server.host(
+      planning([shape('a')], ({ attempt }) =>
+        attempt === 1 ? { signal: 'blocked_on_human', words: 'Which colour?', question: 'Which?' } : {},
+      ),
+      { validate: ({ attempt }) => (attempt === 2 ? { isGood: false, words: 'It fails.' } : undefined) },
+    )
+    await host.start()
+    await host.untilState('asks')
+    await host.answer('a', 'Blue.')
+    const status = await host.result()
+    expect([status.state, taskOf(status, 'a').attempt]).toEqual(['done', 3])
+  })
+
+  test.concurrent('a new plan is told how far the tasks are, and leaves what a person has stopped', async () => {
+    const tasks = [shape('a'), shape('b', { dependsOn: ['a'] }), shape('c', { dependsOn: ['a'] })]
+    const stopped = Promise.withResolvers<void>()
+    await using host = await server.host(
+      planning(tasks, async ({ kind, attempt }) => {
+        if (kind === 'check plan') return { plan: [...tasks, shape('d', { dependsOn: ['a'] })] }
+        if (attempt > 1) return {}
+        await stopped.promise
+        return { signal: 'new_tasks_discovered', words: 'There is more to do.' }
+      }),
+    )
+    await host.start()
+    await host.untilState('runs')
+    expect(await host.says('stop', 'b')).toBeUndefined()
+    stopped.resolve()
+    const status = await host.result()
+    expect(status.tasks.map(({ id, state }) => `${id} ${state}`)).toEqual(['a done', 'b stopped', 'c done', 'd done'])
+    const asked = host.activities.sent.find(({ kind }) => kind === 'check plan')
+    expect(asked?.told.join('\n')).toContain('left exactly as they are: a (it waits).\nNot begun: b, c.')
+  })
+
   test.concurrent('what fails twice asks, the rest goes on, and an answer gives it one more attempt with it', async () => {
     const tasks = [shape('parser'), shape('docs', { dependsOn: ['parser'] }), shape('other')]
     await using host = await server.host(planning(tasks), {

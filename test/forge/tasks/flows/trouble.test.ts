@@ -147,8 +147,88 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await host.start({ limits: { depth: 0, minutes: 0.02 } })
     const status = await host.untilState('out of budget')
     expect(status.words).toContain('The 0.02 minutes of this run are over.')
+    expect(status.words).toEndWith(`forge resume ${host.run} --minutes N.`)
+    // With more money alone it would work without a clock.
+    expect(await host.says('raise', { cost: 5 })).toContain('minutes already')
     expect(await host.says('raise', { minutes: 5 })).toBeUndefined()
     expect((await host.result()).state).toBe('done')
+  })
+
+  test.concurrent('minutes are counted on from one history to the next', async () => {
+    const tasks = ['a', 'b', 'c', 'd', 'e', 'f'].map((id, at, all) => shape(id, { dependsOn: all.slice(0, at) }))
+    await using host = await server.host(
+      planning(tasks, async () => {
+        await Bun.sleep(1500)
+        return {}
+      }),
+    )
+    await host.start({ limits: { depth: 0, minutes: 0.1 }, events: 1 })
+    const { words } = await host.until(({ state }) => state === 'out of budget' || state === 'done')
+    expect(words).toContain('The 0.1 minutes of this run are over.')
+  })
+
+  test.concurrent('limits that can’t be held are refused with the reason', async () => {
+    await using host = await server.host(
+      planning([shape('a')], async (_, signal) => {
+        await new Promise(resolve => signal.addEventListener('abort', resolve))
+        return {}
+      }),
+      {
+        before: (activity, input) => {
+          const { limits } = input as { limits?: { cost?: number } }
+          if (activity === 'begin' && limits?.cost) throw ApplicationFailure.nonRetryable('No price is known.')
+        },
+      },
+    )
+    await host.start()
+    await host.untilState('runs')
+    expect(await host.says('raise', { cost: 5 })).toBe('No price is known.')
+    await host.says('stop')
+  })
+
+  test.concurrent('checks that can’t run yet take nothing of what is done: the same attempt goes on', async () => {
+    let hasEngine = false
+    await using host = await server.host(planning([shape('a')]), {
+      validate: ({ task }) => {
+        if (hasEngine) return undefined
+        return { isGood: false, words: 'Checks need docker.', question: host.activities.put('question', task) }
+      },
+    })
+    await host.start()
+    const asking = await host.untilState('asks')
+    expect(taskOf(asking, 'a').words).toContain(`forge resume ${host.run} a`)
+    hasEngine = true
+    expect(await host.says('resume', 'a')).toBeUndefined()
+    const status = await host.result()
+    expect([status.state, taskOf(status, 'a').attempt]).toEqual(['done', 1])
+    expect(host.activities.sent.filter(({ task }) => task === 'a')).toHaveLength(1)
+  })
+
+  test.concurrent('a review that is halted takes no answer of another one with it', async () => {
+    let isPaid = false
+    const other = Promise.withResolvers<void>()
+    await using host = await server.host(
+      planning([shape('a', { reviews: 2 })], async ({ kind, choice }, signal) => {
+        if (kind !== 'review') return {}
+        if (choice === 0 && !isPaid) {
+          other.resolve()
+          throw modelError('credit', 'There is no credit left')
+        }
+        if (choice === 1) {
+          await other.promise
+          // The first one is over for long.
+          await Bun.sleep(2000)
+          signal.throwIfAborted()
+        }
+        return { isGood: true }
+      }),
+    )
+    await host.start()
+    await host.untilState('paused')
+    isPaid = true
+    await host.says('resume')
+    expect((await host.result()).state).toBe('done')
+    expect(host.activities.sent.filter(({ kind, choice }) => kind === 'review' && choice === 1)).toHaveLength(1)
   })
 
   test.concurrent('a conflict between what a task waits for is resolved, judged, and gathered on', async () => {

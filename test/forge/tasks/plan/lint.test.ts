@@ -218,3 +218,18 @@ test('a thousand tasks are checked in less than a second, also where all of them
   expect(first).toBeLessThan(1)
   expect(second).toBeLessThan(1)
 }, 30_000)
+
+test('a tier whose models are of one provider reviews with one of them, and says so; another one with two', async () => {
+  const reviews = { validation: { checks: [], reviews: ['Is it right?'] } }
+  const it = plan([task('a', { claims: ['A1'], ...reviews }), task('b', { tier: 'reasoning', ...reviews }), task('c')])
+  const { tasks, notes } = await lint(it, { reviewersOf: tier => (tier === 'reasoning' ? 2 : 1) })
+  expect(tasks.map(({ id, reviews }) => [id, reviews])).toEqual([
+    ['a', 1],
+    ['b', 2],
+    ['c', 0],
+  ])
+  expect(notes).toEqual([
+    'Results of the tier generation are reviewed by one model instead of two, as all its models are of one provider: ' +
+      'name one of another provider in FORGE_TIER_GENERATION for a second opinion.',
+  ])
+})

@@ -52,7 +52,7 @@ Then (3)
       writes     src/end.ts
       checks     [2]
 
-Commands that will run, in a container
+Commands that will run, in a container without network
   [1]  $ bun test
          at most 300 s, for A1, base, left, right
   [2]  $ bun test
@@ -72,6 +72,12 @@ test('a command that hides behind control characters or blank lines is seen', ()
   expect(shown).toContain('$ bun test\\x1b[2K')
   expect(shown).toContain('rm -rf /')
   expect(shown).not.toContain('\u001b')
+})
+
+test('a network that was allowed is shown where the commands are', () => {
+  const it = plan([task('a')])
+  const shown = showPlan(it, { estimate: estimateOf(it, () => PRICE), limits: { depth: 0 }, hasNetwork: true })
+  expect(shown).toContain('in a container with the network, as you have allowed')
 })
 
 test('without prices and limits, it says so', () => {

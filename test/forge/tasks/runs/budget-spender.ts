@@ -2,7 +2,7 @@
 import { Ledger, OutOfBudget } from '../../../../forge/tasks/runs/budget.ts'
 
 const [folder = '', name = '', count = '1', requests = '1', dies] = process.argv.slice(2)
-const ledger = await Ledger.open(folder, { paid: async () => [], began: 0 })
+const ledger = await Ledger.open(folder, { paid: async () => [] })
 const work = Array.from({ length: Number(count) }, async (_, at) => {
   await Bun.sleep(Math.random() * 5)
   try {

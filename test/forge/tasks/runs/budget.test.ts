@@ -12,12 +12,13 @@ import {
 } from '../../../../forge/tasks/runs/budget.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
+import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
 
 const SPENDER = join(import.meta.dir, 'budget-spender.ts')
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0.5 }
 const SMALL = { tokens: 200, cost: 1 }
 
-const open = (folder: string, began = 0, now = () => 0) => Ledger.open(folder, { paid: async () => [], began, now })
+const open = (folder: string) => Ledger.open(folder, { paid: async () => [] })
 const limits = (more: Partial<Limits> = {}): Limits => ({ depth: 1, ...more })
 
 test('the request after the last one is refused, with a sentence', async () => {
@@ -60,14 +61,23 @@ test('settled, a request counts as what it used', async () => {
   ledger.reserve('two', { tokens: 1, cost: 0.5 }, limits({ cost: 1 }))
 })
 
-test('tokens and minutes are held, too', async () => {
+test('tokens are held, too', async () => {
   await using place = await makeFolder()
-  let now = 0
-  using ledger = await open(place.path, 0, () => now)
+  using ledger = await open(place.path)
   expect(() => ledger.reserve('one', SMALL, limits({ tokens: 199 }))).toThrow(/beyond 199 tokens/)
-  ledger.reserve('one', SMALL, limits({ tokens: 200, minutes: 30 }))
-  now = 30 * 60_000
-  expect(() => ledger.reserve('two', SMALL, limits({ minutes: 30 }))).toThrow(/30 minutes/)
+  ledger.reserve('one', SMALL, limits({ tokens: 200 }))
+})
+
+test('a night in which a run waits for its person is no minute of it', async () => {
+  await using scene = await makeScene({ script: () => answer({ signal: 'failure_terminal', words: 'No.' }) })
+  const hour = 60 * 60_000
+  const tomorrow = scene.again({ now: () => Date.now() + 12 * hour })
+  const wish = await scene.store.put('wish', 'Add undo.')
+  const limits = { depth: 3, minutes: 60 }
+  const run = { run: RUN, wish, base: scene.base, limits, isApproved: true, onlyPlan: false, atMost: 8 }
+  await scene.activities.begin(run)
+  const sent = wholeStep(tomorrow, scene.input())
+  expect((await sent).outcome).toBe('failure_terminal')
 })
 
 test('a ledger that was lost is made again from the answers that git has', async () => {
@@ -76,9 +86,9 @@ test('a ledger that was lost is made again from the answers that git has', async
     { key: 'one', usage: USAGE },
     { key: 'two', usage: USAGE },
   ]
-  using ledger = await Ledger.open(place.path, { paid, began: 0 })
+  using ledger = await Ledger.open(place.path, { paid })
   expect(ledger.spent()).toEqual({ requests: 2, input: 200, output: 20, cost: 1 })
-  using again = await Ledger.open(place.path, { paid, began: 0 })
+  using again = await Ledger.open(place.path, { paid })
   expect(again.spent().requests).toBe(2)
 })
 

@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import type { Answer, Usage } from '../../ai/request.ts'
 import type { Spent } from '../contract.ts'
+import { TIERS } from '../plan/schema.ts'
 
 const UsageSchema = v.object({
   input: v.number(),
@@ -15,6 +16,11 @@ const StoredAnswer = v.object({
   /** The step that paid for it: another one that asks the same gets it for nothing. */
   step: v.string(),
   model: v.string(),
+  /** Which work it was, and of which tier, for statistics: what was kept long ago does not say so. */
+  kind: v.optional(v.string()),
+  tier: v.optional(v.picklist(TIERS)),
+  task: v.optional(v.string()),
+  attempt: v.optional(v.number()),
   end: v.picklist(['done', 'calls', 'length', 'refused']),
   usage: UsageSchema,
   blocks: v.array(
@@ -29,14 +35,22 @@ export type StoredAnswer = Omit<v.InferOutput<typeof StoredAnswer>, 'usage'> & {
 
 /** What is kept of an answer: no more of it is read again than this. */
 export function storedAnswer(
-  { key, step, model }: Pick<StoredAnswer, 'key' | 'step' | 'model'>,
+  asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'task' | 'attempt'>,
   { end, usage, blocks }: Answer,
 ): StoredAnswer {
   const plain = blocks.map(block => {
     if (block.type !== 'call') return { type: block.type, text: block.text }
     return { type: block.type, id: block.id, name: block.name, arguments: block.arguments }
   })
-  return { key, step, model, end, usage, blocks: plain }
+  const { key, step, model, kind, tier, task, attempt } = asked
+  return {
+    ...{ key, step, model },
+    ...(kind !== undefined && { kind }),
+    ...(tier !== undefined && { tier }),
+    ...(task !== undefined && { task }),
+    ...(attempt !== undefined && { attempt }),
+    ...{ end, usage, blocks: plain },
+  }
 }
 
 export function parseStoredAnswer(bytes: Buffer): StoredAnswer {

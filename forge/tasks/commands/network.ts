@@ -1,0 +1,45 @@
+/** The person's word on the network of checks: asked for with what it opens, signed for, and taken back. */
+import { join } from 'node:path'
+import { EXIT, Failure } from '../../../core/failure.ts'
+import { xdgFolder } from '../../../core/folders.ts'
+import { openState } from '../../../core/state.ts'
+import { Approvals } from '../../ai/approvals.ts'
+import { NetworkPermission } from '../checks/network.ts'
+import type { CommandContext } from './context.ts'
+import { askPerson } from './follow.ts'
+import type { Place } from './place.ts'
+
+const OPENS = `Commands of checks in this repository, those of models and of its own files, would reach the whole internet, and
+send there what is in the repository; and through docker's network also your local network, other containers, and what
+listens on this machine for all addresses. It holds for all runs here, until forge run --no-network.`
+
+/** What the person allows the checks of a repository. */
+export async function openNetwork({ repository }: Place, { env }: CommandContext): Promise<NetworkPermission> {
+  const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
+  return new NetworkPermission(new Approvals(config), await openState(repository, env), repository)
+}
+
+/**
+ * Gives checks the network after a question, or with `--yes` without one, or takes it back. Throws a {@link Failure} where
+ * nobody can be asked, or where the person says no.
+ */
+export async function settleNetwork(
+  place: Place,
+  { wish, isSure }: { wish: 'give' | 'take back'; isSure: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const permission = await openNetwork(place, context)
+  if (wish === 'take back') {
+    await permission.takeBack()
+    return
+  }
+  if (await permission.isGiven()) return
+  if (!isSure) {
+    if (!context.isTerminal) throw new Failure('Nobody can be asked about the network here: add --yes.', EXIT.usage)
+    for (const line of OPENS.split('\n')) context.out(line)
+    const said = await askPerson(context, 'Allow it? yes or no (y/n): ')
+    if (!/^y(es)?$/i.test(said?.trim() ?? ''))
+      throw new Failure('The network was not allowed, and nothing was begun: run it without --network.')
+  }
+  await permission.give()
+}

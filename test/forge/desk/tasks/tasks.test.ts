@@ -1,0 +1,140 @@
+/** The tasks as the desk's server has them: what forge says is read as a stranger's, and what it is told is no option. */
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
+import { asBytes, openRepository } from '../../../../core/git/repository.ts'
+import { Tasks } from '../../../../forge/desk/tasks/tasks-on-desk.ts'
+import { TasksLook, TasksWord } from '../../../../forge/desk/tasks-questions.ts'
+import { views } from '../../../../forge/desk/tasks-view.ts'
+import { commit } from '../../../support/git.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+
+const RUN = '20261122-add-tags-to-notes-j2u7'
+const STAND_IN = [process.execPath, join(import.meta.dir, 'forge-stand-in.ts')]
+
+let place: Place
+let calls = ''
+beforeEach(async () => {
+  place = await makePlace()
+  await commit(place.path, 'main', { 'a.txt': 'one\n' })
+  calls = `${place.path}.calls`
+  await writeFile(calls, '')
+})
+afterEach(async () => {
+  await rm(calls, { force: true })
+  await place[Symbol.asyncDispose]()
+})
+
+const open = async (env: Record<string, string> = {}, command = STAND_IN) =>
+  new Tasks(await openRepository(place.path), { command, env: { ...process.env, CALLS: calls, ...env } })
+const called = async (): Promise<string[][]> =>
+  (await readFile(calls, 'utf8'))
+    .split('\n')
+    .filter(Boolean)
+    .map(line => JSON.parse(line).args)
+const why = (promise: Promise<unknown>) =>
+  promise.then(
+    value => `it was answered: ${JSON.stringify(value)}`,
+    (error: Error) => error.message,
+  )
+
+describe('what forge says', () => {
+  test('of runs, a run, a task, its journal and a landing is what the page reads', async () => {
+    const tasks = await open()
+    const { runs } = v.parse(views.runs, await tasks.look({ see: 'runs' }))
+    expect(runs).toMatchObject([{ run: RUN, state: 'asks', tasks: { all: 4, done: 3, running: 0, asking: 1 } }])
+    const run = v.parse(views.run, await tasks.look({ see: 'run', run: RUN }))
+    expect(run).toMatchObject({ title: 'Tags for notes', hasResult: false, limits: { cost: 5 } })
+    expect(run.contract.map(({ id, task }) => `${id} ${task}`)).toEqual(['A1 tags', 'A2 search', 'A3 count', 'A4 docs'])
+    expect(run.tasks.map(({ id, hasResult }) => `${id} ${hasResult}`)).toEqual([
+      ...['tags true', 'search true', 'count true', 'docs false'],
+    ])
+    const task = v.parse(views.task, await tasks.look({ see: 'task', run: RUN, task: 'docs' }))
+    expect(task).toMatchObject({ write: ['docs/tags.md'], checks: ['citations', 'complete', 'format'] })
+    expect(task.asks).toStartWith('Who is the page for')
+    const journal = v.parse(views.journal, await tasks.look({ see: 'journal', run: RUN, task: 'docs' }))
+    expect(journal.map(({ what }) => what)).toEqual(['begins', 'asks', 'blocked_on_human', 'asks'])
+    expect(new Date((journal[0]?.at ?? 0) * 1000).getUTCFullYear()).toBe(2026)
+    const landing = v.parse(views.landing, await tasks.look({ see: 'landing', run: RUN, onto: 'main' }))
+    expect(landing.tree).toHaveLength(40)
+    expect(landing.words).toContain('7 commits become one:')
+  })
+
+  test('is left out where a run of many can’t be understood, and a sentence where it is the only one', async () => {
+    const FORGE_SAYS = [
+      '{"run":"../../etc","wish":"x"}',
+      'no json',
+      `{"run":"${RUN}","wish":"one\\ntwo","status":{"state":"flies"}}`,
+      '',
+    ].join('\n')
+    const tasks = await open({ FORGE_SAYS })
+    const { runs } = v.parse(views.runs, await tasks.look({ see: 'runs' }))
+    expect(runs).toEqual([
+      { run: RUN, wish: 'one', tasks: { all: 0, done: 0, running: 0, asking: 0 }, mark: expect.any(String) },
+    ])
+    expect(await why(tasks.look({ see: 'run', run: RUN }))).toStartWith('The desk does not understand what forge says')
+  })
+
+  test('is cut where it is endless', async () => {
+    const status = { run: RUN, state: 'asks', words: 'x'.repeat(1e6), complaints: [], tasks: [] }
+    const spent = { requests: 0, input: 0, output: 0, cost: 0 }
+    const FORGE_SAYS = JSON.stringify({ ...status, spent, wish: 'y'.repeat(1e5), limits: {} }).slice(0, 120_000)
+    const short = JSON.stringify({ ...status, words: 'z'.repeat(50_000), spent, wish: 'w', limits: {} })
+    expect(await why((await open({ FORGE_SAYS })).look({ see: 'run', run: RUN }))).toContain('does not understand')
+    const run = v.parse(views.run, await (await open({ FORGE_SAYS: short })).look({ see: 'run', run: RUN }))
+    expect(run.words).toHaveLength(2_002)
+  })
+
+  test('when it fails is said in its last words; of the list, in the list’s place', async () => {
+    const FORGE_COMPLAINS = 'There is no run \u001b[31mx in this repository: see forge runs.'
+    const tasks = await open({ FORGE_COMPLAINS })
+    expect(await why(tasks.look({ see: 'run', run: RUN }))).toBe(
+      'There is no run \\x1b[31mx in this repository: see forge runs.',
+    )
+    expect(await tasks.look({ see: 'runs' })).toMatchObject({ missing: expect.stringContaining('There is no run'), runs: [] })
+    expect(await why((await open({}, ['/nowhere/forge'])).look({ see: 'run', run: RUN }))).toStartWith(
+      'forge could not be started',
+    )
+  })
+})
+
+describe('what forge is told', () => {
+  test('stands in its arguments where it is meant, whatever a person writes', async () => {
+    const tasks = await open()
+    const words: TasksWord[] = [
+      { tell: 'answer', run: RUN, task: 'docs', text: '--help' },
+      { tell: 'pause', run: RUN },
+      { tell: 'resume', run: RUN, budget: 7.5 },
+      { tell: 'stop', run: RUN, task: 'docs' },
+      { tell: 'land', run: RUN, onto: asBytes('ünder/-x'), tree: 'a'.repeat(40) },
+    ]
+    for (const word of words) await tasks.tell(v.parse(TasksWord, word))
+    expect(await called()).toEqual([
+      ['answer', '--', RUN, 'docs', '--help\n'],
+      ['pause', RUN],
+      ['resume', RUN, '--budget=7.50'],
+      ['stop', RUN, 'docs'],
+      ['land', RUN, '--onto=ünder/-x', '--yes', `--seen=${'a'.repeat(40)}`],
+    ])
+  })
+
+  test.each(['--yes', '-x', '../x', 'A', '', 'x y', `x\n${RUN}`])('is no run called %p', run => {
+    expect(v.safeParse(TasksWord, { tell: 'stop', run }).success).toBe(false)
+    expect(v.safeParse(TasksLook, { see: 'run', run }).success).toBe(false)
+    expect(v.safeParse(TasksWord, { tell: 'stop', run: RUN, task: run }).success).toBe(false)
+  })
+})
+
+describe('looking', () => {
+  test('by several windows at once is one call, and a mark is none', async () => {
+    const tasks = await open({ FORGE_WAITS: '200' })
+    await Promise.all([1, 2, 3].map(() => tasks.look({ see: 'runs' })))
+    expect(await called()).toEqual([['runs', '--json']])
+    const before = await tasks.look({ see: 'mark' })
+    expect(await tasks.look({ see: 'mark' })).toEqual(before)
+    await place.git('update-ref', `refs/forge/runs/${RUN}/store`, 'main')
+    expect(await tasks.look({ see: 'mark' })).not.toEqual(before)
+    expect(await called()).toHaveLength(1)
+  })
+})

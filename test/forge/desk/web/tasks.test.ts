@@ -1,0 +1,266 @@
+/** The tab of the tasks: runs, the graph, a question that is answered, pause, stop, review and landing. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Preview } from '../../../../forge/desk/repository-view.ts'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import type { TasksStandIn } from '../tasks-stand-in.ts'
+import { builtPage, type StandIn } from '../web-stand-in.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+import { ASKING, DONE, RUN, RUNS, withTasks } from './tasks-scene.ts'
+
+setDefaultTimeout(60_000)
+
+describe.skipIf(!hasBrowser)('the tasks', () => {
+  let built: string
+  let browser: OpenBrowser
+  let desk: StandIn
+  let tasks: TasksStandIn
+  let page: DeskPage
+
+  beforeAll(async () => {
+    built = await builtPage()
+    browser = await openBrowser()
+  })
+  afterAll(() => browser[Symbol.asyncDispose]())
+  beforeEach(async () => {
+    desk = await startScene(built)
+  })
+  afterEach(async () => {
+    expect(page.troubles).toEqual([])
+    await page.close()
+    await desk.stop()
+  })
+
+  const open = async (runs = RUNS) => {
+    tasks = withTasks(desk, runs)
+    page = await openDesk(browser.context, desk)
+    await page.keyboard.press('Alt+t')
+  }
+  const runs = () => page.getByRole('navigation', { name: 'Runs' })
+  const graph = () => page.getByRole('list', { name: 'Tasks of the run' })
+  const node = (name: string) => graph().getByRole('button', { name })
+  const detail = (name: string) => page.getByRole('complementary', { name, exact: true })
+  const focused = () => page.evaluate(() => document.activeElement?.textContent ?? '')
+
+  test('are asked for only while they are shown', async () => {
+    await open([])
+    await page.getByText('No runs yet').waitFor()
+    await page.getByText('forge run "what you want"').waitFor()
+    await until(() => tasks.looks.filter(it => it === 'mark').length > 1)
+    // Where no ref has moved and nothing is under way, nobody asks forge again.
+    expect(tasks.looks.filter(it => it === 'runs')).toHaveLength(1)
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('region', { name: 'Repository' }).waitFor()
+    const before = tasks.looks.length
+    await Bun.sleep(3_500)
+    expect(tasks.looks.length).toBe(before)
+  })
+
+  test('that can’t be used say why', async () => {
+    tasks = withTasks(desk, [])
+    tasks.missing = 'The packages of the tasks are not installed: run make tasks-runtime in the folder of Forge.'
+    page = await openDesk(browser.context, desk)
+    await page.getByRole('tab', { name: 'Tasks' }).click()
+    await page.getByText('run make tasks-runtime').waitFor()
+  })
+
+  test('show each run with its state in words, its counts and its cost, and first the one that asks', async () => {
+    await open()
+    await runs()
+      .getByRole('button', { name: /Idempotency keys.*asks you\s*4 of 11\s*\$1\.86/ })
+      .waitFor()
+    for (const words of ['running', 'done', 'budget spent', 'stopped']) await runs().getByText(words).waitFor()
+    await page.getByRole('heading', { name: 'Idempotency keys for enqueue and HTTP' }).first().waitFor()
+    await detail('The task sweep').getByText('How long must a key be remembered?').first().waitFor()
+    await node('Review of the whole').getByText('paused').waitFor()
+    await node('Bench: a million keys').getByText('after sweep, claim').waitFor()
+    expect(await page.getByRole('status', { name: 'Status' }).textContent()).toContain('2 tasks at work')
+    expect(await findings(page)).toEqual([])
+  })
+
+  test('are reached by the keyboard alone: runs, the graph by its arrows, a task, and back', async () => {
+    await open()
+    await detail('The task sweep').waitFor()
+    await until(async () => (await focused()).startsWith('Sweep keys'))
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowLeft')
+    expect(await focused()).toStartWith('Keys in the memory store')
+    await page.keyboard.press('Enter')
+    await detail('The task memory').getByRole('heading', { name: 'Keys in the memory store' }).waitFor()
+    expect(await node('Keys in the memory store').getAttribute('aria-current')).toBe('true')
+    await page.keyboard.press('Alt+Shift+w')
+    await detail('The run').getByText('Both attempts chose a number').waitFor()
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Upstream 2.13 by groups' }).first().waitFor()
+    expect(await findings(page)).toEqual([])
+  })
+
+  test('tell of a task what it does, where it may write, what decides, and its journal attempt by attempt', async () => {
+    await open()
+    const sweep = detail('The task sweep')
+    await sweep.getByText('Add sweepKeys(store, now)').waitFor()
+    await sweep.getByText('src/store/**').waitFor()
+    await sweep.getByText('review: Is any retry').waitFor()
+    const journal = sweep.getByRole('region', { name: 'Journal' })
+    await journal.getByText('Attempt 2', { exact: true }).waitFor()
+    await journal.getByText('The review refused').waitFor()
+    expect(await journal.getByText('The plan is approved').count()).toBe(0)
+  })
+
+  test('take an answer by the keyboard, and go on', async () => {
+    await open()
+    await detail('The task sweep').getByRole('form', { name: 'Answer' }).waitFor()
+    await page.keyboard.press('Alt+a')
+    await page.keyboard.type('As long as the job’s retention.\nNo longer.')
+    const { tasks: before } = ASKING
+    tasks.change(RUN, {
+      state: 'runs',
+      tasks: before.map(it => (it.id === 'sweep' ? { ...it, state: 'runs', doing: 'thinks', attempt: 3 } : it)),
+    })
+    await page.keyboard.press('Control+Enter')
+    await node('Sweep keys').getByText('attempt 3 · thinks').waitFor()
+    expect(tasks.told).toEqual([
+      { tell: 'answer', run: RUN, task: 'sweep', text: 'As long as the job’s retention.\nNo longer.' },
+    ])
+    expect(await page.getByRole('form', { name: 'Answer' }).count()).toBe(0)
+  })
+
+  test('keep what was typed as an answer where forge says no, and say why', async () => {
+    await open()
+    desk.refused.set('tell tasks', 'No Temporal server could be started: install temporal.')
+    await page.getByLabel('Your answer').fill('24 hours')
+    await page.getByRole('button', { name: 'Answer' }).click()
+    await page.getByRole('alert').getByText('No Temporal server could be started').waitFor()
+    await node('Claim skips').click()
+    await detail('The task claim').waitFor()
+    await node('Sweep keys').click()
+    expect(await page.getByLabel('Your answer').inputValue()).toBe('24 hours')
+  })
+
+  test('follow a run that goes on by itself', async () => {
+    await open()
+    await runs()
+      .getByRole('button', { name: /Upstream/ })
+      .click()
+    const upstream = '20261121-upstream-groups-c0d3'
+    await node('Part 5').getByText('at work').waitFor()
+    tasks.changeTask(upstream, 't5', { doing: 'its checks run' })
+    await node('Part 5').getByText('its checks run').waitFor()
+    tasks.changeTask(upstream, 't5', { state: 'failed', doing: '', words: '2 of 3 checks failed.' })
+    await node('Part 5').getByText('failed').waitFor()
+  })
+
+  test('pause, go on with another budget, and stop only after a question', async () => {
+    await open()
+    await runs()
+      .getByRole('button', { name: /Upstream/ })
+      .click()
+    await page.getByRole('region', { name: 'Run', exact: true }).getByRole('button', { name: 'Pause' }).click()
+    await until(() => tasks.told.length === 1)
+    await runs()
+      .getByRole('button', { name: /Docs for operators/ })
+      .click()
+    await page.getByRole('button', { name: 'Go on' }).click()
+    const dialog = page.getByRole('dialog')
+    expect(await dialog.getByRole('textbox').inputValue()).toBe('10.00')
+    await dialog.getByRole('textbox').fill('seven')
+    await page.keyboard.press('Enter')
+    await dialog.getByText('Write an amount').waitFor()
+    await dialog.getByRole('textbox').fill('7.50')
+    await page.keyboard.press('Enter')
+    await until(() => tasks.told.length === 2)
+    await until(async () => (await dialog.count()) === 0)
+    await page.keyboard.press('Alt+Shift+z')
+    await dialog.getByText('The run ends for good').waitFor()
+    expect(await focused()).toStartWith('Cancel')
+    await dialog.getByRole('button', { name: 'Stop the run' }).click()
+    await until(() => tasks.told.length === 3)
+    expect(tasks.told).toEqual([
+      { tell: 'pause', run: '20261121-upstream-groups-c0d3' },
+      { tell: 'resume', run: '20261120-docs-operators-1a2b', budget: 7.5 },
+      { tell: 'stop', run: '20261120-docs-operators-1a2b' },
+    ])
+  })
+
+  test('open a task’s result as a branch at its review', async () => {
+    await open()
+    await node('Types: Job.key').click()
+    await detail('The task types')
+      .getByRole('button', { name: /Review/ })
+      .waitFor()
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('tab', { name: `forge/${RUN}/types/done`, selected: true }).waitFor()
+    await page.getByRole('tab', { name: /Review/, selected: true }).waitFor()
+  })
+
+  test('are landed only as what was shown, by a dialog with the files and a safe button first', async () => {
+    desk.given.set(
+      'preview',
+      (): Preview => ({
+        ...{ is: 'clean', words: 'Merges cleanly', conflicts: 0, commits: 6, conflictsIn: [] },
+        warnings: ['Hooks of this repository do not run: pre-commit.'],
+      }),
+    )
+    await open([DONE])
+    await node('Part 1').waitFor()
+    await page.keyboard.press('Alt+Shift+f')
+    const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
+    await dialog.getByText('A1 Each route names its errors').waitFor()
+    await dialog.getByText('Hooks of this repository do not run').waitFor()
+    expect(await focused()).toStartWith('Cancel')
+    expect(await findings(page)).toEqual([])
+    desk.refused.set(
+      'tell tasks',
+      'Nothing was merged: main or the result has moved since you saw it. Look at it again.',
+    )
+    await dialog.getByRole('button', { name: 'Land', exact: true }).click()
+    await dialog.getByText('has moved since you saw it').waitFor()
+    desk.refused.clear()
+    tasks.says = ['Typed errors in http, onto main', 'Merged into main as 5f20c1aa.', 'To undo: git reset --keep 1234']
+    await dialog.getByRole('combobox', { name: 'Onto' }).selectOption('retry-jitter')
+    await page.getByRole('dialog', { name: /→ retry-jitter/ }).waitFor()
+    await page.getByRole('dialog').getByText('A1 Each route names its errors').waitFor()
+    await page.getByRole('button', { name: 'Land', exact: true }).click()
+    await page.getByText('To undo: git reset --keep 1234').waitFor()
+    expect(tasks.told).toEqual([
+      { tell: 'land', run: DONE.run, onto: 'retry-jitter', tree: '5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa' },
+    ])
+  })
+
+  test('never let what models wrote be more than text', async () => {
+    const evil = '<img src=x onerror="document.title=1"> \u202Eturned'
+    const [first] = ASKING.tasks
+    if (!first) throw new Error('There is no task')
+    const run = { ...ASKING, title: evil, wish: evil, report: evil, words: evil, complaints: [evil], summary: evil }
+    await open([{ ...run, tasks: [{ ...first, title: evil, words: evil, hasResult: false }] }])
+    await node('onerror').waitFor()
+    expect(await page.locator('img').count()).toBe(0)
+    expect(await page.locator('main').textContent()).not.toContain('\u202E')
+  })
+
+  test('are there again after the window is loaded anew, and by Back', async () => {
+    await open()
+    await detail('The task sweep').waitFor()
+    await until(() => desk.layout !== undefined && desk.layout.active > desk.layout.tabs.length)
+    await page.reload()
+    await detail('The task sweep').waitFor()
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('tab', { name: 'Repository', selected: true }).waitFor()
+    await page.goBack()
+    await page.getByRole('tab', { name: 'Tasks', selected: true }).waitFor()
+  })
+
+  test('fit a narrow window: the other runs are in a menu', async () => {
+    await open()
+    await page.setViewportSize({ width: 800, height: 800 })
+    await detail('The task sweep').waitFor()
+    await page.getByRole('button', { name: 'Other runs' }).click()
+    await page.getByRole('menuitem', { name: /Typed errors in http/ }).click()
+    await page.getByRole('heading', { name: 'Typed errors in http' }).first().waitFor()
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(800)
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+})
