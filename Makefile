@@ -132,7 +132,7 @@ desk-runtime: bun
 	@cd -- '$(HERE)' && [[ -d .tools/desk && -z $$(find forge bun.lock -newer .tools/desk -print -quit) ]] \
 	  || { eval "$$PATIENTLY"; patiently 'building the page' bun forge/desk/build.ts .tools/desk && touch .tools/desk; }
 
-# The tasks have packages of their own too, 300 MB of them, and workflows that are bundled ahead.
+# The tasks have packages of their own too, 250 MB of them, and workflows that are bundled ahead.
 tasks-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-tasks -nt bun.lock ]] || { $(call install-packages,--production) \
 	  && rm -f node_modules/.to-test && touch node_modules/.to-{run,desk,tasks}; }

@@ -99,11 +99,12 @@ function Bars({ change }: { change: Change }) {
   const { added = 0, deleted = 0 } = change
   const all = added + deleted
   const length = all === 0 ? 0 : Math.min(BAR, 6 + 6 * Math.log2(1 + all))
-  const first = all === 0 ? 0 : (length * added) / all
+  // Each from its own share: by subtraction, rounding would make the second one less than nothing.
+  const [first, second] = all === 0 ? [0, 0] : [(length * added) / all, (length * deleted) / all]
   return (
     <svg class="bars" viewBox="0 0 44 4" aria-hidden="true">
       <rect class="ba" width={first} height="4" />
-      <rect class="bd" x={first} width={length - first} height="4" />
+      <rect class="bd" x={first} width={second} height="4" />
     </svg>
   )
 }
