@@ -85,9 +85,8 @@ export async function verifyNothingIsLeft(world: TasksWorld): Promise<void> {
   await world.forge(['down'])
   expect(await world.remains()).toEqual([])
   const refs = (await world.git('for-each-ref', '--format=%(refname)')).split('\n')
-  const known = new RegExp(
-    `^refs/(heads/main|heads/forge/[^/]+/(result|[a-z]+/(\\d|done))|forge/runs/[^/]+/(store|steps/.*))$`,
-  )
+  const known =
+    /^refs\/(heads\/main|heads\/forge\/[^/]+\/(result|[a-z]+\/(\d|done))|forge\/runs\/[^/]+\/(store|steps\/.*))$/
   expect(refs.filter(ref => !known.test(ref))).toEqual([])
   expect(await world.git('fsck', '--full', '--no-dangling', '--no-progress')).toBe('')
 }
