@@ -20,7 +20,7 @@ BIN := $(HOME)/.local/bin
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo demo-tasks desk image test test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
+.PHONY: help run demo demo-tasks desk image test test-tasks test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for branches, in the browser; tasks are for large work. Targets:'
@@ -49,7 +49,10 @@ image: ## build the container image that the agent works in
 
 test: tools tasks-runtime jq browser temporal ## run the tests that need neither docker nor network (ARGS: files or --test-name-pattern)
 	@cd -- '$(HERE)' && test/run.sh $(ARGS)
-	@echo 'Left out: the tests on a real Docker Engine (make test-e2e).'
+	@echo 'Left out: runs on a real Temporal server (make test-tasks), and all on a real Docker Engine (make test-e2e).'
+
+test-tasks: tools tasks-runtime temporal ## run the tests of the tasks on a real Temporal server (skipped where none can be had)
+	@cd -- '$(HERE)' && test/run.sh --on-temporal
 
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)
 	@cd -- '$(HERE)' && test/e2e/run.sh $(ARGS)

@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
 # All tests that need neither docker nor network, as fast as this machine can.
 #
-#   run.sh [ARGUMENT...]      the arguments go to `bun test`
+#   run.sh [ARGUMENT...]      the arguments go to `bun test`; without any, all but those on a Temporal server
+#   run.sh --on-temporal      those: runs as a person starts them, workflows, the worker, kill -9 of all of it
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here timings=node_modules/.cache/test-timings.json
+
+# Whole runs on a real server take minutes.
+on_temporal() {
+  ls -d test/forge/tasks/{flows,engine,commands} test/forge/tasks/*.test.ts
+}
 
 # The tests make and remove half a million small files, which costs a disk a fifth of the time. A folder in memory will
 # do if it has room and lets programs run.
@@ -27,6 +33,13 @@ main() {
   # How long each file took, so that the next time the longest begins first.
   mkdir -p "${timings%/*}"
   [[ -s $timings ]] || echo '{ "version": 1, "files": {} }' >"$timings"
+  if (($# == 0)); then
+    # shellcheck disable=SC2046 # none of our names has a blank in it
+    set -- $(find test -name '*.test.ts' | grep -vFf <(on_temporal) | sort)
+  elif [[ $1 == --on-temporal ]]; then
+    # shellcheck disable=SC2046
+    set -- $(on_temporal)
+  fi
   exec bun test --parallel --max-concurrency 8 --timeout 60000 --timings="$timings" --update-timings "$@"
 }
 

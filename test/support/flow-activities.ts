@@ -182,7 +182,7 @@ export class ScriptedActivities {
     if (!asked) throw new Error(`Nobody constructed ${key}.`)
     if (!before) {
       if (this.sent.length >= this.limit)
-        throw ApplicationFailure.nonRetryable('The requests are used up.', 'OutOfBudget')
+        throw ApplicationFailure.nonRetryable('The requests are used up.', 'OutOfBudget', 'requests')
       this.sent.push(asked)
       this.inFlight++
       this.mostInFlight = Math.max(this.mostInFlight, this.inFlight)

@@ -102,6 +102,8 @@ class Run {
   #questions = 0
   #plans = 0
   #lines = 0
+  /** How often a person has set other limits. */
+  #raises = 0
   #counted = { ended: 0, failed: 0 }
   #discovered: Discovered[] = []
   #remembered: Remembered['answers'] = []
@@ -434,20 +436,28 @@ class Run {
     })
     const running = this.#running.get(id)
     if (running) running.child = child
+    const raises = this.#raises
     this.#tellHeld()
     const end = await child.result()
     this.#spent = added(this.#spent, end.spent)
     delete record.spent
     record.doing = ''
-    await this.#settle(record, end)
+    // What was refused by limits that are higher by now is tried again: only that shows whether it still is too much.
+    const isStale = end.halt?.why === 'budget' && raises !== this.#raises
+    if (isStale) this.#beginAgain(record)
+    else await this.#settle(record, end)
+  }
+
+  #beginAgain(record: TaskRecord): void {
+    record.state = 'waits'
+    record.isAgain = true
   }
 
   /** Decides what follows from how an attempt ended. */
   async #settle(record: TaskRecord, end: TaskEnd): Promise<void> {
     record.words = end.words
     if (end.halt) {
-      record.state = 'waits'
-      record.isAgain = true
+      this.#beginAgain(record)
       return await this.#halted(end.halt, record.shape.id)
     }
     const evidence = end.report ? [end.report] : []
@@ -1074,6 +1084,7 @@ class Run {
     const next = { ...this.#limits, ...limits }
     await orRefused(short.begin({ ...this.#input, limits: next }))
     this.#limits = next
+    this.#raises++
     const words = Object.entries(limits).map(([name, limit]) => `${name} ${limit}`)
     await this.#say(this.#ownId('raised'), 'raised', `A person sets other limits: ${words.join(', ')}.`)
     if (this.#hold?.why === 'budget') this.#letGo()

@@ -1,6 +1,6 @@
 /** Strangers around a run: in the repository, in the model's answers, and at the port of the local server. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { openObjects } from '../../../core/git/objects.ts'
@@ -155,6 +155,8 @@ test.skipIf(hasNoTemporal)(
         mode: 0o755,
       }).catch(() => undefined)
     const before = await world.git('status', '--porcelain')
+    // The person's own git may run their filters and hooks; nothing of the forge does.
+    await rm(join(world.root, 'owned'), { force: true })
     const { code, out } = await world.forge(['run', '--yes', 'Write a dozen notes \x1b[31m'])
     const run = await world.run()
     const story = (await world.forge(['show', run, '--journal'])).out
@@ -173,8 +175,8 @@ test.skipIf(hasNoTemporal)(
       expect(await world.git('ls-tree', '-r', '--name-only', `forge/${run}/result`)).not.toMatch(
         name === '.forge' ? /\.forge\/(?!approved_tools)/ : name,
       )
-    expect(await world.git('status', '--porcelain')).toBe(before)
     expect(await readdir(world.root)).not.toContain('owned')
+    expect(await world.git('status', '--porcelain')).toBe(before)
     expect(
       await world.git('log', '--format=%(trailers:key=Forge-Run,valueonly)', `main..forge/${run}/result`),
     ).not.toContain('forged')

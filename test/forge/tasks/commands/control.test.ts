@@ -193,7 +193,7 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
 
       const pruned = await scene.forge(['runs', '--prune'])
       expect(pruned.out).toContain(`${run}: `)
-      expect(pruned.out).toContain('branches that nobody has merged stay')
+      expect(pruned.out).toContain('branches that nobody has merged, or that are checked out, stay')
       expect(pruned.out).not.toContain(asking)
       expect(await scene.git('for-each-ref', '--format=%(refname)', `refs/forge/runs/${run}`)).toBe('')
       expect(await scene.git('branch', '--list', `forge/${run}/result`)).toContain('result')

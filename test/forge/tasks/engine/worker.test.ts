@@ -138,7 +138,7 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       // The server remembers those who are gone for a while.
       const polls = async () => {
         const { pollers } = await temporal.connection.workflowService.describeTaskQueue(asked)
-        return pollers?.some(({ identity }) => identity?.startsWith(`${second?.process.pid}@`))
+        return pollers?.some(({ identity }) => identity?.includes(`:${second?.process.pid},`))
       }
       await until('the worker polls', polls)
 

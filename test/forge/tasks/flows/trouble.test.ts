@@ -47,7 +47,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
       return state === 'out of budget' && tasks.filter(it => it.state === 'done').length === 64
     }, 60)
     expect(status.words).toBe(
-      `The requests are used up. What is done is kept; go on with more: forge resume ${host.run} --requests N.`,
+      `The requests are used up. What is done is kept; go on with more: forge resume ${host.run} --requests N`,
     )
     expect(host.activities.sent).toHaveLength(65)
     expect(await host.says('resume')).toContain('has used up its limits')
