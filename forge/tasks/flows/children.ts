@@ -9,8 +9,11 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 
-/** Begins nothing new, and ends what is under way, until it hears `false`. */
-export const hold = defineSignal<[boolean]>('hold')
+/**
+ * Begins nothing new, and ends what is under way, until it hears `false`. Two signals may arrive in the other order: the
+ * one with the higher number is the later one.
+ */
+export const hold = defineSignal<[isHeld: boolean, number: number]>('hold')
 
 /** The id of the run's own workflow, as seen by one whose id is that and a slash and `own`. */
 export function idOfRun(own: string): string {
@@ -22,11 +25,16 @@ export function idOfRun(own: string): string {
 /** The children of a step, a fan-out or a task. Who is held tells it on to them. */
 export class Children {
   #isHeld: boolean
+  /** The number of the last word that was heard, and of the last one that was told on. */
+  #heard = 0
+  #told = 0
   readonly #running = new Set<ChildWorkflowHandle<Workflow>>()
 
   constructor(isHeld = false) {
     this.#isHeld = isHeld
-    setHandler(hold, isHeld => {
+    setHandler(hold, (isHeld, number) => {
+      if (number < this.#heard) return
+      this.#heard = number
       this.#isHeld = isHeld
       for (const child of this.#running) this.#tell(child)
     })
@@ -56,6 +64,6 @@ export class Children {
 
   #tell(child: ChildWorkflowHandle<Workflow>): void {
     // One that has ended meanwhile needs not hear it.
-    child.signal(hold, this.#isHeld).catch(() => undefined)
+    child.signal(hold, this.#isHeld, ++this.#told).catch(() => undefined)
   }
 }

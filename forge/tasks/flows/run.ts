@@ -104,6 +104,8 @@ class Run {
   #lines = 0
   /** How often a person has set other limits. */
   #raises = 0
+  /** The number of the last word about holding that was told on. */
+  #told = 0
   #counted = { ended: 0, failed: 0 }
   #discovered: Discovered[] = []
   #remembered: Remembered['answers'] = []
@@ -691,7 +693,7 @@ class Run {
       if (!running.child || running.isHeld === isHeld) continue
       running.isHeld = isHeld
       // One that has ended meanwhile needs not hear it.
-      running.child.signal(holdSignal, isHeld).catch(() => undefined)
+      running.child.signal(holdSignal, isHeld, ++this.#told).catch(() => undefined)
     }
   }
 

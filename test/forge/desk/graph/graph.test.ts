@@ -288,7 +288,7 @@ test('remotes are told without what is secret in their urls', async () => {
   await place.git('remote', 'add', 'team/mirror', 'git@host.example:r.git')
   const tip = await commit(place.path, 'main', { a: '1' })
   for (const ref of ['origin/main', 'team/mirror/x/y']) await place.git('update-ref', `refs/remotes/${ref}`, tip)
-  await Bun.write(join(place.path, 'FETCH_HEAD'), '')
+  await Bun.write(join(place.path, 'FETCH_HEAD'), `${tip}\t\tbranch 'main' of https://host.example/r\n`)
   await utimes(join(place.path, 'FETCH_HEAD'), 1_700_000_000, 1_700_000_000)
   await using view = openView(place.objects)
   expect(await view.refs()).toEqual({
