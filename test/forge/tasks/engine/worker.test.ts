@@ -174,7 +174,8 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       const repository = await openRepository(folder)
       await using engine = await openEngine(repository, temporal.env, { start: false })
       await startRun(engine.client, 'a queue without a worker', { run: '20261122-undo-x7k2' })
-      expect(await openRuns(engine.client)).toContain('20261122-undo-x7k2')
+      // The server's list follows a moment later.
+      await until('it is listed', async () => (await openRuns(engine.client)).includes('20261122-undo-x7k2'))
       expect(await openRuns(engine.client, engine.queue)).toEqual([])
       const { out } = await forge('down')
       expect(out).toMatch(/^Ended 1 worker\.\nEnded the Temporal server\.\n1 run under way, .*: 20261122-undo-x7k2\n$/)
