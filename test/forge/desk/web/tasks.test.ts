@@ -120,6 +120,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await open()
     await detail('The task sweep').getByRole('form', { name: 'Answer' }).waitFor()
     await page.keyboard.press('Alt+a')
+    await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('As long as the job’s retention.\nNo longer.')
     const { tasks: before } = ASKING
     tasks.change(RUN, {
