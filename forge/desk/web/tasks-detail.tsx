@@ -1,5 +1,5 @@
 /** What is known of a run, or of one of its tasks: what it asks, how it was meant, what can be done, its journal. */
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { JournalLine, Run, RunTask, Task } from '../tasks-view.ts'
 import { Icon } from './icons.tsx'
 import { visible, withoutTricks } from './names.ts'
@@ -223,7 +223,8 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
   const key = `${run.run} ${task?.id ?? ''}`
   const wanted = tasks.answerWanted.value
   const given = useRef(wanted)
-  useEffect(() => {
+  // Before the next key, which is meant for it.
+  useLayoutEffect(() => {
     if (given.current === wanted) return
     given.current = wanted
     field.current?.focus()

@@ -30,6 +30,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await detail.getByText('In which words?').first().waitFor({ timeout: 60_000 })
     await window.getByRole('button', { name: 'Make a', exact: false }).first().waitFor()
     await window.keyboard.press('Alt+a')
+    await window.locator('textarea:focus').waitFor()
     await window.keyboard.type('In yours.')
     await window.keyboard.press('Control+Enter')
     const land = window.getByRole('region', { name: 'Run', exact: true }).getByRole('button', { name: 'Land…' })
