@@ -37,8 +37,16 @@ export const TasksWord = v.variant('tell', [
     tell: v.literal('resume'),
     run: RunId,
     task: v.optional(TaskId),
-    /** What all of it may cost from now on. */
-    budget: v.optional(v.pipe(v.number(), v.minValue(0.01), v.maxValue(999_999))),
+    /** What all of it may take from now on: in US dollars, requests or minutes. */
+    limits: v.optional(
+      v.partial(
+        v.object({
+          cost: v.pipe(v.number(), v.minValue(0.01), v.maxValue(999_999)),
+          requests: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(999_999_999)),
+          minutes: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(999_999_999)),
+        }),
+      ),
+    ),
   }),
   v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
   /** `tree`: what was shown to come of it. Where it is another by now, nothing is done. */

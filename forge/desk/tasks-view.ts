@@ -77,6 +77,10 @@ export const Limits = v.object({
   minutes: v.optional(Amount),
 })
 
+/** What a run may be out of, and a person can give it more of. */
+export const LimitName = v.picklist(['cost', 'requests', 'minutes'])
+export type LimitName = v.InferOutput<typeof LimitName>
+
 export const Run = v.object({
   run: RunId,
   state: RunState,
@@ -91,6 +95,8 @@ export const Run = v.object({
   tasks: v.array(RunTask),
   spent: Spent,
   limits: Limits,
+  /** What it is out of, where it is out of budget. */
+  limit: v.optional(LimitName),
   /** What the run as a whole asks. */
   asks: v.optional(v.string()),
   /** The report to a person whose word is needed. */

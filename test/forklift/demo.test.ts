@@ -30,7 +30,9 @@ test('make demo brings a fork to a question without docker, key or GitHub, says 
     expect(await exists(join(run, 'metadata.json'))).toBe(true)
     expect(await readFile(join(run, 'harness-state/instructions.txt'), 'utf8')).toContain('greet.sh')
     expect(await readFile(join(run, 'harness-state/fork-context.md'), 'utf8')).toContain('pirate')
-    expect(await readFile(join(run, 'harness-state/logs/transcript.txt'), 'utf8')).toContain('goodbye.sh is a question of taste')
+    expect(await readFile(join(run, 'harness-state/logs/transcript.txt'), 'utf8')).toContain(
+      'goodbye.sh is a question of taste',
+    )
   } finally {
     await rm(place, { recursive: true, force: true })
   }

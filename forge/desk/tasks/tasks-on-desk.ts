@@ -112,17 +112,20 @@ function argumentsOf(word: TasksWord): string[] {
       // After the two dashes nothing is an option, and with the line's end it is not taken for a wish for help.
       return ['answer', '--', run, ...some(task), `${word.text}\n`]
     case 'resume':
-      return [
-        'resume',
-        run,
-        ...some(task),
-        ...(word.budget === undefined ? [] : [`--budget=${word.budget.toFixed(2)}`]),
-      ]
+      return ['resume', run, ...some(task), ...limitsOf(word.limits)]
     case 'land':
       return ['land', run, ...some(task), `--onto=${asText(word.onto)}`, '--yes', `--seen=${word.tree}`]
     default:
       return [word.tell, run, ...some(task)]
   }
+}
+
+function limitsOf({ cost, requests, minutes }: NonNullable<Extract<TasksWord, { tell: 'resume' }>['limits']> = {}) {
+  return [
+    ...(cost === undefined ? [] : [`--budget=${cost.toFixed(2)}`]),
+    ...(requests === undefined ? [] : [`--requests=${requests}`]),
+    ...(minutes === undefined ? [] : [`--minutes=${minutes}`]),
+  ]
 }
 
 const some = (word: string | undefined): string[] => (word === undefined ? [] : [word])

@@ -9,6 +9,7 @@ import { RunId, TaskId } from '../tasks-questions.ts'
 import {
   Assertion,
   JournalLine,
+  LimitName,
   Limits,
   type Run,
   type RunRow,
@@ -65,6 +66,8 @@ const ToldRun = v.object({
   ...Status.entries,
   wish: Page,
   limits: Limits,
+  // A limit of tokens can't be raised by a person.
+  limit: v.fallback(v.optional(LimitName), undefined),
   title: v.optional(Line),
   summary: v.optional(Page),
   contract: v.optional(v.array(v.object({ ...Assertion.entries, says: Line, how: Line })), []),
@@ -117,9 +120,10 @@ export const digestOf = (words: string): string => createHash('sha256').update(w
 /** `forge show RUN --json`. */
 export function readRun(lines: readonly string[]): Run {
   const told = readOne(ToldRun, lines)
-  const { run, state, words, wish, title, summary, contract, complaints, spent, limits, asks, tells } = told
+  const { run, state, words, wish, title, summary, contract, complaints, spent, limits, limit, asks, tells } = told
   return {
     ...{ run, state, words, wish, contract, complaints, spent, limits },
+    ...(limit && { limit }),
     tasks: told.tasks.map(taskOf),
     hasResult: told.result !== undefined,
     ...(title !== undefined && { title }),

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { At } from '../messages.ts'
 import { draftsOf } from './actions.ts'
-import { BranchIcon, Icon } from './icons.tsx'
+import { BranchIcon, Icon, type IconName } from './icons.tsx'
 import { shownKeys } from './keys.ts'
 import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { branchMenu } from './menus.ts'
@@ -20,8 +20,8 @@ export function Tabs() {
     <header class="top">
       <h1 class="vh">{titleOf(page)}</h1>
       <div role="tablist" aria-label="Branches" class="tabs branches" onKeyDown={onTabKeys}>
-        <RepositoryTab />
-        <TasksTab />
+        <PinnedTab to={REPOSITORY} icon="graph" words="Repository" />
+        <PinnedTab to={TASKS} icon="workflow" words="Tasks" />
         {page.tabs.value.map((tab, index) => (
           <BranchTab key={tabKey(tab.at)} tab={tab} index={index} />
         ))}
@@ -83,29 +83,10 @@ export function titleOf(page: Page): string {
   return path === undefined ? `${place} · ${repository}` : `${readable(path)} · ${place} · ${repository}`
 }
 
-function RepositoryTab() {
+/** The tabs that are always there: those of the whole repository. */
+function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; icon: IconName; words: string }) {
   const page = usePage()
-  const isSelected = page.active.value === REPOSITORY
-  return (
-    <button
-      type="button"
-      role="tab"
-      class="tab pinned"
-      aria-selected={isSelected}
-      tabIndex={isSelected ? 0 : -1}
-      onClick={() => {
-        page.active.value = REPOSITORY
-      }}
-    >
-      <Icon name="graph" />
-      <span class="cut">Repository</span>
-    </button>
-  )
-}
-
-function TasksTab() {
-  const page = usePage()
-  const isSelected = page.active.value === TASKS
+  const isSelected = page.active.value === to
   return (
     <button
       type="button"
@@ -114,13 +95,13 @@ function TasksTab() {
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
       onClick={event => {
-        page.active.value = TASKS
-        // By the mouse; the arrow keys go on to the next tab.
-        if (event.detail > 0) page.wantFocus()
+        page.active.value = to
+        // By the mouse; the arrow keys go on to the next tab. The graph has a focus of its own.
+        if (event.detail > 0 && to === TASKS) page.wantFocus()
       }}
     >
-      <Icon name="workflow" />
-      <span class="cut">Tasks</span>
+      <Icon name={icon} />
+      <span class="cut">{words}</span>
     </button>
   )
 }

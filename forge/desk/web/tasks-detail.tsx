@@ -4,23 +4,12 @@ import type { JournalLine, Run, RunTask, Task } from '../tasks-view.ts'
 import { Icon } from './icons.tsx'
 import { visible, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
-import {
-  branchOfResult,
-  canPause,
-  canResume,
-  canStop,
-  land,
-  pause,
-  resume,
-  review,
-  stop,
-  tell,
-  titleOf,
-} from './tasks-actions.ts'
+import { actionsOn, tell, titleOf } from './tasks-actions.ts'
+import { TasksButtons } from './tasks-buttons.tsx'
 import type { TasksState } from './tasks-state.ts'
 import { journalSign, RUN_SIGNS, TASK_SIGNS, Told, taskWords } from './tasks-words.tsx'
 import { fullTime } from './times.ts'
-import { Button, IconButton, Waiting } from './words.tsx'
+import { IconButton, Waiting } from './words.tsx'
 
 export function TasksDetail({ run, tasks }: { run: Run; tasks: TasksState }) {
   const state = tasks.state.value
@@ -106,8 +95,6 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
   const detail = tasks.task.value
   const about = { run, task: state }
   const { icon, tone } = TASK_SIGNS[state.state]
-  const branch = branchOfResult(page, about)
-  const isOff = tasks.isTelling.value
   return (
     <>
       <section class="quest">
@@ -125,21 +112,7 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
         {detail?.asks === undefined ? null : <Told class="asked" text={detail.asks} />}
         {state.state === 'asks' ? <Answer run={run} task={state} tasks={tasks} /> : null}
         <div class="acts">
-          {branch === undefined ? null : (
-            <>
-              <Button look="small" icon="diff" words="Review" keys="Alt R" onClick={() => review(page, about)} />
-              <Button look="small" icon="land" words="Land…" onClick={() => land(page, about)} />
-            </>
-          )}
-          {canPause(about) ? (
-            <Button look="small" icon="pause" words="Pause" isOff={isOff} onClick={() => pause(page, tasks, about)} />
-          ) : null}
-          {canResume(about) ? (
-            <Button look="small" icon="play" words="Go on" isOff={isOff} onClick={() => resume(page, tasks, about)} />
-          ) : null}
-          {canStop(about) ? (
-            <Button look="small" icon="stop" words="Stop…" isOff={isOff} onClick={() => stop(page, tasks, about)} />
-          ) : null}
+          <TasksButtons actions={actionsOn(page, tasks, about)} tasks={tasks} />
         </div>
       </section>
       {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Looking…" />}

@@ -6,18 +6,7 @@ import { focusOn } from './focus.ts'
 import { Icon } from './icons.tsx'
 import type { Page } from './state.ts'
 import { Tasks } from './tasks.tsx'
-import {
-  branchOfResult,
-  canPause,
-  canResume,
-  canStop,
-  land,
-  pause,
-  resume,
-  review,
-  stop,
-  titleOf,
-} from './tasks-actions.ts'
+import { actionsOn, titleOf } from './tasks-actions.ts'
 import { LandingDialog } from './tasks-landing.tsx'
 import { TasksState } from './tasks-state.ts'
 import { RUN_SIGNS, spentWords } from './tasks-words.tsx'
@@ -90,42 +79,10 @@ function commandsOf(page: Page, tasks: TasksState): Command[] {
           } satisfies Command,
         ]
       : []),
-    ...(branchOfResult(page, about) === undefined
-      ? []
-      : ([
-          { words: `Review ${what}`, keys: 'Alt+R', icon: 'diff', run: () => review(page, about) },
-          { words: `Land ${what}…`, keys: 'Alt+Shift+F', icon: 'land', run: () => land(page, about) },
-        ] satisfies Command[])),
-    ...(canPause(about)
-      ? [
-          {
-            words: `Pause ${what}`,
-            keys: 'Alt+P',
-            icon: 'pause',
-            run: () => pause(page, tasks, about),
-          } satisfies Command,
-        ]
-      : []),
-    ...(canResume(about)
-      ? [
-          {
-            words: `Go on with ${what}`,
-            keys: 'Alt+P',
-            icon: 'play',
-            run: () => resume(page, tasks, about),
-          } satisfies Command,
-        ]
-      : []),
-    ...(canStop(about)
-      ? [
-          {
-            words: `Stop ${what}…`,
-            keys: 'Alt+Shift+Z',
-            icon: 'stop',
-            run: () => stop(page, tasks, about),
-          } satisfies Command,
-        ]
-      : []),
+    ...actionsOn(page, tasks, about).map(({ does, verb, asks, icon, keys, run }) => ({
+      words: `${verb} ${does === 'resume' ? 'with ' : ''}${what}${asks ? '…' : ''}`,
+      ...{ keys, icon, run },
+    })),
     ...(state
       ? [
           {

@@ -7,18 +7,8 @@ import { placeOfMenu } from './menu-content.ts'
 import { withoutTricks } from './names.ts'
 import { Notices } from './notices.tsx'
 import { usePage } from './state.ts'
-import {
-  branchOfResult,
-  canPause,
-  canResume,
-  canStop,
-  land,
-  pause,
-  resume,
-  review,
-  stop,
-  titleOf,
-} from './tasks-actions.ts'
+import { actionsOn, titleOf } from './tasks-actions.ts'
+import { TasksButtons } from './tasks-buttons.tsx'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraph } from './tasks-graph.tsx'
 import type { TasksState } from './tasks-state.ts'
@@ -135,8 +125,8 @@ function RunWords({ row }: { row: RunRow }) {
 function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
   const about = { run }
-  const branch = branchOfResult(page, about)
-  const isOff = tasks.isTelling.value
+  const actions = actionsOn(page, tasks, about)
+  const landing = actions.find(({ does }) => does === 'land')
   const { icon, tone, word } = RUN_SIGNS[run.state]
   return (
     <header class="run-head">
@@ -159,25 +149,14 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           {word}
         </span>
         <span class="grow" />
-        {canPause(about) ? (
-          <Button look="small" icon="pause" words="Pause" isOff={isOff} onClick={() => pause(page, tasks, about)} />
-        ) : null}
-        {canResume(about) ? (
-          <Button look="small" icon="play" words="Go on" isOff={isOff} onClick={() => resume(page, tasks, about)} />
-        ) : null}
-        {canStop(about) ? (
-          <Button look="small" icon="stop" words="Stop…" isOff={isOff} onClick={() => stop(page, tasks, about)} />
-        ) : null}
-        {branch === undefined ? null : (
-          <Button look="small" icon="diff" words="Review" onClick={() => review(page, about)} />
-        )}
+        <TasksButtons actions={actions.filter(({ does }) => does !== 'land')} tasks={tasks} />
         <Button
-          look={branch === undefined ? 'small' : 'small main'}
+          look={landing ? 'small main' : 'small'}
           icon="land"
           words="Land…"
-          title={branch === undefined ? 'There is no result of the run yet' : 'Look at it, and merge it as one commit'}
-          isOff={branch === undefined}
-          onClick={() => land(page, about)}
+          title={landing ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
+          isOff={!landing}
+          onClick={() => landing?.run()}
         />
       </div>
       <Gauges run={run} />

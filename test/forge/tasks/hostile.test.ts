@@ -1,6 +1,6 @@
 /** Strangers around a run: in the repository, in the model's answers, and at the port of the local server. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { openObjects } from '../../../core/git/objects.ts'

@@ -108,7 +108,8 @@ describe('what forge is told', () => {
     const words: TasksWord[] = [
       { tell: 'answer', run: RUN, task: 'docs', text: '--help' },
       { tell: 'pause', run: RUN },
-      { tell: 'resume', run: RUN, budget: 7.5 },
+      { tell: 'resume', run: RUN, limits: { cost: 7.5 } },
+      { tell: 'resume', run: RUN, limits: { requests: 300, minutes: 90 } },
       { tell: 'stop', run: RUN, task: 'docs' },
       { tell: 'land', run: RUN, onto: asBytes('ünder/-x'), tree: 'a'.repeat(40) },
     ]
@@ -117,6 +118,7 @@ describe('what forge is told', () => {
       ['answer', '--', RUN, 'docs', '--help\n'],
       ['pause', RUN],
       ['resume', RUN, '--budget=7.50'],
+      ['resume', RUN, '--requests=300', '--minutes=90'],
       ['stop', RUN, 'docs'],
       ['land', RUN, '--onto=ünder/-x', '--yes', `--seen=${'a'.repeat(40)}`],
     ])

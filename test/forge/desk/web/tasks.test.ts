@@ -187,9 +187,24 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await until(() => tasks.told.length === 3)
     expect(tasks.told).toEqual([
       { tell: 'pause', run: '20261121-upstream-groups-c0d3' },
-      { tell: 'resume', run: '20261120-docs-operators-1a2b', budget: 7.5 },
+      { tell: 'resume', run: '20261120-docs-operators-1a2b', limits: { cost: 7.5 } },
       { tell: 'stop', run: '20261120-docs-operators-1a2b' },
     ])
+  })
+
+  test('ask for more of what a run is out of, whatever that is', async () => {
+    await open()
+    tasks.change(RUN, { state: 'out of budget', limit: 'requests', limits: { requests: 40, cost: 5 } })
+    await page.getByRole('button', { name: 'Go on' }).click()
+    const box = page.getByRole('dialog').getByRole('textbox')
+    expect(await box.inputValue()).toBe('80')
+    await box.fill('many')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByText('Write a whole number').waitFor()
+    await box.fill('120')
+    await page.keyboard.press('Enter')
+    await until(() => tasks.told.length === 1)
+    expect(tasks.told).toEqual([{ tell: 'resume', run: RUN, limits: { requests: 120 } }])
   })
 
   test('open a task’s result as a branch at its review', async () => {

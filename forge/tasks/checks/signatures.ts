@@ -1,0 +1,52 @@
+/** Signatures of the person in a file outside of the repository, each for one thing in one repository. */
+import * as v from 'valibot'
+import type { Repository } from '../../../core/git/repository.ts'
+import { readJson, writeJson } from '../../../core/state.ts'
+import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
+
+const Stored = v.object({ version: v.literal(1), approvals: v.pipe(v.array(SignedApproval), v.maxLength(5000)) })
+
+/** What is signed for, by a name that no other thing has. */
+export type Signed = Pick<Subject, 'name'> & { words: string }
+
+/** One file of signatures. It counts within the repository's own path: a copy means nothing in another clone. */
+export class Signatures {
+  readonly #scope: string
+
+  constructor(
+    readonly approvals: Approvals,
+    readonly file: string,
+    readonly repository: Repository,
+  ) {
+    this.#scope = new Bun.CryptoHasher('sha256').update(repository.commonDir).digest('hex')
+  }
+
+  /** Those of some things that nobody has signed for. Throws a {@link Failure} where the user's key can't be used. */
+  async missing(wanted: readonly Signed[]): Promise<Signed[]> {
+    // What can't be read approves nothing: the person is asked again.
+    const known = (await readJson(this.file, Stored))?.approvals ?? []
+    const missing: Signed[] = []
+    for (const one of wanted)
+      if (!(await this.approvals.isSigned(this.#subject(one), this.repository.format, known))) missing.push(one)
+    return missing
+  }
+
+  async has(one: Signed): Promise<boolean> {
+    return (await this.missing([one])).length === 0
+  }
+
+  /** For a person who has seen what they sign for. */
+  async add(signed: readonly Signed[]): Promise<void> {
+    const known = (await readJson(this.file, Stored))?.approvals ?? []
+    const more = await Promise.all(signed.map(one => this.approvals.sign(this.#subject(one), this.repository.format)))
+    await writeJson(this.file, { version: 1, approvals: [...known, ...more] })
+  }
+
+  async clear(): Promise<void> {
+    await writeJson(this.file, { version: 1, approvals: [] })
+  }
+
+  #subject({ name, words }: Signed): Subject {
+    return { kind: 'command', scope: this.#scope, name, content: Buffer.from(words) }
+  }
+}
