@@ -42,7 +42,7 @@ export async function whyNotFollowing(repository: Repository, checkout: Checkout
   const step = [...quiet, 'read-tree', '-n', '-m', '-u', '--no-recurse-submodules', from, to]
   const dry = async (): Promise<string> => {
     const { code, stderr } = await run(where, step, { ok: 'any' })
-    return code === 0 ? '' : `${firstLine(stderr)}.`
+    return code === 0 ? '' : inWords(firstLine(stderr))
   }
   // Git may only not know that a file is what it was: who changed it has to look again.
   if ((await dry()) === '') return ''
@@ -79,13 +79,13 @@ export async function follow(repository: Repository, checkout: Checkout, from: O
   }
 }
 
-/** What git says is in the way, as a sentence; what it says seldom is left as it is. */
+/** What git says is in the way, as a sentence; what it says seldom is left as it is, but for its end. */
 function inWords(message: string): string {
   const words = visible(message)
   const [, changed] = /Entry '(.+)' not uptodate/.exec(words) ?? []
   if (changed !== undefined) return `${changed} has changes there that are not committed.`
   const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
-  return unknown === undefined ? words : `${unknown} lies there and is not git's.`
+  return unknown === undefined ? words.replace(/\.*$/, '.') : `${unknown} lies there and is not git's.`
 }
 
 /** The top of the main work tree; undefined where the repository is bare. */

@@ -53,9 +53,11 @@ async function urlsOf(repository: Repository): Promise<Map<string, string>> {
 
 /** A url without the name and password, and without what stands behind a question mark: keys are put there. */
 export function withoutSecret(url: string): string {
-  const parsed = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? URL.parse(url) : null
   // What is no url may still have a password before an @.
-  if (!parsed) return url.replace(/^([^/@]*):[^/@]*@/, '$1@')
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) return url.replace(/^([^/@]*):[^/@]*@/, '$1@')
+  const parsed = URL.parse(url)
+  // Nobody can tell where a password ends that has a / or a blank in it, for example.
+  if (!parsed) return url.replace(/^([^:]*:\/\/).*@/s, '$1').replace(/[?#].*$/s, '')
   parsed.password = ''
   if (/^https?:$/.test(parsed.protocol)) parsed.username = ''
   parsed.search = ''

@@ -10,9 +10,9 @@ import { type Label, labelsOf } from './graph-labels.ts'
 import type { Page } from './state.ts'
 import { StepDrag } from './step-drag.ts'
 
-/** Rows are asked for by so many at a time, and so many times of that are kept. */
 /** The rows that are asked for before it is known how many there are. */
 const FIRST = 60
+/** Rows come in chunks of {@link CHUNK}, and so many of these are kept. */
 const MOST_CHUNKS = 60
 /** Questions for rows that are under way at a time: who scrolls fast waits for the last one, not for all. */
 const MOST_ASKED = 3
@@ -121,8 +121,12 @@ export class GraphState {
   hear(news: News): void {
     if (news.say === 'progress') this.progress.value = news.words
     const isOfBranch = news.say === 'branch' && !news.isOfDrafts
-    const isOfRefs = isOfBranch || news.say === 'saved' || news.say === 'repository'
-    if (!isOfRefs || !this.#isBegun) return
+    if (isOfBranch || news.say === 'saved' || news.say === 'repository') this.touch()
+  }
+
+  /** Looks again, if somebody has looked before: refs may have moved. */
+  touch(): void {
+    if (!this.#isBegun) return
     clearTimeout(this.#lookTimer)
     if (this.#isShown) this.#lookTimer = setTimeout(() => this.look(), LOOK_AFTER)
     else this.#isStale = true

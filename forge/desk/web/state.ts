@@ -398,6 +398,9 @@ export class Page {
       tab.merging.touch()
     }
     this.forklift.touch()
+    this.graph.touch()
+    // How a fetch has ended that was under way, nobody may have told this window.
+    this.graph.progress.value = undefined
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
   }
 

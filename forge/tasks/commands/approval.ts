@@ -1,7 +1,6 @@
 /** The person's word on a plan: it is shown whole, with every command that would run, and signed for. */
 import { join } from 'node:path'
 import { xdgFolder } from '../../../core/folders.ts'
-import { visible } from '../../../core/text.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { readSettings } from '../../ai/settings.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
@@ -27,8 +26,8 @@ export async function openApproved(place: Place, run: RunId, { env }: CommandCon
 }
 
 /**
- * Shows a plan as it is before anything of it runs: what, in which order, where, at what cost, with which commands. Gives
- * all commands that it would run, those of the repository's own FORGE.md too.
+ * Shows a plan as it is before anything of it runs: what, in which order, where, at what cost, with which commands.
+ * Gives all commands that it would run, those of the repository's own FORGE.md too.
  */
 export async function tellPlan(
   place: Place,
@@ -44,18 +43,12 @@ export async function tellPlan(
   const hasNetwork = await (await openNetwork(place, context)).isGiven()
   const shown = showPlan(plan, {
     hasNetwork,
+    commands,
     estimate: estimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) }),
     limits,
     width: Math.min(columnsOf(context), 120),
   })
   for (const line of shown.trimEnd().split('\n')) context.out(line)
-  const named = new Set(shown.split('\n').map(line => line.trim()))
-  const more = commands.filter(command => ![...named].some(line => line.includes(visible(command))))
-  if (more.length > 0) {
-    context.out('')
-    context.out('And what the repository itself asks for (FORGE.md, ready-made checks)')
-    for (const command of more) context.out(`  ${visible(command)}`)
-  }
   return commands
 }
 

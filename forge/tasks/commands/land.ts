@@ -1,9 +1,9 @@
 /**
- * `forge land`: the human gate. A person sees what a run or a task came to, and only then it is merged: as one commit on
- * their branch, all or nothing; the many small commits stay where they are.
+ * `forge land`: the human gate. A person sees what a run or a task came to, and only then it is merged: as one commit
+ * on their branch, all or nothing; the many small commits stay where they are.
  */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
-import { follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
+import { type Checkout, follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
 import { commit, mergeBases, wantsSigning } from '../../../core/git/commits.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
 import { moveRefs, type RefName, readHead } from '../../../core/git/refs.ts'
@@ -79,11 +79,9 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     context.out('Nothing was merged.')
     return EXIT.stuck
   }
-  const to = await land(place, landing, target, tree)
+  const { to, followed } = await land(place, landing, target, tree)
   context.out(`Merged into ${visible(target.name)} as ${to.slice(0, 12)}.`)
-  const isHere = target.ref === (await readHead(place.repository)).ref && place.repository.workTree !== undefined
-  const before = target.tip.slice(0, 12)
-  context.out(`To undo: ${isHere ? `git reset --keep ${before}` : `git update-ref ${target.ref} ${target.tip}`}`)
+  context.out(`To undo: ${undoOf(place, target, to, followed)}`)
   return EXIT.done
 }
 
@@ -181,7 +179,13 @@ async function isWanted(
 
 // --- The merge
 
-async function land(place: Place, landing: Landing, target: Target, tree: Oid): Promise<Oid> {
+/** Gives the commit, and the checkout that has followed the branch, if any. */
+async function land(
+  place: Place,
+  landing: Landing,
+  target: Target,
+  tree: Oid,
+): Promise<{ to: Oid; followed: Checkout | undefined }> {
   const { repository, objects } = place
   const checkouts = await listCheckouts(repository, await mainFolder(repository))
   const on = checkouts.filter(({ head }) => head === target.ref)
@@ -189,7 +193,7 @@ async function land(place: Place, landing: Landing, target: Target, tree: Oid): 
     const why = await whyNotFollowing(repository, checkout, target.tip, tree)
     if (why !== '')
       throw new Failure(
-        `Nothing was merged, as ${visible(checkout.folder)} could not follow: ${why} Commit or stash that first.`,
+        `Nothing was merged, as ${visible(checkout.folder)} could not follow: ${why} Commit it or put it away first (git stash -u).`,
       )
   }
   const to = await commit(objects, {
@@ -209,10 +213,21 @@ async function land(place: Place, landing: Landing, target: Target, tree: Oid): 
     const why = await follow(repository, checkout, target.tip, to)
     if (why !== '')
       throw new Failure(
-        `It is merged, but ${visible(checkout.folder)} did not follow: ${why} git -C there reset --keep brings it along.`,
+        `It is merged, but ${visible(checkout.folder)} did not follow: ${why} Once nothing is in the way there, this brings it along: git -C ${quoted(checkout.folder)} read-tree -m -u ${target.tip} ${to}`,
       )
   }
-  return to
+  return { to, followed: on[0] }
+}
+
+/** A folder as a shell reads it. */
+const quoted = (folder: string): string =>
+  /^[\w./+-]+$/.test(folder) ? folder : `'${visible(folder).replaceAll("'", `'\\''`)}'`
+
+/** The command that takes it back: where the branch is checked out, together with the files there. */
+function undoOf({ repository }: Place, target: Target, to: Oid, followed: Checkout | undefined): string {
+  if (!followed) return `git update-ref ${target.ref} ${target.tip} ${to}`
+  const isHere = followed.folder === repository.workTree
+  return `git ${isHere ? '' : `-C ${quoted(followed.folder)} `}reset --keep ${target.tip.slice(0, 12)}`
 }
 
 function messageOf({ run, task, plan, tip }: Landing): string {

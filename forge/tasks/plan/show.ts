@@ -10,12 +10,15 @@ export type Showing = {
   limits: Limits
   /** Whether the person lets checks of this repository reach the network. */
   hasNetwork?: boolean
+  /** All commands that will run, also those that do not stand in the plan: the repository's own, and ready-made ones. */
+  commands?: readonly string[]
   /** Columns of the terminal. */
   width?: number
 }
 
 /** All of a plan but what only models read. Its texts are a model's: no control character of theirs comes through. */
-export function showPlan(plan: Plan, { estimate, limits, hasNetwork = false, width = 100 }: Showing): string {
+export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): string {
+  const { estimate, limits, hasNetwork = false } = showing
   const commands = new Commands(plan)
   const { levels } = graphOf(plan.tasks)
   const tasks = new Map(plan.tasks.map(task => [task.id, task]))
@@ -39,6 +42,9 @@ export function showPlan(plan: Plan, { estimate, limits, hasNetwork = false, wid
   }
   const network = hasNetwork ? 'with the network, as you have allowed (--no-network)' : 'without network'
   lines.push('', `Commands that will run, in a container ${network}`, ...commands.lines())
+  const others = commands.others(showing.commands ?? [])
+  if (others.length > 0)
+    lines.push('', 'And what the repository itself asks for (FORGE.md, ready-made checks)', ...others)
   lines.push('', ...costLines(plan, estimate, limits).flatMap(line => wrap(line, width)))
   return `${lines.join('\n')}\n`
 }
@@ -98,16 +104,22 @@ class Commands {
   lines(): string[] {
     if (this.#numbers.size === 0) return ['  none']
     return [...this.#numbers.values()].flatMap(({ number, check, users }) => {
-      const [first = '', ...others] = visibleLines(check.command).split('\n')
       const who = users.length > 6 ? `${users.slice(0, 6).join(', ')} and ${users.length - 6} more` : users.join(', ')
-      const name = `  [${number}]`.padEnd(7)
-      return [
-        `${name}$ ${first}`,
-        ...others.map(line => `${' '.repeat(9)}${line}`),
-        `${' '.repeat(9)}at most ${check.seconds} s, for ${who}`,
-      ]
+      return [...whole(`[${number}]`, check.command), `${' '.repeat(9)}at most ${check.seconds} s, for ${who}`]
     })
   }
+
+  /** Those of some commands that do not stand in the plan, word for word: a part of another one is not the same. */
+  others(commands: readonly string[]): string[] {
+    const own = new Set([...this.#numbers.values()].map(({ check }) => check.command))
+    return commands.filter(command => !own.has(command)).flatMap(command => whole('', command))
+  }
+}
+
+/** A command in all its lines, behind a name. */
+function whole(name: string, command: string): string[] {
+  const [first = '', ...others] = visibleLines(command).split('\n')
+  return [`  ${name.padEnd(5)}$ ${first}`, ...others.map(line => `${' '.repeat(9)}${line}`)]
 }
 
 const dollars = (amount: number): string => `$${amount.toFixed(2)}`

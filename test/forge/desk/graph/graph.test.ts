@@ -310,6 +310,8 @@ test('remotes are told without what is secret in their urls', async () => {
   expect(withoutSecret('ssh://git:pass@host/r')).toBe('ssh://git@host/r')
   expect(withoutSecret('user:pass@host:r.git')).toBe('user@host:r.git')
   expect(withoutSecret('/some/folder')).toBe('/some/folder')
+  expect(withoutSecret('https://me:pa/ss@word@host/r')).toBe('https://host/r')
+  expect(withoutSecret('https://me:pass@host:port/r?key=1')).toBe('https://host:port/r')
 })
 
 test('a window is told when a tag or a remote branch has moved in a terminal', async () => {

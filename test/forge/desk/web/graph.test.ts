@@ -136,6 +136,19 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await other.close()
   })
 
+  test('what came while the desk was away is there when it is back', async () => {
+    await open()
+    desk.say({ say: 'progress', words: 'Fetching…' })
+    await page.locator('.graph-bar .progress').waitFor()
+    const { port } = desk
+    await desk.stop()
+    await page.getByText('The desk does not answer').waitFor()
+    desk.commit('main', 'Made in a terminal')
+    desk.listen(port)
+    await page.getByRole('option', { name: /Made in a terminal/ }).waitFor()
+    await until(async () => (await page.locator('.graph-bar .progress').count()) === 0)
+  })
+
   test('what can be done is in the palette, too', async () => {
     await open()
     await page.keyboard.press('Control+k')

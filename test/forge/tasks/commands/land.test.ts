@@ -88,7 +88,9 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       await writeFile(join(scene.folder, 'README.md'), '# Mine\n')
       const { code, err } = await land('--yes')
       expect(code).toBe(1)
-      expect(err).toMatch(/^Nothing was merged, as .* could not follow: .*README\.md/)
+      expect(err).toMatch(
+        /^Nothing was merged, as .* could not follow: README\.md has changes there that are not committed\. Commit it/,
+      )
       expect(await scene.git('rev-parse', 'main')).toBe(base)
       expect(await readFile(join(scene.folder, 'README.md'), 'utf8')).toBe('# Mine\n')
       await scene.git('checkout', '--quiet', 'README.md')
@@ -150,8 +152,14 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect(await scene.forge(['land', run, '--yes'], { cwd: linked })).toMatchObject({ code: 0, err: '' })
       expect(await readFile(join(linked, 'a.txt'), 'utf8')).toBe('done\n')
       expect(await scene.git('rev-parse', 'main')).toBe(base)
-      expect((await scene.forge(['land', run, '--yes', '--onto', 'main'], { cwd: linked })).code).toBe(0)
+      const { code, out } = await scene.forge(['land', run, '--yes', '--onto', 'main'], { cwd: linked })
+      expect(code).toBe(0)
       expect(await readFile(join(scene.folder, 'a.txt'), 'utf8')).toBe('done\n')
+      // It is said what takes it back where that was, and it does.
+      const [, undo = ''] = /^To undo: (git -C .+)$/m.exec(out) ?? []
+      await git('/', ...undo.split(' ').slice(1))
+      expect(await scene.git('rev-parse', 'main')).toBe(base)
+      expect(await scene.git('status', '--porcelain')).toBe('')
       await scene.git('worktree', 'remove', '--force', linked)
 
       await reset()

@@ -74,6 +74,22 @@ test('a command that hides behind control characters or blank lines is seen', ()
   expect(shown).not.toContain('\u001b')
 })
 
+test('what the repository itself asks for is shown, also where another command has the same words in it', () => {
+  const it = plan([task('a', checks('bun test test/a.test.ts'))], [review('A1')])
+  const shown = showPlan(it, {
+    estimate: estimateOf(it, () => PRICE),
+    limits: { depth: 0 },
+    commands: ['bun install', 'bun test', 'bun test test/a.test.ts'],
+  })
+  expect(shown).toContain(`
+
+And what the repository itself asks for (FORGE.md, ready-made checks)
+       $ bun install
+       $ bun test
+
+`)
+})
+
 test('a network that was allowed is shown where the commands are', () => {
   const it = plan([task('a')])
   const shown = showPlan(it, { estimate: estimateOf(it, () => PRICE), limits: { depth: 0 }, hasNetwork: true })
