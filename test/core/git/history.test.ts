@@ -96,6 +96,25 @@ test('when tips move, only new commits are asked for, and what no tip reaches is
   expect(await history.move([])).toBe(0)
 })
 
+test('by date, a commit that was known already is there again with its tip', async () => {
+  await using place = await makePlace()
+  const first = await commit(place.path, 'main', { a: '1' }, { when: 1_700_000_001 })
+  const second = await commit(place.path, 'main', { a: '2' }, { when: 1_700_000_002 })
+  await using history = openHistory(place.objects, [first, second], 'date')
+  await history.complete
+  const listed = async (...tips: string[]) => {
+    await history.move(tips)
+    return (await history.shape(0, 10)).map(({ oid }) => oid)
+  }
+  expect(await listed(first)).toEqual([first])
+  expect(await listed(first, second)).toEqual([second, first])
+  expect(await listed(first)).toEqual([first])
+  const third = await commit(place.path, 'main', { a: '3' }, { when: 1_700_000_003 })
+  expect(await listed(first, third)).toEqual([third, second, first])
+  const fourth = await commit(place.path, 'main', { a: '4' }, { when: 1_700_000_004 })
+  expect(await listed(first, fourth)).toEqual([fourth, third, second, first])
+})
+
 test('no tips are an empty history, and tags are the commits that they name', async () => {
   await using place = await makePlace()
   await using none = openHistory(place.objects, [])
