@@ -271,6 +271,8 @@ export interface RunActivities {
     words: string
     evidence: Reference[]
     status: RunStatus
+    /** Where the run is held by no question: what a person types to let it go on. */
+    resume?: string
   }): Promise<Reference>
   /** Keeps how a run is, so that it can be read where no server is: whenever it rests, and when it goes on. */
   rest(status: RunStatus): Promise<void>

@@ -102,18 +102,22 @@ export class RunWork implements RunActivities {
     words: string
     evidence: Reference[]
     status: RunStatus
+    resume?: string
   }): Promise<Reference> {
     const { store, folder } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
-    const asked = state?.question ?? input.status.question
-    const evidence = await Promise.all(input.evidence.map(it => evidenceInWords(store, it)))
+    // One that is asked just now is no part of the status yet.
+    const asked = input.evidence.find(isQuestion) ?? state?.question ?? input.status.question
+    const failures = input.evidence.filter(it => !isQuestion(it))
+    const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
       status: input.status,
       words: this.means.clean(input.words),
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       ...(input.task !== undefined && { task: input.task }),
+      ...(input.resume !== undefined && { resume: input.resume }),
       ...(plan && { plan }),
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),
     }
@@ -157,8 +161,10 @@ export class RunWork implements RunActivities {
   }
 }
 
+const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
+
 /** What a person decided, as git knows it. */
-export async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
+async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
   const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
   const sorted = decisions.sort((a, b) => a.count - b.count)
   const approved = sorted.findLast(({ kind }) => kind === 'approval')

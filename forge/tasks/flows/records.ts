@@ -43,7 +43,10 @@ export type TaskRecord = {
   isCounted: boolean
   doing: string
   words: string
-  /** What the attempt that is under way has used; what has ended is counted by the run. */
+  /**
+   * What the last attempt has used: one that was halted is done again, and says all of it again. What those before it
+   * have used is counted by the run.
+   */
   spent?: Spent
   head?: string
   question?: Reference

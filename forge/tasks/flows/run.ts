@@ -48,7 +48,7 @@ import {
   type TaskRecord,
   waitsFor,
 } from './records.ts'
-import { because, command, names, optionOf, progress, sentence, whyNow, wordOf } from './sentences.ts'
+import { because, command, names, progress, sentence, toGoOn, whyNow, wordOf } from './sentences.ts'
 import { told } from './task.ts'
 import { troubleOf, wordsOf } from './troubles.ts'
 import { answer, approve, pause, raise, resume, status, stop } from './words.ts'
@@ -334,13 +334,17 @@ class Run {
       this.#begin()
       this.#giveUp()
       this.#show()
-      if (this.#running.size === 0 && [...this.#tasks.values()].every(isOver)) return
+      if (this.#running.size === 0 && this.#areAllOver) return
       const { events = HISTORY.events } = this.#input
       const { historyLength, historySize } = workflowInfo()
       this.#isDraining = historyLength > events || historySize > HISTORY.bytes
       if (this.#isDraining && this.#running.size === 0) await this.#goOnAnew()
       await condition(() => this.#hasChanged)
     }
+  }
+
+  get #areAllOver(): boolean {
+    return [...this.#tasks.values()].every(isOver)
   }
 
   /** Begins what may begin: what the longest row of others waits for goes first. */
@@ -385,7 +389,11 @@ class Run {
     record.state = 'runs'
     record.doing = 'begins'
     record.words = ''
-    if (!record.isAgain) record.attempt++
+    if (!record.isAgain) {
+      record.attempt++
+      this.#spent = added(this.#spent, record.spent ?? NOTHING)
+      delete record.spent
+    }
     record.isAgain = false
     const { id } = record.shape
     const scope = new CancellationScope()
@@ -441,8 +449,7 @@ class Run {
     const raises = this.#raises
     this.#tellHeld()
     const end = await child.result()
-    this.#spent = added(this.#spent, end.spent)
-    delete record.spent
+    record.spent = end.spent
     record.doing = ''
     // What was refused by limits that are higher by now is tried again: only that shows whether it still is too much.
     const isStale = end.halt?.why === 'budget' && raises !== this.#raises
@@ -646,21 +653,16 @@ class Run {
   /** Nothing new is begun, what is under way ends, and a person is told what to mend. */
   async #halted(halt: Halt, task?: TaskId): Promise<void> {
     if (this.#hold || this.#final) return
-    const { run: runId } = this.#input
-    const held: Hold =
-      halt.why === 'budget'
-        ? {
-            why: 'budget',
-            state: 'out of budget',
-            words: `${sentence(halt.words)} What is done is kept; go on with more: ${command('resume', runId)} ${optionOf(halt.limit)}`,
-            ...(halt.limit && { limit: halt.limit }),
-          }
-        : {
-            why: halt.why,
-            state: 'paused',
-            words: `${sentence(halt.words)} What is done is kept; set it right, then ${command('resume', runId)}.`,
-          }
-    this.#holdAll({ ...held, ...(task !== undefined && { task }) })
+    const goOn = toGoOn(this.#input.run, halt)
+    const isBudget = halt.why === 'budget'
+    const next = isBudget ? `go on with more: ${goOn}` : `set it right, then ${goOn}.`
+    this.#holdAll({
+      why: halt.why,
+      state: isBudget ? 'out of budget' : 'paused',
+      words: `${sentence(halt.words)} What is done is kept; ${next}`,
+      ...(halt.limit && { limit: halt.limit }),
+      ...(task !== undefined && { task }),
+    })
     const shown = this.#hold
     await this.#say(this.#ownId('halted'), 'halted', halt.words)
     if (shown) await this.#withQuestion(shown, halt.words)
@@ -674,7 +676,7 @@ class Run {
   }
 
   async #withQuestion(held: Hold, words: string): Promise<void> {
-    const question = await this.#escalated(words, [], held.task)
+    const question = await this.#escalated(words, [], held.task, toGoOn(this.#input.run, held))
     // The one that holds now is the one that is asked about: a person may have been quick.
     if (question && this.#hold?.words === held.words) this.#hold = { ...this.#hold, question }
   }
@@ -747,6 +749,8 @@ class Run {
       const end = await this.#patiently(() =>
         checking.finish({ run: id, base, plan, results, ...(resolved && { resolved }) }),
       )
+      // A person has let a task that was stopped go on meanwhile: its result belongs to it.
+      if (!this.#areAllOver) return false
       let { words } = end
       if (!end.conflicts && end.isGood) {
         const whole = results.length === 1 ? 'Its one task is done' : `All ${results.length} tasks are done`
@@ -772,10 +776,8 @@ class Run {
         const about = [this.#input.wish, plan, await this.#progress(), ...evidence, decision.answer]
         const agreed = await this.#agree('check plan', about)
         if (agreed) this.#adopt(agreed)
-        return false
       }
-      resolved = undefined
-      number = 0
+      return false
     }
   }
 
@@ -826,8 +828,11 @@ class Run {
       try {
         const child = await startChild<StepFlow>('step', { workflowId: `${this.#id}/${step}`, args: [args] })
         const end = await child.result()
-        this.#spent = added(this.#spent, end.spent)
-        if (!end.halt) return end.result
+        if (!end.halt) {
+          this.#spent = added(this.#spent, end.spent)
+          return end.result
+        }
+        // It is done again, and then says all that it has used.
         await this.#halted(end.halt)
       } catch (error) {
         await this.#orOver(error)
@@ -879,12 +884,17 @@ class Run {
     return this.#remembered.find(one => one.task === task && one.count === count)?.answer
   }
 
-  /** The report for a person. A question without one is still a question. */
-  async #escalated(words: string, evidence: Reference[], task?: TaskId): Promise<Reference | undefined> {
+  /** The report for a person. A question without one is still a question. `resume` is for what an answer can't end. */
+  async #escalated(
+    words: string,
+    evidence: Reference[],
+    task?: TaskId,
+    resume?: string,
+  ): Promise<Reference | undefined> {
     const { run: id } = this.#input
     const about = { run: id, ...(task !== undefined && { task }), ...(this.#plan && { plan: this.#plan }) }
     try {
-      return await short.escalate({ ...about, words, evidence, status: this.#status() })
+      return await short.escalate({ ...about, words, evidence, status: this.#status(), ...(resume && { resume }) })
     } catch (error) {
       if (isCancellation(error)) throw error
       return undefined
@@ -958,12 +968,17 @@ class Run {
       return
     }
     const isAsked = this.#question && !this.#question.decision
-    if (isAsked || (this.#hold && this.#hold.why !== 'person' && this.#hold.why !== 'budget')) return
+    if (isAsked || this.#askingHold) return
     throw refused(`The run asks nothing itself: ${command('show', id)} says what waits for an answer.`)
   }
 
+  /** What holds it all until a person says something to that; a pause and a limit end by other words. */
+  get #askingHold(): Hold | undefined {
+    return this.#hold?.why === 'person' || this.#hold?.why === 'budget' ? undefined : this.#hold
+  }
+
   async #heardAnswer(task: TaskId | '', said: Reference): Promise<void> {
-    const held = this.#hold
+    const held = this.#askingHold
     // What a run was stopped by is the question of that task.
     const whose = task || (held?.why === 'confused' ? (held.task ?? '') : '')
     this.#beingAnswered.add(task)
@@ -979,7 +994,7 @@ class Run {
     const { run: id } = this.#input
     const record = task ? this.#tasks.get(task) : undefined
     // What holds it all is asked first.
-    const question = this.#hold ? undefined : this.#question
+    const question = this.#askingHold ? undefined : this.#question
     if (!record && !question) {
       await this.#say(this.#ownId('answered'), 'answered', 'A person says to go on.', [said])
       return
@@ -1021,8 +1036,7 @@ class Run {
     const { run: id } = this.#input
     if (task === undefined) {
       if (this.#hold?.why === 'budget') {
-        const more = `${command('resume', id)} ${optionOf(this.#hold.limit)}`
-        throw refused(`${id} has used up its limits: give it more with ${more}`)
+        throw refused(`${id} has used up its limits: give it more with ${toGoOn(id, this.#hold)}`)
       }
       if (this.#hold || (this.#question && this.#question.about !== 'approval')) return
       throw refused(`${id} is not paused.`)
@@ -1040,7 +1054,11 @@ class Run {
     if (record) {
       const wasPaused = record.isPaused
       record.isPaused = false
-      if (record.state === 'asks' || (record.state === 'stopped' && !wasPaused)) this.#goesOn(record)
+      if (record.state === 'asks' || (record.state === 'stopped' && !wasPaused)) {
+        this.#goesOn(record)
+        // With one more to be done, the result is another one.
+        if (this.#question?.about === 'result') this.#question.decision ??= { kind: 'resume' }
+      }
       this.#tellHeld()
       this.#hasChanged = true
     }
@@ -1199,8 +1217,6 @@ class Run {
 
   async #goOnAnew(): Promise<void> {
     await condition(() => allHandlersFinished() && this.#busy === 0 && !this.#isKeeping)
-    const { events, bytes } = { events: this.#input.events ?? HISTORY.events, bytes: HISTORY.bytes }
-    if (workflowInfo().historyLength <= events && workflowInfo().historySize <= bytes) return
     if (!this.#plan) return
     await continueAsNew<typeof run>(this.#input, {
       plan: this.#plan,

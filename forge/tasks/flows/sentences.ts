@@ -1,6 +1,6 @@
 /** Sentences of a run for people: in its status, its journal and its questions. */
 import type { LimitName, RunId, TaskId } from '../contract.ts'
-import { type Discovered, hasBegun, type TaskRecord } from './records.ts'
+import { type Discovered, type Hold, hasBegun, type TaskRecord } from './records.ts'
 
 /** What a person types next, as the sentences of a run have it. */
 export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
@@ -12,8 +12,9 @@ const OPTIONS: Record<LimitName, string> = {
   tokens: '--requests N',
   minutes: '--minutes N',
 }
-/** With which option a limit is raised. */
-export const optionOf = (limit: LimitName = 'cost'): string => OPTIONS[limit]
+/** What a person types to let a run go on that is held; one that is out of something, with more of that. */
+export const toGoOn = (run: RunId, { why, limit = 'cost' }: Pick<Hold, 'why' | 'limit'>): string =>
+  why === 'budget' ? `${command('resume', run)} ${OPTIONS[limit]}` : command('resume', run)
 
 /** Why this task, now. */
 export function whyNow({ shape }: TaskRecord, before: TaskId[], row: number): string {

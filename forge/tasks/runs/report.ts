@@ -18,6 +18,8 @@ export type Escalation = {
   /** How it failed, once or twice, as far as that was written down. */
   evidence: string[]
   question?: string
+  /** Where no answer helps, since nothing is asked: what lets it go on. */
+  resume?: string
 }
 
 /** Keeps what a report was made from, so that it can be shown on a screen of any size. */
@@ -105,10 +107,12 @@ const cut = (line: string, columns: number): string =>
   line.length <= columns ? line : `${line.slice(0, columns - 1).toWellFormed()}…`
 
 /** What a person can type now, and what it does. */
-function commandsFor({ status, task }: Escalation): [command: string, does: string][] {
+function commandsFor({ status, task, resume }: Escalation): [command: string, does: string][] {
   const { run } = status
   return [
-    [`forge answer ${run}${task === undefined ? '' : ` ${task}`} "…"`, 'answers; it goes on with that'],
+    resume === undefined
+      ? [`forge answer ${run}${task === undefined ? '' : ` ${task}`} "…"`, 'answers; it goes on with that']
+      : [resume, 'lets it go on'],
     [`forge show ${run} --journal`, 'tells everything that was decided'],
     [
       `forge stop ${run}${task === undefined ? '' : ` ${task}`}`,

@@ -455,6 +455,50 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect((await host.result()).tasks.map(({ state }) => state)).toEqual(['done', 'done', 'done'])
   })
 
+  test.concurrent('what is resumed while the contract is checked is done too, and is part of the result', async () => {
+    let isStopped = false
+    const resumed = Promise.withResolvers<void>()
+    const checked = Promise.withResolvers<void>()
+    await using host = await server.host(
+      planning([shape('a'), shape('b')], ({ task }, signal) => {
+        if (task !== 'a' || isStopped) return {}
+        return new Promise<Said>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      }),
+      {
+        before: async activity => {
+          if (activity !== 'finish') return
+          checked.resolve()
+          await resumed.promise
+        },
+      },
+    )
+    await host.start()
+    await host.until(() => host.activities.inFlight === 1)
+    expect(await host.says('stop', 'a')).toBeUndefined()
+    isStopped = true
+    await checked.promise
+    expect(await host.says('resume', 'a')).toBeUndefined()
+    resumed.resolve()
+    const status = await host.result()
+    expect(status.words).toContain('All 2 tasks are done')
+    expect(host.activities.labels(status.result ?? '')).toEqual(['a/1/1', 'b/1/1', 'base'])
+  })
+
+  test.concurrent('an answer to a run that is paused is its answer, and it stays paused', async () => {
+    await using host = await server.host(({ kind, told }) => {
+      if (kind !== 'plan' || told.includes('Blue.')) return kind === 'plan' ? { plan: [shape('a')] } : {}
+      return { signal: 'blocked_on_human', words: 'Which colour?', question: 'Which?' }
+    })
+    await host.start()
+    await host.untilState('asks')
+    expect(await host.says('pause')).toBeUndefined()
+    expect(await host.answer('', 'Blue.')).toBeUndefined()
+    expect((await host.status()).state).toBe('paused')
+    expect(host.activities.remembered).toMatchObject([{ kind: 'answer', task: '', count: 1 }])
+    expect(await host.says('resume')).toBeUndefined()
+    expect((await host.result()).state).toBe('done')
+  })
+
   test.concurrent('a plan of more tasks than the run may have is refused with that sentence', async () => {
     await using host = await server.host(({ kind, told }) => {
       const isTold = told.includes('The plan has 3 tasks, and this run may have 2.')

@@ -82,6 +82,8 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(taskOf(status, 'a').attempt).toBe(1)
     const steps = host.activities.sent.filter(({ task }) => task === 'a').map(({ step }) => step)
     expect(steps).toEqual(['a/1/outline', 'a/1/1', 'a/1/2', 'a/1/2'])
+    // The plan, the outline, two steps and b: what was answered before is not counted twice.
+    expect(status.spent.requests).toBe(5)
   })
 
   test.concurrent('a key that is missing while the plan is made pauses too', async () => {
