@@ -66,14 +66,18 @@ export class Forklift {
 
   /** The fork, how far upstream is ahead, and the last runs. */
   async describe(): Promise<Told> {
-    const isRunning = this.#child !== undefined
-    const said = this.#said && { said: { ...this.#said, lines: [...this.#said.lines] } }
     const remotes = await this.#remotes()
-    if (typeof remotes === 'string') return { missing: remotes, runs: [], isRunning, ...said }
+    if (typeof remotes === 'string') return { missing: remotes, runs: [], ...this.#now() }
     const runs = await this.#runs(remotes)
     const [upstream, branches] = await Promise.all([this.#upstream(remotes, runs), this.#branches()])
     const told = await Promise.all(runs.slice(0, MOST_RUNS).map(run => this.#tell(run, branches)))
-    return { ...(upstream && { upstream }), runs: told, isRunning, ...said }
+    return { ...(upstream && { upstream }), runs: told, ...this.#now() }
+  }
+
+  /** What it says, as it is when the answer goes: who has heard lines while that was made does not lose them by it. */
+  #now(): Pick<Told, 'isRunning' | 'said'> {
+    const said = this.#said && { said: { ...this.#said, lines: [...this.#said.lines] } }
+    return { isRunning: this.#child !== undefined, ...said }
   }
 
   /** The addresses of both remotes; or why this is no fork that Forklift could work on, as a sentence. */

@@ -85,8 +85,6 @@ export class MergingReviews {
   }
 }
 
-const CHANGES = { added: 'added', changed: 'changed', deleted: 'deleted', moved: 'moved' } as const
-
 function oddIn(judged: Review, { ours, theirs }: MergingState): Oddities {
   const [one, other] = [visiblePath(ours), visiblePath(theirs)]
   const files = new Map<Path, string>()
@@ -101,7 +99,7 @@ function oddIn(judged: Review, { ours, theirs }: MergingState): Oddities {
     note(
       path,
       to === undefined
-        ? `${CHANGES[change]}, though no conflict was in it`
+        ? `${change}, though no conflict was in it`
         : `moved to ${visiblePath(to)}, though no conflict was in it`,
     )
   for (const path of judged.dropped) note(path, `what ${other} changed was not taken, though nothing was in its way`)

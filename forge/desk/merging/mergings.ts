@@ -4,6 +4,7 @@
  * commit of it.
  */
 import { Failure } from '../../../core/failure.ts'
+import { textOf } from '../../../core/git/commits.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
@@ -103,7 +104,7 @@ export class Mergings {
   async #messageOf({ message, theirsCommit }: State): Promise<string> {
     if (message !== undefined) return message
     const { message: bytes, encoding } = await readCommit(this.room.objects, theirsCommit)
-    return decodeMessage(bytes, encoding)
+    return textOf(bytes, encoding)
   }
 
   async #state({ name, merging }: BranchWork): Promise<State> {
@@ -280,7 +281,7 @@ export class Mergings {
     if (tree === (await treeOf(objects, state.oursCommit))) return []
     if (state.does === 'land') return [{ is: 'new', tree, others: [], message: text ?? state.message ?? '' }]
     const { message: own, encoding, author } = await readCommit(objects, state.theirsCommit)
-    const isSame = text === undefined || text.trim() === decodeMessage(own, encoding).trim()
+    const isSame = text === undefined || text.trim() === textOf(own, encoding).trim()
     if (isSame) return [{ is: 'new', tree, others: [], message: own, encoding, author }]
     return [{ is: 'new', tree, others: [], message: text, author }]
   }
@@ -312,13 +313,6 @@ export class Mergings {
 
 const isMove = ({ from, to }: Move): boolean => from !== to
 const kindOf = ({ does }: MergingState): Merging['kind'] => (does === 'land' ? 'merge' : does)
-const decodeMessage = (bytes: Buffer, encoding: string | undefined): string => {
-  try {
-    return new TextDecoder((encoding ?? 'utf-8') as 'utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    return bytes.toString('latin1')
-  }
-}
 
 /** The files of the branch as they are with all that is settled. */
 const resultTree = ({ room: { objects }, tip, drafts }: BranchWork) => makeTree(objects, tip, asChanges(drafts.files))

@@ -146,6 +146,22 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('tree', { name: 'Explorer' }).waitFor()
   })
 
+  test('the way from one conflict to the next leads around the end, among the files and in one of them', async () => {
+    await open()
+    const hasFocus = (box: ReturnType<typeof conflict>) =>
+      until(() => box.evaluate(element => element === document.activeElement))
+    await page.keyboard.press('Shift+F8')
+    await hasFocus(conflict(1, 1))
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    await page.keyboard.press('Alt+i')
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1))
+    await page.keyboard.press('Shift+F8')
+    await hasFocus(conflict(2))
+  })
+
   test('finishes with the message that a person made of it', async () => {
     desk.branches.get(BRANCH)?.files.set(CLAIM, { mode: '100644', text: 'x\n' })
     desk.branches.get(BRANCH)?.files.set(POSTGRES, { mode: '100644', text: 'x\n' })
