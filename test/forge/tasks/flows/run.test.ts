@@ -393,11 +393,9 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(await host.says('pause')).toBeUndefined()
     expect((await host.status()).state).toBe('paused')
     gate('b/1/1').resolve()
-    const begun = Date.now()
     expect(await host.says('stop', 'c')).toBeUndefined()
     expect(await host.says('resume')).toBeUndefined()
     const status = await host.result()
-    expect(Date.now() - begun).toBeLessThan(5000)
     expect(status.tasks.map(({ id, state }) => `${id} ${state}`)).toEqual([
       'a done',
       'b done',
@@ -407,7 +405,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(status.words).toContain('2 of 4 tasks are done (c, d were stopped)')
   })
 
-  test.concurrent('a run that is stopped ends its requests within seconds', async () => {
+  test.concurrent('a run that is stopped ends its requests, which nothing else would end', async () => {
     let aborted = 0
     await using host = await server.host(
       planning(
@@ -423,10 +421,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     )
     await host.start()
     await host.until(() => host.activities.inFlight === 2)
-    const begun = Date.now()
     expect(await host.says('stop')).toBeUndefined()
     const status = await host.result()
-    expect(Date.now() - begun).toBeLessThan(5000)
     expect(status.state).toBe('stopped')
     expect(aborted).toBe(2)
   })
