@@ -20,50 +20,70 @@ type Means = { run: RunId; phase: Phase; journal: Journal; escalation: Escalatio
 
 export class Holds {
   readonly #means: Means
-  #now: Hold | undefined
+  /** Whether a person has paused it: that outlasts whatever else holds it meanwhile. */
+  #isPaused: boolean
+  #held: Hold | undefined
   /** Tasks whose first attempt has ended. */
   #counted: Carried['counted']
 
-  constructor(means: Means, carried?: Pick<Carried, 'hold' | 'counted'>) {
+  constructor(means: Means, carried?: Pick<Carried, 'hold' | 'isPaused' | 'counted'>) {
     this.#means = means
-    this.#now = carried?.hold
+    this.#held = carried?.hold
+    this.#isPaused = carried?.isPaused ?? false
     this.#counted = carried?.counted ?? { ended: 0, failed: 0 }
   }
 
-  /** What holds it now. */
-  get now(): Hold | undefined {
-    return this.#now
+  /** What holds it now, as a person is shown it. */
+  get now(): Pick<Hold, 'state' | 'words' | 'question' | 'limit'> | undefined {
+    const words = `It is paused: go on with ${command('resume', this.#means.run)}.`
+    return this.#held ?? (this.#isPaused ? { state: 'paused', words } : undefined)
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** The limit that holds it. */
+  get budget(): Hold | undefined {
+    return this.#held?.why === 'budget' ? this.#held : undefined
   }
 
   /** What holds it until a person says something to that; a pause and a limit end by other words. */
   get asking(): Hold | undefined {
-    return this.#now?.why === 'person' || this.#now?.why === 'budget' ? undefined : this.#now
+    return this.#held?.why === 'budget' ? undefined : this.#held
   }
 
   /** The task whose end nobody can classify, where that is what holds it. */
   get confused(): TaskId | undefined {
-    return this.#now?.why === 'confused' ? this.#now.task : undefined
+    return this.#held?.why === 'confused' ? this.#held.task : undefined
   }
 
-  /** Waits until it is not held. A person decides that: there is no clock. */
+  /** Waits until nothing holds it. A person decides that: there is no clock. */
   untilLetGo(): Promise<void> {
-    return condition(() => !this.#now)
+    return condition(() => !this.now)
   }
 
-  letGo(): void {
-    this.#now = undefined
+  /** A person wants nothing new to be begun. */
+  pause(): void {
+    this.#isPaused = true
     this.#means.onChange()
   }
 
-  /** A person wants it so. */
-  pause(): void {
-    const words = `It is paused: go on with ${command('resume', this.#means.run)}.`
-    if (!this.#now) this.#hold({ why: 'person', state: 'paused', words })
+  /** A person wants it to go on, whatever holds it. */
+  resume(): void {
+    this.#isPaused = false
+    this.letGo()
+  }
+
+  /** What held it is settled; a pause stays. */
+  letGo(): void {
+    this.#held = undefined
+    this.#means.onChange()
   }
 
   /** A line of the journal was lost: what nobody can read should not go on. */
   journalIsLost(): void {
-    if (this.#now) return
+    if (this.now) return
     const words = `The journal can't be written. Set it right, then ${command('resume', this.#means.run)}.`
     this.#hold({ why: 'machine', state: 'paused', words })
   }
@@ -71,7 +91,7 @@ export class Holds {
   /** Something has to be mended before it can go on, and a person is told what. */
   async halt(halt: Halt, task?: TaskId): Promise<void> {
     const { run, phase, journal } = this.#means
-    if (this.#now || phase.ending) return
+    if (this.now || phase.ending) return
     const goOn = toGoOn(run, halt)
     const isBudget = halt.why === 'budget'
     const next = isBudget ? `go on with more: ${goOn}` : `set it right, then ${goOn}.`
@@ -104,7 +124,7 @@ export class Holds {
   /** Where a large share of the tasks fails something is wrong with the plan: a person is asked before more is spent. */
   async holdIfDegraded(): Promise<void> {
     const { ended, failed } = this.#counted
-    if (this.#now || ended < DEGRADED.tasks || failed < ended * DEGRADED.share) return
+    if (this.now || ended < DEGRADED.tasks || failed < ended * DEGRADED.share) return
     this.#counted = { ended: 0, failed: 0 }
     const { run, journal } = this.#means
     const words = `${failed} of ${ended} tasks failed at their first attempt: is the plan right?`
@@ -116,7 +136,7 @@ export class Holds {
   }
 
   #hold(held: Hold): void {
-    this.#now = held
+    this.#held = held
     this.#means.onChange()
   }
 
@@ -125,10 +145,10 @@ export class Holds {
     const resume = toGoOn(run, held)
     const question: Reference | undefined = await escalation.report({ words, evidence: [], task: held.task, resume })
     // The one that holds now is the one that is asked about: a person may have been quick.
-    if (question && this.#now?.words === held.words) this.#now = { ...this.#now, question }
+    if (question && this.#held?.words === held.words) this.#held = { ...this.#held, question }
   }
 
-  carried(): Pick<Carried, 'hold' | 'counted'> {
-    return { counted: this.#counted, ...(this.#now && { hold: this.#now }) }
+  carried(): Pick<Carried, 'hold' | 'isPaused' | 'counted'> {
+    return { counted: this.#counted, isPaused: this.#isPaused, ...(this.#held && { hold: this.#held }) }
   }
 }

@@ -46,7 +46,8 @@ export class Outcomes {
       case 'failure_terminal':
         this.#means.holds.count(task, true)
         task.learn(evidence)
-        return await this.#asks(task, `It can't be done as it is: ${end.words}`, evidence)
+        await this.#asks(task, `It can't be done as it is: ${end.words}`, evidence)
+        return await this.#means.holds.holdIfDegraded()
       case 'blocked_on_human':
         if (end.isUnchecked) task.lack()
         return await this.#asks(task, end.words, end.question ? [end.question] : [], end.question)

@@ -53,9 +53,9 @@ export type TaskRecord = {
   question?: Reference
 }
 
-/** Why nothing is begun: until a person says `resume`, answers, or raises a limit. */
+/** Why nothing is begun, beside a person's pause: until a person says `resume`, answers, or raises a limit. */
 export type Hold = {
-  why: 'person' | 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
+  why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
   words: string
   question?: Reference
@@ -81,6 +81,7 @@ export type Carried = {
   remembered: PersonAnswer[]
   facts?: Reference[]
   hold?: Hold
+  isPaused: boolean
 }
 
 /** A task has found that the plan may be wrong. */

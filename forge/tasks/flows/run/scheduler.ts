@@ -157,9 +157,11 @@ export class Scheduler {
     this.tellHeld()
     const end = await running.child.result()
     task.end(end.spent)
+    // However it ended: a person has stopped it meanwhile.
+    const isStopped = task.record.state === 'stopped'
     // What was refused by limits that are higher by now is tried again: only that shows whether it still is too much.
     const isStale = end.halt?.why === 'budget' && raises !== budget.raises
-    if (isStale) task.interrupt()
+    if (isStopped || isStale) task.interrupt()
     else await outcomes.settle(task, end)
   }
 

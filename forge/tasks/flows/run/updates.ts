@@ -106,7 +106,7 @@ export class Updates {
     try {
       // What a run was stopped by is the question of that task.
       await this.#takeAnswer(task || (holds.confused ?? ''), said)
-      if (held && holds.now?.words === held.words && (!task || held.task === task)) holds.letGo()
+      if (held && holds.asking?.words === held.words && (!task || held.task === task)) holds.letGo()
     } finally {
       this.#beingAnswered.delete(task)
     }
@@ -133,7 +133,7 @@ export class Updates {
   #verifyPausable(id?: TaskId): void {
     this.#verifyIsOpen()
     if (id === undefined) {
-      if (this.#means.holds.now?.why === 'person') throw refused(`${this.#means.input.run} is paused already.`)
+      if (this.#means.holds.isPaused) throw refused(`${this.#means.input.run} is paused already.`)
       return
     }
     const { state, isPaused } = this.#known(id).record
@@ -157,9 +157,7 @@ export class Updates {
     const { input, holds, questions, scheduler } = this.#means
     const { run } = input
     if (id === undefined) {
-      if (holds.now?.why === 'budget') {
-        throw refused(`${run} has used up its limits: give it more with ${toGoOn(run, holds.now)}`)
-      }
+      if (holds.budget) throw refused(`${run} has used up its limits: give it more with ${toGoOn(run, holds.budget)}`)
       if (holds.now || (questions.open && questions.open.about !== 'approval')) return
       throw refused(`${run} is not paused.`)
     }
@@ -172,12 +170,13 @@ export class Updates {
   async #resume(id?: TaskId): Promise<void> {
     const { tasks, holds, questions, journal } = this.#means
     await journal.say(journal.ownId('resumed'), 'resumed', `A person lets ${id ?? 'the run'} go on.`)
-    const held = holds.now
-    const { confused } = holds
+    const { now, confused } = holds
     const task = tasks.find(id ?? confused ?? '')
     if (task) this.#resumeTask(task)
-    if (id === undefined && !held) questions.open?.decide({ kind: 'resume' })
-    if (held && (id === undefined || id === confused)) holds.letGo()
+    if (id !== undefined) {
+      if (id === confused) holds.letGo()
+    } else if (now) holds.resume()
+    else questions.open?.decide({ kind: 'resume' })
   }
 
   #resumeTask(task: Task): void {
@@ -227,7 +226,7 @@ export class Updates {
     budget.raise(limits)
     const words = Object.entries(limits).map(([name, limit]) => `${name} ${limit}`)
     await journal.say(journal.ownId('raised'), 'raised', `A person sets other limits: ${words.join(', ')}.`)
-    if (holds.now?.why === 'budget') holds.letGo()
+    if (holds.budget) holds.resume()
   }
 
   #verifyIsOpen(): void {
