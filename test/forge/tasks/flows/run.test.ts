@@ -258,6 +258,27 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(host.activities.sent[2]?.told.at(-1)).toBe('Just do it.')
   })
 
+  test.concurrent('a run that is paused stays so when its confused step is answered', async () => {
+    const isPaused = Promise.withResolvers<void>()
+    await using host = await server.host(
+      planning([shape('a'), shape('b')], async ({ task, attempt }) => {
+        if (task !== 'a' || attempt > 1) return {}
+        await isPaused.promise
+        return { signal: 'confused', words: 'Lorem ipsum' }
+      }),
+    )
+    await host.start({ atMost: 1 })
+    await host.until(() => host.activities.inFlight === 1 && host.activities.sent.length === 2)
+    expect(await host.says('pause')).toBeUndefined()
+    isPaused.resolve()
+    await host.untilState('asks')
+    expect(await host.answer('a', 'Just do it.')).toBeUndefined()
+    expect((await host.status()).words).toBe(`It is paused: go on with forge resume ${host.run}.`)
+    expect(host.activities.sent).toHaveLength(2)
+    expect(await host.says('resume')).toBeUndefined()
+    expect((await host.result()).state).toBe('done')
+  })
+
   test.concurrent('where half of the tasks fail at first the run pauses and asks', async () => {
     const tasks = Array.from({ length: 10 }, (_, at) => shape(`t${at}`))
     await using host = await server.host(planning(tasks), {
@@ -271,6 +292,17 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(sent).toBeLessThan(20)
     expect(await host.says('resume')).toBeUndefined()
     expect((await host.result()).state).toBe('done')
+  })
+
+  test.concurrent('where every task fails for good the run pauses and asks, too', async () => {
+    const tasks = Array.from({ length: 10 }, (_, at) => shape(`t${at}`))
+    await using host = await server.host(
+      planning(tasks, ({ attempt }) => (attempt === 1 ? { signal: 'failure_terminal', words: 'No such library' } : {})),
+    )
+    await host.start({ atMost: 1 })
+    const asking = await host.until(({ state, question }) => state === 'asks' && question !== undefined)
+    expect(asking.words).toContain('6 of 6 tasks failed at their first attempt')
+    expect(asking.tasks.filter(({ state }) => state === 'waits')).toHaveLength(4)
   })
 
   test.concurrent('new tasks are planned for what has not begun, and a person approves the new plan', async () => {
