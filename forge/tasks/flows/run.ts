@@ -16,6 +16,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type {
+  Finished,
   JournalLine,
   Limits,
   Oid,
@@ -28,6 +29,7 @@ import type {
   StepInput,
   StepResult,
   TaskId,
+  Tier,
 } from '../contract.ts'
 import { hold as holdSignal } from './children.ts'
 import { checking, short } from './effects.ts'
@@ -752,7 +754,10 @@ class Run {
       // A person has let a task that was stopped go on meanwhile: its result belongs to it.
       if (!this.#areAllOver) return false
       let { words } = end
-      if (!end.conflicts && end.isGood) {
+      const refused = end.review && (await this.#reviewWhole(end, end.review, plan))
+      // Asking takes its time, too.
+      if (end.review && !this.#areAllOver) return false
+      if (!end.conflicts && end.isGood && !refused) {
         const whole = results.length === 1 ? 'Its one task is done' : `All ${results.length} tasks are done`
         const all = stopped.length ? `${share} (${names(stopped)} stopped)` : whole
         const said = `${all}, and the contract holds: look at it and merge it with ${command('land', id)}.`
@@ -768,7 +773,8 @@ class Run {
         }
         words = `Results are in conflict: ${merged}`
       }
-      const evidence = [end.conflicts?.report ?? end.report]
+      const evidence = refused ? refused.evidence : [end.conflicts?.report ?? end.report]
+      if (refused) words = refused.words
       await this.#say(this.#ownId('finish'), 'asks', words, evidence)
       const decision = await this.#askRun('result', { words: `${share}, but ${words}`, evidence })
       if (decision.kind === 'answer') {
@@ -779,6 +785,25 @@ class Run {
       }
       return false
     }
+  }
+
+  /** Why reviewers don't accept all results together; where they are not of one mind, a more capable one decides. */
+  async #reviewWhole(
+    { head, report }: Finished,
+    { asks, count, tier }: NonNullable<Finished['review']>,
+    plan: Reference,
+  ): Promise<Stuck | undefined> {
+    const ask = (name: string, by: Tier, choice: number) =>
+      this.#step(`finish/review/${name}`, { kind: 'review', base: head, about: [plan, report, asks], tier: by, choice })
+    const results: StepResult[] = []
+    for (let at = 0; at < count; at++) results.push(await ask(`${at + 1}`, tier, at))
+    const isGood = (result: StepResult) => result.outcome === 'success' && result.isGood === true
+    if (results.every(isGood)) return undefined
+    if (results.some(isGood)) results.push(await ask('last', tierAbove(tier) ?? tier, 0))
+    const last = results.at(-1)
+    if (last && isGood(last)) return undefined
+    const evidence = results.flatMap(({ parsed, question }) => [parsed, question].filter(it => it !== undefined))
+    return { words: `a review does not accept the whole: ${last?.words ?? ''}`, evidence }
   }
 
   /** The merge of two results that git can't bring together, or why there is none. */
@@ -820,7 +845,7 @@ class Run {
 
   // --- Steps, activities and questions of the run itself
 
-  async #step(step: string, wish: Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'>): Promise<StepResult> {
+  async #step(step: string, wish: StepWish): Promise<StepResult> {
     const args = { run: this.#input.run, attempt: 1, step, choice: 0, depth: 0, ...wish }
     for (;;) {
       await condition(() => !this.#hold)
@@ -1252,6 +1277,8 @@ class Run {
     this.#doing = 'works'
   }
 }
+
+type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
 /** Why there is no plan, or no result, that a person could be shown. */
 type Stuck = { words: string; evidence: Reference[] }
