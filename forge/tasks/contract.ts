@@ -161,6 +161,15 @@ export type Gathered = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; repo
 /** What checks say of an attempt: `head` is another commit than before where a formatter mended something. */
 export type Validated = { isGood: boolean; head: Oid; report: Reference; words: string; question?: Reference }
 
+/**
+ * What checks say of all results together. `review`: assertions that no command shows, to be asked about once more, since
+ * nobody has seen these files as they are now; of how many models, and of which tier.
+ */
+export type Finished = Validated & {
+  conflicts?: Gathered['conflicts']
+  review?: { asks: Reference; count: number; tier: Tier }
+}
+
 export type TaskPlace = { run: RunId; task: TaskId; attempt: number }
 
 export interface TaskActivities {
@@ -283,7 +292,7 @@ export interface RunActivities {
     plan: Reference
     results: { task: TaskId; head: Oid }[]
     resolved?: Oid
-  }): Promise<Validated & { conflicts?: Gathered['conflicts'] }>
+  }): Promise<Finished>
 }
 
 /** One decision, for people. `id` is the same when it is made again after a crash. */

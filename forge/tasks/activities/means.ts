@@ -12,8 +12,11 @@ import { type Model, ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
+import type { ApprovedCommands } from '../checks/approved.ts'
+import type { Judged } from '../checks/validate.ts'
+import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
-import type { Limits, Oid, Reference, RunId, TaskId, TaskShape, Validated } from '../contract.ts'
+import type { Limits, Oid, Reference, RunId, TaskId, TaskShape } from '../contract.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { Ledger } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
@@ -37,10 +40,7 @@ export type CheckMeans = {
   onProgress: (words: string) => void
 }
 /** Judges an attempt, or without a task the whole run's result. */
-export type Check = (
-  means: CheckMeans,
-  attempt: { plan: Plan; task?: Task; base: Oid; head: Oid },
-) => Promise<Validated>
+export type Check = (means: CheckMeans, attempt: { plan: Plan; task?: Task; base: Oid; head: Oid }) => Promise<Judged>
 
 /**
  * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
@@ -64,8 +64,10 @@ export type ActivityOptions = {
   check: Check
   lint: Lint
   facts?: Facts
-  /** Throws a {@link Failure} where nobody has asked for a run with such limits; where it is left out, nobody need. */
-  verifyAsked?: (run: RunId, folder: string, limits: Limits) => Promise<void>
+  /** What the person has said of a run and signed; where it is left out, whoever says it is the person. */
+  approved?: (run: RunId, folder: string) => ApprovedCommands
+  /** Signs what is found out about a run; where it is left out, nothing is signed. */
+  verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
@@ -95,7 +97,14 @@ const StoredRun = v.looseObject({
 export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] | undefined }
 
 /** A run that is open in this process. */
-export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }
+export type OpenRun = {
+  store: RunStore
+  folder: string
+  journal: Journal
+  ledger: Ledger
+  approved?: ApprovedCommands | undefined
+  verdicts?: Verdicts | undefined
+}
 
 /** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
 const MANY_WRITES = 300
@@ -236,7 +245,8 @@ export class Means implements Disposable {
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
     const ledger = await Ledger.open(folder, { paid })
     const journal = new Journal({ store, folder, secrets: settings.secrets, now })
-    const opened = { store, folder, journal, ledger }
+    const approved = this.options.approved?.(run, folder)
+    const opened = { store, folder, journal, ledger, approved, verdicts: this.options.verdicts?.(store) }
     this.#open.add(opened)
     return opened
   }

@@ -58,7 +58,8 @@ export async function approvePlan(
   { run, plan, base, limits }: { run: RunId; plan: Reference; base: Oid; limits: Limits },
   context: CommandContext,
 ): Promise<boolean | undefined> {
-  const commands = await tellPlan(place, { plan: await readPlan(openStore(place, run), plan), base, limits }, context)
+  const read = await readPlan(openStore(place, run), plan)
+  const commands = await tellPlan(place, { plan: read, base, limits }, context)
   for (;;) {
     const said = await askPerson(context, '\nRun it? yes, no, or later (y/n/l): ')
     const word = said?.trim().toLowerCase()
@@ -67,6 +68,7 @@ export async function approvePlan(
     if (word !== 'y' && word !== 'yes') continue
     const approved = await openApproved(place, run, context)
     await approved.approve(commands)
+    await approved.approvePlan(read)
     return true
   }
 }

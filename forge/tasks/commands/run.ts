@@ -70,7 +70,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  const settings = await verifyCanWork(context)
+  const settings = await verifyCanWork(context, values.plan === true)
   const isSure = values.yes === true
   if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
   if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
@@ -83,7 +83,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
   })
   const approved = await openApproved(place, run, context)
-  await approved.approveLimits(input.limits)
+  await approved.approveAsking(input)
   if (values.yes) await approved.approveAll()
   await using server = await openRunServer(place, context, { start: true })
   context.err(`Run ${run}`)
@@ -150,13 +150,14 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
 }
 
 /** Before anything is paid: whether there are models to ask, and an engine for the checks. Gives the settings. */
-async function verifyCanWork({ env, signal, err }: CommandContext): Promise<Settings> {
+async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
   if (missing) throw new Failure(missing)
-  const why = await whyNoContainer(signal)
-  if (why) err(`Checks will need ${why} Until then, tasks wait with a question.`)
+  // A plan is made without, as it runs nothing.
+  const why = onlyPlan ? undefined : await whyNoContainer(signal)
+  if (why) throw new Failure(`Nothing was begun, and nothing is paid: checks need ${why}`)
   return settings
 }
 

@@ -7,6 +7,9 @@ import type { Budget } from './budget.ts'
 import type { Holds } from './holds.ts'
 import type { Phase } from './phase.ts'
 
+/** What a step of the run is asked; `choice` picks another model of the tier. */
+type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
+
 type Means = { run: RunId; phase: Phase; holds: Holds; budget: Budget }
 
 export class OwnWork {
@@ -39,7 +42,7 @@ export class OwnWork {
   }
 
   /** Asks a model, as a step of the run. */
-  async step(step: string, wish: Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'>): Promise<StepResult> {
+  async step(step: string, wish: StepWish): Promise<StepResult> {
     const input: StepInput = { run: this.#means.run, attempt: 1, step, choice: 0, depth: 0, ...wish }
     for (;;) {
       const result = await this.patiently(() => this.#tryStep(input))

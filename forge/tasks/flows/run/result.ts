@@ -1,11 +1,12 @@
 /** The end of a run: the results of its tasks are brought together, and the contract is checked. */
-import type { Gathered, Oid, Reference, RunInput, StepInput } from '../../contract.ts'
+import type { Finished, Gathered, Oid, Reference, RunInput, StepInput, StepResult, Tier } from '../../contract.ts'
 import { checking, short } from '../effects.ts'
+import { tierAbove } from '../graph.ts'
 import type { Journal } from './journal.ts'
 import type { OwnWork } from './own-work.ts'
 import type { Phase } from './phase.ts'
 import type { Planning } from './planning.ts'
-import type { Questions } from './questions.ts'
+import type { Questions, Stuck } from './questions.ts'
 import { command, names } from './sentences.ts'
 import type { Tasks } from './tasks.ts'
 
@@ -51,8 +52,11 @@ export class Result {
       const end = await ownWork.patiently(() => checking.finish(gathered))
       // A person has let a task that was stopped go on meanwhile: its result belongs to it.
       if (!tasks.areOver) return
+      const refused = end.review && (await this.#review(end, end.review, plan))
+      // Asking takes its time, too.
+      if (end.review && !tasks.areOver) return
       let { words } = end
-      if (!end.conflicts && end.isGood) {
+      if (!end.conflicts && end.isGood && !refused) {
         const whole = results.length === 1 ? 'Its one task is done' : `All ${results.length} tasks are done`
         const all = stopped.length ? `${share} (${names(stopped)} stopped)` : whole
         const said = `${all}, and the contract holds: look at it and merge it with ${command('land', run)}.`
@@ -67,12 +71,32 @@ export class Result {
         }
         words = `Results are in conflict: ${resolution.words}`
       }
-      const evidence = [end.conflicts?.report ?? end.report]
+      const evidence = refused ? refused.evidence : [end.conflicts?.report ?? end.report]
+      if (refused) words = refused.words
       await journal.say(journal.ownId('finish'), 'asks', words, { refs: evidence })
       const decision = await questions.ask('result', { words: `${share}, but ${words}`, evidence })
       if (decision.kind === 'answer') await planning.mend(evidence, decision.answer)
       return
     }
+  }
+
+  /** Why reviewers don't accept all results together; where they are not of one mind, a more capable one decides. */
+  async #review(
+    { head, report }: Finished,
+    { asks, count, tier }: NonNullable<Finished['review']>,
+    plan: Reference,
+  ): Promise<Stuck | undefined> {
+    const about = [plan, report, asks]
+    const ask = (name: string, by: Tier, choice: number) =>
+      this.#means.ownWork.step(`finish/review/${name}`, { kind: 'review', base: head, about, tier: by, choice })
+    const results: StepResult[] = []
+    for (let at = 0; at < count; at++) results.push(await ask(`${at + 1}`, tier, at))
+    if (results.every(isAccepted)) return undefined
+    if (results.some(isAccepted)) results.push(await ask('last', tierAbove(tier) ?? tier, 0))
+    const last = results.at(-1)
+    if (last && isAccepted(last)) return undefined
+    const evidence = results.flatMap(({ parsed, question }) => [parsed, question].filter(it => it !== undefined))
+    return { words: `a review does not accept the whole: ${last?.words ?? ''}`, evidence }
   }
 
   /** The merge of two results that git can't bring together. */
@@ -99,3 +123,5 @@ export class Result {
     return { words }
   }
 }
+
+const isAccepted = ({ outcome, isGood }: StepResult): boolean => outcome === 'success' && isGood === true
