@@ -2,23 +2,12 @@
 import type { GraphRow, Source } from '../repository-view.ts'
 import { copy, deleteBranch, renameBranch } from './actions.ts'
 import type { Label } from './graph-labels.ts'
-import {
-  chooseTarget,
-  commitSource,
-  deleteTag,
-  fetchRemotes,
-  newBranchAt,
-  pull,
-  push,
-  sourceOf,
-  tagAt,
-  type Way,
-  wordsInto,
-} from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, pull, push, tagAt } from './graph-steps.ts'
 import type { IconName } from './icons.tsx'
 import type { MenuItem, Offer } from './menu-content.ts'
 import { readable, shortId } from './names.ts'
 import type { Page } from './state.ts'
+import { commitSource, sourceOf, type Way, wordsInto } from './step-ways.ts'
 
 const ICONS: Record<Way, IconName> = {
   merge: 'merge',

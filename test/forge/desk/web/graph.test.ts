@@ -27,24 +27,26 @@ function manyCommits(count: number, branches: number): { oid: string; parents: s
   })
 }
 
-const OUTLOOKS: Record<string, Outlook> = {
+const OUTLOOKS = {
   clean: { is: 'clean', conflicts: 0, words: 'merges cleanly' },
   clash: { is: 'conflicts', conflicts: 2, words: '2 files in conflict' },
   nothing: { is: 'nothing', conflicts: 0, words: 'nothing to do' },
-}
+} as const satisfies Record<string, Outlook>
 
 /** What would come of a step: by the name of its target. */
-function outlookOf(onto: string): Outlook {
-  if (onto.startsWith('clash')) return OUTLOOKS.clash as Outlook
-  return (onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean) as Outlook
+function outlookOf(onto: string) {
+  if (onto.startsWith('clash')) return OUTLOOKS.clash
+  return onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean
 }
+
+const targetOf = (step: Step): string => ('onto' in step && typeof step.onto === 'string' ? step.onto : 'main')
 
 /** Answers questions about steps, and keeps what was done. */
 function giveSteps(desk: StandIn): { done: { step: Step; before: string | undefined }[] } {
   const said: { done: { step: Step; before: string | undefined }[] } = { done: [] }
-  desk.given.set('outlooks', ({ targets }: Ask<'outlooks'>) => targets.map(outlookOf))
+  desk.given.set('outlooks', ({ steps }: Ask<'outlooks'>) => steps.map(step => outlookOf(targetOf(step))))
   desk.given.set('preview', ({ step }: Ask<'preview'>): Preview => {
-    const onto = 'onto' in step && typeof step.onto === 'string' ? step.onto : 'main'
+    const onto = targetOf(step)
     const outlook = outlookOf(onto)
     return {
       ...outlook,
@@ -422,7 +424,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(took).toBeLessThan(2000)
     await page.mouse.up()
     // Only those that can be seen were asked for.
-    const asked = desk.asked.flatMap(question => (question.ask === 'outlooks' ? question.targets : []))
+    const asked = desk.asked.flatMap(question => (question.ask === 'outlooks' ? question.steps : []))
     expect(asked.length).toBeLessThan(80)
   })
 
