@@ -39,7 +39,10 @@ function outlookOf(onto: string) {
   return onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean
 }
 
-const targetOf = (step: Step): string => ('onto' in step && typeof step.onto === 'string' ? step.onto : 'main')
+function targetOf(step: Step): string {
+  const onto = 'onto' in step ? step.onto : undefined
+  return (typeof onto === 'string' ? onto : onto?.branch) ?? 'main'
+}
 
 /** Answers questions about steps, and keeps what was done. */
 function giveSteps(desk: StandIn): { done: { step: Step; before: string | undefined }[] } {
@@ -342,7 +345,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('r')
     await dialog()
-      .getByRole('option', { name: /clash-metrics.*conflict in 2 files/ })
+      .getByRole('option', { name: /clash-metrics.*2 files in conflict/ })
       .waitFor()
     await page.keyboard.type('main')
     await until(async () => (await dialog().getByRole('option').count()) === 1)
