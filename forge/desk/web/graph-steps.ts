@@ -2,6 +2,7 @@
 import type { Source } from '../repository-view.ts'
 import { sentence, undo } from './actions.ts'
 import type { StepWay } from './dialog-content.ts'
+import { goToFirstConflict } from './merging-actions.ts'
 import { readable, toName } from './names.ts'
 import type { Page } from './state.ts'
 import { buttonOf, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
@@ -50,14 +51,12 @@ function finish(
     lasts: merging === undefined ? untilMore(page) : now => now.branch(merging)?.merging !== undefined,
     ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
   })
-  page.spoken.value = merging === undefined ? words : `${words.replace(/\.$/, '')}. F8 goes to the first conflict.`
+  page.spoken.value = words
   if (merging === undefined) {
     page.graph.focusWanted.value++
     return
   }
-  const tab = page.open({ kind: 'branch', branch: merging })
-  tab.merging.wantsFocus = true
-  tab.merging.refresh()
+  goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))
 }
 
 /** Asks for the branch first: each with the word of how this would come out there. */
