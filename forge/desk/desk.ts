@@ -395,7 +395,7 @@ export class Desk implements AsyncDisposable {
       case 'settle by side':
         return await work.takeSide(question.branch, question.path, question.side, question.choice)
       case 'outlooks':
-        return await work.steps.outlooks(question.source, question.targets)
+        return await work.steps.outlooks(question.steps)
       case 'preview':
         return await work.steps.preview(question.step, window.beginToPreview())
       case 'stop preview':

@@ -7,7 +7,7 @@
  */
 import * as v from 'valibot'
 import { TurnNews } from './conversation.ts'
-import { GraphFilter, Source, Step } from './repository-view.ts'
+import { BranchStep, GraphFilter, Step } from './repository-view.ts'
 import { TasksLook, TasksWord } from './tasks-questions.ts'
 
 const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
@@ -273,8 +273,8 @@ export const Question = v.variant('ask', [
   ask('find commits', { filter: GraphFilter, words: v.pipe(v.string(), v.nonEmpty(), v.maxLength(400)) }),
   /** Refs */
   ask('refs', {}),
-  /** Outlook[], one for each target: merging the source into it */
-  ask('outlooks', { source: Source, targets: v.pipe(v.array(Branch), v.maxLength(64)) }),
+  /** Outlook[], one for each step: how it would come out */
+  ask('outlooks', { steps: v.pipe(v.array(BranchStep), v.maxLength(64)) }),
   /** Preview */
   ask('preview', { step: Step }),
   /**

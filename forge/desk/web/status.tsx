@@ -271,8 +271,11 @@ function FilePlace({ file }: { file: OpenFile }) {
   const { line, column } = file.cursor.value
   return (
     <>
-      <span class="seg line-column" title={`Line ${line}, column ${column}`}>
-        {line}:{column}
+      <span
+        class="seg line-column"
+        title={line === undefined ? 'Behind a conflict that is left' : `Line ${line}, column ${column}`}
+      >
+        {line ?? '–'}:{column}
       </span>
       <span class="seg opt-wide">
         {shown.lineEnd === 'mixed' ? 'mixed line ends' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}
