@@ -13,6 +13,7 @@ import {
 } from '@temporalio/workflow'
 import type { RunInput, RunStatus } from '../contract.ts'
 import { short } from './effects.ts'
+import type { Halt } from './ends.ts'
 import { ListedState } from './run/attributes.ts'
 import { Budget } from './run/budget.ts'
 import { Escalation } from './run/escalation.ts'
@@ -75,7 +76,9 @@ export async function run(input: RunInput, carried?: Carried): Promise<RunStatus
   async function live(): Promise<void> {
     const isUnderWay = () =>
       !phase.ending && !holds.now && (!scheduler.isIdle || (ownWork.isUnderWay && !questions.open))
-    budget.watchClock(isUnderWay, halt => holds.halt(halt)).catch(() => undefined)
+    // Where something else holds it, it is held by that first.
+    const halt = (why: Halt) => ownWork.patiently(() => holds.halt(why))
+    budget.watchClock(isUnderWay, halt).catch(() => undefined)
     if (!carried) await plan()
     while (!phase.ending) {
       phase.works()
