@@ -162,8 +162,8 @@ export class StepWork implements StepActivities {
   // --- Reviews
 
   /**
-   * That a model is asked for its verdict by this request: undefined where somebody else may have told it what to say. A
-   * person may, and what stands in fences is material.
+   * That a model is asked for its verdict by this request: undefined where somebody else may have told it what to say.
+   * A person may, and what stands in fences is material.
    */
   async #reviewing(input: StepInput, request: string): Promise<FactOf<'reviewing'> | undefined> {
     const { run, task, step, base, about } = input

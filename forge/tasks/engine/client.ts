@@ -108,7 +108,6 @@ async function addSearchAttributes(connection: Connection, server: Server, wante
 }
 
 // --- Runs
-// -------------------------------------------------------------------------------------------------------------
 
 /** The id of a run's workflow. */
 export const workflowOf = (run: string): string => `forge-run-${run}`
@@ -188,7 +187,6 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
 }
 
 // --- Failures
-// ---------------------------------------------------------------------------------------------------------
 
 const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED] = [
   4, 5, 6, 7, 12, 16,

@@ -162,7 +162,6 @@ function inTheWay(error: unknown, server: Server): Error {
 }
 
 // --- Around every activity
-// -------------------------------------------------------------------------------------------
 
 /** Says to the trace where in a run an activity belongs: all of them are told that in their first argument. */
 const placing = (): ActivityInterceptors => ({

@@ -1,6 +1,6 @@
 /**
- * The activities with their clocks. Whatever a machine does has an end: a retry is for the machine (a crash, the network,
- * a provider that is busy), never for an answer that is bad.
+ * The activities with their clocks. Whatever a machine does has an end: a retry is for the machine (a crash, the
+ * network, a provider that is busy), never for an answer that is bad.
  */
 import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow'
 import type { Activities } from '../contract.ts'

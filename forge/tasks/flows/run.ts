@@ -1,7 +1,7 @@
 /**
  * A run: plans, waits for a person's yes, does the tasks in their order, some at a time, brings their results together
- * and checks the contract. All that needs a person stands in its status, and waits without a clock. Each of its parts is
- * in run/; here they are put together.
+ * and checks the contract. All that needs a person stands in its status, and waits without a clock. Each of its parts
+ * is in run/; here they are put together.
  */
 import {
   allHandlersFinished,

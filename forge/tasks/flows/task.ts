@@ -122,7 +122,9 @@ class Attempt {
     return result.steps
   }
 
-  /** One step on the commit of the one before. Gives the commit after it: the same one where it had nothing to change. */
+  /**
+   * One step on the commit of the one before. Gives the commit after it: the same one where it had nothing to change.
+   */
   async #change(doing: string, name: string, base: Oid, about: Reference | undefined): Promise<Oid> {
     await this.#reached(doing)
     const result = await this.#need(name, { kind: 'implement', base, about: about ? [about] : [] })

@@ -9,8 +9,8 @@ const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 
 /**
- * What an activity or a child threw when its retries were over: a halt, or only the `words` by which this attempt fails.
- * Throws it again where it is a cancellation.
+ * What an activity or a child threw when its retries were over: a halt, or only the `words` by which this attempt
+ * fails. Throws it again where it is a cancellation.
  */
 export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
   if (isCancellation(error)) throw error

@@ -42,7 +42,9 @@ export function verifyRunId(text: string): RunId {
   throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)
 }
 
-/** A new run's id: the day, a few words of what it is about, and a sign that makes it the only one and grows by the day. */
+/**
+ * A new run's id: the day, a few words of what it is about, and a sign that makes it the only one and grows by the day.
+ */
 export function newRunId(about: string, now: Date): RunId {
   const day = now.toISOString().slice(0, 10).replaceAll('-', '')
   const plain = about.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
@@ -98,8 +100,8 @@ export type Pruned = { refs: RefName[]; kept: RefName[] }
 
 /**
  * Lets go of a run: its refs, its folder, and those of its branches that another branch has in it; with `all`, also
- * those that nobody has merged. One that is checked out stays. Gives which refs went and which branches stay. Whether it
- * has ended is not asked here.
+ * those that nobody has merged. One that is checked out stays. Gives which refs went and which branches stay. Whether
+ * it has ended is not asked here.
  */
 export async function pruneRun(
   repository: Repository,

@@ -59,7 +59,9 @@ export class Task {
     this.#record.isAgain = true
   }
 
-  /** Only what it lacks from outside keeps this attempt from going on: the same one is begun again when that is there. */
+  /**
+   * Only what it lacks from outside keeps this attempt from going on: the same one is begun again when that is there.
+   */
   lack(): void {
     this.#record.isAgain = true
   }
