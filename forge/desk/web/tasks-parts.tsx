@@ -62,7 +62,7 @@ function commandsOf(page: Page, tasks: TasksState): Command[] {
   const state = tasks.state.value
   const about = { run, ...(state && { task: state }) }
   const what = titleOf(about)
-  const isAsked = state ? state.state === 'asks' : run.state === 'asks'
+  const isAsked = state ? state.state === 'asks' : run.state === 'asks' || run.state === 'approving'
   const rows = tasks.runs.value?.runs ?? []
   return [
     { words: 'Go to the runs', keys: 'Alt+X', icon: 'list', run: () => focusOn('.tasks .run[aria-current="true"]') },
@@ -70,12 +70,22 @@ function commandsOf(page: Page, tasks: TasksState): Command[] {
     ...(isAsked
       ? [
           {
-            words: `Answer ${what}`,
+            words: run.state === 'approving' ? 'Say what to change in the plan' : `Answer ${what}`,
             keys: 'Alt+A',
             icon: 'question',
             run: () => {
               tasks.answerWanted.value++
             },
+          } satisfies Command,
+        ]
+      : []),
+    ...(run.state === 'approving'
+      ? [
+          {
+            words: 'Go to the plan that waits for a yes',
+            keys: 'Alt+Y',
+            icon: 'shield',
+            run: () => focusOn('.whole-plan .approve'),
           } satisfies Command,
         ]
       : []),
