@@ -63,7 +63,7 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
       <Section title="The wish">
         <Told class="prose" text={run.wish} />
       </Section>
-      {run.summary === undefined ? null : (
+      {run.summary === undefined || run.state === 'approving' ? null : (
         <Section title="How it is done">
           <Told class="prose" text={run.summary} />
         </Section>
@@ -225,7 +225,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
       />
       <div class="row">
         <button type="submit" class={isPlan ? 'button' : 'button main'} aria-disabled={tasks.isTelling.value}>
-          {isPlan ? 'Say what to change' : 'Answer'}
+          {isPlan ? 'Plan it anew' : 'Answer'}
           <kbd>Ctrl Enter</kbd>
         </button>
         <span class="micro">It goes to the models: no secrets.</span>
