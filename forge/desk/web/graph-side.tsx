@@ -2,6 +2,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { BranchInfo } from '../messages.ts'
+import { runOfBranch, splitByRun } from './branches-of-runs.ts'
 import { ForkliftPanel } from './forklift.tsx'
 import type { Label } from './graph-labels.ts'
 import { labelMenu } from './graph-menus.ts'
@@ -14,7 +15,7 @@ import { outlookLook, outlookWord } from './step-words.tsx'
 import { IconButton, Name } from './words.tsx'
 
 /** So many of each kind are there at first, and so many more each time. */
-const AT_FIRST = { branches: 14, tags: 4, remote: 20 }
+const AT_FIRST = { branches: 14, runs: 4, tags: 4, remote: 20 }
 const MORE = 100
 
 export function GraphSide() {
@@ -27,6 +28,7 @@ export function GraphSide() {
       </div>
       <nav class="list" aria-label="Branches and tags" onKeyDown={moveFocus}>
         <Branches />
+        <Runs />
         <Remotes />
         <Tags />
       </nav>
@@ -39,7 +41,7 @@ function Branches() {
   const page = usePage()
   const shown = useSignal(AT_FIRST.branches)
   const head = page.desk.value?.head
-  const branches = page.graph.branches.value.toSorted(
+  const branches = splitByRun(page.graph.branches.value).own.toSorted(
     (one, other) =>
       Number(other.name === head) - Number(one.name === head) || other.committed - one.committed || byName(one, other),
   )
@@ -54,9 +56,74 @@ function Branches() {
   )
 }
 
+/** The branches of each run of the tasks behind its name, the newest run first. */
+function Runs() {
+  const page = usePage()
+  const shown = useSignal(AT_FIRST.runs)
+  const { ofRuns } = splitByRun(page.graph.branches.value)
+  const runs = [...Map.groupBy(ofRuns, ({ name }) => runOfBranch(name) ?? '')].toSorted(
+    ([, one], [, other]) => newest(other) - newest(one),
+  )
+  if (runs.length === 0) return null
+  return (
+    <>
+      <h3>Branches of runs</h3>
+      {runs.slice(0, shown.value).map(([run, branches]) => (
+        <RunBranches key={run} run={run} branches={branches} />
+      ))}
+      <More shown={shown} all={runs.length} />
+    </>
+  )
+}
+
+const newest = (branches: readonly BranchInfo[]): number => Math.max(...branches.map(({ committed }) => committed))
+
+function RunBranches({ run, branches }: { run: string; branches: readonly BranchInfo[] }) {
+  const page = usePage()
+  const isOpen = useSignal(false)
+  const shown = useSignal(AT_FIRST.remote)
+  const head = page.desk.value?.head
+  // One that is checked out, or merged into right now, is never out of sight.
+  const isNeeded = ({ name, merging }: BranchInfo) => name === head || merging
+  const listed = isOpen.value ? branches.toSorted(byName).slice(0, shown.value) : branches.filter(isNeeded)
+  return (
+    <>
+      <button
+        type="button"
+        class="ref"
+        aria-expanded={isOpen.value}
+        title={run}
+        onClick={() => {
+          isOpen.value = !isOpen.value
+        }}
+      >
+        <Icon name="workflow" />
+        <Name of={run} />
+        <span class="count">{branches.length}</span>
+      </button>
+      {listed.map(branch => (
+        <BranchRef
+          key={branch.name}
+          branch={branch}
+          isHead={branch.name === head}
+          shownName={branch.name.slice(`forge/${run}/`.length)}
+        />
+      ))}
+      {isOpen.value ? <More shown={shown} all={branches.length} /> : null}
+    </>
+  )
+}
+
 const byName = (one: BranchInfo, other: BranchInfo): number => (one.name < other.name ? -1 : 1)
 
-function BranchRef({ branch, isHead }: { branch: BranchInfo; isHead: boolean }) {
+interface BranchRefProps {
+  branch: BranchInfo
+  isHead: boolean
+  /** Behind its run, without that. */
+  shownName?: string
+}
+
+function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
   const page = usePage()
   const { drag } = page.graph
   const { name, tip, upstream, merging, session } = branch
@@ -64,7 +131,10 @@ function BranchRef({ branch, isHead }: { branch: BranchInfo; isHead: boolean }) 
   const outlook = drag.dragged.value ? drag.outlooks.value.get(name) : undefined
   const counts = [upstream?.ahead ? `↑${upstream.ahead}` : '', upstream?.behind ? `↓${upstream.behind}` : '']
   return (
-    <RefButton label={label} look={drag.over.value === name ? `over ${outlook?.is ?? ''}` : ''}>
+    <RefButton
+      label={label}
+      look={`${shownName === undefined ? '' : 'inner'} ${drag.over.value === name ? `over ${outlook?.is ?? ''}` : ''}`}
+    >
       {merging ? (
         <Icon name="merge" tone="is-warn" />
       ) : isHead && !session ? (
@@ -72,7 +142,7 @@ function BranchRef({ branch, isHead }: { branch: BranchInfo; isHead: boolean }) 
       ) : (
         <BranchIcon hasSession={session} />
       )}
-      <Name of={name} />
+      <Name of={shownName ?? name} />
       {outlook ? (
         <span class={`count outlook ${outlookLook(outlook).tone}`}>
           <Icon name={outlookLook(outlook).icon} size="xs" />

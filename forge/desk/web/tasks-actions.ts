@@ -45,6 +45,12 @@ function pause(page: Page, tasks: TasksState, about: About): void {
   tell(page, tasks, { tell: 'pause', ...wordsOf(about) })
 }
 
+/** Approves the plan that is shown, and no other. */
+export function approve(page: Page, tasks: TasksState, run: Run): void {
+  const plan = tasks.plan.peek()
+  if (plan?.waits) tell(page, tasks, { tell: 'approve', run: run.run, seen: plan.seen })
+}
+
 /** How a limit is asked for: its unit, what was taken of it, and how a person writes it. */
 const LIMITS: Record<LimitName, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
   cost: {

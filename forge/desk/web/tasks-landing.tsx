@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
 import { type Landing, resultBranch } from '../tasks-view.ts'
+import { splitByRun } from './branches-of-runs.ts'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
 import type { DialogContent } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
@@ -125,8 +126,9 @@ export function LandingDialog({ content, tasks, close }: Props) {
 
 /** Branches that something can be landed on: no run's own. */
 function targets(page: Page): string[] {
-  const names = (page.desk.value?.branches ?? []).map(({ name }) => name)
-  return names.filter(name => !name.startsWith('forge/')).sort()
+  return splitByRun(page.desk.value?.branches ?? [])
+    .own.map(({ name }) => name)
+    .sort()
 }
 
 function firstTarget(page: Page): string {

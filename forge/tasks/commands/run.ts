@@ -93,7 +93,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     store: openStore(place, run),
     run,
     context,
-    approve: plan => approvePlan(place, { run, plan, base, limits: input.limits }, context),
+    approve: plan => approvePlan(place, { run, plan }, context),
   })
   if (values.plan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
