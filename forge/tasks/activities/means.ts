@@ -1,4 +1,5 @@
 /** What activities work with: the repository, the models, and what a run keeps, opened once and closed together. */
+import { statSync } from 'node:fs'
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import * as v from 'valibot'
@@ -96,15 +97,19 @@ const StoredRun = v.looseObject({
  */
 export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] | undefined }
 
-/** A run that is open in this process. */
+/** A run that is open in this process. `inode` tells its folder from another one that is made in the same place. */
 export type OpenRun = {
   store: RunStore
   folder: string
+  inode: number | undefined
   journal: Journal
   ledger: Ledger
   approved?: ApprovedCommands | undefined
   verdicts?: Verdicts | undefined
 }
+
+const inodeOf = (folder: string): number | undefined => statSync(folder, { throwIfNoEntry: false })?.ino
+const isThere = ({ folder, inode }: OpenRun): boolean => inode !== undefined && inodeOf(folder) === inode
 
 /** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
 const MANY_WRITES = 300
@@ -136,8 +141,16 @@ export class Means implements Disposable {
     this.#maintenance = new Maintenance(options.objects.repository)
   }
 
-  /** A run's store, folder, journal and ledger. */
-  run(run: RunId): Promise<OpenRun> {
+  /** A run's store, folder, journal and ledger: opened anew where somebody has deleted the folder meanwhile. */
+  async run(run: RunId): Promise<OpenRun> {
+    const before = this.#runs.get(run)
+    const opened = await before?.catch(() => undefined)
+    // Whoever works with what was in it still has it open: it is closed with all the others in the end.
+    if (opened && !isThere(opened) && this.#runs.get(run) === before) this.#runs.delete(run)
+    return await this.#known(run)
+  }
+
+  #known(run: RunId): Promise<OpenRun> {
     const known = this.#runs.get(run) ?? this.#openRun(run)
     this.#runs.delete(run)
     this.#runs.set(run, known)
@@ -181,7 +194,7 @@ export class Means implements Disposable {
   /** The gate of a model's provider. */
   gate(model: string): Gate {
     const provider = providerOf(model) ?? model
-    const gate = this.#gates.get(provider) ?? this.options.openGate?.() ?? new Gate({ now: this.now })
+    const gate = this.#gates.get(provider) ?? this.options.openGate?.() ?? new Gate()
     this.#gates.set(provider, gate)
     return gate
   }
@@ -244,9 +257,10 @@ export class Means implements Disposable {
     const folder = await openRunFolder(objects.repository, run, this.options.env)
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
     const ledger = await Ledger.open(folder, { paid })
-    const journal = new Journal({ store, folder, secrets: settings.secrets, now })
+    const journal = await Journal.open({ store, folder, secrets: settings.secrets, now })
     const approved = this.options.approved?.(run, folder)
-    const opened = { store, folder, journal, ledger, approved, verdicts: this.options.verdicts?.(store) }
+    const verdicts = this.options.verdicts?.(store)
+    const opened = { store, folder, inode: inodeOf(folder), journal, ledger, approved, verdicts }
     this.#open.add(opened)
     return opened
   }
