@@ -251,6 +251,8 @@ export type RunStatus = {
     doing: string
     head?: Oid
     question?: Reference
+    /** With asks: nothing has to be answered, but set right; `forge resume` lets the same attempt go on. */
+    isLacking?: boolean
     words: string
     dependsOn: TaskId[]
   }[]

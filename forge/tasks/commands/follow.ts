@@ -157,7 +157,7 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
   switch (state) {
     case 'asks':
       return [
-        ...asking.slice(0, MOST_ASKING).map(({ id }) => `  forge answer ${run} ${id} "…"`),
+        ...asking.slice(0, MOST_ASKING).map(task => `  ${toAnswer(run, task)}`),
         ...(asking.length === 0 ? [`  forge answer ${run} "…"`] : []),
         ...(asking.length === 0 && tasks.length > 0 && question ? [`  forge resume ${run}`] : []),
       ]
@@ -171,6 +171,10 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
       return [`  forge show ${run} --journal`]
   }
 }
+
+/** What a person types to a task that asks; one that lacks something is let go on where it was. */
+export const toAnswer = (run: RunId, { id, isLacking }: RunStatus['tasks'][number]): string =>
+  isLacking ? `forge resume ${run} ${id}` : `forge answer ${run} ${id} "…"`
 
 /** With which option a limit is raised. */
 const RAISES = { cost: '--budget DOLLARS', requests: '--requests N', tokens: '--requests N', minutes: '--minutes N' }

@@ -12,7 +12,7 @@ import { wordsOf } from '../steps/request.ts'
 import { lookAtPlan, tellPlan } from './approval.ts'
 import { openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
-import { columnsOf, nextSteps, questionsOf } from './follow.ts'
+import { columnsOf, nextSteps, questionsOf, toAnswer } from './follow.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -182,7 +182,7 @@ async function showTask(
   if (state.state === 'asks') {
     for (const line of await questionsOf(store, { ...withoutQuestion(status), tasks: [state] }, columnsOf(context)))
       context.out(line)
-    context.out(`  forge answer ${status.run} ${id} "…"`)
+    context.out(`  ${toAnswer(status.run, state)}`)
     context.out('')
   }
   const lines = (await readJournal(store)).filter(line => line.task === id)

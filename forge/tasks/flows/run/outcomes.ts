@@ -7,7 +7,8 @@ import type { Holds } from './holds.ts'
 import type { Journal } from './journal.ts'
 import type { Planning } from './planning.ts'
 import type { Questions } from './questions.ts'
-import { command, sentence } from './sentences.ts'
+import { isLacking } from './records.ts'
+import { command, sentence, toAnswer, whenSetRight } from './sentences.ts'
 import type { Task, Tasks } from './tasks.ts'
 
 /** How often a task may question the plan; after that it has failed. */
@@ -93,7 +94,7 @@ export class Outcomes {
   async #asks(task: Task, words: string, evidence: Reference[], question?: Reference): Promise<void> {
     const { input, tasks, questions, escalation, journal } = this.#means
     const { id } = task
-    const { attempt, isAgain } = task.record
+    const { attempt } = task.record
     const before = questions.answerTo(id, task.countQuestion())
     if (before) {
       const besides = { refs: [before], why: words, task }
@@ -102,11 +103,10 @@ export class Outcomes {
       return
     }
     await journal.say(`${id}/${attempt}/asks`, 'asks', words, { refs: evidence, task })
-    const next = isAgain
-      ? `When that is set right: ${command('resume', input.run, id)} (--yes approves all commands of the run).`
-      : `Answer it: ${command('answer', input.run, id)} "…"`
-    task.remark(`${sentence(words)} ${next}`)
-    const report = await escalation.report({ words, evidence, task: id })
+    const lacking = isLacking(task.record)
+    task.remark(`${sentence(words)} ${lacking ? whenSetRight(input.run, id) : toAnswer(input.run, id)}`)
+    const resume = lacking && command('resume', input.run, id)
+    const report = await escalation.report({ words, evidence, task: id, ...(resume && { resume }) })
     // It may have been stopped while its report was written.
     if (task.record.state === 'runs') task.ask(question ?? report)
   }

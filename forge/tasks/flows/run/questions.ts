@@ -3,10 +3,13 @@ import { condition } from '@temporalio/workflow'
 import type { PersonAnswer, Reference, RunId, TaskId } from '../../contract.ts'
 import type { Escalation } from './escalation.ts'
 import type { Carried, GoodPlan } from './records.ts'
-import { command, sentence } from './sentences.ts'
+import { command, sentence, toAnswer, whenSetRight } from './sentences.ts'
 
-/** Why there is no plan, or no result, that a person could be shown. */
-export type Stuck = { words: string; evidence: Reference[] }
+/**
+ * Why there is no plan, or no result, that a person could be shown. `isLacking`: something has to be set right, and then
+ * the same is tried again; there is nothing to answer.
+ */
+export type Stuck = { words: string; evidence: Reference[]; isLacking?: boolean }
 
 /** What a person says to a question. */
 export type Decision = { kind: 'answer'; answer: Reference } | { kind: 'approve'; plan: GoodPlan } | { kind: 'resume' }
@@ -76,12 +79,14 @@ export class Questions {
   }
 
   /** Asks, and waits; what was answered before is not asked again. */
-  async ask(about: About, { words, evidence }: Stuck, proposal?: GoodPlan): Promise<Decision> {
+  async ask(about: About, { words, evidence, isLacking }: Stuck, proposal?: GoodPlan): Promise<Decision> {
     const { run, escalation, onAsked } = this.#means
     const before = this.answerTo('', ++this.#count)
     if (before) return { kind: 'answer', answer: before }
-    const asks = proposal ? words : `${sentence(words)} Answer it: ${command('answer', run)} "…"`
-    const question = new Question(about, asks, proposal, await escalation.report({ words, evidence }))
+    const asks = proposal ? words : `${sentence(words)} ${isLacking ? whenSetRight(run) : toAnswer(run)}`
+    const resume = isLacking && command('resume', run)
+    const report = await escalation.report({ words, evidence, ...(resume && { resume }) })
+    const question = new Question(about, asks, proposal, report)
     this.#open = question
     onAsked()
     await condition(() => question.decision !== undefined)

@@ -129,6 +129,9 @@ export const isOver = ({ state }: TaskRecord): boolean => state === 'done' || st
 const isResting = ({ state, isPaused, doing }: TaskRecord): boolean =>
   state === 'runs' ? isPaused || doing === HELD : state === 'waits' && isPaused
 
+/** Whether it has nothing to ask, but lacks something from outside: it goes on where it was when that is set right. */
+export const isLacking = ({ state, isAgain }: TaskRecord): boolean => (state === 'runs' || state === 'asks') && isAgain
+
 /** As a person is shown it. */
 export const statusOf = (record: TaskRecord): RunStatus['tasks'][number] => ({
   id: record.shape.id,
@@ -140,4 +143,5 @@ export const statusOf = (record: TaskRecord): RunStatus['tasks'][number] => ({
   dependsOn: waitsFor(record),
   ...(record.head && { head: record.head }),
   ...(record.question && { question: record.question }),
+  ...(record.state === 'asks' && isLacking(record) && { isLacking: true }),
 })

@@ -1,5 +1,15 @@
 /** The end of a run: the results of its tasks are brought together, and the contract is checked. */
-import type { Finished, Gathered, Oid, Reference, RunInput, StepInput, StepResult, Tier } from '../../contract.ts'
+import type {
+  Finished,
+  Gathered,
+  Oid,
+  Reference,
+  RunInput,
+  StepInput,
+  StepResult,
+  TaskId,
+  Tier,
+} from '../../contract.ts'
 import { checking, short } from '../effects.ts'
 import { tierAbove } from '../graph.ts'
 import type { Journal } from './journal.ts'
@@ -26,6 +36,11 @@ type Means = {
 /** A merge of results that a model made and git may have, or why there is none. */
 type Resolution = { commit: Oid; words?: undefined } | { commit?: undefined; words: string }
 
+type TaskResult = { task: TaskId; head: Oid }
+
+/** All results together and what shows that they are good, or why they are not. */
+type Checked = { isGood: true; head: Oid; report: Reference } | ({ isGood: false } & Stuck)
+
 export class Result {
   readonly #means: Means
 
@@ -35,48 +50,56 @@ export class Result {
 
   /** Ends the run where its result is good. Otherwise there is more to do, and the tasks go on. */
   async finish(): Promise<void> {
-    const { input, phase, tasks, planning, ownWork, questions, journal } = this.#means
-    const { run, base } = input
-    const plan = planning.planOrWish
+    const { input, phase, tasks, planning, questions, journal } = this.#means
     const results = tasks.records.flatMap(({ shape, head }) => (head ? [{ task: shape.id, head }] : []))
     const stopped = tasks.records.filter(({ state }) => state === 'stopped')
-    const share = `${results.length} of ${tasks.records.length} tasks are done`
     if (results.length === 0) {
       const words = `No task was done: ${names(stopped)} stopped.`
       phase.end({ state: 'stopped', words })
       return await journal.say('finish/nothing', 'stopped', words)
     }
+    const checked = await this.#check(results)
+    // A person has let a task that was stopped go on meanwhile: its result belongs to it.
+    if (!tasks.areOver) return
+    const share = `${results.length} of ${tasks.records.length} tasks are done`
+    if (checked.isGood) {
+      const whole = results.length === 1 ? 'Its one task is done' : `All ${results.length} tasks are done`
+      const all = stopped.length ? `${share} (${names(stopped)} stopped)` : whole
+      const words = `${all}, and the contract holds: look at it and merge it with ${command('land', input.run)}.`
+      phase.end({ state: 'done', words, result: checked.head, report: checked.report })
+      return await journal.say('finish/done', 'done', words, { refs: [checked.report] })
+    }
+    const { words, evidence, isLacking } = checked
+    await journal.say(journal.ownId('finish'), 'asks', words, { refs: evidence })
+    const stuck = { words: `${share}, but ${words}`, evidence, ...(isLacking && { isLacking }) }
+    const decision = await questions.ask('result', stuck)
+    if (decision.kind === 'answer') await planning.mend(evidence, decision.answer)
+  }
+
+  /** Brings results together, one conflict resolved after the other, and lets the contract be checked and reviewed. */
+  async #check(results: TaskResult[]): Promise<Checked> {
+    const { input, tasks, planning, ownWork } = this.#means
+    const { run, base } = input
+    const plan = planning.planOrWish
     let resolved: Oid | undefined
     for (let number = 1; ; number++) {
       const gathered = { run, base, plan, results, ...(resolved && { resolved }) }
       const end = await ownWork.patiently(() => checking.finish(gathered))
-      // A person has let a task that was stopped go on meanwhile: its result belongs to it.
-      if (!tasks.areOver) return
-      const refused = end.review && (await this.#review(end, end.review, plan))
-      // Asking takes its time, too.
-      if (end.review && !tasks.areOver) return
-      let { words } = end
-      if (!end.conflicts && end.isGood && !refused) {
-        const whole = results.length === 1 ? 'Its one task is done' : `All ${results.length} tasks are done`
-        const all = stopped.length ? `${share} (${names(stopped)} stopped)` : whole
-        const said = `${all}, and the contract holds: look at it and merge it with ${command('land', run)}.`
-        phase.end({ state: 'done', words: said, result: end.head, report: end.report })
-        return await journal.say('finish/done', 'done', said, { refs: [end.report] })
+      const { isGood, words, head, report, conflicts, question } = end
+      if (!conflicts) {
+        if (question) return { isGood: false, words, evidence: [question, report], isLacking: true }
+        if (!isGood) return { isGood, words, evidence: [report] }
+        // Nobody is asked about what is another result by now.
+        const refused = end.review && tasks.areOver && (await this.#review(end, end.review))
+        return refused ? { isGood: false, ...refused } : { isGood, head, report }
       }
-      if (end.conflicts && number <= results.length) {
-        const resolution = await this.#resolve(number, end.head, end.conflicts)
-        if (resolution.commit !== undefined) {
-          resolved = resolution.commit
-          continue
-        }
-        words = `Results are in conflict: ${resolution.words}`
-      }
-      const evidence = refused ? refused.evidence : [end.conflicts?.report ?? end.report]
-      if (refused) words = refused.words
-      await journal.say(journal.ownId('finish'), 'asks', words, { refs: evidence })
-      const decision = await questions.ask('result', { words: `${share}, but ${words}`, evidence })
-      if (decision.kind === 'answer') await planning.mend(evidence, decision.answer)
-      return
+      // Each result can be in conflict once; whoever finds one more does not go on from what was resolved.
+      const evidence = [conflicts.report]
+      if (number > results.length || !tasks.areOver) return { isGood: false, words, evidence }
+      const resolution = await this.#resolve(number, head, conflicts)
+      if (resolution.commit === undefined)
+        return { isGood: false, words: `Results are in conflict: ${resolution.words}`, evidence }
+      resolved = resolution.commit
     }
   }
 
@@ -84,9 +107,8 @@ export class Result {
   async #review(
     { head, report }: Finished,
     { asks, count, tier }: NonNullable<Finished['review']>,
-    plan: Reference,
   ): Promise<Stuck | undefined> {
-    const about = [plan, report, asks]
+    const about = [this.#means.planning.planOrWish, report, asks]
     const ask = (name: string, by: Tier, choice: number) =>
       this.#means.ownWork.step(`finish/review/${name}`, { kind: 'review', base: head, about, tier: by, choice })
     const results: StepResult[] = []

@@ -1,10 +1,17 @@
 /** Sentences of a run for people: in its status, its journal and its questions. */
 import type { LimitName, RunId, TaskId } from '../../contract.ts'
-import { type Discovered, type Hold, hasBegun, type TaskRecord, waitsFor } from './records.ts'
+import { type Discovered, type Hold, hasBegun, isLacking, type TaskRecord, waitsFor } from './records.ts'
 
 /** What a person types next, as the sentences of a run have it. */
 export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
   `forge ${name} ${run}${task ? ` ${task}` : ''}`
+
+/** How a person answers the run, or a task of it. */
+export const toAnswer = (run: RunId, task?: TaskId): string => `Answer it: ${command('answer', run, task)} "…"`
+
+/** How a person lets something be tried again that lacks no answer. */
+export const whenSetRight = (run: RunId, task?: TaskId): string =>
+  `When that is set right: ${command('resume', run, task)} (--yes approves all commands of the run).`
 
 const OPTIONS: Record<LimitName, string> = {
   cost: '--budget DOLLARS',
@@ -40,6 +47,16 @@ export function progress(records: TaskRecord[]): string {
     `Begun or done, and to be left exactly as they are: ${told.join(', ') || 'none'}.`,
     `Not begun: ${(open ?? []).map(({ shape }) => shape.id).join(', ') || 'none'}.`,
   ].join('\n')
+}
+
+/** What tasks wait for that ask a person; at least one. */
+export function waiting(run: RunId, asking: TaskRecord[]): string {
+  const ids = asking.map(({ shape }) => shape.id)
+  const verb = ids.length === 1 ? 'waits' : 'wait'
+  // Who answers what lacks no answer begins an attempt anew.
+  const first = asking.find(record => !isLacking(record))?.shape.id
+  if (first) return `${ids.join(', ')} ${verb} for an answer: ${command('answer', run, first)} "…"`
+  return `${ids.join(', ')} ${verb} for something to be set right: ${command('resume', run, ids[0])}`
 }
 
 /** Some by name, with their verb. */

@@ -11,7 +11,7 @@ import type { Planning } from './planning.ts'
 import type { Questions } from './questions.ts'
 import { statusOf } from './records.ts'
 import type { Scheduler } from './scheduler.ts'
-import { command } from './sentences.ts'
+import { command, waiting } from './sentences.ts'
 import { proposed, type Tasks } from './tasks.ts'
 
 type Means = {
@@ -69,12 +69,8 @@ export class Status {
     if (phase.doing === 'planning') return { state: 'planning', words: '' }
     if (phase.doing === 'finishes' || ownWork.isUnderWay || !scheduler.isIdle || tasks.isOneReady)
       return { state: 'runs', words: '' }
-    const asking = tasks.all.filter(({ record }) => record.state === 'asks').map(({ id }) => id)
-    if (asking.length > 0) {
-      const verb = asking.length === 1 ? 'waits' : 'wait'
-      const words = `${asking.join(', ')} ${verb} for an answer: ${command('answer', run, asking[0])} "…"`
-      return { state: 'asks', words }
-    }
+    const asking = tasks.records.filter(({ state }) => state === 'asks')
+    if (asking.length > 0) return { state: 'asks', words: waiting(run, asking) }
     const paused = tasks.all.filter(({ record }) => record.isPaused).map(({ id }) => id)
     if (paused.length === 0) return { state: 'runs', words: '' }
     return { state: 'paused', words: `Paused: ${paused.join(', ')}. Go on: ${command('resume', run, paused[0])}.` }

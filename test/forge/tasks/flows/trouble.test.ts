@@ -214,11 +214,32 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await host.start()
     const asking = await host.untilState('asks')
     expect(taskOf(asking, 'a').words).toContain(`forge resume ${host.run} a`)
+    expect(taskOf(asking, 'a').isLacking).toBe(true)
+    expect(asking.words).toBe(`a waits for something to be set right: forge resume ${host.run} a`)
     hasEngine = true
     expect(await host.says('resume', 'a')).toBeUndefined()
     const status = await host.result()
     expect([status.state, taskOf(status, 'a').attempt]).toEqual(['done', 1])
     expect(host.activities.sent.filter(({ task }) => task === 'a')).toHaveLength(1)
+  })
+
+  test.concurrent('a contract that can’t be checked yet is checked when that is set right, and nothing is planned anew', async () => {
+    let hasEngine = false
+    await using host = await server.host(planning([shape('a')]), {
+      finish: () =>
+        hasEngine
+          ? undefined
+          : { isGood: false, words: 'Checks need docker.', question: host.activities.put('question', 'docker') },
+    })
+    await host.start()
+    const asking = await host.untilState('asks')
+    expect(asking.words).toStartWith(
+      `1 of 1 tasks are done, but Checks need docker. When that is set right: forge resume ${host.run} `,
+    )
+    hasEngine = true
+    expect(await host.says('resume')).toBeUndefined()
+    expect((await host.result()).state).toBe('done')
+    expect(host.activities.sent.map(({ kind }) => kind)).toEqual(['plan', 'implement'])
   })
 
   test.concurrent('a review that is halted takes no answer of another one with it', async () => {
