@@ -150,7 +150,9 @@ export class RunWork implements RunActivities {
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       ...(input.task !== undefined && { task: input.task }),
-      ...(input.resume !== undefined && { resume: input.resume }),
+      // A person types it: whoever else may have said it, it is one of the run's own.
+      ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
+        /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
       ...(plan && { plan }),
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),
     }
