@@ -80,6 +80,7 @@ export type ActivityOptions = {
 const StoredRun = v.looseObject({
   /** When it began, in milliseconds since 1970. */
   began: v.number(),
+  wish: v.object({ kind: v.string(), oid: v.string() }),
   base: v.string(),
   limits: v.object({
     requests: v.optional(v.number()),
@@ -95,7 +96,7 @@ const StoredRun = v.looseObject({
  * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
  * never again: the same step asks with the same words whenever it is asked.
  */
-export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] | undefined }
+export type StoredRun = { began: number; wish: Reference; base: Oid; limits: Limits; facts: Reference[] | undefined }
 
 /** A run that is open in this process. `inode` tells its folder from another one that is made in the same place. */
 export type OpenRun = {
@@ -268,9 +269,9 @@ export class Means implements Disposable {
 
 /** exactOptionalPropertyTypes: what is not there is left out. */
 function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, began, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const { limits, began, wish, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { began, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+  return { began, wish, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {

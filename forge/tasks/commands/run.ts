@@ -85,6 +85,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const approved = await openApproved(place, run, context)
   await approved.approveAsking(input)
   if (values.yes) await approved.approveAll()
+  if (values.yes && wish.plan) await approved.approvePlan(wish.plan)
   await using server = await openRunServer(place, context, { start: true })
   context.err(`Run ${run}`)
   await server.submit(input)
