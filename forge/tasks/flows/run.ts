@@ -821,7 +821,7 @@ class Run {
   // --- Steps, activities and questions of the run itself
 
   async #step(step: string, wish: Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'>): Promise<StepResult> {
-    const args = { run: this.#input.run, attempt: 1, step, choice: 0, depth: 0, ...wish }
+    const args: StepInput = { run: this.#input.run, attempt: 1, step, choice: 0, depth: 0, endsAtOnce: true, ...wish }
     for (;;) {
       await condition(() => !this.#hold)
       this.#busy++
