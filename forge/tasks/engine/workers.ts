@@ -218,7 +218,8 @@ async function claim(path: string): Promise<Claim> {
   for (const last = performance.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
     const taken = Claim.take(path)
     if (taken) return taken
-    if (performance.now() > last) throw new Failure('Another forge has been starting a worker for two minutes: try again.')
+    if (performance.now() > last)
+      throw new Failure('Another forge has been starting a worker for two minutes: try again.')
   }
 }
 
