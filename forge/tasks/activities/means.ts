@@ -1,9 +1,11 @@
 /** What activities work with: the repository, the models, and what a run keeps, opened once and closed together. */
 import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
+import { whyFull } from '../../../core/full-disk.ts'
 import type { Person } from '../../../core/git/commits.ts'
 import { Maintenance } from '../../../core/git/maintenance.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -20,7 +22,7 @@ import type { CodeMap } from '../context/map.ts'
 import type { Limits, Oid, Reference, RunId, TaskId, TaskShape } from '../contract.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { Ledger } from '../runs/budget.ts'
-import { openRunFolder } from '../runs/folder.ts'
+import { openRunFolder, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer } from '../runs/stored-answer.ts'
@@ -162,6 +164,13 @@ export class Means implements Disposable {
     return known
   }
 
+  /** What is written to for a run. */
+  async foldersOf(run: RunId): Promise<string[]> {
+    const { objects, temporary } = this.objects.repository
+    const runs = await runsFolder(this.objects.repository, this.options.env)
+    return [join(runs, run), objects, temporary]
+  }
+
   /** Does something for a run, which stays open meanwhile. */
   async using<Result>(run: RunId, work: () => Promise<Result>): Promise<Result> {
     this.#users.set(run, (this.#users.get(run) ?? 0) + 1)
@@ -279,6 +288,9 @@ function currentSurroundings(): Surroundings {
   return { signal: context.cancellationSignal, heartbeat: details => context.heartbeat(details) }
 }
 
+/** The type of failures that pass as soon as somebody makes room. */
+export const FULL_DISK = 'FullDisk'
+
 /**
  * An activity for a run, whose expected failures are not tried again: they are a sentence for a person. All else (git's
  * trouble, a full disk) is Temporal's to try again. No error carries a secret.
@@ -294,6 +306,8 @@ export function guarded<Input extends { run: RunId }, Output>(
       if (error instanceof ModelError)
         throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)
       if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')
+      const full = await whyFull(error, await means.foldersOf(input.run))
+      if (full !== undefined) throw ApplicationFailure.create({ message: full, type: FULL_DISK })
       throw error
     }
   }

@@ -11,6 +11,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
+import { FULL_DISK } from '../activities/means.ts'
 import { BUNDLE } from './bundle.ts'
 import { inWords, type Server } from './client.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
@@ -209,7 +210,8 @@ const failing = ({ info, cancellationSignal }: Context): ActivityInterceptors =>
       } catch (error) {
         if (error instanceof ApplicationFailure) {
           const { message, type, details, nonRetryable } = error
-          if (nonRetryable || type === 'WorkerEnded' || info.attempt < TRIES.passing) throw error
+          const most = type === FULL_DISK ? TRIES.unexpected : TRIES.passing
+          if (nonRetryable || type === 'WorkerEnded' || info.attempt < most) throw error
           throw ApplicationFailure.create({
             message,
             nonRetryable: true,
