@@ -87,7 +87,7 @@ function explain(way: Way, { words, commit }: Source, onto: string): string {
 const TOPIC = 'step'
 
 /** Until something else is done: what is undone by then is another operation. */
-function untilMore(page: Page): (page: Page) => boolean {
+export function untilMore(page: Page): (page: Page) => boolean {
   const before = page.desk.peek()?.canUndo
   let own: string | undefined
   return ({ desk }) => {

@@ -51,6 +51,19 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect(await scene.git('log', '-1', '--format=%an%n%B')).toContain(`Forge-Run: ${run}`)
       expect(await scene.git('status', '--porcelain')).toBe('')
       expect((await land('--yes')).out).toBe('main has all of it already.\n')
+      // It is an operation as the desk's own are, in the same transaction.
+      const operation = await scene.git('log', '-1', '--format=%B', 'refs/forge/operations')
+      expect(operation).toStartWith(`land forge/${run}/result on main\n`)
+      expect(JSON.parse(operation.split('\n\n')[1] ?? '')).toMatchObject({
+        kind: 'land',
+        refs: [
+          { ref: 'refs/heads/main', before: base, after: await scene.git('rev-parse', 'main') },
+          {
+            ref: expect.stringContaining('refs/forge/kept/'),
+            after: await scene.git('rev-parse', `forge/${run}/result`),
+          },
+        ],
+      })
       const [, undo = ''] = /^To undo: (git .+)$/m.exec(out) ?? []
       await git(scene.folder, ...undo.split(' ').slice(1))
       expect(await scene.git('rev-parse', 'main')).toBe(base)
