@@ -222,4 +222,23 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
     },
     LONG,
   )
+
+  test(
+    'makes its run one whose branches go with a plain --prune, which says how they come back',
+    async () => {
+      await reset()
+      expect((await land('--yes')).code).toBe(0)
+      const tip = await scene.git('rev-parse', `forge/${run}/result`)
+      const { code, out } = await scene.forge(['runs', '--prune', run])
+      expect(code).toBe(0)
+      expect(out).toMatch(
+        new RegExp(`^${run}: \\d+ refs and its folder are gone\\.\n  To bring back a branch: git branch`),
+      )
+      expect(await scene.git('branch', '--list', 'forge/*')).toBe('')
+      const [, back = ''] = /: git (branch \S+ \S+?)(,|$)/m.exec(out) ?? []
+      await scene.git(...back.split(' '))
+      expect(await scene.git('rev-parse', `forge/${run}/result`)).toBe(tip)
+    },
+    LONG,
+  )
 })
