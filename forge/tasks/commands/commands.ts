@@ -34,7 +34,7 @@ const COMMANDS: Record<string, Entry> = {
   },
   stop: {
     usage: 'RUN [TASK]',
-    words: 'end it for good; what is done stays',
+    words: 'end it; what is done stays, and resume takes it up again',
     load: () => import('./pause.ts').then(({ runStop, STOP_HELP }) => ({ runCommand: runStop, HELP: STOP_HELP })),
   },
   stats: { usage: '', words: 'show how tasks went, by tier and model', load: () => import('./stats.ts') },

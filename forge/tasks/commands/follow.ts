@@ -167,6 +167,8 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
       return [`  forge resume ${run} ${RAISES[limit ?? 'cost']}`]
     case 'approving':
       return [`  forge attach ${run}`, `  forge resume ${run} --yes`]
+    case 'stopped':
+      return [`  forge show ${run} --journal`, `  forge resume ${run}`]
     default:
       return [`  forge show ${run} --journal`]
   }

@@ -145,7 +145,7 @@ async function showRun(store: RunStore, status: RunStatus, { unchecked, context 
 }
 
 const endsWithSteps = ({ state }: RunStatus): boolean =>
-  ['approving', 'asks', 'paused', 'out of budget', 'failed'].includes(state)
+  ['approving', 'asks', 'paused', 'out of budget', 'failed', 'stopped'].includes(state)
 
 /** Without what the run asks as a whole. */
 const withoutQuestion = ({ question: _, ...status }: RunStatus): RunStatus => status

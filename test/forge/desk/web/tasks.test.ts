@@ -183,14 +183,22 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await until(() => tasks.told.length === 2)
     await until(async () => (await dialog.count()) === 0)
     await page.keyboard.press('Alt+Shift+z')
-    await dialog.getByText('The run ends for good').waitFor()
+    await dialog.getByText('The run ends: nothing more').waitFor()
     expect(await focused()).toStartWith('Cancel')
     await dialog.getByRole('button', { name: 'Stop the run' }).click()
     await until(() => tasks.told.length === 3)
+    await until(async () => (await dialog.count()) === 0)
+    await runs()
+      .getByRole('button', { name: /otel spans/ })
+      .click()
+    await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await until(() => tasks.told.length === 4)
     expect(tasks.told).toEqual([
       { tell: 'pause', run: '20261121-upstream-groups-c0d3' },
       { tell: 'resume', run: '20261120-docs-operators-1a2b', limits: { cost: 7.5 } },
       { tell: 'stop', run: '20261120-docs-operators-1a2b' },
+      { tell: 'resume', run: '20261119-otel-spans-9z8y' },
     ])
   })
 

@@ -52,6 +52,19 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect(await scene.git('log', '-1', '--format=%an%n%B')).toContain(`Forge-Run: ${run}`)
       expect(await scene.git('status', '--porcelain')).toBe('')
       expect((await land('--yes')).out).toBe('main has all of it already.\n')
+      // It is an operation as the desk's own are, in the same transaction.
+      const operation = await scene.git('log', '-1', '--format=%B', 'refs/forge/operations')
+      expect(operation).toStartWith(`land forge/${run}/result on main\n`)
+      expect(JSON.parse(operation.split('\n\n')[1] ?? '')).toMatchObject({
+        kind: 'land',
+        refs: [
+          { ref: 'refs/heads/main', before: base, after: await scene.git('rev-parse', 'main') },
+          {
+            ref: expect.stringContaining('refs/forge/kept/'),
+            after: await scene.git('rev-parse', `forge/${run}/result`),
+          },
+        ],
+      })
       const [, undo = ''] = /^To undo: (git .+)$/m.exec(out) ?? []
       await git(scene.folder, ...undo.split(' ').slice(1))
       expect(await scene.git('rev-parse', 'main')).toBe(base)
@@ -316,6 +329,25 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       } finally {
         await scene.git('config', '--unset', 'commit.gpgSign')
       }
+    },
+    LONG,
+  )
+
+  test(
+    'makes its run one whose branches go with a plain --prune, which says how they come back',
+    async () => {
+      await reset()
+      expect((await land('--yes')).code).toBe(0)
+      const tip = await scene.git('rev-parse', `forge/${run}/result`)
+      const { code, out } = await scene.forge(['runs', '--prune', run])
+      expect(code).toBe(0)
+      expect(out).toMatch(
+        new RegExp(`^${run}: \\d+ refs and its folder are gone\\.\n  To bring back a branch: git branch`),
+      )
+      expect(await scene.git('branch', '--list', 'forge/*')).toBe('')
+      const [, back = ''] = /: git (branch \S+ \S+?)(,|$)/m.exec(out) ?? []
+      await scene.git(...back.split(' '))
+      expect(await scene.git('rev-parse', `forge/${run}/result`)).toBe(tip)
     },
     LONG,
   )
