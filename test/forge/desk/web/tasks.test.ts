@@ -8,7 +8,7 @@ import { findings } from './axe.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 import { ASKING, DONE, RUN, RUNS, withTasks } from './tasks-scene.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 describe.skipIf(!hasBrowser)('the tasks', () => {
   let built: string

@@ -7,7 +7,7 @@ import { withEachDesk } from './each-desk.ts'
 import { type DeskPage, until } from './scene.ts'
 
 // A busy machine draws slowly.
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 test('an undo and a redo are said in words that do not pile up', () => {
   expect(reversalOf('undo: save a.ts')).toEqual({ isUndo: true, title: 'Undone: save a.ts' })
