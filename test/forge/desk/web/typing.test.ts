@@ -28,16 +28,16 @@ describe.skipIf(!hasBrowser)('typing', () => {
   })
 
   test('in a file that is just being opened comes into it, and no key of it is lost', async () => {
-    desk.delay = 500
+    const open = desk.hold('open')
     await page.keyboard.press('Alt+x')
     await page.getByRole('treeitem', { name: 'FORK.md' }).click()
     await page.locator('.editor[aria-busy="true"]').click()
     await page.keyboard.type('abx')
     await page.keyboard.press('Backspace')
     await page.keyboard.type('c ')
+    open()
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.keyboard.type('d ')
-    desk.delay = 0
     await until(() => desk.textOf('main', 'FORK.md') === 'abc d # Fork\n')
   })
 
