@@ -128,6 +128,7 @@ export class StandIn {
   #server: Server<undefined> | undefined
   #sockets = new Set<ServerWebSocket<undefined>>()
   #built = ''
+  readonly #held = new Map<Question['ask'], Promise<void>>()
   #lastSearch = 0
   #commits = 0
 
@@ -211,6 +212,16 @@ export class StandIn {
       ...(model === undefined ? {} : { model }),
     })
     return oid
+  }
+
+  /** Lets a question wait, and what it would do with it, until that which this gives is called. */
+  hold(ask: Question['ask']): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#held.set(ask, promise)
+    return () => {
+      this.#held.delete(ask)
+      resolve()
+    }
   }
 
   say(news: News): void {
@@ -315,6 +326,7 @@ export class StandIn {
     this.asked.push(question)
     if (question.ask === 'edit' && this.swallowsEdits) return
     if (this.delay > 0) await Bun.sleep(this.delay)
+    if (this.#held.has(question.ask)) await this.#held.get(question.ask)
     const reply = await this.#answer(question)
     socket.send(JSON.stringify(reply))
   }

@@ -147,10 +147,13 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   })
 
   test('the way from one conflict to the next leads around the end, among the files and in one of them', async () => {
+    const answer = desk.hold('merging')
     await open()
     const hasFocus = (box: ReturnType<typeof conflict>) =>
       until(() => box.evaluate(element => element === document.activeElement))
+    // The list of files is still on its way.
     await page.keyboard.press('Shift+F8')
+    answer()
     await hasFocus(conflict(1, 1))
     await row('claim.ts').click()
     await conflict(2).waitFor()
