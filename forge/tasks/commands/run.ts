@@ -12,8 +12,9 @@ import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
 import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { usualLimits } from '../runs/budget.ts'
-import { newRunId, pruneRun, runsFolder } from '../runs/folder.ts'
+import { newRunId, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
+import { pruneRun } from '../runs/pruning.ts'
 import { approvePlan, openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
@@ -184,7 +185,7 @@ async function prepare(
     await store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`)
     return input
   } catch (error) {
-    await pruneRun(repository, run, { env: context.env, all: true }).catch(() => undefined)
+    await pruneRun(place.objects, run, { env: context.env, all: true }).catch(() => undefined)
     const full = await whyFull(error, [await runsFolder(repository, context.env), repository.objects])
     throw full === undefined ? error : new Failure(`Nothing has begun. ${full}`)
   }
