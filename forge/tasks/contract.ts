@@ -67,6 +67,11 @@ export type StepInput = StepPlace & {
   depth: number
   /** What it is about: the plan, the outline's step, the report of the last failure, artifacts, a person's answer … */
   about: Reference[]
+  /**
+   * What comes after the answer is done within one task of the flow (see flows/effects.ts). Steps that an earlier Forge
+   * has begun do not have it, and go on as they began.
+   */
+  endsAtOnce?: true
 }
 
 /**

@@ -5,8 +5,8 @@ import { writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { FORGE } from '../../operations.ts'
 import type { BranchWork, Room } from '../branches/branch-work.ts'
-import { DESK } from '../branches/drafts.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { groupsOf, kindOf } from '../merging/conflicts.ts'
 import { mergingRef } from '../merging/merging-commits.ts'
@@ -151,7 +151,7 @@ export class Steps {
 
   /** A commit that no ref has, with the files as they would be: so the page can compare it with any other. */
   async #result({ before, tree }: Plan): Promise<Oid> {
-    const who = lineOf({ ...DESK, date: { seconds: 0, zone: '+0000' } })
+    const who = lineOf({ ...FORGE, date: { seconds: 0, zone: '+0000' } })
     const bytes = bytesOf({ tree, parents: [before], message: 'Preview\n' }, who, who)
     const [oid = ''] = await writeObjects(this.room.objects.repository, [{ type: 'commit', bytes }])
     return oid

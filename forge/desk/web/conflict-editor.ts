@@ -214,7 +214,7 @@ export function goToConflict(view: EditorView, by: 1 | -1): void {
   const at = open.findIndex(({ number }) => number === focused)
   const head = view.state.selection.main.head
   const behind = open.findIndex(({ region }) => region.from >= head)
-  const first = by === 1 ? behind : behind < 0 ? open.length - 1 : behind - 1
+  const first = by === 1 ? Math.max(0, behind) : behind < 0 ? open.length - 1 : behind - 1
   const next = at >= 0 ? at + by : first
   const conflict = open[(next + open.length) % open.length] ?? open[0]
   if (conflict) showConflict(view, conflict)

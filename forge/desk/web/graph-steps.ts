@@ -29,7 +29,7 @@ export function openSteps(page: Page, source: Source, onto: string, first: Way =
 const TOPIC = 'step'
 
 /** Until something else is done: what is undone by then is another operation. */
-function untilMore(page: Page): (page: Page) => boolean {
+export function untilMore(page: Page): (page: Page) => boolean {
   const before = page.desk.peek()?.canUndo
   let own: string | undefined
   return ({ desk }) => {

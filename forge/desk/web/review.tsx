@@ -2,6 +2,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
+import { branchOf } from './actions.ts'
+import { runOfBranch, splitByRun } from './branches-of-runs.ts'
 import { firstConflictLine } from './conflict-regions.ts'
 import { DiffView } from './diff-view.tsx'
 import { Icon } from './icons.tsx'
@@ -60,7 +62,11 @@ function ReviewBar({ tab }: { tab: Tab }) {
 
 function BaseChoice({ review }: { review: Review }) {
   const page = usePage()
-  const branches = page.desk.value?.branches ?? []
+  const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
+  const here = page.tab.value && branchOf(page.tab.value)
+  const run = here === undefined ? undefined : runOfBranch(here)
+  // Of those of runs, the ones that belong to the same one as what is looked at.
+  const kin = ofRuns.filter(({ name }) => name === review.base || (run !== undefined && runOfBranch(name) === run))
   return (
     <label class="pick">
       <Icon name="compare" />
@@ -72,7 +78,7 @@ function BaseChoice({ review }: { review: Review }) {
           review.chosenBase.value = event.currentTarget.value
         }}
       >
-        {branches.map(({ name }) => (
+        {[...own, ...kin].map(({ name }) => (
           <option key={name} value={name}>
             {readable(name)}
           </option>

@@ -1,6 +1,7 @@
 /** Chooses the branch that something is done with, by keyboard: each with the words of what would come of it. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId } from 'preact/hooks'
+import { splitByRun } from './branches-of-runs.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { BranchIcon } from './icons.tsx'
@@ -27,9 +28,12 @@ export function TargetDialog({ content, close }: Props) {
   const at = useSignal(0)
   const id = useId()
   const wanted = words.value.toLowerCase()
-  const branches = page.graph.branches.value
+  const matching = page.graph.branches.value
     .filter(({ name }) => name !== source.branch && readable(name).toLowerCase().includes(wanted))
     .toSorted((one, other) => Number(other.name === page.desk.value?.head) - Number(one.name === page.desk.value?.head))
+  // Those of runs are found by their names, and stand behind one's own.
+  const { own, ofRuns } = splitByRun(matching)
+  const branches = wanted === '' ? own : [...own, ...ofRuns]
   const active = Math.max(0, Math.min(at.value, branches.length - 1))
   const near = branches.slice(Math.max(0, active - NEAR), active + NEAR).map(({ name }) => name)
   const key = near.join('\0')

@@ -111,11 +111,15 @@ export class RunWork implements RunActivities {
   async #verifyApproved({ run, answer }: { run: RunId; answer: Reference }): Promise<void> {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)
-    if (approved && !(await approved.hasPlan(plan)))
+    const hash = hashOfPart(plan, undefined)
+    // Who takes plans as they come takes those that were asked for.
+    const isTaken = async () =>
+      (await approved?.hasAll()) && (!verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash })))
+    if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `Somebody has said yes to a plan of ${run}, and it was not you: have a look with forge show ${run}; forge resume ${run} --yes takes it, with all of its commands.`,
+        `Somebody has said yes to a plan of ${run}, and it was not you: look at it with forge show ${run}, then end it with forge stop ${run}, or begin again with a new run.`,
       )
-    await verdicts?.sign({ fact: 'approved', run, plan: hashOfPart(plan, undefined) })
+    await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }
 
   async #verifyAnswered({ run, task, answer }: { run: RunId } & PersonAnswer): Promise<void> {
@@ -146,7 +150,9 @@ export class RunWork implements RunActivities {
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       ...(input.task !== undefined && { task: input.task }),
-      ...(input.resume !== undefined && { resume: input.resume }),
+      // A person types it: whoever else may have said it, it is one of the run's own.
+      ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
+        /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
       ...(plan && { plan }),
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),
     }

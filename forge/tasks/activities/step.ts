@@ -47,6 +47,9 @@ const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
 /** Of these, the provider has paid attention to nothing that was sent. */
 const FREE: readonly string[] = ['rate', 'overloaded', 'unreachable', 'key', 'credit', 'no such model', 'too long']
 
+/** Kinds of steps by whose answers something is decided. */
+const SIGNED: readonly StepInput['kind'][] = ['plan', 'check plan', 'review']
+
 type SendInput = StepPlace & Constructed
 
 const idOf = ({ run, key }: SendInput): string => `${run} ${key}`
@@ -77,10 +80,10 @@ export class StepWork implements StepActivities {
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
     const why = `About ${many(tokens, 'token')}.${left}`
-    const reviewing = input.kind === 'review' && (await this.#reviewing(input, key))
+    const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
     const [request] = await Promise.all([
       store.put('request', bytes),
-      reviewing && verdicts?.sign(reviewing),
+      asking && verdicts.sign(asking),
       journal.note({
         ...lineOf(input),
         id: `${input.step} asks ${key.slice(0, 12)}`,
@@ -131,7 +134,7 @@ export class StepWork implements StepActivities {
     const { received, serialized, sent } = input
     const parsed =
       received.parsed && ((await store.readJson(received.parsed)) as AnswerOf<StepInput['kind']> | undefined)
-    if (input.kind === 'review') await this.#signReview(input, sent.answer)
+    await this.#signAnswer(input, sent.answer)
     const { outcome, words } = endOf(received, serialized, parsed)
     const isGood = outcome === 'success'
     const result: StepResult = {
@@ -159,38 +162,44 @@ export class StepWork implements StepActivities {
     return await store.put(input.kind, this.means.clean(input.words))
   }
 
-  // --- Reviews
+  // --- What is believed of an answer
 
   /**
-   * That a model is asked for its verdict by this request: undefined where somebody else may have told it what to say.
-   * A person may, and what stands in fences is material.
+   * That a model is asked for a plan, or for its verdict, by this request; undefined where somebody else than the
+   * person may have told it what to say. What stands in fences is material.
    */
-  async #reviewing(input: StepInput, request: string): Promise<FactOf<'reviewing'> | undefined> {
-    const { run, task, step, base, about } = input
+  async #asked(input: StepInput, request: string): Promise<FactOf<'planning' | 'reviewing'> | undefined> {
+    const { run, task, step, base, about, kind } = input
     const { store, approved } = await this.means.run(run)
-    const reference = about.find(({ kind }) => kind === 'plan')
-    if (!reference) return undefined
-    const plan = await this.means.plan(store, reference)
-    for (const { kind, oid } of about) {
-      const isAnswer = kind === 'answer' && (!approved || (await approved.hasAnswer(task ?? '', oid)))
+    const reference = kind === 'review' ? about.find(it => it.kind === 'plan') : undefined
+    const plan = reference && (await this.means.plan(store, reference))
+    const { wish } = await this.means.stored(store)
+    for (const it of about) {
+      const isAnswer = it.kind === 'answer' && (!approved || (await approved.hasAnswer(task ?? '', it.oid)))
+      const isWish = it.kind === 'wish' && it.oid === wish.oid
       const isQuestions =
-        kind === 'asks' && task === undefined && (await store.readText({ kind, oid })) === questionsInWords(plan)
-      if (!isMaterial(kind) && !isAnswer && !isQuestions) return undefined
+        plan && it.kind === 'asks' && task === undefined && (await store.readText(it)) === questionsInWords(plan)
+      if (!isMaterial(it.kind) && !isAnswer && !isWish && !isQuestions) return undefined
     }
+    if (kind !== 'review') return { fact: 'planning', run, step, request }
+    if (!plan) return undefined
     return { fact: 'reviewing', run, task: task ?? '', step, head: base, plan: hashOfPart(plan, task), request }
   }
 
-  /** Signs a verdict as the model gave it to just that request, whatever others say of it. */
-  async #signReview(input: StepInput, answer: Reference): Promise<void> {
+  /** Signs what the model has answered to just that request, whatever others say of it. */
+  async #signAnswer(input: StepInput, answer: Reference): Promise<void> {
     const { store, verdicts } = await this.means.run(input.run)
-    if (!verdicts) return
+    if (!verdicts || !SIGNED.includes(input.kind)) return
     const stored = parseStoredAnswer(await store.read(answer))
     if ((await store.find('answers', stored.key)) !== answer.oid) return
-    const reviewing = await this.#reviewing(input, stored.key)
-    if (!reviewing || !(await verdicts.has(reviewing))) return
-    const { parsed } = readAnswer('review', stored)
+    const asked = await this.#asked(input, stored.key)
+    if (!asked || !(await verdicts.has(asked))) return
+    const { parsed } = readAnswer(input.kind, stored)
     if (parsed?.signal !== 'success') return
-    await verdicts.sign({ ...reviewing, fact: 'reviewed', isGood: parsed.verdict === 'good' })
+    if (asked.fact === 'reviewing' && 'verdict' in parsed)
+      await verdicts.sign({ ...asked, fact: 'reviewed', isGood: parsed.verdict === 'good' })
+    if (asked.fact === 'planning' && 'plan' in parsed && parsed.plan)
+      await verdicts.sign({ fact: 'planned', run: input.run, plan: hashOfPart(parsed.plan, undefined) })
   }
 
   // --- Sending

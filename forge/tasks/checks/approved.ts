@@ -37,7 +37,7 @@ export class ApprovedCommands {
     await this.#signatures.add(commands.map(command => this.#check(command)))
   }
 
-  /** For all commands of this run, also those that come later: the person has said so (`--yes`). */
+  /** For all plans and commands of this run, also those that come later: the person has said so (`--yes`). */
   async approveAll(): Promise<void> {
     await this.#signatures.add([this.#everything])
   }
@@ -57,9 +57,14 @@ export class ApprovedCommands {
     await this.#signatures.add([this.#plan(plan)])
   }
 
-  /** Whether the person has approved this plan, or all that may come. */
+  /** Whether the person has seen this plan and approved it. */
   async hasPlan(plan: Plan): Promise<boolean> {
-    return (await this.#signatures.missing([this.#plan(plan), this.#everything])).length < 2
+    return await this.#signatures.has(this.#plan(plan))
+  }
+
+  /** Whether the person has approved all plans and commands as they come. */
+  async hasAll(): Promise<boolean> {
+    return await this.#signatures.has(this.#everything)
   }
 
   /** For an answer of the person's to a task, or with '' to the run. */

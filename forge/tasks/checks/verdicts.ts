@@ -41,7 +41,11 @@ export const Fact = v.variant('fact', [
     /** Whether nothing that was found out before is needed: all boundaries and checks of all tasks were part of it. */
     isWhole: v.boolean(),
   }),
-  /** A model is asked about a commit, by a request in which nobody else has told it what to say. */
+  /** A model is asked for a plan, by a request in which nobody but the person has told it what to plan. */
+  v.object({ fact: v.literal('planning'), run: v.string(), step: v.string(), request: Hash }),
+  /** It has proposed this one. */
+  v.object({ fact: v.literal('planned'), run: v.string(), plan: Hash }),
+  /** A model is asked about a commit, in the same way. */
   v.object({
     fact: v.literal('reviewing'),
     run: v.string(),

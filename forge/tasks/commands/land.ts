@@ -6,10 +6,11 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { type Checkout, follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
 import { commit, mergeBases, wantsSigning } from '../../../core/git/commits.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
-import { moveRefs, type RefName, readHead } from '../../../core/git/refs.ts'
+import { type RefName, readHead } from '../../../core/git/refs.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
+import { KEPT, Operations } from '../../operations.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 import { doneRef, resultRef } from '../runs/folder.ts'
@@ -256,13 +257,16 @@ async function land(
     message: messageOf(landing, why),
     sign: await wantsSigning(repository),
   })
-  const kept: RefName = `refs/forge/kept/${landing.ref.slice('refs/heads/'.length)}-${landing.tip.slice(0, 8)}`
+  const name = landing.ref.slice('refs/heads/'.length)
+  const kept: RefName = `${KEPT}${name}-${landing.tip.slice(0, 8)}`
   const there = (await objects.info(kept))?.oid
   const moves = [
     { ref: target.ref, from: target.tip, to },
     { ref: kept, from: there, to: landing.tip },
   ]
-  await moveRefs(repository, moves, { message: `forge land ${landing.run}` })
+  // As what the desk lands is: its Undo takes it back.
+  const words = `land ${name} on ${target.name}`
+  await new Operations(objects).record({ kind: 'land', words, moves })
   for (const checkout of on) {
     const why = await follow(repository, checkout, target.tip, to)
     if (why !== '')

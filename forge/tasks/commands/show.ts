@@ -2,34 +2,37 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
 import type { Oid, RunStatus, TaskId } from '../contract.ts'
-import type { Plan } from '../plan/schema.ts'
+import { contractOf } from '../plan/schema.ts'
 import { doneRef, resultRef } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readLastStatus, readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
 import { storyOf } from '../runs/story.ts'
 import { wordsOf } from '../steps/request.ts'
+import { lookAtPlan, tellPlan } from './approval.ts'
 import { openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { columnsOf, nextSteps, questionsOf, toAnswer } from './follow.ts'
-import { parse } from './options.ts'
+import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
 import { treeOf } from './tree.ts'
 
-const USAGE = 'forge show RUN [TASK] [--journal] [--json]'
+const USAGE = 'forge show RUN [TASK] [--plan | --journal] [--json]'
 
 export const HELP = `${USAGE}
 
 Shows how a run is: its tasks, what they came to, what it has used. With TASK, that task alone.
 
+  --plan      the plan, whole: what, in which order, which commands, and what it may cost
   --journal   every decision that was made, as a story
   --json      the same as JSON`
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
-  const options = { journal: { type: 'boolean' }, json: { type: 'boolean' } } as const
+  const options = { plan: { type: 'boolean' }, journal: { type: 'boolean' }, json: { type: 'boolean' } } as const
   const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 2] })
   const [word = 'last', task] = positionals
+  if (values.plan && (values.journal || task !== undefined)) throw wrong('--plan is for a whole run, by itself', USAGE)
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   const store = openStore(place, run)
@@ -42,6 +45,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const status = await lookAt(place, store, context)
   if (!status)
     throw new Failure(`Nothing is known of the run ${run} but its refs: forge resume ${run} submits it again.`)
+  if (values.plan) return await showPlan(place, status, values.json === true, context)
   const unchecked = await uncheckedIn(place, status, context)
   if (task !== undefined)
     return await showTask(store, status, task, { isJson: values.json === true, unchecked, context })
@@ -109,15 +113,13 @@ async function uncheckedIn(
   return found
 }
 
-/** What must be true in the end, how it is seen, and whose task it is. */
-const contractOf = ({ contract, tasks }: Plan) =>
-  contract.map(({ id, says, how }) => ({
-    id,
-    says,
-    how: how.kind === 'command' ? how.command : how.question,
-    isReview: how.kind === 'review',
-    task: tasks.find(task => task.claims.includes(id))?.id ?? '',
-  }))
+/** The plan that waits for a yes where there is one, else the one that holds. */
+async function showPlan(place: Place, status: RunStatus, isJson: boolean, context: CommandContext): Promise<ExitCode> {
+  const looked = await lookAtPlan(place, status.run, status.plan, context)
+  if (isJson) context.out(JSON.stringify({ run: status.run, waits: status.state === 'approving', ...looked.inFull }))
+  else tellPlan(looked, context)
+  return EXIT.done
+}
 
 type Shown = { unchecked: ReadonlyMap<TaskId | '', string>; context: CommandContext }
 
@@ -143,7 +145,7 @@ async function showRun(store: RunStore, status: RunStatus, { unchecked, context 
 }
 
 const endsWithSteps = ({ state }: RunStatus): boolean =>
-  ['approving', 'asks', 'paused', 'out of budget', 'failed'].includes(state)
+  ['approving', 'asks', 'paused', 'out of budget', 'failed', 'stopped'].includes(state)
 
 /** Without what the run asks as a whole. */
 const withoutQuestion = ({ question: _, ...status }: RunStatus): RunStatus => status

@@ -43,6 +43,7 @@ export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
         choice: 0,
         depth: parent.depth - 1,
         about: [agent.asks],
+        endsAtOnce: true,
       })
       spent = added(spent, end.spent)
       if (end.halt) halt ??= end.halt

@@ -189,6 +189,7 @@ class Attempt {
       choice,
       depth: kind === 'implement' ? depth : 0,
       about: [plan, ...this.input.about, ...about],
+      endsAtOnce: true,
     })
     this.#spent = added(this.#spent, end.spent)
     if (end.halt) throw new Over({ outcome: 'failure_retryable', words: end.halt.words, halt: end.halt })

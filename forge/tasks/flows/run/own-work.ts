@@ -43,7 +43,8 @@ export class OwnWork {
 
   /** Asks a model, as a step of the run. */
   async step(step: string, wish: StepWish): Promise<StepResult> {
-    const input: StepInput = { run: this.#means.run, attempt: 1, step, choice: 0, depth: 0, ...wish }
+    const own = { run: this.#means.run, attempt: 1, choice: 0, depth: 0, endsAtOnce: true } as const
+    const input: StepInput = { ...own, step, ...wish }
     for (;;) {
       const result = await this.patiently(() => this.#tryStep(input))
       if (result) return result
