@@ -212,13 +212,13 @@ export class RunWork implements RunActivities {
 
 const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
 
-/** What a person decided, as git knows it. */
+/** What a person decided, as git knows it. The plan that was approved last is the one that holds. */
 async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
   const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
-  const sorted = decisions.sort((a, b) => a.count - b.count)
-  const approved = sorted.findLast(({ kind }) => kind === 'approval')
-  const answers = sorted
+  const answers = decisions
     .filter(({ kind }) => kind === 'answer')
+    .sort((a, b) => a.count - b.count)
     .map(({ task, count, answer }) => ({ task, count, answer }))
-  return { answers, ...(approved && { approvedPlan: approved.answer }) }
+  const plan = await store.get('plan.json')
+  return { answers, ...(plan && { approvedPlan: await store.put('plan', plan) }) }
 }
