@@ -103,7 +103,7 @@ async function again<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
     } catch (error) {
-      if (tries >= 200) throw error
+      if (tries >= 800) throw error
       await Bun.sleep(50)
     }
   }

@@ -7,7 +7,7 @@ import type { Gathered, Oid, Outcome, Reference, StepInput, StepResult, Tier, Va
 import { Children, idOfRun } from './children.ts'
 import { checking, short } from './effects.ts'
 import { added, HELD, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
-import { tierAbove } from './graph.ts'
+import { tierAbove } from './tiers.ts'
 import { haltOf, troubleOf, wordsOf } from './troubles.ts'
 
 /** What a task tells its run about what it does. */

@@ -11,7 +11,7 @@ import type {
   Tier,
 } from '../../contract.ts'
 import { checking, short } from '../effects.ts'
-import { tierAbove } from '../graph.ts'
+import { tierAbove } from '../tiers.ts'
 import type { Journal } from './journal.ts'
 import type { OwnWork } from './own-work.ts'
 import type { Phase } from './phase.ts'

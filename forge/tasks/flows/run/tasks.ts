@@ -1,7 +1,8 @@
 /** The tasks of a run: how each one goes from its wait to its end, and which may begin. */
 import type { Oid, Reference, Spent, TaskId, TaskShape, Tier } from '../../contract.ts'
 import { NOTHING, type Told } from '../ends.ts'
-import { rowsOf, tierAbove, wayBetween } from '../graph.ts'
+import { tierAbove } from '../tiers.ts'
+import { rowsOf, wayBetween } from './graph.ts'
 import { hasBegun, isOver, newRecord, nodeOf, renewed, type TaskRecord, waitsFor } from './records.ts'
 
 /** One task of a plan. What becomes of it is said by its methods, and read in its record. */
