@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
+import type { TasksWord } from '../tasks-questions.ts'
 import { type Landing, resultBranch } from '../tasks-view.ts'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
 import type { DialogContent } from './dialog-content.ts'
@@ -37,8 +38,15 @@ export function LandingDialog({ content, tasks, close }: Props) {
     isBusy.value = true
     problem.value = undefined
     try {
-      const word = { tell: 'land', run, ...(task !== undefined && { task }), onto: onto.value, tree: landing.tree }
-      const { words: said } = await page.connection.ask('tell tasks', { word: word as { tell: 'land' } & typeof word })
+      const word = {
+        tell: 'land',
+        run,
+        ...(task !== undefined && { task }),
+        onto: onto.value,
+        tree: landing.tree,
+        ...(landing.unchecked !== undefined && { anyway: true }),
+      } satisfies TasksWord
+      const { words: said } = await page.connection.ask('tell tasks', { word })
       close()
       const [title = 'Landed', words] = said.slice(-2)
       page.notify({ tone: 'plain', title, ...(words !== undefined && { words }) })
@@ -87,10 +95,10 @@ export function LandingDialog({ content, tasks, close }: Props) {
               </>
             ) : null}
           </div>
-          {warnings.map(warning => (
+          {(landing?.unchecked === undefined ? warnings : [landing.unchecked, ...warnings]).map(warning => (
             <p class="step-warning" key={warning}>
               <Icon name="alert" />
-              <span>{warning}</span>
+              <span>{visible(warning)}</span>
             </p>
           ))}
           <section
@@ -114,8 +122,12 @@ export function LandingDialog({ content, tasks, close }: Props) {
           </p>
           <span class="grow" />
           <Button words="Cancel" keys="Esc" isFirst onClick={close} />
-          <button type="submit" class="button main" aria-disabled={isOff}>
-            Land
+          <button
+            type="submit"
+            class={`button ${landing?.unchecked === undefined ? 'main' : 'stop'}`}
+            aria-disabled={isOff}
+          >
+            {landing?.unchecked === undefined ? 'Land' : 'Land anyway'}
           </button>
         </footer>
       </form>
