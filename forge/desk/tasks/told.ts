@@ -94,7 +94,12 @@ const ToldOneTask = v.object({ id: TaskId, asks: v.optional(Page), task: v.optio
 /** Milliseconds since 1970. */
 const ToldLine = v.object({ ...JournalLine.entries, id: Line, words: Page, why: v.optional(Page), what: text(100) })
 
-const ToldLanding = v.object({ onto: v.string(), tree: v.optional(v.string()), words: v.array(Line), unchecked: v.optional(Line) })
+const ToldLanding = v.object({
+  onto: v.string(),
+  tree: v.optional(v.string()),
+  words: v.array(Line),
+  unchecked: v.optional(Line),
+})
 
 /** `forge runs --json`. */
 export function readRuns(lines: readonly string[]): RunRow[] {
@@ -122,7 +127,22 @@ export const digestOf = (words: string): string => createHash('sha256').update(w
 /** `forge show RUN --json`. */
 export function readRun(lines: readonly string[]): Run {
   const told = readOne(ToldRun, lines)
-  const { run, state, words, wish, title, summary, contract, complaints, spent, limits, limit, asks, tells, unchecked } = told
+  const {
+    run,
+    state,
+    words,
+    wish,
+    title,
+    summary,
+    contract,
+    complaints,
+    spent,
+    limits,
+    limit,
+    asks,
+    tells,
+    unchecked,
+  } = told
   return {
     ...{ run, state, words, wish, contract, complaints, spent, limits },
     ...(limit && { limit }),

@@ -197,7 +197,11 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
     'a task’s result that nobody has checked is not landed',
     async () => {
       const before = await world.git('rev-parse', `forge/${run}/alpha/done`)
-      await call('deliver', { task: 'alpha', attempt: 1, head: await made({ 'notes/alpha.md': 'by alpha, and by others\n' }) })
+      await call('deliver', {
+        task: 'alpha',
+        attempt: 1,
+        head: await made({ 'notes/alpha.md': 'by alpha, and by others\n' }),
+      })
       expect(await land('alpha')).toEqual({ code: 1, why: 'there is no signature of yours for its checks' })
       await call('deliver', { task: 'alpha', attempt: 1, head: before })
       expect((await world.forge(['show', run, 'alpha'])).out).not.toContain('not checked by you')
@@ -236,7 +240,9 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       expect(approval).toStartWith(`Somebody has said yes to a plan of ${run}, and it was not you`)
       expect(await readPlan(new RunStore(objects, run))).toEqual(mine)
       const head = await made({ 'notes/beta.md': 'nothing\n' })
-      expect(await call('finish', { base, plan: kept, results: [{ task: 'beta', head }] })).toMatchObject({ isGood: true })
+      expect(await call('finish', { base, plan: kept, results: [{ task: 'beta', head }] })).toMatchObject({
+        isGood: true,
+      })
       expect(await land()).toEqual({ code: 1, why: 'it was checked by another plan than the one that holds' })
       await call('finish', { base, plan, results: [{ task: 'last', head: result }] })
     },
@@ -250,7 +256,13 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
       const remembered = await refusal('remember', { kind: 'answer', task: 'alpha', count: 1, answer })
       expect(remembered).toStartWith('That is no answer of yours')
       const request = await call('keepWords', { attempt: 1, step: 'x', kind: 'request', words: '{}' })
-      const sent = await refusal('send', { attempt: 1, step: 'x', request, key: '0'.repeat(64), model: 'openai/scripted' })
+      const sent = await refusal('send', {
+        attempt: 1,
+        step: 'x',
+        request,
+        key: '0'.repeat(64),
+        model: 'openai/scripted',
+      })
       expect(sent).toContain('is not the one that was constructed')
       const requests = world.model.requests.length
       await using objects = openObjects(world.repository)

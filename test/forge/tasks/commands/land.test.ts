@@ -208,7 +208,10 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
           const shown = (await scene.forge(['show', run])).out
           expect(shown).toContain(`The result was not checked by you: ${gone}.`)
           expect(shown).toContain(`What a came to was not checked by you: ${gone}.`)
-          await new Approvals(dirname(key())).sign({ kind: 'command', scope: '', name: '', content: Buffer.of() }, 'sha1')
+          await new Approvals(dirname(key())).sign(
+            { kind: 'command', scope: '', name: '', content: Buffer.of() },
+            'sha1',
+          )
           expect((await land('--yes')).err).toBe(
             refused(
               'its checks were signed with another key than yours, which may have been made anew (approvals.key in ~/.config/forge)',
