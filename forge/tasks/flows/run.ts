@@ -802,7 +802,7 @@ class Run {
     if (results.some(isGood)) results.push(await ask('last', tierAbove(tier) ?? tier, 0))
     const last = results.at(-1)
     if (last && isGood(last)) return undefined
-    const evidence = results.flatMap(({ parsed, question }) => [parsed, question].filter(it => it !== undefined))
+    const evidence = results.flatMap(({ parsed }) => (parsed ? [{ ...parsed, kind: 'review' }] : []))
     return { words: `a review does not accept the whole: ${last?.words ?? ''}`, evidence }
   }
 
