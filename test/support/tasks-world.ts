@@ -20,7 +20,7 @@ import { RunStore } from '../../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
 import { FILES, turnFor } from './chaos-model.ts'
 import { commit, type Files, gitWith } from './git.ts'
-import { homeIn } from './temporal.ts'
+import { endAtOnce, homeIn } from './temporal.ts'
 import { DOCKER, PROJECT } from './world.ts'
 
 type Environment = Record<string, string | undefined>
@@ -195,7 +195,7 @@ export class TasksWorld implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.forge(['down'])
+    await endAtOnce(this.env)
     await this.model.stop()
     await rm(this.root, { recursive: true, force: true })
   }
