@@ -53,7 +53,7 @@ const COMMANDS: Record<string, Entry> = {
     load: () => import('./up.ts').then(({ runUp, UP_HELP }) => ({ runCommand: runUp, HELP: UP_HELP })),
   },
   down: {
-    usage: '',
+    usage: '[--all]',
     words: 'end both; runs go on at the next start',
     load: () => import('./up.ts').then(({ runDown, DOWN_HELP }) => ({ runCommand: runDown, HELP: DOWN_HELP })),
   },
