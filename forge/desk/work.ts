@@ -96,7 +96,7 @@ export class Work implements AsyncDisposable {
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
     const open = (branch: string) => this.#branches.work(branch)
     const plannings = new Plannings(room.objects, room.say)
-    this.steps = new Steps(room, open, plannings)
+    this.steps = new Steps(room, this.#branches, plannings)
     this.mergings = new Mergings(room, open, plannings)
   }
 

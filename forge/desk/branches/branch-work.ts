@@ -407,7 +407,12 @@ export class BranchWork {
     return new Failure(`Nothing was done in ${visiblePath(this.name)}: ${why}. What was typed is kept.`)
   }
 
-  /** Throws a {@link Failure} where an AI is at work in the branch. */
+  /** An AI is at work in the branch, or what it left has to be kept or let go. */
+  get isHeld(): boolean {
+    return this.#held !== undefined
+  }
+
+  /** Throws a {@link Failure} where it is. */
   verifyFree(): void {
     if (this.#held) throw new Failure(this.#held.why)
   }

@@ -7,8 +7,9 @@ import { Approvals } from '../../ai/approvals.ts'
 import { readSettings } from '../../ai/settings.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
-import type { Reference, RunId } from '../contract.ts'
+import type { Reference, RunId, TaskId } from '../contract.ts'
 import { estimateOf, type PriceOf } from '../plan/estimate.ts'
+import type { Plan } from '../plan/schema.ts'
 import { planInFull, showPlan } from '../plan/show.ts'
 import { priceOf } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
@@ -29,6 +30,7 @@ export async function openApproved(place: Place, run: RunId, { env }: CommandCon
 
 /** A plan as a person has to see it before a yes. */
 export type LookedAt = {
+  plan: Plan
   /** All commands that it would run, those of the repository's own FORGE.md too. */
   commands: string[]
   /** For a terminal of so many columns. */
@@ -62,6 +64,7 @@ export async function lookAtPlan(
     .update(JSON.stringify([plan, base, commands, hasNetwork, limits]))
     .digest('hex')
   return {
+    plan,
     commands,
     text: columns => showPlan(plan, { ...showing, width: Math.min(columns, 120) }),
     inFull: { ...planInFull(plan, showing), seen: seen.slice(0, 40) },
@@ -77,7 +80,7 @@ export function tellPlan({ text }: LookedAt, context: CommandContext): void {
 export type PlanWord =
   | { says: 'yes'; plan: Reference }
   | { says: 'no' }
-  | { says: 'change'; words: string }
+  | { says: 'change'; answer: Reference }
   | { says: 'later' }
 
 /** Asks whether a plan may run. What is approved is signed for. */
@@ -96,7 +99,7 @@ export async function approvePlan(
     if (word === 'n' || word === 'no') return { says: 'no' }
     if (word === 'c' || word === 'change') {
       const words = (await askPerson(context, 'What is to be different? '))?.trim()
-      if (words) return { says: 'change', words }
+      if (words) return { says: 'change', answer: await keepAnswer(place, { run, task: '', words }, context) }
     }
     if (word === 'e' || word === 'edit') {
       const edited = await editedPlan(place, run, plan, context)
@@ -106,10 +109,32 @@ export async function approvePlan(
       tellPlan(looked, context)
     }
     if (word !== 'y' && word !== 'yes') continue
-    const approved = await openApproved(place, run, context)
-    await approved.approve(looked.commands)
+    await signPlan(place, run, looked, context)
     return { says: 'yes', plan }
   }
+}
+
+/** Signs for a plan that the person has said yes to, and for all its commands. */
+export async function signPlan(
+  place: Place,
+  run: RunId,
+  { plan, commands }: LookedAt,
+  context: CommandContext,
+): Promise<void> {
+  const approved = await openApproved(place, run, context)
+  await approved.approve(commands)
+  await approved.approvePlan(plan)
+}
+
+/** Keeps what the person answers to a task, or with '' to the run, and signs for it. */
+export async function keepAnswer(
+  place: Place,
+  { run, task, words }: { run: RunId; task: TaskId | ''; words: string },
+  context: CommandContext,
+): Promise<Reference> {
+  const answer = await openStore(place, run).put('answer', words)
+  await (await openApproved(place, run, context)).signAnswer(task, answer.oid)
+  return answer
 }
 
 /** The plan as a person has edited it; undefined where it is as it was, or no plan any more: then they have heard why. */

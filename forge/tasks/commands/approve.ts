@@ -1,10 +1,10 @@
 /** `forge approve`: a person's yes to a plan that waits, by those who have seen it here or elsewhere. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
-import { approvePlan, lookAtPlan, openApproved } from './approval.ts'
+import { approvePlan, lookAtPlan, signPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { sayLater, tellWord } from './follow.ts'
 import { parse } from './options.ts'
-import { findRun, openPlace, openStore } from './place.ts'
+import { findRun, openPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE = 'forge approve RUN [--seen SIGN]'
@@ -34,15 +34,14 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (values.seen === undefined) {
     const word = await approvePlan(place, { run, plan }, context)
     if (word.says === 'later') return sayLater(run, context)
-    await tellWord({ server, store: openStore(place, run), run }, word)
+    await tellWord({ server, run }, word)
     context.out(word.says === 'no' ? `The run ${run} is stopped.` : goesOn(run))
     return EXIT.done
   }
-  const { commands, inFull } = await lookAtPlan(place, run, plan, context)
-  if (inFull.seen !== values.seen)
+  const looked = await lookAtPlan(place, run, plan, context)
+  if (looked.inFull.seen !== values.seen)
     throw new Failure('Nothing was approved: the plan, or what belongs to it, has changed since. Look at it again.')
-  const approved = await openApproved(place, run, context)
-  await approved.approve(commands)
+  await signPlan(place, run, looked, context)
   await server.update(run, 'approve', plan)
   context.out(goesOn(run))
   return EXIT.done

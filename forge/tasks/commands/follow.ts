@@ -61,12 +61,12 @@ export async function follow(following: Following): Promise<ExitCode> {
 
 /** Tells a run what its person says to the plan. Throws a {@link Failure} where the run refuses that. */
 export async function tellWord(
-  { server, store, run }: Pick<Following, 'server' | 'store' | 'run'>,
+  { server, run }: Pick<Following, 'server' | 'run'>,
   word: Exclude<PlanWord, { says: 'later' }>,
 ): Promise<void> {
   if (word.says === 'yes') await server.update(run, 'approve', word.plan)
   else if (word.says === 'no') await server.update(run, 'stop')
-  else await server.update(run, 'answer', '', await store.put('answer', word.words))
+  else await server.update(run, 'answer', '', word.answer)
 }
 
 /** A plan that the linter refuses can be edited once more. */
@@ -157,7 +157,7 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
   switch (state) {
     case 'asks':
       return [
-        ...asking.slice(0, MOST_ASKING).map(({ id }) => `  forge answer ${run} ${id} "…"`),
+        ...asking.slice(0, MOST_ASKING).map(task => `  ${toAnswer(run, task)}`),
         ...(asking.length === 0 ? [`  forge answer ${run} "…"`] : []),
         ...(asking.length === 0 && tasks.length > 0 && question ? [`  forge resume ${run}`] : []),
       ]
@@ -173,6 +173,10 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
       return [`  forge show ${run} --journal`]
   }
 }
+
+/** What a person types to a task that asks; one that lacks something is let go on where it was. */
+export const toAnswer = (run: RunId, { id, isLacking }: RunStatus['tasks'][number]): string =>
+  isLacking ? `forge resume ${run} ${id}` : `forge answer ${run} ${id} "…"`
 
 /** With which option a limit is raised. */
 const RAISES = { cost: '--budget DOLLARS', requests: '--requests N', tokens: '--requests N', minutes: '--minutes N' }

@@ -84,7 +84,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   if (!isUnderWay || isRaised) {
     const input = await readRunInput(openStore(place, run))
     const limits = { ...input.limits, ...more }
-    await approved.approveLimits(limits)
+    await approved.approveAsking({ ...input, limits })
     if (!isUnderWay) {
       await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
       const why =

@@ -58,8 +58,23 @@ export class Journal implements Disposable {
   /** How far the file has been read. */
   #read = 0
   #count = 0
+  /** When the last line was written that is known here. */
+  #last = 0
 
-  constructor(private readonly options: JournalOptions) {
+  /** Where the file was lost, or never was on this machine, it is made from the lines that git has. */
+  static async open(options: JournalOptions): Promise<Journal> {
+    const journal = new Journal(options)
+    try {
+      if (!existsSync(journalFile(options.folder))) journal.#append(await readJournal(options.store))
+      else journal.#append([])
+      return journal
+    } catch (error) {
+      journal[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  private constructor(private readonly options: JournalOptions) {
     this.#lock = openLock(options.folder)
   }
 
@@ -68,7 +83,10 @@ export class Journal implements Disposable {
     const { store, secrets, now = Date.now } = this.options
     const clean = (text: string) => blackOut(text, secrets)
     const { words, why, ...rest } = line
-    const wanted = { ...rest, at: now(), count: this.#count++, words: clean(words), ...(why && { why: clean(why) }) }
+    // By their times lines are in order, whatever becomes of the clock.
+    this.#last = Math.max(now(), this.#last + 1)
+    const at = this.#last
+    const wanted = { ...rest, at, count: this.#count++, words: clean(words), ...(why && { why: clean(why) }) }
     const oid = await store.keep('journal', line.id, `${JSON.stringify(wanted)}\n`)
     // Where it was written before, that one is written here, too.
     const kept = parseLine(await store.readText({ kind: 'line', oid }))
@@ -121,7 +139,10 @@ export class Journal implements Disposable {
     }
     const end = bytes.lastIndexOf(10) + 1
     // The last one may be whole but for its end.
-    for (const line of parseLines(bytes.toString())) this.#ids.add(line.id)
+    for (const line of parseLines(bytes.toString())) {
+      this.#ids.add(line.id)
+      this.#last = Math.max(this.#last, line.at)
+    }
     this.#read += end
     return end < bytes.length
   }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from '../../../support/git.ts'
-import { planOf, says, task } from '../../../support/task-model.ts'
+import { type AskedStep, planOf, says, task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 
@@ -376,12 +376,34 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   )
 
   test(
-    'without docker says so before anything is paid, and tasks wait with a question',
+    'without docker, or its image, begins nothing and asks no model',
     async () => {
-      await scene.useEngine('down')
       try {
-        const { code, err, out, run } = await scene.run('unchecked', { tasks: [task('a')] })
-        expect(err).toContain('Checks will need docker, and its engine does not answer')
+        for (const [fault, words] of [
+          ['down', 'docker, and its engine does not answer'],
+          ['no-image', 'the image'],
+        ] as const) {
+          await scene.useEngine(fault)
+          const { code, err, run } = await scene.run('undone', { tasks: [task('a')] })
+          expect({ code, run, asked: scene.model.asked('undone') }).toEqual({ code: 1, run: '', asked: [] })
+          expect(err).toStartWith(`Nothing was begun, and nothing is paid: checks need ${words}`)
+        }
+      } finally {
+        await scene.useEngine('')
+      }
+    },
+    LONG,
+  )
+
+  test(
+    'where docker ends meanwhile, a task waits with a question',
+    async () => {
+      const answer = async ({ kind, answered }: AskedStep) => {
+        if (kind === 'implement' && !answered) await scene.useEngine('down')
+        return undefined
+      }
+      try {
+        const { code, out, run } = await scene.run('unchecked', { tasks: [task('a')], answer })
         expect(code).toBe(4)
         expect(out).toContain('a asks')
         await scene.useEngine('')
