@@ -1,6 +1,6 @@
 /** `forge attach`: shows a run that is under way, as `forge run` does. */
 import type { ExitCode } from '../../../core/failure.ts'
-import { UnknownRun } from '../engine/client.ts'
+import { OtherVersion, UnknownRun } from '../engine/client.ts'
 import { readRunInput } from '../runs/plans.ts'
 import { approvePlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
@@ -28,7 +28,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   try {
     return await follow({ server, store, run, context, approve })
   } catch (error) {
-    if (!(error instanceof UnknownRun)) throw error
+    if (!(error instanceof UnknownRun || error instanceof OtherVersion)) throw error
     return await tellLast({ server, store, run, context, approve })
   }
 }

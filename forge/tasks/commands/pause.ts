@@ -1,13 +1,14 @@
 /** `forge pause`, `forge resume` and `forge stop`: a whole run, or one of its tasks. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
-import type { Limits } from '../contract.ts'
+import type { Limits, RunId } from '../contract.ts'
+import { OtherVersion } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { count, dollars, parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
-import { openRunServer } from './server.ts'
+import { openRunServer, type RunServer } from './server.ts'
 
 const PAUSE = 'forge pause RUN [TASK]'
 const RESUME = 'forge resume RUN [TASK] [--budget DOLLARS] [--requests N] [--minutes N] [--yes]'
@@ -72,20 +73,22 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   if (values.yes) await approved.approveAll()
   await using server = await openRunServer(place, context, { start: true })
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
-  const isUnderWay = await server.isUnderWay(run)
+  const isUnderWay = await canGoOn(server, run)
   const isRaised = Object.keys(more).length > 0
-  if (!isUnderWay) {
+  if (isUnderWay === 'no') {
     const last = await readLastStatus(openStore(place, run))
     if (last?.state === 'done') throw new Failure(`The run ${run} is done: forge land ${run} shows and merges it.`)
   }
-  const before = isUnderWay ? (await server.status(run)).state : undefined
-  if (!isUnderWay || isRaised) {
+  const before = isUnderWay === 'yes' ? (await server.status(run)).state : undefined
+  if (isUnderWay !== 'yes' || isRaised) {
     const input = await readRunInput(openStore(place, run))
     const limits = { ...input.limits, ...more }
     await approved.approveLimits(limits)
-    if (!isUnderWay) {
+    if (isUnderWay !== 'yes') {
+      if (isUnderWay === 'elsewhere') await server.forget(run)
       await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
-      context.out(`${going} The server did not know it any more: it was submitted again.`)
+      const why = isUnderWay === 'no' ? 'The server did not know it any more' : 'Another version of Forge had begun it'
+      context.out(`${going} ${why}: it was submitted again.`)
       return EXIT.done
     }
     await server.update(run, 'raise', more)
@@ -101,4 +104,16 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   else await server.update(run, 'resume', task)
   context.out(going)
   return EXIT.done
+}
+
+/** Whether a run goes on by a word; `elsewhere`: it is under way, but only another version could let it go on. */
+async function canGoOn(server: RunServer, run: RunId): Promise<'yes' | 'no' | 'elsewhere'> {
+  if (!(await server.isUnderWay(run))) return 'no'
+  try {
+    await server.status(run)
+    return 'yes'
+  } catch (error) {
+    if (error instanceof OtherVersion) return 'elsewhere'
+    throw error
+  }
 }
