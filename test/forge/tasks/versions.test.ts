@@ -8,7 +8,7 @@ import { findWorker, openWorkerPlace } from '../../../forge/tasks/engine/workers
 import { begin, IN_FLIGHT, STEPS, verifyNothingIsLeft } from '../../support/chaos.ts'
 import { TasksWorld } from '../../support/tasks-world.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
-import { PROJECT } from '../../support/world.ts'
+import { PROJECT, until } from '../../support/world.ts'
 
 const MINUTES = 8 * 60_000
 
@@ -40,6 +40,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       const run = await begin(world)
       await world.model.asked(STEPS / 4)
       const first = await workerOf(world)
+      const beside = await world.forge(['worker'], {}, other)
+      expect(beside).toMatchObject({ code: 1, err: expect.stringContaining('A worker for this repository runs already') })
       const up = await world.forge(['up'], {}, other)
       expect({ code: up.code, err: up.err }).toEqual({ code: 0, err: '' })
       const second = await workerOf(world)
@@ -50,7 +52,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       const third = await workerOf(world)
       expect(third?.version).toBe(first?.version as string)
-      for (const before of [first, second]) if (before) expect(await isRunning(before.process)).toBe(false)
+      const isLeft = async () => (await Promise.all([first, second].map(it => it && isRunning(it.process)))).some(Boolean)
+      await until('both workers have ended', async () => !(await isLeft()))
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
       const { git: lines } = await world.journal(run)
       expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length)
