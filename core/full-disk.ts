@@ -1,6 +1,8 @@
 /** What can be measured of the disk, where a command failed and its words can't be believed. */
 import { rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { GitError } from './git/run.ts'
+import { visible } from './text.ts'
 
 /** Bytes, and files, that must be left for a command to have failed of something else. */
 const LEAST = { bytes: 16 << 20, files: 16 }
@@ -16,6 +18,31 @@ export async function isFull(folder: string): Promise<boolean> {
 /** Whether a folder can be written to: not on a full or a broken disk, nor on one that has become read-only. */
 export async function canBeWritten(folder: string): Promise<boolean> {
   return (await troubleIn(folder)) === undefined
+}
+
+/**
+ * A sentence where something failed since nothing more fits on a disk, with the one of the folders that is full;
+ * undefined where it failed of something else.
+ */
+export async function whyFull(error: unknown, folders: readonly string[]): Promise<string | undefined> {
+  const isSaid = saysFull(error)
+  // Git does not always say why it can't write.
+  if (!isSaid && !(error instanceof GitError)) return undefined
+  for (const folder of folders) {
+    if (!(await isFull(folder).catch(() => false))) continue
+    return `No space is left on the disk of ${visible(folder)}: make room there.`
+  }
+  return isSaid ? 'No space is left on a disk that is written to: make room there.' : undefined
+}
+
+/** Whether an error, or what it was caused by, is that nothing more fits: as the system, SQLite and git say it. */
+function saysFull(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code, stderr = '' } = at as { code?: unknown; stderr?: unknown }
+    if (typeof code === 'string' && (FULL.includes(code) || code === 'SQLITE_FULL')) return true
+    if (/No space left on device|Disk quota exceeded|File too large/.test(`${stderr}`)) return true
+  }
+  return false
 }
 
 /** The system's word for why a small file can't be written. */

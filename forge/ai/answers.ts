@@ -1,6 +1,7 @@
 /** Puts an answer together from what comes of it, and holds each call back until the whole answer is there. */
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage, SharedV4ProviderMetadata } from '@ai-sdk/provider'
 import * as v from 'valibot'
+import { parseJson } from './json.ts'
 import type { Note, Target } from './prompt.ts'
 import type { Answer, CallBlock, Progress, ReasoningBlock, TextBlock, Usage } from './request.ts'
 
@@ -255,11 +256,11 @@ const isWorthKeeping = (block: TextBlock | ReasoningBlock | CallBlock): boolean 
 const hasMore = (provider: unknown): boolean =>
   typeof provider === 'object' && provider !== null && Object.keys(provider).length > 1
 
-/** A tool without arguments may be called with nothing. What is no JSON stays as it came: the tool says so. */
+/** A tool without arguments may be called with nothing. What is no JSON that can be kept stays as it came: the tool says so. */
 function argumentsOf(text: string): unknown {
   if (!text.trim()) return {}
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

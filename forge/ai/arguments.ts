@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { Failure } from '../../core/failure.ts'
 import { short, visible } from '../../core/text.ts'
+import { parseJson } from './json.ts'
 
 /**
  * The arguments of a tool, by their schema. What some models send instead is understood where it can mean nothing else:
@@ -39,7 +40,7 @@ export const whole = () =>
 
 function fromJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     return text
   }

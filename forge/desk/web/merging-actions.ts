@@ -65,8 +65,8 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     merging.message.value = undefined
     page.spoken.value = words
     page.notify({ topic: TOPIC, branch, tone: 'plain', title: words })
-    merging.wantsFocus = again !== undefined
-    await merging.refresh()
+    if (again === undefined) await merging.refresh()
+    else await goToFirstConflict(page, tab)
   }
   await attempt(page, run, { branch })
   merging.isEnding.value = false
@@ -97,6 +97,12 @@ export function abort(page: Page, tab: Tab): void {
       await tab.merging.refresh()
     },
   }
+}
+
+/** Shows where a person goes on, once that is known: a merge waits in a tab since a moment. */
+export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
+  await tab.merging.refresh()
+  goToConflict(page, tab, 1)
 }
 
 /** Shows the next conflict that is left: in this file, else in the next one that has some. */

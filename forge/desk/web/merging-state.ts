@@ -23,9 +23,6 @@ export class MergingState {
   /** A file that is opened to go to a conflict in it, and in which direction. */
   goingTo: { path: string; by: 1 | -1 } | undefined
 
-  /** Who got here by a conflict goes on with the list of its files: it is to have the focus when it is there. */
-  wantsFocus = false
-
   readonly #connection: Connection
   readonly #branch: string | undefined
   #isAsked = false

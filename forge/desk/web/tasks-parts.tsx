@@ -87,18 +87,28 @@ function runCommands(page: Page, tasks: TasksState, run: Run): Command[] {
   const state = tasks.state.value
   const about = { run, ...(state && { task: state }) }
   const what = titleOf(about)
-  const isAsked = state ? state.state === 'asks' : run.state === 'asks'
+  const isAsked = state ? state.state === 'asks' : run.state === 'asks' || run.state === 'approving'
   return [
     { words: 'Go to the tasks of the run', keys: 'Alt+I', icon: 'workflow', run: () => focusOn('.plan [data-home]') },
     ...(isAsked
       ? [
           {
-            words: `Answer ${what}`,
+            words: run.state === 'approving' ? 'Say what to change in the plan' : `Answer ${what}`,
             keys: 'Alt+A',
             icon: 'question',
             run: () => {
               tasks.answerWanted.value++
             },
+          } satisfies Command,
+        ]
+      : []),
+    ...(run.state === 'approving'
+      ? [
+          {
+            words: 'Go to the plan that waits for a yes',
+            keys: 'Alt+Y',
+            icon: 'shield',
+            run: () => focusOn('.whole-plan .approve'),
           } satisfies Command,
         ]
       : []),

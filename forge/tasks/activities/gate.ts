@@ -15,6 +15,7 @@ export type GateOptions = {
   /** Seconds that all wait for after a first refusal that names no time; after each further one twice as long. */
   firstPause?: number
   longestPause?: number
+  /** Milliseconds of a clock that nobody sets back. */
   now?: () => number
 }
 
@@ -33,7 +34,7 @@ export class Gate {
   #epoch = 0
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor({ most = 64, firstPause = 2, longestPause = 60, now = Date.now }: GateOptions = {}) {
+  constructor({ most = 64, firstPause = 2, longestPause = 60, now = () => performance.now() }: GateOptions = {}) {
     this.#options = { most, firstPause, longestPause, now }
     this.#limit = most
   }

@@ -1,8 +1,11 @@
 /** What activities work with: the repository, the models, and what a run keeps, opened once and closed together. */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
+import { whyFull } from '../../../core/full-disk.ts'
 import type { Person } from '../../../core/git/commits.ts'
 import { Maintenance } from '../../../core/git/maintenance.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -12,11 +15,14 @@ import { type Model, ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
+import type { ApprovedCommands } from '../checks/approved.ts'
+import type { Judged } from '../checks/validate.ts'
+import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
-import type { Limits, Oid, Reference, RunId, TaskId, TaskShape, Validated } from '../contract.ts'
+import type { Limits, Oid, Reference, RunId, TaskId, TaskShape } from '../contract.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { Ledger } from '../runs/budget.ts'
-import { openRunFolder } from '../runs/folder.ts'
+import { openRunFolder, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer } from '../runs/stored-answer.ts'
@@ -37,10 +43,7 @@ export type CheckMeans = {
   onProgress: (words: string) => void
 }
 /** Judges an attempt, or without a task the whole run's result. */
-export type Check = (
-  means: CheckMeans,
-  attempt: { plan: Plan; task?: Task; base: Oid; head: Oid },
-) => Promise<Validated>
+export type Check = (means: CheckMeans, attempt: { plan: Plan; task?: Task; base: Oid; head: Oid }) => Promise<Judged>
 
 /**
  * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
@@ -64,8 +67,10 @@ export type ActivityOptions = {
   check: Check
   lint: Lint
   facts?: Facts
-  /** Throws a {@link Failure} where nobody has asked for a run with such limits; where it is left out, nobody need. */
-  verifyAsked?: (run: RunId, folder: string, limits: Limits) => Promise<void>
+  /** What the person has said of a run and signed; where it is left out, whoever says it is the person. */
+  approved?: (run: RunId, folder: string) => ApprovedCommands
+  /** Signs what is found out about a run; where it is left out, nothing is signed. */
+  verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
@@ -77,6 +82,7 @@ export type ActivityOptions = {
 const StoredRun = v.looseObject({
   /** When it began, in milliseconds since 1970. */
   began: v.number(),
+  wish: v.object({ kind: v.string(), oid: v.string() }),
   base: v.string(),
   limits: v.object({
     requests: v.optional(v.number()),
@@ -92,10 +98,21 @@ const StoredRun = v.looseObject({
  * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
  * never again: the same step asks with the same words whenever it is asked.
  */
-export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] | undefined }
+export type StoredRun = { began: number; wish: Reference; base: Oid; limits: Limits; facts: Reference[] | undefined }
 
-/** A run that is open in this process. */
-export type OpenRun = { store: RunStore; folder: string; journal: Journal; ledger: Ledger }
+/** A run that is open in this process. `inode` tells its folder from another one that is made in the same place. */
+export type OpenRun = {
+  store: RunStore
+  folder: string
+  inode: number | undefined
+  journal: Journal
+  ledger: Ledger
+  approved?: ApprovedCommands | undefined
+  verdicts?: Verdicts | undefined
+}
+
+const inodeOf = (folder: string): number | undefined => statSync(folder, { throwIfNoEntry: false })?.ino
+const isThere = ({ folder, inode }: OpenRun): boolean => inode !== undefined && inodeOf(folder) === inode
 
 /** After so many commits of runs' stores, each with some objects that the next one replaces, git has a look. */
 const MANY_WRITES = 300
@@ -127,8 +144,16 @@ export class Means implements Disposable {
     this.#maintenance = new Maintenance(options.objects.repository)
   }
 
-  /** A run's store, folder, journal and ledger. */
-  run(run: RunId): Promise<OpenRun> {
+  /** A run's store, folder, journal and ledger: opened anew where somebody has deleted the folder meanwhile. */
+  async run(run: RunId): Promise<OpenRun> {
+    const before = this.#runs.get(run)
+    const opened = await before?.catch(() => undefined)
+    // Whoever works with what was in it still has it open: it is closed with all the others in the end.
+    if (opened && !isThere(opened) && this.#runs.get(run) === before) this.#runs.delete(run)
+    return await this.#known(run)
+  }
+
+  #known(run: RunId): Promise<OpenRun> {
     const known = this.#runs.get(run) ?? this.#openRun(run)
     this.#runs.delete(run)
     this.#runs.set(run, known)
@@ -137,6 +162,13 @@ export class Means implements Disposable {
       if (this.#runs.get(run) === known) this.#runs.delete(run)
     })
     return known
+  }
+
+  /** What is written to for a run. */
+  async foldersOf(run: RunId): Promise<string[]> {
+    const { objects, temporary } = this.objects.repository
+    const runs = await runsFolder(this.objects.repository, this.options.env)
+    return [join(runs, run), objects, temporary]
   }
 
   /** Does something for a run, which stays open meanwhile. */
@@ -172,7 +204,7 @@ export class Means implements Disposable {
   /** The gate of a model's provider. */
   gate(model: string): Gate {
     const provider = providerOf(model) ?? model
-    const gate = this.#gates.get(provider) ?? this.options.openGate?.() ?? new Gate({ now: this.now })
+    const gate = this.#gates.get(provider) ?? this.options.openGate?.() ?? new Gate()
     this.#gates.set(provider, gate)
     return gate
   }
@@ -235,8 +267,10 @@ export class Means implements Disposable {
     const folder = await openRunFolder(objects.repository, run, this.options.env)
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
     const ledger = await Ledger.open(folder, { paid })
-    const journal = new Journal({ store, folder, secrets: settings.secrets, now })
-    const opened = { store, folder, journal, ledger }
+    const journal = await Journal.open({ store, folder, secrets: settings.secrets, now })
+    const approved = this.options.approved?.(run, folder)
+    const verdicts = this.options.verdicts?.(store)
+    const opened = { store, folder, inode: inodeOf(folder), journal, ledger, approved, verdicts }
     this.#open.add(opened)
     return opened
   }
@@ -244,15 +278,18 @@ export class Means implements Disposable {
 
 /** exactOptionalPropertyTypes: what is not there is left out. */
 function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, began, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const { limits, began, wish, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { began, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+  return { began, wish, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {
   const context = Context.current()
   return { signal: context.cancellationSignal, heartbeat: details => context.heartbeat(details) }
 }
+
+/** The type of failures that pass as soon as somebody makes room. */
+export const FULL_DISK = 'FullDisk'
 
 /**
  * An activity for a run, whose expected failures are not tried again: they are a sentence for a person. All else (git's
@@ -269,6 +306,8 @@ export function guarded<Input extends { run: RunId }, Output>(
       if (error instanceof ModelError)
         throw ApplicationFailure.nonRetryable(means.clean(error.message), 'ModelError', error.trouble)
       if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')
+      const full = await whyFull(error, await means.foldersOf(input.run))
+      if (full !== undefined) throw ApplicationFailure.create({ message: full, type: FULL_DISK })
       throw error
     }
   }

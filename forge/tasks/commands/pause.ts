@@ -5,6 +5,7 @@ import type { Limits } from '../contract.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
+import { hasEnded } from './follow.ts'
 import { count, dollars, parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -19,15 +20,16 @@ Begins nothing new in a run, or in one task. What has been sent to a model is wa
 
 export const RESUME_HELP = `${RESUME}
 
-Goes on with a run that was paused, is out of budget, or asks; or with one task. A run that the server does not know
-any more is submitted again: what was done is found in git, and is not paid for twice.
+Goes on with a run that was paused, is out of budget, or asks; or with one task. A run that was stopped, or that the
+server does not know any more, is submitted again: what was done is found in git, and is not paid for twice.
 
   --budget DOLLARS   what all of it may cost from now on, what was spent included; likewise --requests and --minutes
   --yes              approve the plan and its commands`
 
 export const STOP_HELP = `${STOP}
 
-Ends a run, or one task, for good. Branches and the journal stay; forge runs --prune lets go of them.`
+Ends a run, or one task: nothing more of it is begun or sent, and what waits for that task does not begin. Branches and
+the journal stay, so that forge resume can take it up again; forge runs --prune lets go of them.`
 
 export async function runPause(argv: string[], context: CommandContext): Promise<ExitCode> {
   return await tell('pause', parse(argv, { options: {}, usage: PAUSE, words: [1, 2] }).positionals, context)
@@ -74,18 +76,22 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
   const isUnderWay = await server.isUnderWay(run)
   const isRaised = Object.keys(more).length > 0
+  const last = isUnderWay ? undefined : await readLastStatus(openStore(place, run))
   if (!isUnderWay) {
-    const last = await readLastStatus(openStore(place, run))
     if (last?.state === 'done') throw new Failure(`The run ${run} is done: forge land ${run} shows and merges it.`)
   }
   const before = isUnderWay ? (await server.status(run)).state : undefined
   if (!isUnderWay || isRaised) {
     const input = await readRunInput(openStore(place, run))
     const limits = { ...input.limits, ...more }
-    await approved.approveLimits(limits)
+    await approved.approveAsking({ ...input, limits })
     if (!isUnderWay) {
       await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
-      context.out(`${going} The server did not know it any more: it was submitted again.`)
+      const why =
+        last && hasEnded(last)
+          ? `It was ${last.state === 'failed' ? 'over' : 'stopped'}`
+          : 'The server did not know it any more'
+      context.out(`${going} ${why}: it was submitted again, and what is done stays done.`)
       return EXIT.done
     }
     await server.update(run, 'raise', more)

@@ -2,6 +2,7 @@
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { whyFull } from '../../../core/full-disk.ts'
 import { readHead } from '../../../core/git/refs.ts'
 import { read } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
@@ -11,8 +12,9 @@ import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
 import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { usualLimits } from '../runs/budget.ts'
-import { newRunId } from '../runs/folder.ts'
+import { newRunId, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
+import { pruneRun } from '../runs/pruning.ts'
 import { approvePlan, openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
@@ -70,22 +72,20 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  const settings = await verifyCanWork(context)
+  const settings = await verifyCanWork(context, values.plan === true)
   const isSure = values.yes === true
   if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
   if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
-  const input = await prepare(place, run, wish, {
+  const options = {
     base,
     limits: limitsFrom(values, settings, context),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
     atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
-  })
-  const approved = await openApproved(place, run, context)
-  await approved.approveLimits(input.limits)
-  if (values.yes) await approved.approveAll()
+  }
   await using server = await openRunServer(place, context, { start: true })
+  const input = await prepare(place, run, wish, options, context)
   context.err(`Run ${run}`)
   await server.submit(input)
   const code = await follow({
@@ -93,7 +93,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     store: openStore(place, run),
     run,
     context,
-    approve: plan => approvePlan(place, { run, plan, base, limits: input.limits }, context),
+    approve: plan => approvePlan(place, { run, plan }, context),
   })
   if (values.plan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
@@ -150,29 +150,45 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
 }
 
 /** Before anything is paid: whether there are models to ask, and an engine for the checks. Gives the settings. */
-async function verifyCanWork({ env, signal, err }: CommandContext): Promise<Settings> {
+async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
   if (missing) throw new Failure(missing)
-  const why = await whyNoContainer(signal)
-  if (why) err(`Checks will need ${why} Until then, tasks wait with a question.`)
+  // A plan is made without, as it runs nothing.
+  const why = onlyPlan ? undefined : await whyNoContainer(signal)
+  if (why) throw new Failure(`Nothing was begun, and nothing is paid: checks need ${why}`)
   return settings
 }
 
+/**
+ * Writes down what the person has asked for and signed: from now on it can be submitted again, whatever the server loses.
+ * Where that fails, nothing of it stays. Throws a {@link Failure} where a disk is full.
+ */
 async function prepare(
   place: Place,
   run: RunId,
   wish: Wish,
   options: Omit<RunInput, 'run' | 'wish' | 'plan'>,
+  context: CommandContext,
 ): Promise<RunInput> {
-  const store = openStore(place, run)
-  const reference = await store.put('wish', wish.text)
-  const plan = wish.plan && (await store.putJson('plan', wish.plan))
-  const input = { run, wish: reference, ...(plan && { plan }), ...options }
-  // From now on it can be submitted again, whatever the server loses.
-  await store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`)
-  return input
+  const { repository } = place
+  try {
+    const store = openStore(place, run)
+    const reference = await store.put('wish', wish.text)
+    const plan = wish.plan && (await store.putJson('plan', wish.plan))
+    const input = { run, wish: reference, ...(plan && { plan }), ...options }
+    const approved = await openApproved(place, run, context)
+    await approved.approveAsking(input)
+    if (options.isApproved) await approved.approveAll()
+    if (options.isApproved && wish.plan) await approved.approvePlan(wish.plan)
+    await store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`)
+    return input
+  } catch (error) {
+    await pruneRun(place.objects, run, { env: context.env, all: true }).catch(() => undefined)
+    const full = await whyFull(error, [await runsFolder(repository, context.env), repository.objects])
+    throw full === undefined ? error : new Failure(`Nothing has begun. ${full}`)
+  }
 }
 
 async function writePlan(place: Place, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {

@@ -71,12 +71,12 @@ export async function prepareNamespace(
 }
 
 async function retention(connection: Connection, namespace: string, patience: number): Promise<number> {
-  for (const last = Date.now() + patience; ; await Bun.sleep(50)) {
+  for (const last = performance.now() + patience; ; await Bun.sleep(50)) {
     try {
       const { config } = await connection.workflowService.describeNamespace({ namespace })
       return Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0)
     } catch (error) {
-      if (Date.now() >= last) throw error
+      if (performance.now() >= last) throw error
     }
   }
 }

@@ -73,9 +73,9 @@ export async function startDetached(
 /** Asks a process to end, waits so many milliseconds, then makes it. Gives whether it ended by itself. */
 export async function end(mark: ProcessMark, patience: number): Promise<boolean> {
   const isGone = async (milliseconds: number): Promise<boolean> => {
-    for (const last = Date.now() + milliseconds; ; await sleep(PAUSE)) {
+    for (const last = performance.now() + milliseconds; ; await sleep(PAUSE)) {
       if (!(await isRunning(mark))) return true
-      if (Date.now() > last) return false
+      if (performance.now() > last) return false
     }
   }
   if (!(await isRunning(mark))) return true

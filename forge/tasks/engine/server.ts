@@ -87,10 +87,10 @@ export async function endServer(place: ServerPlace): Promise<boolean> {
 }
 
 async function claim(place: ServerPlace): Promise<Claim> {
-  for (const last = Date.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
     const taken = Claim.take(place.claim)
     if (taken) return taken
-    if (Date.now() > last)
+    if (performance.now() > last)
       throw new Failure(`Another forge has been starting or ending the Temporal server for a minute: try again.`)
   }
 }
@@ -201,8 +201,8 @@ async function untilItListens(port: number, ended: Promise<void>): Promise<void>
   ended.then(() => {
     hasEnded = true
   })
-  for (const last = Date.now() + PATIENCE; !(await answers(port)); await sleep(PAUSE)) {
-    if (hasEnded || Date.now() > last) throw new Error('It does not listen')
+  for (const last = performance.now() + PATIENCE; !(await answers(port)); await sleep(PAUSE)) {
+    if (hasEnded || performance.now() > last) throw new Error('It does not listen')
   }
 }
 

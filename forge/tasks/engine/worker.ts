@@ -11,6 +11,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
+import { FULL_DISK } from '../activities/means.ts'
 import { BUNDLE } from './bundle.ts'
 import { inWords, type Server } from './client.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
@@ -179,10 +180,14 @@ const placing = (): ActivityInterceptors => ({
 
 const isPlain = (value: unknown): value is string | number => typeof value === 'string' || typeof value === 'number'
 
-/** Says of every activity that it lives: so the server soon knows of one that nobody does any more. */
+/**
+ * Says of every activity that it lives: so the server soon knows of one that nobody does any more. It knows nothing of
+ * those that are done within a flow's task.
+ */
 const living = (context: Context): ActivityInterceptors => ({
   inbound: {
     execute: async (input, next) => {
+      if (context.info.isLocal) return await next(input)
       const signs = setInterval(() => context.heartbeat(), SIGNS)
       try {
         return await next(input)
@@ -205,7 +210,8 @@ const failing = ({ info, cancellationSignal }: Context): ActivityInterceptors =>
       } catch (error) {
         if (error instanceof ApplicationFailure) {
           const { message, type, details, nonRetryable } = error
-          if (nonRetryable || type === 'WorkerEnded' || info.attempt < TRIES.passing) throw error
+          const most = type === FULL_DISK ? TRIES.unexpected : TRIES.passing
+          if (nonRetryable || type === 'WorkerEnded' || info.attempt < most) throw error
           throw ApplicationFailure.create({
             message,
             nonRetryable: true,

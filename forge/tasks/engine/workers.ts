@@ -143,10 +143,10 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
   started.ended.then(() => {
     hasEnded = true
   })
-  for (const last = Date.now() + PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + PATIENCE; ; await sleep(PAUSE)) {
     const record = await findWorker(place)
     if (record?.process.pid === started.pid) return record
-    if (!hasEnded && Date.now() < last) continue
+    if (!hasEnded && performance.now() < last) continue
     const mark = await markOf(started.pid)
     if (mark) await end(mark, GRACE)
     const words = (await readFile(place.log, 'utf8').catch(() => '')).trimEnd().split('\n').at(-1) || 'it said nothing'
@@ -157,8 +157,8 @@ async function start(place: WorkerPlace, repository: Repository, env: Environmen
 /** It takes nothing new from now on, finishes what it does, and ends by itself. */
 async function drain(place: WorkerPlace, worker: WorkerRecord): Promise<void> {
   send(worker.process, 'SIGUSR2')
-  for (const last = Date.now() + GRACE; await isHeld(place.claim); await sleep(PAUSE)) {
-    if (Date.now() < last) continue
+  for (const last = performance.now() + GRACE; await isHeld(place.claim); await sleep(PAUSE)) {
+    if (performance.now() < last) continue
     await end(worker.process, GRACE)
     return
   }
@@ -215,10 +215,11 @@ export class WorkerClaim implements AsyncDisposable {
 }
 
 async function claim(path: string): Promise<Claim> {
-  for (const last = Date.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
+  for (const last = performance.now() + 2 * PATIENCE; ; await sleep(PAUSE)) {
     const taken = Claim.take(path)
     if (taken) return taken
-    if (Date.now() > last) throw new Failure('Another forge has been starting a worker for two minutes: try again.')
+    if (performance.now() > last)
+      throw new Failure('Another forge has been starting a worker for two minutes: try again.')
   }
 }
 

@@ -4,7 +4,7 @@
  * by the next one, and counts as never written.
  */
 import { Database } from 'bun:sqlite'
-import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { blackOut } from '../../ai/secrets.ts'
@@ -48,8 +48,23 @@ export class Journal implements Disposable {
   /** How far the file has been read. */
   #read = 0
   #count = 0
+  /** When the last line was written that is known here. */
+  #last = 0
 
-  constructor(private readonly options: JournalOptions) {
+  /** Where the file was lost, or never was on this machine, it is made from the lines that git has. */
+  static async open(options: JournalOptions): Promise<Journal> {
+    const journal = new Journal(options)
+    try {
+      if (!existsSync(journalFile(options.folder))) journal.#append(await readJournal(options.store))
+      else journal.#append([])
+      return journal
+    } catch (error) {
+      journal[Symbol.dispose]()
+      throw error
+    }
+  }
+
+  private constructor(private readonly options: JournalOptions) {
     // An open transaction on an empty database: a lock that the system lets go of when its process ends.
     this.#lock = new Database(join(options.folder, 'journal.lock'), { create: true })
     this.#lock.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
@@ -60,21 +75,25 @@ export class Journal implements Disposable {
     const { store, secrets, now = Date.now } = this.options
     const clean = (text: string) => blackOut(text, secrets)
     const { words, why, ...rest } = line
-    const wanted = { ...rest, at: now(), count: this.#count++, words: clean(words), ...(why && { why: clean(why) }) }
+    // By their times lines are in order, whatever becomes of the clock.
+    this.#last = Math.max(now(), this.#last + 1)
+    const at = this.#last
+    const wanted = { ...rest, at, count: this.#count++, words: clean(words), ...(why && { why: clean(why) }) }
     const oid = await store.keep('journal', line.id, `${JSON.stringify(wanted)}\n`)
     // Where it was written before, that one is written here, too.
     const kept = parseLine(await store.readText({ kind: 'line', oid }))
-    if (kept) this.#append(kept)
+    if (kept) this.#append([kept])
   }
 
-  #append(line: WrittenLine): void {
+  #append(lines: readonly WrittenLine[]): void {
     this.#lock.exec('BEGIN IMMEDIATE')
     try {
       const file = openSync(journalFile(this.options.folder), 'a+', 0o600)
       try {
         const isTorn = this.#catchUp(file)
-        if (this.#ids.has(line.id)) return
-        const bytes = Buffer.from(`${isTorn ? '\n' : ''}${JSON.stringify(line)}\n`)
+        const rows = lines.filter(({ id }) => !this.#ids.has(id)).map(line => `${JSON.stringify(line)}\n`)
+        if (rows.length === 0) return
+        const bytes = Buffer.from(`${isTorn ? '\n' : ''}${rows.join('')}`)
         for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
         fsyncSync(file)
       } finally {
@@ -100,7 +119,10 @@ export class Journal implements Disposable {
     }
     const end = bytes.lastIndexOf(10) + 1
     // The last one may be whole but for its end.
-    for (const line of parseLines(bytes.toString())) this.#ids.add(line.id)
+    for (const line of parseLines(bytes.toString())) {
+      this.#ids.add(line.id)
+      this.#last = Math.max(this.#last, line.at)
+    }
     this.#read += end
     return end < bytes.length
   }

@@ -4,6 +4,7 @@
  */
 import * as v from 'valibot'
 import { many, short, visible } from '../../../core/text.ts'
+import { parseJson } from '../../ai/json.ts'
 import type { Answer } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
 import { ANSWERS, type AnswerOf } from './answers.ts'
@@ -98,7 +99,7 @@ function jsonIn(text: string): unknown {
   for (const candidate of [text, only && !another ? only[2] : undefined]) {
     if (candidate === undefined || !/^\s*[[{]/.test(candidate)) continue
     try {
-      return JSON.parse(candidate)
+      return parseJson(candidate)
     } catch {
       // The other one, or none.
     }

@@ -161,9 +161,12 @@ const WithWords = v.looseObject({
   discovered: v.optional(v.array(v.object({ title: v.string(), why: v.string() })), []),
 })
 
+/** What is a text whatever it looks like: a person's or a model's JSON is not taken for what is written down here. */
+const PLAIN: readonly string[] = ['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints']
+
 /** A kept text as somebody reads it: of what is kept as JSON, the words. */
 export function wordsOf({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {
-  if (kind === 'plan' || !/^\s*\{/.test(text)) return { words: text, files: [] }
+  if (PLAIN.includes(kind) || !/^\s*\{/.test(text)) return { words: text, files: [] }
   const json = jsonOf(text)
   const texts = v.safeParse(WithFiles, json)
   if (texts.success) return { words: texts.output.text, files: texts.output.files }

@@ -128,7 +128,7 @@ describe('a key is needed:', () => {
 
   test('a ticket does what the token does, once', async () => {
     const visit = { Cookie: undefined, Origin: undefined, [SECRET_HEADER]: undefined }
-    const ticket = (await askForTicket({ ...desk.key, host: 'here', pid: 1 })) ?? ''
+    const ticket = (await askForTicket({ ...desk.key, host: 'here' })) ?? ''
     const path = new URL(urlWith(desk.key, ticket))
     expect((await ask(`/socket?ticket=${ticket}`, { Cookie: undefined })).status).toBe(401)
     const answer = await ask(`${path.pathname}${path.search}`, visit)

@@ -27,24 +27,29 @@ function manyCommits(count: number, branches: number): { oid: string; parents: s
   })
 }
 
-const OUTLOOKS: Record<string, Outlook> = {
+const OUTLOOKS = {
   clean: { is: 'clean', conflicts: 0, words: 'merges cleanly' },
   clash: { is: 'conflicts', conflicts: 2, words: '2 files in conflict' },
   nothing: { is: 'nothing', conflicts: 0, words: 'nothing to do' },
-}
+} as const satisfies Record<string, Outlook>
 
 /** What would come of a step: by the name of its target. */
-function outlookOf(onto: string): Outlook {
-  if (onto.startsWith('clash')) return OUTLOOKS.clash as Outlook
-  return (onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean) as Outlook
+function outlookOf(onto: string) {
+  if (onto.startsWith('clash')) return OUTLOOKS.clash
+  return onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean
+}
+
+function targetOf(step: Step): string {
+  const onto = 'onto' in step ? step.onto : undefined
+  return (typeof onto === 'string' ? onto : onto?.branch) ?? 'main'
 }
 
 /** Answers questions about steps, and keeps what was done. */
 function giveSteps(desk: StandIn): { done: { step: Step; before: string | undefined }[] } {
   const said: { done: { step: Step; before: string | undefined }[] } = { done: [] }
-  desk.given.set('outlooks', ({ targets }: Ask<'outlooks'>) => targets.map(outlookOf))
+  desk.given.set('outlooks', ({ steps }: Ask<'outlooks'>) => steps.map(step => outlookOf(targetOf(step))))
   desk.given.set('preview', ({ step }: Ask<'preview'>): Preview => {
-    const onto = 'onto' in step && typeof step.onto === 'string' ? step.onto : 'main'
+    const onto = targetOf(step)
     const outlook = outlookOf(onto)
     return {
       ...outlook,
@@ -340,7 +345,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('r')
     await dialog()
-      .getByRole('option', { name: /clash-metrics.*conflict in 2 files/ })
+      .getByRole('option', { name: /clash-metrics.*2 files in conflict/ })
       .waitFor()
     await page.keyboard.type('main')
     await until(async () => (await dialog().getByRole('option').count()) === 1)
@@ -424,7 +429,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(work).toBeLessThan(300)
     await page.mouse.up()
     // Only those that can be seen were asked for.
-    const asked = desk.asked.flatMap(question => (question.ask === 'outlooks' ? question.targets : []))
+    const asked = desk.asked.flatMap(question => (question.ask === 'outlooks' ? question.steps : []))
     expect(asked.length).toBeLessThan(80)
   })
 

@@ -68,3 +68,16 @@ test('who is called off while waiting leaves, and takes nobody’s place', async
   gate.leave(pass, { how: 'other' })
   await gate.enter(signal)
 })
+
+test('a clock that is set back keeps nobody waiting', async () => {
+  const now = Date.now
+  try {
+    const gate = new Gate({ firstPause: 0.05 })
+    gate.leave(await gate.enter(signal), { how: 'busy' })
+    Date.now = () => now() - 3_600_000
+    await gate.enter(signal)
+    expect(gate.closedFor).toBe(0)
+  } finally {
+    Date.now = now
+  }
+})

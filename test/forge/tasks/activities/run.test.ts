@@ -1,13 +1,13 @@
 /** A run as a whole: it begins, remembers, asks a person, and brings its results together. */
 import { expect, test } from 'bun:test'
-import { readdir, readFile, readlink } from 'node:fs/promises'
+import { readdir, readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RunInput, RunStatus } from '../../../../forge/tasks/contract.ts'
 import { openRunFolder, resultRef } from '../../../../forge/tasks/runs/folder.ts'
-import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
+import { journalFile, parseLines, readJournal } from '../../../../forge/tasks/runs/journal.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit, show } from '../../../support/git.ts'
-import { failureOf, makeScene, PLAN, RUN, type Scene } from './scene.ts'
+import { edits, failureOf, makeScene, PLAN, RUN, replace, type Scene } from './scene.ts'
 
 async function begun(scene: Scene, more: Partial<RunInput> = {}) {
   const wish = await scene.store.put('wish', 'Add undo.')
@@ -163,4 +163,21 @@ test.skipIf(process.platform !== 'linux')('of the many runs that a worker has se
   // One that was closed is opened again.
   await scene.activities.note({ run: '20261122-other-0', id: 'two', what: 'says', words: 'Another line.' })
   expect(await readJournal(new RunStore(scene.place.objects, '20261122-other-0'))).toHaveLength(2)
+})
+
+test('a folder that is deleted in the middle is made anew, with the journal and what was paid', async () => {
+  const script = () => edits(replace('a.txt', 'two\n', 'zwei\n'))
+  await using scene = await makeScene({ script, limits: { requests: 2 } })
+  const folder = await openRunFolder(scene.place.repository, RUN, { XDG_STATE_HOME: `${scene.place.folder}/state` })
+  await scene.step()
+  const before = await readFile(journalFile(folder), 'utf8')
+  await rm(folder, { recursive: true })
+  await scene.activities.note({ run: RUN, id: 'next', what: 'decided', words: 'It goes on.' })
+  expect(await readFile(journalFile(folder), 'utf8')).toStartWith(before)
+  expect(parseLines(await readFile(journalFile(folder), 'utf8')).map(({ id }) => id)).toContain('next')
+  // One more may be sent, and no third one.
+  await scene.step({ step: 'stack/1/2', attempt: 2 })
+  const refused = await failureOf(scene.step({ step: 'stack/1/3', attempt: 3 }))
+  expect(refused.message).toBe('It has sent 2 requests, which is the limit of this run.')
+  expect(scene.model.requests).toHaveLength(2)
 })

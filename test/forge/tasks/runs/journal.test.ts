@@ -1,6 +1,6 @@
 /** The journal: each decision once, whatever dies; and read as a story. */
 import { expect, test } from 'bun:test'
-import { appendFile, readFile, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JournalLine } from '../../../../forge/tasks/contract.ts'
 import { Journal, journalFile, parseLines, readJournal } from '../../../../forge/tasks/runs/journal.ts'
@@ -20,7 +20,7 @@ const line = (id: string, more: Partial<JournalLine> = {}): JournalLine => ({
   ...more,
 })
 const open = (place: Place, secrets: string[] = []) =>
-  new Journal({ store: new RunStore(place.objects, RUN), folder: place.folder, secrets })
+  Journal.open({ store: new RunStore(place.objects, RUN), folder: place.folder, secrets })
 const fileOf = async (place: Place) => await readFile(journalFile(place.folder), 'utf8')
 const idsIn = (text: string) =>
   text
@@ -30,11 +30,11 @@ const idsIn = (text: string) =>
 
 test('a line is in git and in the file, and the same one is written once', async () => {
   await using place = await makePlace()
-  using journal = open(place)
+  using journal = await open(place)
   await journal.note(line('one'))
   await journal.note(line('two'))
   await journal.note(line('one', { words: 'Said otherwise.' }))
-  using another = open(place)
+  using another = await open(place)
   await another.note(line('two'))
   expect(idsIn(await fileOf(place))).toEqual(['one', 'two'])
   const lines = await readJournal(new RunStore(place.objects, RUN))
@@ -45,19 +45,19 @@ test('a line that was killed after git and before the file comes into the file w
   await using place = await makePlace()
   const store = new RunStore(place.objects, RUN)
   await store.keep('journal', 'one', `${JSON.stringify({ ...line('one'), at: 5, count: 0 })}\n`)
-  using journal = open(place)
+  using journal = await open(place)
   await journal.note(line('one', { words: 'Another time.' }))
   expect(parseLines(await fileOf(place))).toMatchObject([{ id: 'one', at: 5, words: 'Decided one.' }])
 })
 
 test('a line that was torn in the middle is written again, and those around it stay', async () => {
   await using place = await makePlace()
-  using journal = open(place)
+  using journal = await open(place)
   await journal.note(line('one'))
   await journal.note(line('two'))
   const text = await fileOf(place)
   await truncate(journalFile(place.folder), text.length - 20)
-  using after = open(place)
+  using after = await open(place)
   await after.note(line('two'))
   await after.note(line('three'))
   expect(parseLines(await fileOf(place)).map(it => it.id)).toEqual(['one', 'two', 'three'])
@@ -65,11 +65,11 @@ test('a line that was torn in the middle is written again, and those around it s
 
 test('a line that lacks only its end is not written twice', async () => {
   await using place = await makePlace()
-  using journal = open(place)
+  using journal = await open(place)
   await journal.note(line('one'))
   const text = await fileOf(place)
   await writeFile(journalFile(place.folder), text.trimEnd())
-  using after = open(place)
+  using after = await open(place)
   await after.note(line('one'))
   await after.note(line('two'))
   expect(idsIn(await fileOf(place))).toEqual(['one', 'two'])
@@ -101,7 +101,7 @@ test('two processes that are killed and started again write every line once', as
 
 test('no secret comes into the journal', async () => {
   await using place = await makePlace()
-  using journal = open(place, ['hunter2-hunter2'])
+  using journal = await open(place, ['hunter2-hunter2'])
   await journal.note(
     line('one', { words: 'It used hunter2-hunter2.', why: 'ghp_abcdefghijklmnopqrstuvwxyz0123456789' }),
   )
@@ -115,7 +115,7 @@ test('the journal reads as a story: the plan, then each task, then the end', asy
   await using place = await makePlace()
   let now = Date.UTC(2026, 10, 22, 9)
   const store = new RunStore(place.objects, RUN)
-  using journal = new Journal({ store, folder: place.folder, secrets: [], now: () => (now += 61_000) })
+  using journal = await Journal.open({ store, folder: place.folder, secrets: [], now: () => (now += 61_000) })
   await journal.note(line('p', { what: 'planned', words: 'Three tasks in two rows.', why: 'The parser comes first.' }))
   await journal.note(line('a1', { task: 'parser', attempt: 1, what: 'failure_retryable', words: 'A test failed.' }))
   await journal.note(line('b1', { task: 'docs', attempt: 1, what: 'success', words: 'Wrote docs/undo.md.' }))
@@ -145,4 +145,37 @@ test('the journal reads as a story: the plan, then each task, then the end', asy
       '  09:05:05  done: All results are together.',
     ].join('\n'),
   )
+})
+
+test('lines are in the order in which they were written, also where the clock is set back between them', async () => {
+  await using place = await makePlace()
+  const store = new RunStore(place.objects, RUN)
+  const times = [1_000_000, 1_000_000, 500_000, 600_000, 400_000, 2_000_000]
+  const now = () => times.shift() ?? 0
+  const options = { store, folder: place.folder, secrets: [], now }
+  {
+    using journal = await Journal.open(options)
+    for (const id of ['one', 'two', 'three']) await journal.note(line(id))
+  }
+  // Another process, at a time that was already.
+  using journal = await Journal.open(options)
+  for (const id of ['four', 'five', 'six']) await journal.note(line(id))
+  const lines = await readJournal(store)
+  expect(lines.map(({ id }) => id)).toEqual(['one', 'two', 'three', 'four', 'five', 'six'])
+  expect(lines.at(-1)?.at).toBe(2_000_000)
+})
+
+test('a file that was lost is made from what git has, in its order', async () => {
+  await using place = await makePlace()
+  {
+    using journal = await open(place)
+    for (const id of ['one', 'two', 'three']) await journal.note(line(id))
+  }
+  const before = await fileOf(place)
+  await rm(journalFile(place.folder))
+  using journal = await open(place)
+  expect(await fileOf(place)).toBe(before)
+  await journal.note(line('two'))
+  await journal.note(line('four'))
+  expect(idsIn(await fileOf(place))).toEqual(['one', 'two', 'three', 'four'])
 })

@@ -25,7 +25,7 @@ async function makeRuns() {
         }
       },
       async tells(...lines: [task: string, attempt: number, what: string][]) {
-        using journal = new Journal({ store, folder: place.folder, secrets: [] })
+        using journal = await Journal.open({ store, folder: place.folder, secrets: [] })
         for (const [task, attempt, what] of lines)
           await journal.note({ run: name, id: `${name} ${task}/${attempt}/${what}`, task, attempt, what, words: what })
       },
