@@ -500,10 +500,20 @@ export class Page {
       case 'turn':
         this.#tabOf(news.branch)?.conversation.receive(news.news)
         return
+      case 'waiting':
+        this.#waits(news.branch, news.words)
+        return
       case 'notice':
         this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
         return
     }
+  }
+
+  /** Also where it was begun elsewhere, as an undo is: it is shown everywhere. */
+  #waits(branch: string, words: string | undefined): void {
+    const topic = `waiting ${branch}`
+    if (words === undefined) this.solved(topic)
+    else this.notify({ topic, tone: 'plain', title: words })
   }
 
   /** The branch has this commit now, and these drafts are left: seen at once, before the server sends all of the desk. */
