@@ -121,7 +121,7 @@ export interface StepActivities {
   /** Packs the context and writes the request. */
   construct(input: StepInput): Promise<Constructed>
   /**
-   * Asks the model, unless its answer is there. Heartbeats. Fails as `ApplicationFailure` of type ModelError, with the
+   * Asks the model, unless its answer is there. Fails as `ApplicationFailure` of type ModelError, with the
    * trouble's name as the first of its details: retryable with the provider's own delay, or not; of type OutOfBudget
    * where it would pass a limit (never retryable; its name is the first of the details). Its message is a sentence for
    * a person.
@@ -198,7 +198,7 @@ export interface TaskActivities {
   judge(
     input: Omit<TaskPlace, 'task'> & { task?: TaskId; ours: Oid; theirs: Oid; resolved: Oid },
   ): Promise<{ commit?: Oid; report: Reference; words: string }>
-  /** Boundaries from the diff, what can be mended by itself, then the checks in the container. Heartbeats. */
+  /** Boundaries from the diff, what can be mended by itself, then the checks in the container. */
   validate(input: TaskPlace & { plan: Reference; base: Oid; head: Oid }): Promise<Validated>
   /** Writes down why an attempt failed, for the next one and for a person. */
   reportFailure(
@@ -300,7 +300,7 @@ export interface RunActivities {
   /** Keeps how a run is, so that it can be read where no server is: whenever it rests, and when it goes on. */
   rest(status: RunStatus): Promise<void>
   /**
-   * Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract. Heartbeats.
+   * Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract.
    */
   finish(input: {
     run: RunId

@@ -38,10 +38,6 @@ import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../ste
 import type { Gate } from './gate.ts'
 import type { Means, OpenRun } from './means.ts'
 
-/** Milliseconds between two signs of life, and between those that tell of progress. */
-const SIGNS = 20_000
-const PROGRESS = 5_000
-
 /** What Temporal tries again: all that passes by itself. */
 const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
 /** Of these, the provider has paid attention to nothing that was sent. */
@@ -96,14 +92,25 @@ export class StepWork implements StepActivities {
   }
 
   async send(input: SendInput): Promise<Sent> {
-    const { signal, heartbeat } = this.means.surroundings()
-    heartbeat()
-    // Also while it waits: for the gate, or for another one that asks the same.
-    const signs = setInterval(() => heartbeat(), SIGNS)
+    const { signal } = this.means.surroundings()
+    const id = idOf(input)
+    // Of several that wait for one that failed, the first to hear of it sends its own, and the others wait for that.
+    for (let known = this.#sending.get(id); known; known = this.#sending.get(id)) {
+      const sent = await unlessAborted(
+        known.catch(() => undefined),
+        signal,
+      )
+      if (!sent) continue
+      // It may be this very step that the server has lost sight of: then what it took is its own.
+      const own = await this.#answered(await this.means.run(input.run), input)
+      return own ?? { ...sent, spent: NOTHING, wasThere: true }
+    }
+    const sending = this.#send(input)
+    this.#sending.set(id, sending)
     try {
-      return await this.#sendOnce(input, signal)
+      return await sending
     } finally {
-      clearInterval(signs)
+      if (this.#sending.get(id) === sending) this.#sending.delete(id)
     }
   }
 
@@ -204,29 +211,6 @@ export class StepWork implements StepActivities {
 
   // --- Sending
 
-  async #sendOnce(input: SendInput, signal: AbortSignal): Promise<Sent> {
-    const id = idOf(input)
-    // Of several that wait for one that failed, the first to hear of it sends its own, and the others wait for that.
-    for (let known = this.#sending.get(id); known; known = this.#sending.get(id)) {
-      const sent = await unlessAborted(
-        known.catch(() => undefined),
-        signal,
-      )
-      // It may be this very step that the server has lost sight of: then what it took is its own.
-      if (sent)
-        return (
-          (await this.#answered(await this.means.run(input.run), input)) ?? { ...sent, spent: NOTHING, wasThere: true }
-        )
-    }
-    const sending = this.#send(input)
-    this.#sending.set(id, sending)
-    try {
-      return await sending
-    } finally {
-      if (this.#sending.get(id) === sending) this.#sending.delete(id)
-    }
-  }
-
   async #send(input: SendInput): Promise<Sent> {
     const run = await this.means.run(input.run)
     const there = await this.#answered(run, input)
@@ -237,7 +221,7 @@ export class StepWork implements StepActivities {
     // An answer is found by what was asked, so nobody may ask something else in its name.
     if (createHash('sha256').update(bytes).digest('hex') !== input.key)
       throw new Failure(`The request of the step ${visible(input.step)} is not the one that was constructed.`)
-    const { signal: called, heartbeat } = this.means.surroundings()
+    const { signal: called } = this.means.surroundings()
     const signal = unlessLost(called)
     const { limits } = await this.means.stored(run.store)
     const price = missingPrice([input.model], this.means.settings, limits)
@@ -249,7 +233,7 @@ export class StepWork implements StepActivities {
     const gate = this.means.gate(input.model)
     const pass = await gate.enter(signal)
     const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
-    const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal, heartbeat })
+    const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal })
     return await this.#keep(run, input, answer, reservation)
   }
 
@@ -288,20 +272,13 @@ export class StepWork implements StepActivities {
   async #ask(
     { model: name, run: id, task, step }: SendInput,
     { request }: StoredRequest,
-    { model, run, gate, pass, reservation, signal, heartbeat }: Asking,
+    { model, run, gate, pass, reservation, signal }: Asking,
   ): Promise<Answer> {
-    let beat = 0
-    const onProgress = () => {
-      const now = performance.now()
-      if (now - beat < PROGRESS) return
-      beat = now
-      heartbeat()
-    }
     try {
       const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
       const place = { ...asked, maxTokens: request.output, ...(task !== undefined && { task }) }
       const answer = await withModelSpan(place, async tell => {
-        const told = await model.ask(request, { signal, onProgress })
+        const told = await model.ask(request, { signal, onProgress: () => undefined })
         const { input, output, cost } = told.usage
         tell({ finish: told.end, input, output, ...(cost !== undefined && { cost }) })
         return told
@@ -395,7 +372,6 @@ type Asking = {
   pass: Awaited<ReturnType<Gate['enter']>>
   reservation: Reservation
   signal: AbortSignal
-  heartbeat: (details?: unknown) => void
 }
 
 /** What Temporal is told of a model that gave no answer. */

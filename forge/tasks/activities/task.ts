@@ -25,8 +25,6 @@ import { wordsOf } from '../steps/request.ts'
 import { type GatheredConflicts, type Gathering, gatherAll, mergeCommit } from './gathering.ts'
 import type { Check, CheckMeans, Means } from './means.ts'
 
-/** Milliseconds between two signs of life while checks run. */
-const SIGNS = 20_000
 /** So much of each piece of evidence stands in a report. */
 const MOST_EVIDENCE = 12_000
 
@@ -111,8 +109,8 @@ export class TaskWork implements TaskActivities {
   }
 
   /**
-   * Lets something be checked with signs of life; what is mended by that is committed at a ref. What came of it is
-   * signed: the result of this activity, whoever can reach the server may write.
+   * Lets something be checked; what is mended by that is committed at a ref. What came of it is signed: the result of
+   * this activity, whoever can reach the server may write.
    */
   async checked(
     store: RunStore,
@@ -121,39 +119,23 @@ export class TaskWork implements TaskActivities {
     { plan, task, base, head }: Parameters<Check>[1],
   ): Promise<Validated> {
     const { signal, heartbeat } = this.means.surroundings()
-    heartbeat()
-    const signs = setInterval(() => heartbeat(), SIGNS)
-    try {
-      const { folder, verdicts } = await this.means.run(place.run)
-      const means: CheckMeans = {
-        run: place.run,
-        folder,
-        keep: (kind, text) => store.put(kind, this.means.clean(text)),
-        commitMended: (from, changes) => this.#commitMended(place, ref, from, changes),
-        signal,
-        onProgress: words => heartbeat(words),
-      }
-      const { commands, ...validated } = await this.means.options.check(means, {
-        plan,
-        ...(task && { task }),
-        base,
-        head,
-      })
-      if (!validated.question) {
-        const { isGood, report } = validated
-        const about = {
-          run: place.run,
-          task: place.task ?? '',
-          attempt: place.attempt,
-          plan: hashOfPart(plan, task?.id),
-        }
-        const commits = { base, from: head, head: validated.head, report: report.oid }
-        await verdicts?.sign({ fact: 'checked', ...about, ...commits, commands, isGood, isWhole: false })
-      }
-      return validated
-    } finally {
-      clearInterval(signs)
+    const { folder, verdicts } = await this.means.run(place.run)
+    const means: CheckMeans = {
+      run: place.run,
+      folder,
+      keep: (kind, text) => store.put(kind, this.means.clean(text)),
+      commitMended: (from, changes) => this.#commitMended(place, ref, from, changes),
+      signal,
+      onProgress: words => heartbeat(words),
     }
+    const attempt = { plan, ...(task && { task }), base, head }
+    const { commands, ...validated } = await this.means.options.check(means, attempt)
+    if (validated.question) return validated
+    const { isGood, report } = validated
+    const about = { run: place.run, task: place.task ?? '', attempt: place.attempt, plan: hashOfPart(plan, task?.id) }
+    const commits = { base, from: head, head: validated.head, report: report.oid }
+    await verdicts?.sign({ fact: 'checked', ...about, ...commits, commands, isGood, isWhole: false })
+    return validated
   }
 
   /** The same changes give the same commit, however often. */

@@ -57,7 +57,8 @@ export type Scene = AsyncDisposable & {
   input: (more?: Partial<StepInput>) => StepInput
   /** All five activities of a step. */
   step: (more?: Partial<StepInput>) => Promise<StepResult>
-  hearts: { count: number; abort: AbortController }
+  /** Calls off what activities do. */
+  calledOff: AbortController
   /** Until git has looked whether there is much to tidy up, where it is to look. */
   tidied: () => Promise<void>
 }
@@ -88,8 +89,8 @@ export async function makeScene({
     OPENAI_API_KEY: 'key-of-nobody-0123456789',
     ...env,
   })
-  const hearts = { count: 0, abort: new AbortController() }
-  const surroundings = (): Surroundings => ({ signal: hearts.abort.signal, heartbeat: () => hearts.count++ })
+  const calledOff = new AbortController()
+  const surroundings = (): Surroundings => ({ signal: calledOff.signal, heartbeat: () => undefined })
   const opened: ReturnType<typeof activitiesOf>[] = []
   const again = (more: Partial<ActivityOptions> = {}): Activities => {
     const made = activitiesOf({
@@ -141,7 +142,7 @@ export async function makeScene({
     again,
     input,
     step: more => wholeStep(activities, input(more)),
-    hearts,
+    calledOff,
     tidied: async () => {
       for (const it of opened) await it.tidied()
     },
