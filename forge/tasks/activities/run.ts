@@ -118,7 +118,7 @@ export class RunWork implements RunActivities {
       (await approved?.hasAll()) && (!verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash })))
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `Somebody has said yes to a plan of ${run}, and it was not you: look at it with forge show ${run}, then end it with forge stop ${run}, or begin again with a new run.`,
+        `Somebody has said yes to a plan of ${run}, and it was not you: forge stop ${run} ends it, and a new run begins afresh.`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }

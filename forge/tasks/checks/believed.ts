@@ -10,8 +10,7 @@ import { hashOfCommands } from './validate.ts'
 import { type Fact, type FactOf, type Facts, hashOfPart } from './verdicts.ts'
 
 export class Believed {
-  /** What is known of commits already: what is being found out counts as not, as nothing is made from itself. */
-  readonly #own = new Map<Oid, boolean>()
+  #own: ReadonlySet<Oid> | undefined
 
   constructor(
     readonly objects: Objects,
@@ -34,8 +33,12 @@ export class Believed {
     // Whoever had all of it checked at once, at their own terminal, was told which questions no program answers.
     if (same.some(({ isWhole }) => isWhole)) return undefined
     if (!this.#isApproved) return 'you have not approved the plan that it was checked by'
-    const without = same.find(it => this.#isOwn(it.base) && (task !== undefined || this.#isOwn(it.from)))
-    if (!without) return 'there is work in it that was not checked'
+    this.#own ??= this.#findOwn()
+    const own = this.#own
+    // All results are judged against what the run began with.
+    const isBase = (base: Oid) => this.#all('asked').some(it => it.base === base)
+    if (!same.some(({ base, from }) => (task === undefined ? isBase(base) && own.has(from) : own.has(base))))
+      return 'there is work in it that was not checked'
     if (!(await this.isAffirmed(task, head))) return 'not all reviews that the plan asks for have accepted it'
     return undefined
   }
@@ -61,25 +64,30 @@ export class Believed {
     return this.#all('approved').some(it => it.plan === plan)
   }
 
-  /** Whether a commit is the run's base, or was made from it by nothing but tasks that passed, and their merges. */
-  #isOwn(commit: Oid): boolean {
-    const known = this.#own.get(commit)
-    if (known !== undefined) return known
-    this.#own.set(commit, false)
-    const merges = [...this.#all('gathered'), ...this.#all('judged')].filter(it => it.commit === commit)
-    const isOwn =
-      this.#all('asked').some(({ base }) => base === commit) ||
-      merges.some(({ of }) => of.every(part => this.#isOwn(part))) ||
-      this.#all('checked').some(it => it.head === commit && this.#hasPassed(it))
-    this.#own.set(commit, isOwn)
-    return isOwn
+  /**
+   * The run's base, and all that was made from it by nothing but tasks that passed, and their merges. From the base on,
+   * and not back from the result: what somebody lets follow from itself is never reached.
+   */
+  #findOwn(): ReadonlySet<Oid> {
+    const own = new Set(this.#all('asked').map(({ base }) => base))
+    const ways = [
+      ...[...this.#all('gathered'), ...this.#all('judged')].map(({ commit, of }) => ({ to: commit, from: of })),
+      ...this.#all('checked')
+        .filter(it => this.#hasPassed(it))
+        .map(({ head, base, isWhole }) => ({ to: head, from: isWhole ? [] : [base] })),
+    ]
+    for (let before = -1; before < own.size; ) {
+      before = own.size
+      for (const { to, from } of ways) if (from.every(part => own.has(part))) own.add(to)
+    }
+    return own
   }
 
-  #hasPassed({ task, head, base, plan, isGood, isWhole }: FactOf<'checked'>): boolean {
+  /** Whether it is a task's result that has passed, if what it was made from is what it should be. */
+  #hasPassed({ task, head, plan, isGood, isWhole }: FactOf<'checked'>): boolean {
     const of = this.plan.tasks.find(({ id }) => id === task)
     if (!of || !isGood || plan !== hashOfPart(this.plan, task)) return false
-    if (isWhole) return true
-    return this.#isOwn(base) && (!isReviewed(of, this.plan) || this.#isAccepted(task, head))
+    return isWhole || !isReviewed(of, this.plan) || this.#isAccepted(task, head)
   }
 
   /** Whether models have affirmed all that the plan asks reviewers about, of a commit's very files. */
