@@ -7,7 +7,7 @@ import { Database } from 'bun:sqlite'
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { blackOut } from '../../ai/secrets.ts'
+import { blackOutFor } from '../../ai/secrets.ts'
 import type { JournalLine } from '../contract.ts'
 import type { RunStore } from './store.ts'
 
@@ -58,7 +58,7 @@ export class Journal implements Disposable {
   /** Writes a line, unless there is one of its id. When this is done, it is in git and on the disk. */
   async note(line: JournalLine): Promise<void> {
     const { store, secrets, now = Date.now } = this.options
-    const clean = (text: string) => blackOut(text, secrets)
+    const clean = blackOutFor(secrets)
     const { words, why, ...rest } = line
     const wanted = { ...rest, at: now(), count: this.#count++, words: clean(words), ...(why && { why: clean(why) }) }
     const oid = await store.keep('journal', line.id, `${JSON.stringify(wanted)}\n`)
