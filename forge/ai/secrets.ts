@@ -64,14 +64,20 @@ const NOT_IN_KEY = /[^\w+/=:,\s\\-]/
  * are found as they are, in base64 (also inside of something longer), in hexadecimal, encoded for a URL, and escaped for
  * JSON, any of their characters, and a few times over.
  */
-export function blackOut(text: string, known: readonly string[]): string {
+export const blackOut = (text: string, known: readonly string[]): string => blackOutFor(known)(text)
+
+/** The same for many texts: what all of them are searched for is made once. */
+export function blackOutFor(known: readonly string[]): (text: string) => string {
   const values = [...new Set(known.map(it => it.trim()))].filter(value => value.length >= SHORTEST)
   // The longest first: one may be the beginning of another.
   values.sort((a, b) => b.length - a.length)
-  let black = text
-  for (const value of values) for (const form of formsOf(value)) black = black.replace(form, MARK)
-  for (const form of [...FORMS, PASSWORD]) black = black.replace(form, (whole, ...rest) => replacementOf(whole, rest))
-  return withoutPrivateKeys(black)
+  const forms = values.flatMap(formsOf)
+  return text => {
+    let black = text
+    for (const form of forms) black = black.replace(form, MARK)
+    for (const form of [...FORMS, PASSWORD]) black = black.replace(form, (whole, ...rest) => replacementOf(whole, rest))
+    return withoutPrivateKeys(black)
+  }
 }
 
 /** What is to be kept of a match stays. `rest` ends in the named groups, where there are any. */

@@ -39,18 +39,17 @@ const MOST_INDEXES = 4
 /** Made by programs, or somebody else's. */
 const FOREIGN = /(?:^|\/)(?:node_modules|vendor|third_party|dist|\.venv|venv)\/|\.min\.js$|[._-]pb2?\.|\.generated\./
 
+/** A tree's files of code, and which of them define and refer to a name. */
+type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[]; defines: Places; refers: Places }
 /**
- * A tree's files of code, and who defines which name: `base` is shared with indexes of other trees, and `own` is what is
- * otherwise in this one.
+ * Files by the names that stand in them. `base` has pairs of a name and a file as one number each, in rising order, and
+ * is shared with the indexes of other trees; `own` is what is otherwise in this one.
  */
-type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[]; base: Definers; own: Definers }
-/** Files by the names that they define, in rising order. */
-type Definers = ReadonlyMap<number, readonly number[]>
+type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
+/** By which a name comes before the number of a file: larger than any of these. */
+const PAIR = 2 ** 17
 /** With more names of its own, an index is made anew. */
-const MOST_OWN = 5000
-
-const definersOf = ({ base, own }: Pick<Index, 'base' | 'own'>, name: number): readonly number[] | undefined =>
-  own.get(name) ?? base.get(name)
+const MOST_OWN = 10_000
 
 export class CodeMap implements Disposable {
   /** The one that was used last is the last one. */
@@ -119,11 +118,14 @@ export class CodeMap implements Disposable {
     const before = this.#last
     const root = await readFolders(this.objects, tree, before?.root)
     const files = this.#codeIn(root).slice(0, MOST_FILES)
-    const places = before && placesOf(before, files)
-    const missing = files.filter((_, at) => places?.[at] === undefined)
+    const same = before && sameIn(before, files)
+    const missing = files.filter((_, at) => same?.[at] === undefined)
     const made = (await this.store.of(missing)).values()
-    const tags = files.map((_, at) => before?.tags[places?.[at] ?? -1] ?? made.next().value ?? NONE)
-    const index = { root, files, tags, ...((before && changed(before, files, tags)) ?? definersIn(tags)) }
+    const tags = files.map((_, at) => before?.tags[same?.[at] ?? -1] ?? made.next().value ?? NONE)
+    const like = before && hasSamePaths(before.files, files) ? before : undefined
+    const places = (kind: keyof Tags): Places =>
+      (like && placesAfter(like[kind], like.tags, tags, kind)) ?? placesIn(tags, kind)
+    const index = { root, files, tags, defines: places('defines'), refers: places('refers') }
     this.#last = index
     return index
   }
@@ -140,11 +142,10 @@ const isOwnCode = ({ mode, path }: FileEntry): boolean =>
   (mode === '100644' || mode === '100755') && isCode(path) && !FOREIGN.test(path)
 
 /** Where files of the same name and content stand in an index. */
-function placesOf({ files: known }: Index, files: readonly FileEntry[]): (number | undefined)[] {
+function sameIn({ files: known }: Index, files: readonly FileEntry[]): (number | undefined)[] {
   const isSame = (one: FileEntry | undefined, other: FileEntry): boolean =>
     one === other || (one?.path === other.path && one.oid === other.oid)
-  if (files.length === known.length && files.every(({ path }, at) => known[at]?.path === path))
-    return files.map((file, at) => (isSame(known[at], file) ? at : undefined))
+  if (hasSamePaths(known, files)) return files.map((file, at) => (isSame(known[at], file) ? at : undefined))
   const places = new Map(known.map(({ path }, at) => [path, at]))
   return files.map(file => {
     const at = places.get(file.path)
@@ -152,34 +153,54 @@ function placesOf({ files: known }: Index, files: readonly FileEntry[]): (number
   })
 }
 
-function definersIn(tags: readonly Tags[]): Pick<Index, 'base' | 'own'> {
-  const base = new Map<number, number[]>()
-  for (const [at, { defines }] of tags.entries()) {
-    for (const name of defines) {
-      const known = base.get(name)
-      if (known) known.push(at)
-      else base.set(name, [at])
-    }
-  }
-  return { base, own: new Map() }
+function placesIn(tags: readonly Tags[], kind: keyof Tags): Places {
+  const base = new Float64Array(tags.reduce((sum, it) => sum + it[kind].length, 0))
+  let count = 0
+  for (const [at, { [kind]: names }] of tags.entries()) for (const name of names) base[count++] = name * PAIR + at
+  return { base: base.sort(), own: new Map() }
 }
 
-/** What is defined where only the contents of some files are others than in an index; undefined where it is made anew. */
-function changed(
-  before: Index,
-  files: readonly FileEntry[],
-  tags: readonly Tags[],
-): Pick<Index, 'base' | 'own'> | undefined {
-  if (files.length !== before.files.length) return undefined
-  if (files.some(({ path }, at) => path !== before.files[at]?.path)) return undefined
-  const { base } = before
-  const own = new Map(before.own)
-  for (const [at, { defines }] of tags.entries()) {
-    const old = before.tags[at]?.defines
-    if (!old || old === defines) continue
-    for (const name of new Set([...old, ...defines])) {
-      const others = (definersOf({ base, own }, name) ?? []).filter(it => it !== at)
-      own.set(name, defines.includes(name) ? [...others, at].sort((a, b) => a - b) : others)
+/** The files in which a name stands, in rising order; where there are more than `most`, at least one more than that. */
+function filesWith({ base, own }: Places, name: number, most = Number.POSITIVE_INFINITY): readonly number[] {
+  const known = own.get(name)
+  if (known) return known
+  const files: number[] = []
+  const end = (name + 1) * PAIR
+  for (let at = firstFrom(base, name * PAIR); at < base.length && files.length <= most; at++) {
+    const pair = base[at] ?? end
+    if (pair >= end) break
+    files.push(pair % PAIR)
+  }
+  return files
+}
+
+/** Where the first number stands that is not less than another. */
+function firstFrom(sorted: Float64Array, least: number): number {
+  let [from, to] = [0, sorted.length]
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if ((sorted[middle] ?? 0) < least) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+const hasSamePaths = (one: readonly FileEntry[], other: readonly FileEntry[]): boolean =>
+  one.length === other.length && one.every(({ path }, at) => path === other[at]?.path)
+
+/** Places where only the contents of some files are others than they were; undefined where there are too many. */
+function placesAfter(places: Places, before: readonly Tags[], after: readonly Tags[], kind: keyof Tags) {
+  const { base } = places
+  const own = new Map(places.own)
+  for (const [at, tags] of after.entries()) {
+    const [old, names] = [before[at]?.[kind], tags[kind]]
+    if (!old || old === names) continue
+    const had = new Set(old)
+    const has = new Set(names)
+    for (const name of [...old, ...names]) {
+      if (had.has(name) && has.has(name)) continue
+      const others = filesWith({ base, own }, name).filter(it => it !== at)
+      own.set(name, has.has(name) ? [...others, at].sort((a, b) => a - b) : others)
     }
     if (own.size > MOST_OWN) return undefined
   }
@@ -227,9 +248,9 @@ function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next:
 function used(index: Index, from: number): Weights {
   const weights: Weights = new Map()
   for (const name of index.tags[from]?.refers ?? []) {
-    const by = definersOf(index, name)
+    const by = filesWith(index.defines, name, MOST_DEFINERS)
     // What it defines itself, it means itself.
-    if (!by || by.length > MOST_DEFINERS || by.includes(from)) continue
+    if (by.length > MOST_DEFINERS || by.includes(from)) continue
     const weight = (TELLING[name & 3] ?? 1) / by.length
     for (const at of by) weights.set(at, (weights.get(at) ?? 0) + weight)
   }
@@ -238,25 +259,18 @@ function used(index: Index, from: number): Weights {
 
 /** For each of some files, those that refer to what it defines. */
 function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
-  const owners = new Map<number, readonly number[]>()
   const isSeed = new Set(seeds)
-  for (const seed of seeds) {
-    for (const name of index.tags[seed]?.defines ?? []) {
-      const by = definersOf(index, name) ?? []
-      if (by.length <= MOST_DEFINERS) owners.set(name, by)
-    }
-  }
+  const names = new Set(seeds.flatMap(seed => [...(index.tags[seed]?.defines ?? [])]))
   const users = new Map<number, Weights>(seeds.map(seed => [seed, new Map()]))
-  if (owners.size === 0) return users
-  for (const [at, { refers }] of index.tags.entries()) {
-    // All names of all files: an iterator would take four times as long.
-    for (let place = 0; place < refers.length; place++) {
-      const name = refers[place] ?? 0
-      const by = owners.get(name)
-      if (!by || by.includes(at)) continue
+  for (const name of names) {
+    const by = filesWith(index.defines, name, MOST_DEFINERS)
+    if (by.length > MOST_DEFINERS) continue
+    const weight = (TELLING[name & 3] ?? 1) / by.length
+    for (const at of filesWith(index.refers, name)) {
+      if (by.includes(at)) continue
       for (const seed of by) {
         const weights = isSeed.has(seed) ? users.get(seed) : undefined
-        weights?.set(at, (weights.get(at) ?? 0) + (TELLING[name & 3] ?? 1) / by.length)
+        weights?.set(at, (weights.get(at) ?? 0) + weight)
       }
     }
   }

@@ -12,7 +12,7 @@ import { readFolders } from '../../ai/folders.ts'
 import { lookAt, sizeInWords } from '../../ai/model-files.ts'
 import { makeOutline } from '../../ai/outline.ts'
 import type { RequestMessage, TextBlock, ToolDescription } from '../../ai/request.ts'
-import { blackOut } from '../../ai/secrets.ts'
+import { blackOutFor } from '../../ai/secrets.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import { CommitVfs } from '../../vfs.ts'
 import type { StepKind } from '../contract.ts'
@@ -89,7 +89,7 @@ type Part = { place: (typeof PLACES)[number]; text: string }
  */
 export async function packContext(packing: Packing): Promise<Packed> {
   const { kind, plan, task, about, window, output, tools = [], secrets = [] } = packing
-  const clean = (text: string): string => blackOut(text, secrets)
+  const clean = blackOutFor(secrets)
   const system = systemWords(kind)
   const room = new Room(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 

@@ -8,7 +8,7 @@ import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readS
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { blackOut } from '../../ai/secrets.ts'
+import { blackOutFor } from '../../ai/secrets.ts'
 import type { JournalLine } from '../contract.ts'
 import type { RunStore } from './store.ts'
 
@@ -81,7 +81,7 @@ export class Journal implements Disposable {
   /** Writes a line, unless there is one of its id. When this is done, it is in git and on the disk. */
   async note(line: JournalLine): Promise<void> {
     const { store, secrets, now = Date.now } = this.options
-    const clean = (text: string) => blackOut(text, secrets)
+    const clean = blackOutFor(secrets)
     const { words, why, ...rest } = line
     // By their times lines are in order, whatever becomes of the clock.
     this.#last = Math.max(now(), this.#last + 1)

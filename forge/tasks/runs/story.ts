@@ -3,7 +3,7 @@
  * it ended. What models and programs wrote is shown as harmless text, without secrets.
  */
 import { many, visible, wrap } from '../../../core/text.ts'
-import { blackOut } from '../../ai/secrets.ts'
+import { blackOutFor } from '../../ai/secrets.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 import type { WrittenLine } from './journal.ts'
@@ -73,7 +73,8 @@ function rowsOf(
   { columns = 100, zone = 0, secrets = [] }: StoryOptions,
 ): string[] {
   const time = new Date(at + zone * 60_000).toISOString().slice(11, 19)
-  const clean = (text: string) => visible(blackOut(text, secrets).replace(/\s+/g, ' ').trim())
+  const black = blackOutFor(secrets)
+  const clean = (text: string) => visible(black(text).replace(/\s+/g, ' ').trim())
   const said = clean(words)
   const label = clean(what).replaceAll('_', ' ')
   const text = said === '' ? label : `${label}: ${said}`
