@@ -87,7 +87,8 @@ export async function run(input: RunInput, carried?: Carried): Promise<RunStatus
 
   /** Comes to a plan; where nothing else is asked, that is all. */
   async function plan(): Promise<void> {
-    const { approvedPlan, answers, facts = [] } = await ownWork.patiently(() => short.begin(input))
+    const { approvedPlan, answers, facts = [], used = 0 } = await ownWork.patiently(() => short.begin(input))
+    budget.remember(used)
     questions.remember(answers)
     planning.tell(facts)
     await planning.begin(approvedPlan)

@@ -30,6 +30,18 @@ test('decisions of a person are there when the run begins again', async () => {
   expect(JSON.parse((await scene.store.get('plan.json'))?.toString() ?? '').title).toBe('Add undo')
 })
 
+test('minutes that were used are there when the run begins again', async () => {
+  await using scene = await makeScene()
+  const status = { run: RUN, state: 'runs', words: '', complaints: [], tasks: [], used: 90_000 } as const
+  await scene.activities.rest({
+    ...status,
+    complaints: [],
+    tasks: [],
+    spent: { requests: 1, input: 1, output: 1, cost: 0 },
+  })
+  expect((await begun(scene, { limits: { depth: 3, minutes: 2 } })).used).toBe(90_000)
+})
+
 test('what planners are told is found out once, and the same when the run begins again', async () => {
   await using scene = await makeScene()
   let count = 0
