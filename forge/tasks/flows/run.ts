@@ -93,7 +93,10 @@ export async function run(input: RunInput, carried?: Carried): Promise<RunStatus
     planning.tell(facts)
     await planning.begin(approvedPlan)
     if (!input.onlyPlan) return
-    phase.end({ state: 'done', words: `The plan is made and nothing is begun: ${command('show', id)} shows it.` })
+    phase.end({
+      state: 'done',
+      words: `The plan is made and nothing is begun: ${command('show', id)} --plan shows it.`,
+    })
   }
 
   /** A person has stopped it: it ends when nothing is under way any more. */
