@@ -231,7 +231,13 @@ export type RunInput = {
  * What was decided before, found in git: a run whose server has lost everything goes on with it. `facts` are for
  * whoever plans, and the same for as long as the run lasts.
  */
-export type Remembered = { approvedPlan?: Reference; answers: PersonAnswer[]; facts?: Reference[] }
+export type Remembered = {
+  approvedPlan?: Reference
+  answers: PersonAnswer[]
+  facts?: Reference[]
+  /** Milliseconds that it has worked before, where its minutes are counted. */
+  used?: number
+}
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
 
 export type TaskState = 'waits' | 'runs' | 'asks' | 'paused' | 'done' | 'failed' | 'stopped'
@@ -269,6 +275,8 @@ export type RunStatus = {
     dependsOn: TaskId[]
   }[]
   spent: Spent
+  /** Milliseconds that it has worked, where its minutes are limited. */
+  used?: number
   question?: Reference
   /** With out of budget: by which limit. */
   limit?: LimitName

@@ -15,6 +15,7 @@ import type {
   Outcome,
   PersonAnswer,
   Reference,
+  Remembered,
   RunInput,
   RunStatus,
   StepInput,
@@ -53,7 +54,7 @@ export type Overrides = {
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
   lint?: (tasks: TaskShape[]) => string[]
-  remembered?: { approvedPlan?: Reference; answers: PersonAnswer[]; facts?: Reference[] }
+  remembered?: Remembered
   /** Fails whatever it likes by throwing. */
   before?: (activity: string, input: unknown) => void | Promise<void>
   /** Requests that may be sent in all. */

@@ -23,7 +23,7 @@ import type {
 import { type Plan, TIERS } from '../plan/schema.ts'
 import { missingPrice } from '../runs/budget.ts'
 import { resultRef } from '../runs/folder.ts'
-import { readStoredRun, type StoredRun } from '../runs/plans.ts'
+import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import { setRef } from '../steps/commits.ts'
@@ -77,7 +77,8 @@ export class RunWork implements RunActivities {
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
       verdicts?.sign({ fact: 'asked', run: input.run, base: info.oid }),
     ])
-    return { ...(await remembered(store)), facts }
+    const used = (await readLastStatus(store))?.used
+    return { ...(await remembered(store)), facts, ...(used !== undefined && { used }) }
   }
 
   /** A plan can be made without them, only not as well. */

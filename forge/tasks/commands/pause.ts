@@ -2,7 +2,7 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import type { Limits, RunId, RunStatus } from '../contract.ts'
-import { OtherVersion } from '../engine/client.ts'
+import { OtherVersion, UnknownRun } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
@@ -46,10 +46,20 @@ async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   await using server = await openRunServer(place, context, { start: true })
-  await server.update(run, what, task)
+  await server.update(run, what, task).catch(async error => {
+    const last = error instanceof UnknownRun ? await readLastStatus(openStore(place, run)) : undefined
+    if (!last || !hasEnded(last)) throw error
+    throw new Failure(`The run ${run} has ended already: forge show ${run} says how.`)
+  })
   context.out(`${task === undefined ? `The run ${run}` : visible(task)} ${SAYS[what]}.`)
   return EXIT.done
 }
+
+/** One that stopped at its plan has nothing to land. */
+const whyDone = ({ run, result }: RunStatus): string =>
+  result === undefined
+    ? `The run ${run} has made its plan, and that was all: forge run with the file that it is in does it.`
+    : `The run ${run} is done: forge land ${run} shows and merges it.`
 
 const RESUME_OPTIONS = {
   budget: { type: 'string' },
@@ -78,7 +88,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   const isUnderWay = await canGoOn(server, run)
   const isRaised = Object.keys(more).length > 0
   const last = isUnderWay === 'no' ? await readLastStatus(openStore(place, run)) : undefined
-  if (last?.state === 'done') throw new Failure(`The run ${run} is done: forge land ${run} shows and merges it.`)
+  if (last?.state === 'done') throw new Failure(whyDone(last))
   const before = isUnderWay === 'yes' ? (await server.status(run)).state : undefined
   if (isUnderWay !== 'yes' || isRaised) {
     const input = await readRunInput(openStore(place, run))

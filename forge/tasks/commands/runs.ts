@@ -67,10 +67,17 @@ function linesOf(runs: Listed[]): string[] {
   if (runs.length === 0) return ['There are no runs in this repository yet: forge run "…" begins one.']
   const width = Math.max(...runs.map(({ run }) => run.length))
   return runs.map(({ run, wish, status }) => {
-    const state = status ? `${status.state}${status.tasks.length > 0 ? `, ${countsOf(status)}` : ''}` : 'not under way'
+    const state = status ? stateWords(status) : 'not under way'
     const spent = status ? ` · ${spentWords(status.spent)}` : ''
     return `${run.padEnd(width)}  ${state}${spent} · ${visible(short(wish.split('\n', 1)[0] ?? '', 60))}`
   })
+}
+
+/** Its state and its tasks' in short. */
+function stateWords(status: RunStatus): string {
+  const { state, result, tasks } = status
+  if (state === 'done' && result === undefined) return `only planned, ${many(tasks.length, 'task')}`
+  return `${state}${tasks.length > 0 ? `, ${countsOf(status)}` : ''}`
 }
 
 /** A run, also one of which nothing is left but branches. */

@@ -177,7 +177,8 @@ async function showTask(
     return EXIT.done
   }
   context.out(`${id}: ${visible(state.title)}`)
-  context.out(`  ${state.state}, attempt ${state.attempt}${state.words ? `: ${visible(state.words)}` : ''}`)
+  const attempt = state.attempt === 0 ? 'not begun' : `attempt ${state.attempt}`
+  context.out(`  ${state.state}, ${attempt}${state.words ? `: ${visible(state.words)}` : ''}`)
   if (task) for (const line of visibleLines(task.objective.behaviour).split('\n')) context.out(`  ${line}`)
   if (state.head) context.out(`  Its result is branch forge/${status.run}/${id}/done, at ${state.head.slice(0, 12)}.`)
   if (why !== undefined) context.out(`  It was not checked by you: ${why}.`)

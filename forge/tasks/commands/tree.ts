@@ -105,7 +105,8 @@ export function countsOf({ tasks }: RunStatus): string {
 
 function usedWords(status: RunStatus): string {
   const counts = status.tasks.length > 0 ? `${countsOf(status)} · ` : ''
-  return `  ${counts}${spentWords(status.spent)}`
+  const worked = status.used === undefined ? '' : ` · worked ${(status.used / 60_000).toFixed(1)} minutes`
+  return `  ${counts}${spentWords(status.spent)}${worked}`
 }
 
 /** 12 requests, 40,210 tokens, $0.31; without what is not known. */

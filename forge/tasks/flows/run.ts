@@ -90,12 +90,16 @@ export async function run(input: RunInput, carried?: Carried): Promise<RunStatus
 
   /** Comes to a plan; where nothing else is asked, that is all. */
   async function plan(): Promise<void> {
-    const { approvedPlan, answers, facts = [] } = await ownWork.patiently(() => short.begin(input))
+    const { approvedPlan, answers, facts = [], used = 0 } = await ownWork.patiently(() => short.begin(input))
+    budget.remember(used)
     questions.remember(answers)
     planning.tell(facts)
     await planning.begin(approvedPlan)
     if (!input.onlyPlan) return
-    phase.end({ state: 'done', words: `The plan is made and nothing is begun: ${command('show', id)} shows it.` })
+    phase.end({
+      state: 'done',
+      words: `The plan is made and nothing is begun: ${command('show', id)} --plan shows it.`,
+    })
   }
 
   /** A person has stopped it: it ends when nothing is under way any more. */

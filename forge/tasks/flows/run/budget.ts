@@ -47,6 +47,11 @@ export class Budget {
     return this.#used + (this.#since === undefined ? 0 : Date.now() - this.#since)
   }
 
+  /** Takes over what was used before, by a run whose server has lost it. */
+  remember(used: number): void {
+    this.#used += used
+  }
+
   get #left(): number {
     return (this.#limits.minutes ?? Number.POSITIVE_INFINITY) * 60_000 - this.used
   }
@@ -59,8 +64,10 @@ export class Budget {
     for (;;) {
       await condition(() => isUnderWay() && this.#limits.minutes !== undefined && this.#left > 0)
       const { minutes } = this.#limits
+      const used = this.#used
       this.#since = Date.now()
-      await condition(() => !isUnderWay() || this.#limits.minutes !== minutes, this.#left)
+      const hasChanged = () => this.#limits.minutes !== minutes || this.#used !== used
+      await condition(() => !isUnderWay() || hasChanged(), this.#left)
       this.#used = this.used
       this.#since = undefined
       if (this.#left > 0) continue

@@ -51,6 +51,7 @@ export class Status {
       complaints: planning.complaints,
       tasks: records.map(statusOf),
       spent: records.reduce<Spent>((sum, { spent }) => added(sum, spent ?? NOTHING), budget.spent),
+      ...(budget.limits.minutes !== undefined && { used: budget.used }),
       ...(plan && { plan }),
       ...(question && { question }),
       ...(limit && { limit }),
@@ -102,9 +103,11 @@ export class Status {
 
   /** Another one wherever what a person reads of a resting run has changed; while it is busy, its state is enough. */
   get #mark(): string {
-    const { phase, tasks, scheduler } = this.#means
+    const { phase, tasks, scheduler, budget } = this.#means
     const { state, words } = this.now
-    if (!phase.ending && (!scheduler.isIdle || state === 'planning' || state === 'runs')) return state
+    // Where minutes are limited, each that was used is kept: they go on from there if the server is lost.
+    const minutes = budget.limits.minutes === undefined ? '' : ` ${Math.floor(budget.used / 60_000)}`
+    if (!phase.ending && (!scheduler.isIdle || state === 'planning' || state === 'runs')) return `${state}${minutes}`
     const each = tasks.records.map(({ state, attempt, isPaused }) => `${state} ${attempt} ${isPaused}`)
     return [state, words, this.#question?.oid, ...each].join('\n')
   }

@@ -39,6 +39,13 @@ test('of two plans that were approved without a question, the run goes on with t
   expect((await begun(scene)).approvedPlan).toEqual(revised)
 })
 
+test('minutes that were used are there when the run begins again', async () => {
+  await using scene = await makeScene()
+  const spent = { requests: 1, input: 1, output: 1, cost: 0 }
+  await scene.activities.rest({ run: RUN, state: 'runs', words: '', complaints: [], tasks: [], used: 90_000, spent })
+  expect((await begun(scene, { limits: { depth: 3, minutes: 2 } })).used).toBe(90_000)
+})
+
 test('what planners are told is found out once, and the same when the run begins again', async () => {
   await using scene = await makeScene()
   let count = 0

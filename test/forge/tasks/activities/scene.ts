@@ -57,7 +57,7 @@ export type Scene = AsyncDisposable & {
   input: (more?: Partial<StepInput>) => StepInput
   /** All five activities of a step. */
   step: (more?: Partial<StepInput>) => Promise<StepResult>
-  /** Calls off what activities do. */
+  /** Calls off what activities do; with another one, those that come after. */
   calledOff: AbortController
   /** Until git has looked whether there is much to tidy up, where it is to look. */
   tidied: () => Promise<void>
@@ -89,7 +89,7 @@ export async function makeScene({
     OPENAI_API_KEY: 'key-of-nobody-0123456789',
     ...env,
   })
-  const calledOff = new AbortController()
+  let calledOff = new AbortController()
   const surroundings = (): Surroundings => ({ signal: calledOff.signal, heartbeat: () => undefined })
   const opened: ReturnType<typeof activitiesOf>[] = []
   const again = (more: Partial<ActivityOptions> = {}): Activities => {
@@ -142,7 +142,12 @@ export async function makeScene({
     again,
     input,
     step: more => wholeStep(activities, input(more)),
-    calledOff,
+    get calledOff() {
+      return calledOff
+    },
+    set calledOff(next) {
+      calledOff = next
+    },
     tidied: async () => {
       for (const it of opened) await it.tidied()
     },

@@ -94,8 +94,8 @@ test('that the server has lost sight of a request is no reason to break it off: 
   await using it = await serve(() => ({ ...answer(GIVEN_UP), delay: 500 }))
   const lost = send(it.scene).catch(error => error)
   await it.server.asked(1)
-  it.scene.hearts.abort.abort(new CancelledFailure('NOT_FOUND'))
-  it.scene.hearts.abort = new AbortController()
+  it.scene.calledOff.abort(new CancelledFailure('NOT_FOUND'))
+  it.scene.calledOff = new AbortController()
   const again = await send(it.scene)
   await lost
   expect(it.server.requests).toHaveLength(1)

@@ -202,6 +202,34 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await host.untilState('out of budget')
   })
 
+  test.concurrent('minutes go on from what was used before the server was lost', async () => {
+    await using host = await server.host(
+      planning([shape('a')], async (_, signal) => {
+        while (host.activities.began.length < 2 && !signal.aborted) await Bun.sleep(50)
+        return {}
+      }),
+    )
+    host.activities.overrides.remembered = { answers: [], used: 29.98 * 60_000 }
+    await host.start({ limits: { depth: 0, minutes: 30 } })
+    const { words, used = 0 } = await host.untilState('out of budget')
+    expect(words).toContain('The 30 minutes of this run are over.')
+    expect(used).toBeGreaterThanOrEqual(30 * 60_000)
+    expect(host.activities.rested.at(-1)?.used).toBe(used)
+    expect(await host.says('raise', { minutes: 29 })).toContain('has worked 30')
+    expect(await host.says('raise', { minutes: 60 })).toBeUndefined()
+    expect((await host.result()).state).toBe('done')
+  })
+
+  test.concurrent('a run that is begun again when its minutes are over sends nothing', async () => {
+    await using host = await server.host(planning([shape('a')], async () => ({})))
+    host.activities.overrides.remembered = { answers: [], used: 31 * 60_000 }
+    await host.start({ limits: { depth: 0, minutes: 30 } })
+    await host.untilState('out of budget')
+    expect(host.activities.sent.length).toBeLessThan(2)
+    expect(await host.says('raise', { minutes: 60 })).toBeUndefined()
+    expect((await host.result()).state).toBe('done')
+  })
+
   test.concurrent('limits that can’t be held are refused with the reason', async () => {
     await using host = await server.host(
       planning([shape('a')], async (_, signal) => {
