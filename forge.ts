@@ -5,22 +5,22 @@
  * loaded then. (The first line keeps the .env and bunfig.toml of the folder that it is started in, which may be a
  * stranger's code, out.)
  */
-import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
 import { xdgFolder } from './core/folders.ts'
 import { openRepository, type Repository } from './core/git/repository.ts'
 import { GitError, read } from './core/git/run.ts'
 import { Claim, openState } from './core/state.ts'
 import { visible, visibleLines } from './core/text.ts'
-import { SetModels } from './forge/desk/chat/models.ts'
 import type { Desk } from './forge/desk/desk.ts'
 import { type Options, parseOptions } from './forge/desk/options.ts'
 import { askForTicket, urlOf, urlWith } from './forge/desk/server/address.ts'
 import { Pages } from './forge/desk/server/pages.ts'
 import { serve } from './forge/desk/server/server.ts'
 import { type Address, nameOf, readAddress, writeAddress } from './forge/desk/server/state.ts'
+import { whenThere } from './forge/desk/server/when-there.ts'
 import { isVerb, listCommands, runVerb } from './forge/tasks/commands/commands.ts'
 import type { CommandContext } from './forge/tasks/commands/context.ts'
 import { version } from './package.json'
@@ -60,25 +60,19 @@ const [PATIENCE, PAUSE] = [10_000, 25]
 
 /** Gives the last line of a good end; every other end is thrown. */
 async function main(options: Options, signal: AbortSignal): Promise<string> {
-  // Git looks for the repository while the desk is being loaded.
-  const [repository, { Desk }, { openWork }] = await Promise.all([
-    findRepository(options, signal),
-    import('./forge/desk/desk.ts'),
-    import('./forge/desk/work.ts'),
-  ])
+  const repository = await findRepository(options, signal)
   const state = await openState(repository, process.env)
   using claim = Claim.take(join(state, 'lock'))
   if (!claim) return await openTheOneThatIsThere(repository, state, options)
-  const config = join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge')
-  const models = new SetModels(process.env)
-  const forklift = { command: FORKLIFT, env: process.env }
-  const tasks = { command: FORGE, env: process.env }
-  await using desk = Desk.begin(repository, { state, config, models, forklift, tasks, openWork, log: say })
-  const server = await openTheDoor(desk, state, options)
+  const coming = Promise.withResolvers<Desk>()
+  const server = await openTheDoor(repository, coming.promise, state, options)
   say(`The desk of ${visible(nameOf(repository).name)}: ${urlOf(server.key)}`)
-  void desk.prepare()
   if (options.open) openInBrowser(urlWith(server.key, server.ticket()))
-  // A browser takes longer than the desk; a window that asks before waits for the answer.
+  // A browser that starts, or gets the page, takes longer than all that is loaded and read now.
+  const begin = await loadDesk()
+  await using desk = begin(repository, state)
+  coming.resolve(desk)
+  void desk.prepare()
   await desk.opened
   await interruption(signal)
   await server.stop()
@@ -146,26 +140,45 @@ async function lookForTheOther(state: string): Promise<{ address: Address | unde
 // --- The desk
 // ---------------------------------------------------------------------------------------------------------
 
-async function openTheDoor(desk: Desk, state: string, { port }: Options) {
-  const last = await readAddress(state)
-  const served = {
-    pages: await Pages.open(PAGE),
-    image: (oid: string) => desk.image(oid),
-    name: visible(nameOf(desk.repository).name),
-    enter: desk.enter.bind(desk),
-  }
+/** Answers from now on; what is asked of the desk waits until that is there. */
+async function openTheDoor(repository: Repository, desk: Promise<Desk>, state: string, { port }: Options) {
+  const [last, pages] = await Promise.all([readAddress(state), Pages.open(PAGE)])
+  const served = { pages, name: visible(nameOf(repository).name), ...whenThere(desk) }
   // The same port and key as the last time: windows that are still open find the desk there again.
   const server = serve(served, { port, last })
-  await writeAddress(state, { ...server.key, host: hostname(), pid: process.pid })
+  const address = { ...server.key, host: hostname() }
+  if (!isDeepStrictEqual(address, last)) await writeAddress(state, address)
+  pages.files().catch(() => undefined)
   return server
+}
+
+/** Gives what begins the desk. Its parts are many: they are loaded when its address is printed already. */
+async function loadDesk() {
+  const [{ Desk }, { openWork }, { SetModels }] = await Promise.all([
+    import('./forge/desk/desk.ts'),
+    import('./forge/desk/work.ts'),
+    import('./forge/desk/chat/models.ts'),
+  ])
+  return (repository: Repository, state: string): Desk =>
+    Desk.begin(repository, {
+      state,
+      config: join(xdgFolder(process.env.XDG_CONFIG_HOME, '.config'), 'forge'),
+      models: new SetModels(process.env),
+      forklift: { command: FORKLIFT, env: process.env },
+      tasks: { command: FORGE, env: process.env },
+      openWork,
+      log: say,
+    })
 }
 
 /** Without waiting for it, and whatever comes of it: an address that does the same is printed. */
 function openInBrowser(url: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
-  const child = spawn(program, [url], { stdio: 'ignore', detached: true })
-  child.on('error', () => say('No browser could be opened: open the address by hand.'))
-  child.unref()
+  try {
+    Bun.spawn([program, url], { stdio: ['ignore', 'ignore', 'ignore'], detached: true }).unref()
+  } catch {
+    say('No browser could be opened: open the address by hand.')
+  }
 }
 
 // --- Ends

@@ -139,6 +139,7 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
     base,
     depth: 0,
     about: [reference],
+    endsAtOnce: true,
   })
   for (let at = 0; at <= STEPS; at++) {
     const from = model.requests.length

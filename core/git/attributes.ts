@@ -1,8 +1,9 @@
 /** The .gitattributes of a commit, for a git that looks for them nowhere but in a work tree. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { unattended } from './environment.ts'
 import type { Objects } from './objects.ts'
-import { fields, type Oid, type Path, type Repository } from './repository.ts'
+import { asText, fields, type Oid, type Path, type Repository } from './repository.ts'
 import { run, type Where } from './run.ts'
 import { isFolder, isSafeName, readTree, type TreeEntry } from './trees.ts'
 
@@ -69,9 +70,24 @@ export async function openAttributesPlace(
   }
 }
 
+/** The files with attributes that the user and the system have for all repositories, whether they are there or not. */
+export async function attributesFilesOfUser(repository: Repository): Promise<string[]> {
+  const { HOME = '', XDG_CONFIG_HOME, GIT_ATTR_NOSYSTEM } = unattended(repository.env)
+  const wanted = ['config', '--type=path', '-z', '--get', 'core.attributesFile']
+  const [own, system] = await Promise.all([
+    run(repository, wanted, { ok: [0, 1] }),
+    // Git before 2.42 does not tell.
+    run(repository, ['var', 'GIT_ATTR_SYSTEM'], { ok: 'any' }),
+  ])
+  const usual = join(XDG_CONFIG_HOME || join(HOME, '.config'), 'git/attributes')
+  const ofSystem = system.code === 0 ? system.stdout.toString().trim() : '/etc/gitattributes'
+  const isWithoutSystem = /^(1|true|yes|on)$/i.test(GIT_ATTR_NOSYSTEM ?? '')
+  return [own.code === 0 ? asText(fields(own.stdout)[0] ?? '') : usual, ...(isWithoutSystem ? [] : [ofSystem])]
+}
+
 /**
  * What an attribute is of some paths in a commit: by its .gitattributes, and by those that the user has beside them
- * (info/attributes, core.attributesFile). Paths of which it says nothing, or that it is not so, are missing; `set`
+ * (info/attributes, {@link attributesFilesOfUser}). Paths of which it says nothing, or that it is not so, are missing; `set`
  * stands for one without a value. No more is read than the folders that lead to the paths.
  */
 export async function checkAttribute(

@@ -1,18 +1,23 @@
 /** History for a graph and for a path: which commits there are, in which order, and what only reflogs still know. */
-import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Commit, type Person, parseCommit, textOf } from './commits.ts'
 import { byDate, byDateOrder, byTopology, Graph, type Node } from './graph.ts'
 import type { Objects } from './objects.ts'
 import { asText, fields, isOid, type Oid, type Path, type Repository } from './repository.ts'
-import { end, GitError, run, start } from './run.ts'
+import { end, type Git, GitError, readEach, readWords, run, start } from './run.ts'
 
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
 export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number; subject: string }
 
 /** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
 export type Order = 'topology' | 'date'
+
+/**
+ * So many commits are read at first; and the milliseconds after which all are, where nobody asks for more before: git
+ * and this process would be busy with them while who asked for the first ones waits for what else there is to do.
+ */
+const [FIRST, REST] = [512, 250]
 
 /** So many new commits are read one after the other, which is quicker than to ask git for them; of more, git is. */
 const FEW = 100
@@ -33,9 +38,11 @@ export class History implements AsyncDisposable {
   #tips: readonly Oid[]
   #isComplete = false
   #waiting: (() => void)[] = []
-  readonly #children = new Set<ChildProcess>()
-  /** Gives the number of commits when all are loaded; throws {@link GitError} where git can't read them. */
-  complete: Promise<number>
+  readonly #children = new Set<Git>()
+  #complete: Promise<number>
+  /** Ends the rest after the first commits. */
+  readonly #hurry = Promise.withResolvers<void>()
+  #isClosed = false
 
   constructor(
     readonly objects: Objects,
@@ -44,9 +51,20 @@ export class History implements AsyncDisposable {
   ) {
     this.#graph = new Graph(objects.repository.format)
     this.#tips = tips
-    this.complete = this.#loadAll(tips)
+    this.#complete = this.#loadAll(tips)
     // Who asks for a window is told.
-    this.complete.catch(() => undefined)
+    this.#complete.catch(() => undefined)
+  }
+
+  /** Gives the number of commits when all are loaded; throws {@link GitError} where git can't read them. */
+  get complete(): Promise<number> {
+    this.#hurry.resolve()
+    return this.#complete
+  }
+
+  /** The same for who is in no hurry. */
+  get completeSoon(): Promise<number> {
+    return this.#complete
   }
 
   /** The rows from one place to another, without that; fewer where the history ends. */
@@ -95,7 +113,7 @@ export class History implements AsyncDisposable {
   /** Follows the tips to where they are now: only commits that are new are asked for. Gives the number of commits. */
   async move(tips: readonly Oid[]): Promise<number> {
     const before = this.complete
-    this.complete = (async () => {
+    this.#complete = (async () => {
       await before
       const known = new Set(this.#tips)
       const added = tips.filter(tip => !known.has(tip))
@@ -105,14 +123,15 @@ export class History implements AsyncDisposable {
       const now = new Set(tips)
       const left = await this.#nodesOf(this.#tips.filter(tip => !now.has(tip)))
       this.#tips = tips
+      const isOnTop = read && left.every(node => read.met.has(node)) && this.#areListed(read.met)
       this.#places = undefined
-      if (read && left.every(node => read.met.has(node)) && this.#putOnTop(read.nodes)) return this.#order.length
+      if (isOnTop && this.#putOnTop(read.nodes)) return this.#order.length
       this.#listed = byDate(this.#graph, nodes)
       this.#order = this.#arrange(true)
       return this.#order.length
     })()
-    this.complete.catch(() => undefined)
-    return await this.complete
+    this.#complete.catch(() => undefined)
+    return await this.#complete
   }
 
   /** The nodes of tips. They may be tags, whose commits only git knows. */
@@ -157,6 +176,13 @@ export class History implements AsyncDisposable {
     return { nodes, met }
   }
 
+  /** Whether some nodes are in the history as it is: a commit that no tip has reached any more is still known. */
+  #areListed(nodes: Iterable<Node>): boolean {
+    this.#places ??= this.#placesOf(this.#order)
+    for (const node of nodes) if ((this.#places[node] ?? -1) < 0) return false
+    return true
+  }
+
   /** New commits above all others, where they are newer; false where they are not, or may not be. */
   #putOnTop(nodes: readonly Node[]): boolean {
     if (this.by !== 'date') return false
@@ -182,7 +208,9 @@ export class History implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const gone = [...this.#children].map(child => new Promise(resolve => child.once('close', resolve)))
+    this.#isClosed = true
+    this.#hurry.resolve()
+    const gone = [...this.#children].map(child => child.exited)
     for (const child of this.#children) end(child, 'SIGKILL')
     await Promise.all(gone)
   }
@@ -195,17 +223,10 @@ export class History implements AsyncDisposable {
 
   async #loadAll(tips: readonly Oid[]): Promise<number> {
     try {
-      let looked = 0
-      if (tips.length > 0)
-        await this.#load(tips, [], nodes => {
-          for (const node of nodes) this.#listed.push(node)
-          // Each look takes as long as what is there: so only when that has doubled.
-          if (this.#waiting.length === 0 || this.#listed.length < Math.max(2 * looked, 256)) return
-          looked = this.#listed.length
-          this.#order = this.#arrange(false)
-          this.#places = undefined
-          this.#wake()
-        })
+      if (tips.length > 0 && !(await this.#loadFirst(tips))) {
+        await this.#rest()
+        await this.#loadEach(tips)
+      }
       this.#order = this.#arrange(true)
       this.#places = undefined
       return this.#order.length
@@ -215,12 +236,46 @@ export class History implements AsyncDisposable {
     }
   }
 
+  /** Answers whether those are all. */
+  async #loadFirst(tips: readonly Oid[]): Promise<boolean> {
+    await this.#load(tips, [`--max-count=${FIRST}`], nodes => this.#listed.push(...nodes))
+    const isWhole = this.#listed.length < FIRST
+    this.#order = this.#arrange(isWhole)
+    if (!isWhole) this.#wake()
+    return isWhole
+  }
+
+  async #rest(): Promise<void> {
+    if (this.#waiting.length > 0) this.#hurry.resolve()
+    const clock = setTimeout(() => this.#hurry.resolve(), REST)
+    await this.#hurry.promise
+    clearTimeout(clock)
+    if (this.#isClosed) throw new Error('This history is closed')
+  }
+
+  async #loadEach(tips: readonly Oid[]): Promise<void> {
+    let looked = this.#listed.length
+    this.#listed = []
+    await this.#load(tips, [], nodes => {
+      for (const node of nodes) this.#listed.push(node)
+      // Each look takes as long as what is there: so only when that has doubled.
+      if (this.#waiting.length === 0 || this.#listed.length < 2 * looked) return
+      looked = this.#listed.length
+      this.#order = this.#arrange(false)
+      this.#places = undefined
+      this.#wake()
+    })
+  }
+
   #wake(): void {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
   async #settle(to: number): Promise<void> {
-    while (!this.#isComplete && this.#order.length < to) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    while (!this.#isComplete && this.#order.length < to) {
+      if (this.#order.length > 0) this.#hurry.resolve()
+      await new Promise<void>(resolve => this.#waiting.push(resolve))
+    }
     if (this.#order.length < to) await this.complete
   }
 
@@ -233,23 +288,16 @@ export class History implements AsyncDisposable {
     repository.signal?.throwIfAborted()
     // Not a piece for every line: that would take longer than git itself.
     const buffered = { GIT_FLUSH: '0' }
-    const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
+    const input = Buffer.from(`${revisions.join('\n')}\n`)
+    const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], input, buffered)
     const interrupt = () => end(child, 'SIGKILL')
     repository.signal?.addEventListener('abort', interrupt, { once: true })
     this.#children.add(child)
     try {
-      let stderr = ''
-      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-        stderr = (stderr + text).slice(-65_536)
-      })
-      child.stdout?.on('data', (piece: Buffer) => take(this.#graph.take(piece)))
-      child.stdin?.end(`${revisions.join('\n')}\n`)
-      const code = await new Promise<number | undefined>((resolve, reject) => {
-        child.on('error', reject)
-        child.on('close', status => resolve(status ?? undefined))
-      })
+      const output = readEach(child.stdout, piece => take(this.#graph.take(piece)))
+      const [code, stderr] = await Promise.all([child.exited, readWords(child), output])
       repository.signal?.throwIfAborted()
-      if (code !== 0) throw new GitError('rev-list', code, stderr, '')
+      if (code !== 0) throw new GitError('rev-list', child.exitCode ?? undefined, stderr, '')
     } finally {
       this.#children.delete(child)
       repository.signal?.removeEventListener('abort', interrupt)

@@ -26,10 +26,10 @@ import type { WorkInProgressVfs } from '../vfs.ts'
 /** Where they stand in a tree. */
 export const APPROVALS = '.forge/approved_tools.json'
 
-/** What can be approved. */
+/** What can be approved; a verdict is what a program of this user's has found out, and approved by nobody else. */
 export type Subject = {
   /** So that what was approved as one thing is not run as another. */
-  kind: 'tool' | 'command'
+  kind: 'tool' | 'command' | 'verdict'
   /**
    * Within what it was approved: an approval with another scope does not count.
    *
@@ -39,7 +39,8 @@ export type Subject = {
    * is in every fork of it, so in the very place that a copied approval would be tried in, and an id of the clone would
    * only ask again in the next clone.
    *
-   * What a command does depends on the files beside it. Its scope is the repository, by an id outside of it.
+   * What a command does depends on the files beside it. Its scope is the repository, by an id outside of it. A verdict
+   * names commits, which are the same in every clone, and has none.
    */
   scope: string
   /** The path of a tool's file, the name of a command: the same content elsewhere is asked about again. */
@@ -51,7 +52,7 @@ export type Subject = {
 export type Approval = { state: 'approved' } | { state: 'new' } | { state: 'changed'; before: Oid }
 
 const Entry = v.object({
-  kind: v.picklist(['tool', 'command']),
+  kind: v.picklist(['tool', 'command', 'verdict']),
   scope: v.pipe(v.string(), v.maxLength(200)),
   name: v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096)),
   blob: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
@@ -123,6 +124,12 @@ export class Approvals {
     const key = await this.#readKey()
     const { sha256 } = signedOf(format, subject)
     return key !== undefined && signedBy(key, about).some(entry => entry.sha256 === sha256)
+  }
+
+  /** The name of this user's key, as its approvals bear it; undefined where there is none. */
+  async keyName(): Promise<string | undefined> {
+    const key = await this.#readKey()
+    return key && idOf(key)
   }
 
   async #readKey(): Promise<KeyObject | undefined> {

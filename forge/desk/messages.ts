@@ -7,7 +7,7 @@
  */
 import * as v from 'valibot'
 import { TurnNews } from './conversation.ts'
-import { GraphFilter, Source, Step } from './repository-view.ts'
+import { BranchStep, GraphFilter, Step } from './repository-view.ts'
 import { TasksLook, TasksWord } from './tasks-questions.ts'
 
 const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
@@ -184,6 +184,8 @@ const ask = <const Kind extends string, const Fields extends v.ObjectEntries>(ki
 export const Question = v.variant('ask', [
   /** { desk: Desk, layout: Layout | undefined } */
   ask('desk', {}),
+  /** boolean: whether anything was said to all windows since a page was made, see {@link PageBeginning} */
+  ask('has missed', { said: Count }),
   /** nothing */
   ask('keep layout', { layout: Layout }),
   /** FolderEntry[]; `path` is '' for the top */
@@ -273,8 +275,8 @@ export const Question = v.variant('ask', [
   ask('find commits', { filter: GraphFilter, words: v.pipe(v.string(), v.nonEmpty(), v.maxLength(400)) }),
   /** Refs */
   ask('refs', {}),
-  /** Outlook[], one for each target: merging the source into it */
-  ask('outlooks', { source: Source, targets: v.pipe(v.array(Branch), v.maxLength(64)) }),
+  /** Outlook[], one for each step: how it would come out */
+  ask('outlooks', { steps: v.pipe(v.array(BranchStep), v.maxLength(64)) }),
   /** Preview */
   ask('preview', { step: Step }),
   /**
@@ -329,6 +331,13 @@ export type Question = v.InferOutput<typeof Question>
 /** The answer to a question, or why there is none: what happened, what is kept, what to do. */
 export const Reply = v.union([v.object({ re: Count, value: v.unknown() }), v.object({ re: Count, error: v.string() })])
 export type Reply = v.InferOutput<typeof Reply>
+
+/**
+ * What comes with a page: the answers to its first questions, and how much had been said to all windows before: what is
+ * said later it may have missed, until it is one of them itself.
+ */
+export const PageBeginning = v.object({ said: Count, replies: v.array(Reply) })
+export type PageBeginning = v.InferOutput<typeof PageBeginning>
 
 const say = <const Kind extends string, const Fields extends v.ObjectEntries>(kind: Kind, fields: Fields) =>
   v.object({ say: v.literal(kind), ...fields })

@@ -68,7 +68,8 @@ export type Refs = v.InferOutput<typeof Refs>
 export const Source = v.object({ commit: Oid, branch: v.optional(Branch), words: v.string() })
 export type Source = v.InferOutput<typeof Source>
 
-export const Step = v.variant('step', [
+/** What can be done to a branch in this repository alone: it can be previewed, and be looked at before in few words. */
+export const BranchStep = v.variant('step', [
   /** A fast-forward where that is possible, unless a commit is wanted. */
   v.object({
     step: v.literal('merge'),
@@ -84,6 +85,11 @@ export const Step = v.variant('step', [
   v.object({ step: v.literal('cherry-pick'), commits: v.array(Oid), onto: Branch }),
   /** A confirmed reset. */
   v.object({ step: v.literal('move'), branch: Branch, to: Source }),
+])
+export type BranchStep = v.InferOutput<typeof BranchStep>
+
+export const Step = v.variant('step', [
+  ...BranchStep.options,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
   v.object({ step: v.literal('delete tag'), name: Branch }),
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()) }),
@@ -99,9 +105,14 @@ export const Step = v.variant('step', [
 ])
 export type Step = v.InferOutput<typeof Step>
 
-/** How a merge of two would come out, for the word on a target: green, yellow, grey. */
+const ENDS = ['clean', 'conflicts', 'nothing', 'impossible'] as const
+
+/**
+ * How a step would come out, for the word on a target: green, yellow, grey. It is what the step's preview says, or that
+ * it takes too long to be known of many targets.
+ */
 export const Outlook = v.object({
-  is: v.picklist(['clean', 'conflicts', 'nothing', 'impossible']),
+  is: v.picklist([...ENDS, 'unknown']),
   /** Files in conflict. */
   conflicts: Count,
   words: v.string(),
@@ -111,6 +122,7 @@ export type Outlook = v.InferOutput<typeof Outlook>
 /** What a step would do, before anything moves. */
 export const Preview = v.object({
   ...Outlook.entries,
+  is: v.picklist(ENDS),
   /** The target's commit and tree now, and the tree after it where nothing is in conflict. */
   before: v.optional(Oid),
   tree: v.optional(Oid),

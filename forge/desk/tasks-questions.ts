@@ -18,6 +18,7 @@ export const TasksLook = v.variant('see', [
   v.object({ see: v.literal('mark') }),
   v.object({ see: v.literal('runs') }),
   v.object({ see: v.literal('run'), run: RunId }),
+  v.object({ see: v.literal('plan'), run: RunId }),
   v.object({ see: v.literal('task'), run: RunId, task: TaskId }),
   v.object({ see: v.literal('journal'), run: RunId, task: v.optional(TaskId) }),
   v.object({ see: v.literal('landing'), run: RunId, task: v.optional(TaskId), onto: Onto }),
@@ -32,6 +33,8 @@ export const TasksWord = v.variant('tell', [
     task: v.optional(TaskId),
     text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
   }),
+  /** `seen`: the sign of the plan that was shown. Where it is another by now, nothing is done. */
+  v.object({ tell: v.literal('approve'), run: RunId, seen: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) }),
   v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),
   v.object({
     tell: v.literal('resume'),

@@ -106,6 +106,44 @@ export const Run = v.object({
 })
 export type Run = v.InferOutput<typeof Run>
 
+/** A task as it stands in a plan that waits for a yes. */
+export const PlannedTask = v.object({
+  id: TaskId,
+  title: v.string(),
+  size: v.string(),
+  tier: v.string(),
+  /** Levels of sub-agents. */
+  recursion: Count,
+  after: v.array(TaskId),
+  claims: v.array(v.string()),
+  write: v.array(v.string()),
+  never: v.array(v.string()),
+  checks: v.array(v.string()),
+  reviews: v.array(v.string()),
+})
+export type PlannedTask = v.InferOutput<typeof PlannedTask>
+
+/** A plan, whole, for a person who is to say yes to it. */
+export const Plan = v.object({
+  /** Whether it waits for a yes. */
+  waits: v.boolean(),
+  /** Another one where anything is that a person says yes to. */
+  seen: v.string(),
+  title: v.string(),
+  summary: v.string(),
+  contract: v.array(Assertion),
+  /** In their order: what stands together may run at the same time. */
+  levels: v.array(v.array(PlannedTask)),
+  /** For which tasks and assertions each is, and the seconds that it may take. */
+  commands: v.array(v.object({ command: v.string(), seconds: Count, users: v.array(v.string()) })),
+  /** What the repository itself asks for. */
+  others: v.array(v.string()),
+  hasNetwork: v.boolean(),
+  /** What it may take and cost, and its limits, as sentences. */
+  cost: v.array(v.string()),
+})
+export type Plan = v.InferOutput<typeof Plan>
+
 /** A task as it was planned. */
 export const Task = v.object({
   id: TaskId,
@@ -143,6 +181,7 @@ export const views = {
   mark: v.object({ mark: v.string() }),
   runs: Runs,
   run: Run,
+  plan: Plan,
   task: Task,
   journal: v.array(JournalLine),
   landing: Landing,

@@ -11,6 +11,7 @@ import { isOid, type Oid, type Path, type Repository } from '../../core/git/repo
 import { entryAt } from '../../core/git/trees.ts'
 import { visiblePath } from '../../core/text.ts'
 import { allOf } from '../../core/together.ts'
+import { Operations, type Recorded } from '../operations.ts'
 import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts'
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
@@ -23,7 +24,6 @@ import { Checkouts } from './branches/checkouts.ts'
 import { DRAFTS } from './branches/drafts.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
 import { OpenBranches, renamedBy } from './branches/open-branches.ts'
-import { Operations, type Recorded } from './branches/operations.ts'
 import { reverse } from './branches/undo.ts'
 import { type Part, Watch } from './branches/watch.ts'
 import { Chat } from './chat/chat.ts'
@@ -96,7 +96,7 @@ export class Work implements AsyncDisposable {
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
     const open = (branch: string) => this.#branches.work(branch)
     const plannings = new Plannings(room.objects, room.say)
-    this.steps = new Steps(room, open, plannings)
+    this.steps = new Steps(room, this.#branches, plannings)
     this.mergings = new Mergings(room, open, plannings)
   }
 

@@ -67,6 +67,11 @@ export type StepInput = StepPlace & {
   depth: number
   /** What it is about: the plan, the outline's step, the report of the last failure, artifacts, a person's answer … */
   about: Reference[]
+  /**
+   * What comes after the answer is done within one task of the flow (see flows/effects.ts). Steps that an earlier Forge
+   * has begun do not have it, and go on as they began.
+   */
+  endsAtOnce?: true
 }
 
 /**
@@ -161,6 +166,15 @@ export type Gathered = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; repo
 /** What checks say of an attempt: `head` is another commit than before where a formatter mended something. */
 export type Validated = { isGood: boolean; head: Oid; report: Reference; words: string; question?: Reference }
 
+/**
+ * What checks say of all results together. `review`: assertions that no command shows, to be asked about once more, since
+ * nobody has seen these files as they are now; of how many models, and of which tier.
+ */
+export type Finished = Validated & {
+  conflicts?: Gathered['conflicts']
+  review?: { asks: Reference; count: number; tier: Tier }
+}
+
 export type TaskPlace = { run: RunId; task: TaskId; attempt: number }
 
 export interface TaskActivities {
@@ -242,6 +256,8 @@ export type RunStatus = {
     doing: string
     head?: Oid
     question?: Reference
+    /** With asks: nothing has to be answered, but set right; `forge resume` lets the same attempt go on. */
+    isLacking?: boolean
     words: string
     dependsOn: TaskId[]
   }[]
@@ -283,7 +299,7 @@ export interface RunActivities {
     plan: Reference
     results: { task: TaskId; head: Oid }[]
     resolved?: Oid
-  }): Promise<Validated & { conflicts?: Gathered['conflicts'] }>
+  }): Promise<Finished>
 }
 
 /** One decision, for people. `id` is the same when it is made again after a crash. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type BrowserContext, chromium } from 'playwright-core'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
 
 const PROGRAM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
@@ -22,6 +22,18 @@ const FLAGS = [
   '--disable-component-update',
   '--disable-sync',
 ]
+
+/** Makes the processor of pages so many times slower: `SLOW=6 bun test …` shows what happens on a busy machine. */
+const SLOW = Number(process.env.SLOW ?? '1')
+
+async function slowDown(page: Page): Promise<void> {
+  try {
+    const session = await page.context().newCDPSession(page)
+    await session.send('Emulation.setCPUThrottlingRate', { rate: SLOW })
+  } catch {
+    // It is closed already.
+  }
+}
 
 export interface BrowserOptions {
   colorScheme?: 'light' | 'dark'
@@ -49,6 +61,7 @@ export async function openBrowser({
   })
   // Shorter than a test's time: a wait that fails says for what, and the browser stays for the next test.
   context.setDefaultTimeout(25_000)
+  if (SLOW > 1) context.on('page', page => slowDown(page))
   return {
     context,
     async [Symbol.asyncDispose]() {
@@ -56,4 +69,22 @@ export async function openBrowser({
       await rm(profile, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * Milliseconds of a processor that the page's own thread takes while something is done. Unlike the time on a clock, it
+ * does not grow with what else the machine has to do.
+ */
+export async function workOf(page: Page, doing: () => Promise<unknown>): Promise<number> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' })
+  const taken = async () => {
+    const { metrics } = await session.send('Performance.getMetrics')
+    return 1_000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Number.NaN)
+  }
+  const before = await taken()
+  await doing()
+  const work = (await taken()) - before
+  await session.detach()
+  return work
 }

@@ -5,6 +5,7 @@ import type { Move } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
+import { type Renamed, refsOf } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import { whyFiltered } from '../reading/filters.ts'
 import type { BranchWork } from './branch-work.ts'
@@ -22,12 +23,10 @@ import {
   makeDrafts,
   noDrafts,
   pathAfter,
-  type Renamed,
   renamedFiles,
   verifyNoClash,
   withoutFiles,
 } from './drafts.ts'
-import { refsOf } from './operations.ts'
 import { makeCommit, messageFor, type Signature, type Step } from './save.ts'
 
 /** Of so many files in a folder it is known how they are kept. */

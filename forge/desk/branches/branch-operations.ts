@@ -3,12 +3,13 @@ import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+import type { NewOperation } from '../../operations.ts'
 import { renameRefs } from './branch-renames.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { draftsRef } from './drafts.ts'
+import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
-import type { NewOperation } from './operations.ts'
 
 /** Makes a branch at a commit; at the one that is checked out, where none is named. */
 export async function newBranch(branches: OpenBranches, name: string, from: Oid | null): Promise<void> {
@@ -76,7 +77,7 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
   const { tip, drafts } = await branches.whereItWas(name)
   if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
-  if (drafts !== undefined) await branches.room.operations.putAside(name)
+  if (drafts !== undefined) await putAside(branches.room.operations, name)
   if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
   await record(branches, { kind: 'restore branch', words: `bring back the branch ${visiblePath(name)}`, moves })
   branches.vanished.delete(name)

@@ -16,11 +16,12 @@ import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+import { type NewOperation, refsOf } from '../../operations.ts'
 import type { Room } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
 import { draftsRef } from './drafts.ts'
+import { moveRefsPatiently } from './moving-refs.ts'
 import { type Renaming, renamedBy } from './open-branches.ts'
-import { moveRefsPatiently, type NewOperation, refsOf } from './operations.ts'
 
 export const RENAMING = 'refs/forge/renaming/'
 const renamingRef = (branch: string): RefName => `${RENAMING}${branch}`

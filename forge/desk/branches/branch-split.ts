@@ -11,6 +11,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+import type { Recorded } from '../../operations.ts'
 import { branchNames, type How, record, verifyNotCheckedOut } from './branch-operations.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
@@ -26,7 +27,6 @@ import {
   noDrafts,
 } from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
-import type { Recorded } from './operations.ts'
 
 /** The kinds of these operations. */
 export const SAVE_ELSEWHERE = 'save elsewhere'

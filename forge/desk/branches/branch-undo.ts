@@ -1,9 +1,11 @@
 /** What becomes of a branch's drafts where an operation is taken back or done again, which takes it elsewhere. */
+
 import { Failure } from '../../../core/failure.ts'
 import type { NewObject } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
+import type { Renamed } from '../../operations.ts'
 import { mergingRef } from '../merging/merging-commits.ts'
 import type { BranchWork, Standing } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -14,7 +16,6 @@ import {
   filesBetween,
   makeDrafts,
   noDrafts,
-  type Renamed,
   readDrafts,
   renamedFiles,
 } from './drafts.ts'

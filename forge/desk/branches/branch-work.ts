@@ -13,6 +13,7 @@ import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
+import type { Operations, Renamed } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import { mergingRef } from '../merging/merging-commits.ts'
 import type { Edit, File, Moved, News } from '../messages.ts'
@@ -30,13 +31,12 @@ import {
   makeDrafts,
   type NewDrafts,
   noDrafts,
-  type Renamed,
   readDrafts,
   written,
 } from './drafts.ts'
 import type { MovedBranches } from './moved-branches.ts'
+import { isInTheWay, moveRefsPatiently, putAside } from './moving-refs.ts'
 import { OpenFiles } from './open-files.ts'
-import { isInTheWay, moveRefsPatiently, type Operations } from './operations.ts'
 import { readSignature, type Signature, whyNotWritten } from './save.ts'
 import { Writing } from './writing.ts'
 
@@ -397,7 +397,7 @@ export class BranchWork {
     if (error instanceof RefMoved) return
     // A branch that is there is in no other's way: the drafts are those of one that is gone.
     if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
-    await this.room.operations.putAside(this.name)
+    await putAside(this.room.operations, this.name)
   }
 
   /** A refusal of git's or of the disk's, as a sentence for the person who wanted something done. */
@@ -407,7 +407,12 @@ export class BranchWork {
     return new Failure(`Nothing was done in ${visiblePath(this.name)}: ${why}. What was typed is kept.`)
   }
 
-  /** Throws a {@link Failure} where an AI is at work in the branch. */
+  /** An AI is at work in the branch, or what it left has to be kept or let go. */
+  get isHeld(): boolean {
+    return this.#held !== undefined
+  }
+
+  /** Throws a {@link Failure} where it is. */
   verifyFree(): void {
     if (this.#held) throw new Failure(this.#held.why)
   }

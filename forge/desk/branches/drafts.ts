@@ -10,6 +10,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { FORGE, type Renamed } from '../../operations.ts'
 import { readContent } from '../reading/file-content.ts'
 import type { Content } from '../reading/text.ts'
 
@@ -104,9 +105,6 @@ export function draftsBelow({ files, clashes }: Drafts, path: Path): Set<Path> {
   return new Set([...files.keys(), ...clashes.keys()].filter(it => isIn(it, path)))
 }
 
-/** A file or folder that gets another name. */
-export type Renamed = { from: Path; to: Path }
-
 /** What a path is after a file or folder has got another name. */
 export const pathAfter = ({ from, to }: Renamed, path: Path): Path =>
   isIn(path, from) ? to + path.slice(from.length) : path
@@ -131,9 +129,6 @@ export const withoutFiles = ({ tip, files, clashes }: Drafts, paths: Iterable<Pa
 // --- As a commit
 // -----------------------------------------------------------------------------------------------------
 
-/** Who makes the commits that are the desk's own notes: nobody's name stands for them. */
-export const DESK = { name: 'Forge', email: 'forge@forge.invalid' }
-
 const asChange = (file: DraftFile): Change => file && (file.bytes ? { mode: file.mode, bytes: file.bytes } : file)
 export const asChanges = (files: ReadonlyMap<Path, DraftFile>): Map<Path, Change> =>
   new Map([...files].map(([path, file]) => [path, asChange(file)]))
@@ -157,7 +152,7 @@ export async function makeDrafts(
   const clashes = drafts.clashes.size > 0 ? await makeClashes(objects, drafts.clashes) : undefined
   const parents = [drafts.tip, clashes?.oid].filter(oid => oid !== undefined)
   const message = `Drafts\n${clashes ? `\nForge-Clashes: ${clashes.oid}\n` : ''}`
-  const who = lineOf(DESK)
+  const who = lineOf(FORGE)
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
   const oid = oidOf(objects.repository.format, commit)
   return { oid, tree: tree.oid, made: [...tree.made, ...(clashes?.made ?? []), commit] }
@@ -174,7 +169,7 @@ async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing
     if (base) changes.set(`base/${path}`, { mode, oid: base })
   }
   const tree = await makeTree(objects, undefined, changes)
-  const who = lineOf(DESK)
+  const who = lineOf(FORGE)
   const message = 'Drafts and what they were made from\n'
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents: [], message }, who, who) }
   return { oid: oidOf(objects.repository.format, commit), tree: tree.oid, made: [...tree.made, commit] }

@@ -4,13 +4,13 @@ import { isRefName } from '../../../core/git/objects.ts'
 import { type RefName, readHead } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { PUT_ASIDE } from '../../operations.ts'
 import { beginOfTurn } from '../chat/turn-checkpoints.ts'
 import { MERGING } from '../merging/merging-commits.ts'
 import type { Operation } from '../messages.ts'
 import { BranchWork, type Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
-import { PUT_ASIDE } from './operations.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()

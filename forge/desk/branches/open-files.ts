@@ -7,12 +7,13 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { allOf } from '../../../core/together.ts'
+import type { Renamed } from '../../operations.ts'
 import type { Edit, File, News } from '../messages.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
 import { decode, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document } from './documents.ts'
-import { contentIn, type Drafts, entryIn, entryInTip, pathAfter, type Renamed, whyClashing } from './drafts.ts'
+import { contentIn, type Drafts, entryIn, entryInTip, pathAfter, whyClashing } from './drafts.ts'
 
 /** A file that windows have open. Where it is no text that can be edited, there is no document. */
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }

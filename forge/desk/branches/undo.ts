@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { many } from '../../../core/text.ts'
+import type { Recorded } from '../../operations.ts'
 import { turnRef } from '../chat/turn-checkpoints.ts'
 import { MERGING, mergingRef } from '../merging/merging-commits.ts'
 import type { Operation } from '../messages.ts'
@@ -14,7 +15,6 @@ import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { DRAFTS, draftsRef } from './drafts.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
-import type { Recorded } from './operations.ts'
 
 /** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */
 const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)

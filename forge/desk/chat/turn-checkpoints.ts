@@ -15,8 +15,9 @@ import { isRunning } from '../../../core/state.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
-import { asChanges, DESK, type DraftFile, filesBetween } from '../branches/drafts.ts'
-import { isInTheWay, moveRefsPatiently } from '../branches/operations.ts'
+import { FORGE } from '../../operations.ts'
+import { asChanges, type DraftFile, filesBetween } from '../branches/drafts.ts'
+import { isInTheWay, moveRefsPatiently } from '../branches/moving-refs.ts'
 import { whyNotWritten } from '../branches/save.ts'
 
 export const TURNS = 'refs/forge/turns/'
@@ -97,7 +98,7 @@ export class Checkpoints {
     const changes = asChanges(files).set(SESSION, { mode: '100644', bytes: writeSession(session) })
     for (const oid of await this.#sentBy(session)) changes.set(SENT + oid, { mode: '100644', oid })
     const tree = await makeTree(objects, base, changes)
-    const who = lineOf(DESK)
+    const who = lineOf(FORGE)
     const message = `A turn of an AI\n\n${JSON.stringify({ ...body, base: base ?? null, by: OWN })}\n`
     const parents = base === undefined ? [] : [base]
     const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }

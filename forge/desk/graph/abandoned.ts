@@ -3,8 +3,8 @@ import { onlyInReflogs } from '../../../core/git/history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { asText } from '../../../core/git/repository.ts'
+import type { Operations } from '../../operations.ts'
 import { branchOf, HEADS } from '../branches/branches.ts'
-import type { Operations } from '../branches/operations.ts'
 
 /** A commit to begin with, and what still knows it, as main@{3}. */
 export type Abandoned = { oid: Oid; words: string }

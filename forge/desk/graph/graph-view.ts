@@ -8,8 +8,8 @@ import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import { listRefs, type Ref, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asText, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
+import type { Operations } from '../../operations.ts'
 import { HEADS } from '../branches/branches.ts'
-import type { Operations } from '../branches/operations.ts'
 import { rowsOf } from '../reading/history.ts'
 import type { GraphFilter, GraphRow, GraphWindow, Refs } from '../repository-view.ts'
 import { type Abandoned, findAbandoned } from './abandoned.ts'
@@ -252,7 +252,7 @@ export class GraphView implements AsyncDisposable {
   #sayWhenWhole(view: View): void {
     if (view.isSaid) return
     view.isSaid = true
-    view.history.complete.then(this.onChange, () => undefined)
+    view.history.completeSoon.then(this.onChange, () => undefined)
   }
 }
 

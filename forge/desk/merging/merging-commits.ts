@@ -9,7 +9,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
-import { DESK } from '../branches/drafts.ts'
+import { FORGE } from '../../operations.ts'
 
 export const MERGING = 'refs/forge/merging/'
 export const mergingRef = (branch: string): RefName => `${MERGING}${branch}`
@@ -92,7 +92,7 @@ export function makeMerging(repository: Repository, state: MergingState, tree: O
   const sides = keepingSides(repository, state)
   // What is still to be picked, and where the branch was, stays alive with it.
   const parents = [...new Set([state.oursCommit, state.theirsCommit, state.from, ...state.todo, ...sides.commits])]
-  const who = lineOf(DESK)
+  const who = lineOf(FORGE)
   const message = `${subjectOf(state)}\n\n${JSON.stringify(state)}\n`
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
   return { oid: oidOf(repository.format, commit), made: [...sides.made, commit] }
@@ -108,7 +108,7 @@ function keepingSides({ format }: Repository, { rows }: MergingState): { commits
   if (oids.length === 0) return { commits: [], made: [] }
   const tree: NewObject = { type: 'tree', bytes: treeBytes(oids.map(oid => ({ name: oid, mode: '100644', oid }))) }
   // The same each time, so that nothing piles up as files are settled.
-  const who = lineOf({ ...DESK, date: { seconds: 0, zone: '+0000' } })
+  const who = lineOf({ ...FORGE, date: { seconds: 0, zone: '+0000' } })
   const message = 'The sides of what is in conflict\n'
   const bytes = bytesOf({ tree: oidOf(format, tree), parents: [], message }, who, who)
   const commit: NewObject = { type: 'commit', bytes }

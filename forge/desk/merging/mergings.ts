@@ -21,7 +21,7 @@ import {
   noDrafts,
   verifyNoClash,
 } from '../branches/drafts.ts'
-import { moveRefsPatiently } from '../branches/operations.ts'
+import { moveRefsPatiently } from '../branches/moving-refs.ts'
 import type { Signature } from '../branches/save.ts'
 import type { BranchInfo } from '../messages.ts'
 import { decode } from '../reading/text.ts'

@@ -11,7 +11,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
-import { checkAttribute } from '../../../core/git/attributes.ts'
+import { attributesFilesOfUser, checkAttribute } from '../../../core/git/attributes.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
@@ -29,6 +29,8 @@ export class Filters {
   readonly #mentions = new Map<Oid, boolean>()
   /** The filter of a path, or none, by the path and the ids of the .gitattributes that lead to it. */
   readonly #known = new Map<string, string | undefined>()
+  /** Where attributes are that hold for all repositories: git is asked once, and what stands there read each time. */
+  #ofUser: Promise<string[]> | undefined
 
   constructor(readonly objects: Objects) {}
 
@@ -73,9 +75,16 @@ export class Filters {
     if (first) throw new Failure(whyFiltered(...first))
   }
 
-  /** The user's own attributes for this repository. */
+  /** The user's own attributes, for this repository and for all, and the system's. */
   async #ownAttributes(): Promise<string> {
-    return await readFile(join(this.objects.repository.commonDir, 'info/attributes'), 'latin1').catch(() => '')
+    const { repository } = this.objects
+    this.#ofUser ??= attributesFilesOfUser(repository).catch(error => {
+      this.#ofUser = undefined
+      throw error
+    })
+    const files = [join(repository.commonDir, 'info/attributes'), ...(await this.#ofUser)]
+    const texts = await Promise.all(files.map(file => readFile(file, 'latin1').catch(() => '')))
+    return texts.join('\0')
   }
 
   async #attributesIn(tip: Oid, folder: Path, known: Map<Path, Promise<Oid | undefined>>): Promise<Oid | undefined> {

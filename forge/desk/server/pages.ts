@@ -1,14 +1,14 @@
 /** The page as it was built: the files that it is made of, each served as it is or compressed, and nothing else. */
-import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import { Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 
 /** What stands in the page for what changes with every visit: see {@link Visit}. */
 const [NONCE_MARK, SECRET_MARK] = ['STYLE_NONCE', 'PAGE_SECRET']
+/** What stands in it for what it begins with, once. */
+const BEGINNING_MARK = 'PAGE_BEGINNING'
 
 export type Visit = {
   /** The word without which a style of a script's is not taken. */
@@ -37,49 +37,46 @@ const WORTH_COMPRESSING = 1024
 type Encoding = 'br' | 'gzip' | 'identity'
 type Asset = { type: string; tag: string; isHashed: boolean; size: number; bodies: Map<Encoding, Promise<Buffer>> }
 
-const compress = {
-  br: (bytes: Buffer) =>
-    promisify(brotliCompress)(bytes, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
-    }),
-  gzip: (bytes: Buffer) => promisify(gzip)(bytes, { level: 6 }),
-}
-
 export class Pages {
-  readonly #assets: ReadonlyMap<string, Asset>
+  readonly #folder: string
   readonly #html: string
+  #assets: Promise<ReadonlyMap<string, Asset>> | undefined
 
-  private constructor(assets: ReadonlyMap<string, Asset>, html: string) {
-    this.#assets = assets
+  private constructor(folder: string, html: string) {
+    this.#folder = folder
     this.#html = html
   }
 
-  /** Reads the folder that the page was built into. */
+  /** Reads the page that was built into a folder. */
   static async open(folder: string): Promise<Pages> {
     const top = resolve(folder)
-    const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => [])
-    const paths = entries.filter(entry => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
-    const read = paths.map(async path => [path.slice(top.length), await readFile(path)] as const)
-    const files = new Map(await Promise.all(read))
-    const html = files.get(PAGE)
-    if (html === undefined)
+    const html = await readFile(join(top, PAGE), 'utf8').catch(() => {
       throw new Failure(`The desk's page is not in ${visible(folder)}: run \`make desk\` once in the folder of Forge.`)
-    const assets = new Map<string, Asset>()
-    for (const [name, bytes] of files) {
-      const type = TYPES[extname(name)]
-      if (type) assets.set(name, assetOf(name, type, bytes, files.get(`${name}.br`)))
-    }
-    return new Pages(assets, html.toString())
+    })
+    return new Pages(top, html)
   }
 
-  /** The page itself, for one visit. */
-  html({ nonce, secret = '' }: Visit): string {
-    return this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
+  /** Reads the files that the page is made of, once: as they are then, whatever is built there later. */
+  files(): Promise<ReadonlyMap<string, Asset>> {
+    const assets = this.#assets ?? readAssets(this.#folder)
+    this.#assets = assets
+    // Who asks for one of them is told, and whoever asks next has it tried again.
+    assets.catch(() => {
+      if (this.#assets === assets) this.#assets = undefined
+    })
+    return assets
+  }
+
+  /** The page itself, for one visit: up to what it begins with, and from there on. */
+  html({ nonce, secret = '' }: Visit): [head: string, end: string] {
+    const html = this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
+    const [head = '', end = ''] = html.split(BEGINNING_MARK)
+    return [head, end]
   }
 
   /** One of the page's files, as the browser wishes it. */
   async answer(name: string, headers: Headers): Promise<Response | undefined> {
-    const asset = this.#assets.get(name)
+    const asset = (await this.files()).get(name)
     if (!asset) return undefined
     const caching = {
       etag: asset.tag,
@@ -99,13 +96,27 @@ export class Pages {
   }
 }
 
+async function readAssets(top: string): Promise<Map<string, Asset>> {
+  const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => [])
+  const paths = entries.filter(entry => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
+  const read = paths.map(async path => [path.slice(top.length), await readFile(path)] as const)
+  const files = new Map(await Promise.all(read))
+  const assets = new Map<string, Asset>()
+  for (const [name, bytes] of files) {
+    const type = TYPES[extname(name)]
+    if (type) assets.set(name, assetOf(name, type, bytes, files.get(`${name}.br`)))
+  }
+  return assets
+}
+
 /** `compressed`: as it was compressed when the page was built. */
 function assetOf(name: string, type: string, bytes: Buffer, compressed: Buffer | undefined): Asset {
-  const digest = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
+  const isHashed = IS_HASHED.test(name)
+  const words = isHashed ? name.slice(1) : new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 32)
   return {
     type,
-    tag: `"${digest}"`,
-    isHashed: IS_HASHED.test(name),
+    tag: `"${words}"`,
+    isHashed,
     size: bytes.length,
     bodies: new Map<Encoding, Promise<Buffer>>([
       ['identity', Promise.resolve(bytes)],
@@ -127,8 +138,16 @@ async function bodyOf(asset: Asset, encoding: Encoding): Promise<Buffer> {
   if (known) return await known
   const made = (async () => {
     const bytes = (await asset.bodies.get('identity')) ?? Buffer.alloc(0)
-    return encoding === 'identity' ? bytes : await compress[encoding](bytes)
+    return encoding === 'identity' ? bytes : await compress(bytes, encoding)
   })()
   asset.bodies.set(encoding, made)
   return await made
+}
+
+async function compress(bytes: Buffer, encoding: 'br' | 'gzip'): Promise<Buffer> {
+  // What the page begins with was compressed when it was built: a start needs none of this.
+  const { brotliCompress, constants, gzip } = await import('node:zlib')
+  if (encoding === 'gzip') return await promisify(gzip)(bytes, { level: 6 })
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 6, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+  return await promisify(brotliCompress)(bytes, { params })
 }

@@ -10,7 +10,6 @@ import { readJson, writeJson } from '../../../core/state.ts'
 /** Where a desk answers, and what lets in. `host` is the machine: the folder may be on a disk of several. */
 const Address = v.object({
   host: v.string(),
-  pid: v.number(),
   port: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535)),
   // A shorter one is none of ours: as the key of the next desk it could be guessed.
   token: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),

@@ -9,12 +9,11 @@ import { run } from '../../../core/git/run.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { SESSION } from '../../ai/session.ts'
+import { KEPT } from '../../operations.ts'
 import { groupsOf, isClean } from '../merging/conflicts.ts'
 import type { Source } from '../repository-view.ts'
 import { commonTo, countBetween, mergeInto } from './merge.ts'
 import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
-
-export const KEPT = 'refs/forge/kept/'
 
 /** Plans a landing. Throws a {@link Failure} where the two share no history. */
 export async function planLand(objects: Objects, source: Source, target: Target, message?: string): Promise<Plan> {

@@ -5,16 +5,18 @@ import { writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { FORGE } from '../../operations.ts'
 import type { BranchWork, Room } from '../branches/branch-work.ts'
-import { DESK } from '../branches/drafts.ts'
+import type { OpenBranches } from '../branches/open-branches.ts'
 import { groupsOf, kindOf } from '../merging/conflicts.ts'
-import type { Done, Outlook, Preview, Source, Step } from '../repository-view.ts'
+import { mergingRef } from '../merging/merging-commits.ts'
+import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../repository-view.ts'
 import { planCherryPick } from './cherry-pick.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
 import { planMerge } from './merge.ts'
 import { planMove } from './move.ts'
-import { Outlooks } from './outlooks.ts'
+import { impossible, Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
 import { type Plan, pastOf, type Target } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
@@ -26,8 +28,6 @@ import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
 import { warningsFor } from './warnings.ts'
 
-/** Steps that are done to a branch, by this repository alone. */
-type BranchStep = Extract<Step, { step: 'merge' | 'land' | 'rebase' | 'cherry-pick' | 'move' }>
 /** What a preview has shown: the commits of the target, and of the remote's branch. */
 export type Previewed = { before?: Oid | undefined; there?: Oid | null | undefined }
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
@@ -38,24 +38,39 @@ export class Steps {
 
   constructor(
     readonly room: Room,
-    /** The work on a branch. */
-    readonly open: (branch: string) => Promise<BranchWork>,
+    readonly branches: OpenBranches,
     readonly plannings: Plannings,
   ) {
     this.#outlooks = new Outlooks(room.objects)
     this.#transfers = new Transfers(room)
   }
 
-  /** How merging a commit into each of some branches would come out. */
-  async outlooks(source: Source, targets: readonly string[]): Promise<Outlook[]> {
-    const { commit } = await this.#source(source)
-    const works = await Promise.all(targets.map(name => this.#tipOf(name)))
-    return await Promise.all(
-      works.map(async tip => {
-        if (tip === undefined) return { is: 'impossible', conflicts: 0, words: 'no commit yet' } as const
-        return await this.#outlooks.of(tip, commit)
-      }),
-    )
+  /** How each of some steps would come out. */
+  async outlooks(steps: readonly BranchStep[]): Promise<Outlook[]> {
+    return await Promise.all(steps.map(step => this.#outlook(step)))
+  }
+
+  async #outlook(step: BranchStep): Promise<Outlook> {
+    const branch = targetOf(step)
+    const [tip, why] = await Promise.all([this.#tipOf(branch), this.#whyNotNow(branch)])
+    if (tip === undefined) return impossible('no commit yet')
+    if (why !== undefined) return impossible(why)
+    if (step.step === 'merge' || step.step === 'land') {
+      const { commit } = await this.#source(step.source)
+      return step.step === 'land'
+        ? await this.#outlooks.ofLanding(tip, commit)
+        : await this.#outlooks.ofMerge(tip, commit)
+    }
+    return await this.#outlooks.ofPlan(`${tip} ${JSON.stringify(step)}`, async pace => {
+      return await this.#plan(step, { branch, tip }, async (_, make) => await make(pace))
+    })
+  }
+
+  /** Why nothing can be done to a branch for the moment, in few words. */
+  async #whyNotNow(branch: string): Promise<string | undefined> {
+    if (await this.room.objects.info(mergingRef(branch))) return 'a merge waits there'
+    const isHeld = this.branches.has(branch) && (await this.branches.work(branch)).isHeld
+    return isHeld ? 'a turn of the AI is not over there' : undefined
   }
 
   async #tipOf(branch: string): Promise<Oid | undefined> {
@@ -70,14 +85,14 @@ export class Steps {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))
       if (step.step === 'fetch') return await this.#previewFetch(step.remote)
-      const work = await this.open(targetOf(step))
+      const work = await this.branches.work(targetOf(step))
       if (step.step === 'push')
         return await previewPush(this.room, await planPush(this.room, step, targetIn(work)), work.draftPaths.length)
       work.verifyFree()
       work.verifyNotMerging()
       const once = this.plannings.onceFor(signal)
       if (step.step === 'pull') return await this.#previewPull(step, work, once)
-      return await this.#previewOf(step.step, await this.#plan(step, work, once), work)
+      return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       return { is: 'impossible', conflicts: 0, words: error.message, commits: 0, conflictsIn: [], warnings: [] }
@@ -136,7 +151,7 @@ export class Steps {
 
   /** A commit that no ref has, with the files as they would be: so the page can compare it with any other. */
   async #result({ before, tree }: Plan): Promise<Oid> {
-    const who = lineOf({ ...DESK, date: { seconds: 0, zone: '+0000' } })
+    const who = lineOf({ ...FORGE, date: { seconds: 0, zone: '+0000' } })
     const bytes = bytesOf({ tree, parents: [before], message: 'Preview\n' }, who, who)
     const [oid = ''] = await writeObjects(this.room.objects.repository, [{ type: 'commit', bytes }])
     return oid
@@ -149,7 +164,7 @@ export class Steps {
   async do(wanted: Step, { before, there }: Previewed = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return { words: await fetchFrom(this.#transfers, wanted.remote) }
-    const work = await this.open(targetOf(wanted))
+    const work = await this.branches.work(targetOf(wanted))
     if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, before)
     // What takes long is computed before the branch is locked, and is there then.
@@ -157,12 +172,12 @@ export class Steps {
       work.verifyFree()
       work.verifyNotMerging()
       verifyAt(work, before)
-      await this.#plan(wanted, work)
+      await this.#plan(wanted, targetIn(work))
     }
     return await this.plannings.run(({ signal }) =>
       work.inOneGo(async signature => {
         verifyAt(work, before)
-        const plan = await this.#plan(wanted, work)
+        const plan = await this.#plan(wanted, targetIn(work))
         if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
         return doneOf(work, plan, await carryOut(work, plan, signature, signal))
       }),
@@ -231,9 +246,8 @@ export class Steps {
     }
   }
 
-  async #plan(step: BranchStep, work: BranchWork, once = this.plannings.once): Promise<Plan> {
+  async #plan(step: BranchStep, target: Target, once = this.plannings.once): Promise<Plan> {
     const { objects } = this.room
-    const target = targetIn(work)
     switch (step.step) {
       case 'merge':
         return await planMerge(objects, await this.#source(step.source), target, step)

@@ -11,7 +11,7 @@ import { visibleLines } from '../../../core/text.ts'
 import type { TasksLook, TasksWord } from '../tasks-questions.ts'
 import type { Runs, views } from '../tasks-view.ts'
 import { type CommandOptions, callForge } from './command.ts'
-import { digestOf, readJournal, readLanding, readRun, readRuns, readTask } from './told.ts'
+import { digestOf, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
 
 /** Milliseconds that a look may take: nobody waits for longer. */
 const LOOK_FOR = 60_000
@@ -54,6 +54,8 @@ export class Tasks {
         return await this.#runs()
       case 'run':
         return readRun(await this.#read(['show', look.run, '--json']))
+      case 'plan':
+        return readPlan(await this.#read(['show', look.run, '--plan', '--json']))
       case 'task':
         return readTask(await this.#read(['show', look.run, look.task, '--json']))
       case 'journal':
@@ -106,6 +108,7 @@ export class Tasks {
 }
 
 function argumentsOf(word: TasksWord): string[] {
+  if (word.tell === 'approve') return ['approve', word.run, `--seen=${word.seen}`]
   const { run, task } = word
   switch (word.tell) {
     case 'answer':

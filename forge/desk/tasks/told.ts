@@ -2,7 +2,6 @@
  * What `forge … --json` prints, read as a stranger's, and as the desk tells it to its page. A line that is not
  * understood is left out where it is one of many; where it is all there is, that is said.
  */
-import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { RunId, TaskId } from '../tasks-questions.ts'
@@ -11,6 +10,7 @@ import {
   JournalLine,
   LimitName,
   Limits,
+  Plan,
   type Run,
   type RunRow,
   RunState,
@@ -33,6 +33,8 @@ const Lines = (most: number) =>
     v.array(Line),
     v.transform(lines => lines.slice(0, most)),
   )
+/** What a person signs for is never cut: what is longer than anybody reads is not understood. */
+const Whole = v.pipe(v.string(), v.maxLength(20_000))
 /** A blob of the run, by its kind and id: that there is one is all that is said of it. */
 const Reference = v.unknown()
 
@@ -89,6 +91,12 @@ const PlannedTask = v.object({
 })
 const ToldOneTask = v.object({ id: TaskId, asks: v.optional(Page), task: v.optional(PlannedTask) })
 
+const ToldPlan = v.object({
+  ...Plan.entries,
+  commands: v.array(v.object({ command: Whole, seconds: v.number(), users: v.array(Line) })),
+  others: v.array(Whole),
+})
+
 /** Milliseconds since 1970. */
 const ToldLine = v.object({ ...JournalLine.entries, id: Line, words: Page, why: v.optional(Page), what: text(100) })
 
@@ -115,7 +123,8 @@ function countsOf(status: Status | undefined): Pick<RunRow, 'state' | 'tasks' | 
   return { tasks, ...(status && { state: status.state, spent: status.spent }) }
 }
 
-export const digestOf = (words: string): string => createHash('sha256').update(words).digest('hex').slice(0, 16)
+export const digestOf = (words: string): string =>
+  new Bun.CryptoHasher('sha256').update(words).digest('hex').slice(0, 16)
 
 /** `forge show RUN --json`. */
 export function readRun(lines: readonly string[]): Run {
@@ -138,6 +147,9 @@ const taskOf = ({ head, attempt, ...task }: v.InferOutput<typeof ToldTask>): Run
   attempt: Math.max(0, Math.trunc(attempt)),
   hasResult: head !== undefined,
 })
+
+/** `forge show RUN --plan --json`. */
+export const readPlan = (lines: readonly string[]): Plan => readOne(ToldPlan, lines)
 
 /** `forge show RUN TASK --json`. */
 export function readTask(lines: readonly string[]): Task {

@@ -318,9 +318,10 @@ function forkliftCommands(page: Page): Command[] {
 
 function mergingCommands(page: Page, tab: Tab): Command[] {
   const merging = tab.merging.merging.value
-  const left = (merging?.files ?? []).some(({ state }) => state === 'open')
+  // Before the list of files is there, there may be some.
+  const mayBeLeft = merging?.files.some(({ state }) => state === 'open') ?? merging === undefined
   return [
-    ...(left
+    ...(mayBeLeft
       ? ([
           { words: 'Next conflict', keys: 'F8', icon: 'arrow-down', run: () => goToConflict(page, tab, 1) },
           { words: 'Previous conflict', keys: 'Shift+F8', icon: 'arrow-up', run: () => goToConflict(page, tab, -1) },

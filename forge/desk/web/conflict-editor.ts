@@ -12,7 +12,7 @@ import {
   type Text,
   type Transaction,
 } from '@codemirror/state'
-import { Decoration, type DecorationSet, EditorView, type Rect, WidgetType } from '@codemirror/view'
+import { Decoration, type DecorationSet, EditorView, lineNumbers, type Rect, WidgetType } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
@@ -97,11 +97,18 @@ export function conflictsOf(state: EditorState): ConflictsOfFile {
   return state.field(shown, false) ?? NONE
 }
 
+/** Whether it is known which line of the file a line is: behind a conflict that is left, nobody knows yet. */
+export function isNumbered(state: EditorState, line: number): boolean {
+  const [first] = conflictsOf(state).open
+  return !first || line > state.doc.lines || state.doc.line(line).from < first.region.from
+}
+
 export function conflictExtension(settings: ConflictSettings): Extension {
   return [
     coloursAroundConflicts(settings.path, settings.mark),
     shown.init(state => show(settings, settings.marked.toString(), state.doc)),
     EditorStates.changeFilter.of(marksAreNotTyped),
+    lineNumbers({ formatNumber: (line, state) => (isNumbered(state, line) ? String(line) : '') }),
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
     }),
@@ -207,7 +214,7 @@ export function goToConflict(view: EditorView, by: 1 | -1): void {
   const at = open.findIndex(({ number }) => number === focused)
   const head = view.state.selection.main.head
   const behind = open.findIndex(({ region }) => region.from >= head)
-  const first = by === 1 ? behind : behind < 0 ? open.length - 1 : behind - 1
+  const first = by === 1 ? Math.max(0, behind) : behind < 0 ? open.length - 1 : behind - 1
   const next = at >= 0 ? at + by : first
   const conflict = open[(next + open.length) % open.length] ?? open[0]
   if (conflict) showConflict(view, conflict)
@@ -275,8 +282,10 @@ abstract class Block extends WidgetType {
     return true
   }
 
+  /** Its left edge: what goes to it scrolls the text around it to no side. */
   override coordsAt(box: HTMLElement): Rect {
-    return box.getBoundingClientRect()
+    const { left, top, bottom } = box.getBoundingClientRect()
+    return { left, right: left, top, bottom }
   }
 }
 

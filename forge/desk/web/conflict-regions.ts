@@ -65,6 +65,12 @@ export function conflictsIn(text: string, mark: number): Conflicts {
   return { regions, strays: numbered(text, strays) }
 }
 
+/** The line, counted from 1, in which the first conflict of a text begins; undefined where there is none. */
+export function firstConflictLine(text: string, mark: number): number | undefined {
+  const [first] = conflictsIn(text, mark).regions
+  return first && text.slice(0, first.from).split('\n').length
+}
+
 /** The lines that are a mark: its characters, and then a blank with words, or nothing. */
 function markLines(text: string, mark: number): MarkLine[] {
   const pattern = new RegExp(

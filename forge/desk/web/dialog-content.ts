@@ -1,4 +1,5 @@
 import type { Source, Step } from '../repository-view.ts'
+import type { Way } from './step-ways.ts'
 
 /** One of the ways to do something to refs. */
 export interface StepWay {
@@ -57,4 +58,4 @@ export type DialogContent =
   /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */
   | { kind: 'landing'; title: string; run: string; task?: string }
   /** The branch that something is done to. */
-  | { kind: 'target'; title: string; source: Source; run: (branch: string) => void }
+  | { kind: 'target'; title: string; source: Source; way: Way; run: (branch: string) => void }

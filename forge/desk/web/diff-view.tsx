@@ -13,6 +13,8 @@ interface Props {
   after: string
   isSideBySide: boolean
   ignoresBlanks: boolean
+  /** The line of the text after from which on no line has a number: a conflict in it is not settled yet. */
+  unnumberedFrom?: number | undefined
   /** Told how many lines are shown as new and as gone. */
   onCount?: (count: { added: number; deleted: number }) => void
 }
@@ -29,8 +31,11 @@ interface Sides {
 
 const NO_COLOURS: Sides = { before: new Map(), after: new Map() }
 
-export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, onCount }: Props) {
-  const diff = useMemo(() => diffOf(before, after, ignoresBlanks), [before, after, ignoresBlanks])
+export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unnumberedFrom, onCount }: Props) {
+  const diff = useMemo(() => {
+    const whole = diffOf(before, after, ignoresBlanks)
+    return { ...whole, unnumberedFrom: unnumberedFrom ?? Number.POSITIVE_INFINITY }
+  }, [before, after, ignoresBlanks, unnumberedFrom])
   const opened = useSignal<ReadonlySet<number>>(new Set())
   const isWanted = useSignal(false)
   const colours = useColours(path, diff)
@@ -115,8 +120,15 @@ function Fold({ part, open }: { part: DiffPart; open: () => void }) {
   )
 }
 
+type ShownDiff = Diff & { unnumberedFrom: number }
+
+/** The number of a line in the text after, where that is known. */
+function numberAfter({ unnumberedFrom }: ShownDiff, { after }: DiffLine): number | undefined {
+  return after !== undefined && after < unnumberedFrom ? after : undefined
+}
+
 interface LinesProps {
-  diff: Diff
+  diff: ShownDiff
   part: DiffPart
   colours: Sides
   isSideBySide: boolean
@@ -136,7 +148,7 @@ function Lines({ diff, part, colours, isSideBySide }: LinesProps) {
     return (
       <div class={`dl ${look.class}`} key={`${line.before}:${line.after}`}>
         <i>{line.before}</i>
-        <i>{line.after}</i>
+        <i>{numberAfter(diff, line)}</i>
         <b>{look.sign}</b>
         <Code diff={diff} line={line} side={line.kind === 'deleted' ? 'before' : 'after'} colours={colours} />
       </div>
@@ -151,7 +163,7 @@ const LOOKS = {
 }
 
 interface HalfProps {
-  diff: Diff
+  diff: ShownDiff
   line: DiffLine | undefined
   side: 'before' | 'after'
   colours: Sides
@@ -162,7 +174,7 @@ function Half({ diff, line, side, colours }: HalfProps) {
   const look = LOOKS[line.kind]
   return (
     <div class={`dl half ${look.class}`}>
-      <i>{line[side]}</i>
+      <i>{side === 'after' ? numberAfter(diff, line) : line.before}</i>
       <b>{look.sign}</b>
       <Code diff={diff} line={line} side={side} colours={colours} />
     </div>

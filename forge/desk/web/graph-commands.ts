@@ -1,5 +1,6 @@
 /** What can be done in the repository view, in the palette and by keys from everywhere in it. */
 import type { Command } from './commands.ts'
+import { stepsWithSelected } from './graph-menus.ts'
 import { fetchRemotes, pull, push } from './graph-steps.ts'
 import { readable } from './names.ts'
 import type { Page } from './state.ts'
@@ -42,5 +43,6 @@ export function repositoryCommands(page: Page): Command[] {
           { words: `Pull ${name}…`, keys: 'Alt+Shift+U', icon: 'arrow-down', run: () => pull(page, branch) },
           { words: `Push ${name}…`, keys: 'Alt+Shift+P', icon: 'upload', run: () => push(page, branch) },
         ] satisfies Command[])),
+    ...stepsWithSelected(page),
   ]
 }

@@ -2,10 +2,11 @@
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../repository-view.ts'
 import { ChangeList } from './change-list.tsx'
-import { commitSource, openSteps, sourceOf } from './graph-steps.ts'
+import { openSteps } from './graph-steps.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { readable } from './names.ts'
 import { type Page, usePage } from './state.ts'
+import { commitSource, sourceOf } from './step-ways.ts'
 import { outlookLook } from './step-words.tsx'
 import { plural } from './times.ts'
 
@@ -188,7 +189,7 @@ export function DragLayer() {
     <>
       <div ref={ghost} class="drag-ghost">
         <Icon name={iconOf(page, dragged.source)} size="xs" />
-        <bdi class="cut">{dragged.source.words}</bdi>
+        <bdi class="cut">{readable(dragged.source.words)}</bdi>
       </div>
       {over === undefined ? null : (
         <div ref={card} class="drop-preview" role="status" aria-label="Preview of the drop">
@@ -197,7 +198,7 @@ export function DragLayer() {
               <Icon name={outlookLook(previewed.preview).icon} tone={outlookLook(previewed.preview).tone} />
             ) : null}
             <span class="strong cut">
-              {dragged.source.words} → {readable(over)}
+              {readable(dragged.source.words)} → {readable(over)}
             </span>
             <span class="grow" />
             {previewed ? (

@@ -1,6 +1,7 @@
 /** The names that stand at commits: branches, remote branches, tags, each with what a person calls it. */
 import type { BranchInfo } from '../messages.ts'
 import type { Refs } from '../repository-view.ts'
+import { runOfBranch } from './branches-of-runs.ts'
 import { readable } from './names.ts'
 
 export type Label =
@@ -8,7 +9,10 @@ export type Label =
   | { kind: 'remote'; ref: string; name: string; tip: string; remote: string }
   | { kind: 'tag'; ref: string; name: string; tip: string }
 
-/** All labels by the commit that they stand at; local branches first, the one that is checked out before all. */
+/**
+ * All labels by the commit that they stand at; local branches first: the one that is checked out before all, those of
+ * runs behind the others.
+ */
 export function labelsOf(
   branches: readonly BranchInfo[],
   refs: Refs | undefined,
@@ -18,7 +22,7 @@ export function labelsOf(
     const { name, tip } = branch
     return { kind: 'branch', ref: `refs/heads/${name}`, name, tip, branch, isHead: name === head }
   })
-  all.sort((one, other) => Number(isHeadOf(other)) - Number(isHeadOf(one)))
+  all.sort((one, other) => rankOf(one) - rankOf(other))
   for (const remote of refs?.remotes ?? [])
     for (const { ref, name, tip } of remote.branches)
       all.push({ kind: 'remote', ref, name: `${remote.name}/${name}`, tip, remote: remote.name })
@@ -32,7 +36,8 @@ export function labelsOf(
   return labels
 }
 
-const isHeadOf = (label: Label): boolean => label.kind === 'branch' && label.isHead
+const rankOf = (label: Label): number =>
+  label.kind === 'branch' && label.isHead ? 0 : runOfBranch(label.name) === undefined ? 1 : 2
 
 export const KINDS = { branch: 'branch', remote: 'remote branch', tag: 'tag' }
 

@@ -2,23 +2,12 @@
 import type { GraphRow, Source } from '../repository-view.ts'
 import { copy, deleteBranch, renameBranch } from './actions.ts'
 import type { Label } from './graph-labels.ts'
-import {
-  chooseTarget,
-  commitSource,
-  deleteTag,
-  fetchRemotes,
-  newBranchAt,
-  pull,
-  push,
-  sourceOf,
-  tagAt,
-  type Way,
-  wordsInto,
-} from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, pull, push, tagAt } from './graph-steps.ts'
 import type { IconName } from './icons.tsx'
 import type { MenuItem, Offer } from './menu-content.ts'
 import { readable, shortId } from './names.ts'
 import type { Page } from './state.ts'
+import { commitSource, sourceOf, titleInto, WAYS, type Way, wordsInto } from './step-ways.ts'
 
 const ICONS: Record<Way, IconName> = {
   merge: 'merge',
@@ -35,11 +24,27 @@ export function letterOf(page: Page, row: GraphRow, letter: string): (() => void
   return items.find(({ keys }) => keys === letter.toUpperCase())?.run
 }
 
-/** Of a commit: what is done with a branch of its own is done in the branch's name. */
+/** A commit as what is merged or moved to: what is done with a branch that stands there is done in its name. */
+function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
+  const branch = graph.labels.value.get(oid)?.find(label => label.kind === 'branch')
+  return branch ? sourceOf(branch) : commitSource(oid)
+}
+
+/** What can be done with the commit that is selected, in whole words. */
+export function stepsWithSelected(page: Page): Pick<MenuItem, 'words' | 'icon' | 'run'>[] {
+  const { row } = page.graph
+  if (!row) return []
+  const source = sourceAt(page, row)
+  return waysOf(source).map(way => ({
+    words: titleInto(way, source),
+    icon: ICONS[way],
+    run: () => chooseTarget(page, source, way),
+  }))
+}
+
 export function commitMenu(page: Page, row: GraphRow): Offer {
   const labels = page.graph.labels.peek().get(row.oid) ?? []
-  const branch = labels.find(label => label.kind === 'branch')
-  const source = branch ? sourceOf(branch) : commitSource(row.oid)
+  const source = sourceAt(page, row)
   const travel: MenuItem = {
     words: 'Time travel',
     icon: 'eye',
@@ -57,7 +62,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
     title: `${shortId(row.oid)} ${row.subject}`,
     groups: [
       [travel, ...makingItems(page, commitSource(row.oid))],
-      stepItems(page, source, branch !== undefined),
+      stepItems(page, source),
       others,
       [{ words: 'Copy the hash', icon: 'copy', run: () => void copy(page, row.oid) }],
     ],
@@ -79,11 +84,10 @@ function makingItems(page: Page, source: Source): MenuItem[] {
   ]
 }
 
-function stepItems(page: Page, source: Source, isBranch: boolean): MenuItem[] {
-  const ways: Way[] = isBranch
-    ? ['merge', 'land', 'rebase', 'cherry-pick', 'move']
-    : ['merge', 'land', 'cherry-pick', 'move']
-  return ways.map(way => ({
+const waysOf = ({ branch }: Source): Way[] => WAYS.filter(way => way !== 'rebase' || branch !== undefined)
+
+function stepItems(page: Page, source: Source): MenuItem[] {
+  return waysOf(source).map(way => ({
     words: wordsInto(way),
     icon: ICONS[way],
     keys: KEYS[way],
@@ -95,7 +99,7 @@ export function labelMenu(page: Page, label: Label): Offer {
   const title = readable(label.name)
   const source = sourceOf(label)
   const { name } = label
-  const steps = stepItems(page, source, label.kind === 'branch').map(({ keys: _, ...item }) => item)
+  const steps = stepItems(page, source).map(({ keys: _, ...item }) => item)
   const making = makingItems(page, source).map(({ keys: _, ...item }) => item)
   const only: MenuItem = {
     words: 'Show this alone',

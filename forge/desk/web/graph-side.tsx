@@ -1,7 +1,9 @@
 /** The side of the repository view: its branches, remotes and tags. Each leads to its commit in the graph. */
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../messages.ts'
+import { runOfBranch, splitByRun } from './branches-of-runs.ts'
 import { ForkliftPanel } from './forklift.tsx'
 import type { Label } from './graph-labels.ts'
 import { labelMenu } from './graph-menus.ts'
@@ -11,10 +13,11 @@ import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { readable } from './names.ts'
 import { type Page, usePage } from './state.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
+import { digits } from './times.ts'
 import { IconButton, Name } from './words.tsx'
 
 /** So many of each kind are there at first, and so many more each time. */
-const AT_FIRST = { branches: 14, tags: 4, remote: 20 }
+const AT_FIRST = { branches: 14, runs: 4, tags: 4, remote: 20 }
 const MORE = 100
 
 export function GraphSide() {
@@ -27,6 +30,7 @@ export function GraphSide() {
       </div>
       <nav class="list" aria-label="Branches and tags" onKeyDown={moveFocus}>
         <Branches />
+        <Runs />
         <Remotes />
         <Tags />
       </nav>
@@ -39,7 +43,7 @@ function Branches() {
   const page = usePage()
   const shown = useSignal(AT_FIRST.branches)
   const head = page.desk.value?.head
-  const branches = page.graph.branches.value.toSorted(
+  const branches = splitByRun(page.graph.branches.value).own.toSorted(
     (one, other) =>
       Number(other.name === head) - Number(one.name === head) || other.committed - one.committed || byName(one, other),
   )
@@ -54,9 +58,74 @@ function Branches() {
   )
 }
 
+/** The branches of each run of the tasks behind its name, the newest run first. */
+function Runs() {
+  const page = usePage()
+  const shown = useSignal(AT_FIRST.runs)
+  const { ofRuns } = splitByRun(page.graph.branches.value)
+  const runs = [...Map.groupBy(ofRuns, ({ name }) => runOfBranch(name) ?? '')].toSorted(
+    ([, one], [, other]) => newest(other) - newest(one),
+  )
+  if (runs.length === 0) return null
+  return (
+    <>
+      <h3>Branches of runs</h3>
+      {runs.slice(0, shown.value).map(([run, branches]) => (
+        <RunBranches key={run} run={run} branches={branches} />
+      ))}
+      <More shown={shown} all={runs.length} />
+    </>
+  )
+}
+
+const newest = (branches: readonly BranchInfo[]): number => Math.max(...branches.map(({ committed }) => committed))
+
+function RunBranches({ run, branches }: { run: string; branches: readonly BranchInfo[] }) {
+  const page = usePage()
+  const isOpen = useSignal(false)
+  const shown = useSignal(AT_FIRST.remote)
+  const head = page.desk.value?.head
+  // One that is checked out, or merged into right now, is never out of sight.
+  const isNeeded = ({ name, merging }: BranchInfo) => name === head || merging
+  const listed = isOpen.value ? branches.toSorted(byName).slice(0, shown.value) : branches.filter(isNeeded)
+  return (
+    <>
+      <button
+        type="button"
+        class="ref"
+        aria-expanded={isOpen.value}
+        title={run}
+        onClick={() => {
+          isOpen.value = !isOpen.value
+        }}
+      >
+        <Icon name="workflow" />
+        <Name of={run} />
+        <span class="count">{branches.length}</span>
+      </button>
+      {listed.map(branch => (
+        <BranchRef
+          key={branch.name}
+          branch={branch}
+          isHead={branch.name === head}
+          shownName={branch.name.slice(`forge/${run}/`.length)}
+        />
+      ))}
+      {isOpen.value ? <More shown={shown} all={branches.length} /> : null}
+    </>
+  )
+}
+
 const byName = (one: BranchInfo, other: BranchInfo): number => (one.name < other.name ? -1 : 1)
 
-function BranchRef({ branch, isHead }: { branch: BranchInfo; isHead: boolean }) {
+interface BranchRefProps {
+  branch: BranchInfo
+  isHead: boolean
+  /** Behind its run, without that. */
+  shownName?: string
+}
+
+function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
   const page = usePage()
   const { drag } = page.graph
   const { name, tip, upstream, merging, session } = branch
@@ -64,7 +133,10 @@ function BranchRef({ branch, isHead }: { branch: BranchInfo; isHead: boolean }) 
   const outlook = drag.dragged.value ? drag.outlooks.value.get(name) : undefined
   const counts = [upstream?.ahead ? `↑${upstream.ahead}` : '', upstream?.behind ? `↓${upstream.behind}` : '']
   return (
-    <RefButton label={label} look={drag.over.value === name ? `over ${outlook?.is ?? ''}` : ''}>
+    <RefButton
+      label={label}
+      look={`${shownName === undefined ? '' : 'inner'} ${drag.over.value === name ? `over ${outlook?.is ?? ''}` : ''}`}
+    >
       {merging ? (
         <Icon name="merge" tone="is-warn" />
       ) : isHead && !session ? (
@@ -72,7 +144,7 @@ function BranchRef({ branch, isHead }: { branch: BranchInfo; isHead: boolean }) 
       ) : (
         <BranchIcon hasSession={session} />
       )}
-      <Name of={name} />
+      <Name of={shownName ?? name} />
       {outlook ? (
         <span class={`count outlook ${outlookLook(outlook).tone}`}>
           <Icon name={outlookLook(outlook).icon} size="xs" />
@@ -142,7 +214,8 @@ function Tags() {
   const page = usePage()
   const shown = useSignal(AT_FIRST.tags)
   // By name, with numbers as numbers: the highest version first.
-  const tags = (page.graph.refs.value?.tags ?? []).toSorted((one, other) => VERSIONS.compare(other.name, one.name))
+  const { value: refs } = page.graph.refs
+  const tags = useMemo(() => byVersion(refs?.tags ?? []), [refs])
   if (tags.length === 0) return null
   return (
     <>
@@ -158,7 +231,12 @@ function Tags() {
   )
 }
 
-const VERSIONS = new Intl.Collator('en', { numeric: true })
+function byVersion<Tag extends { name: string }>(tags: readonly Tag[]): Tag[] {
+  // Where there is nothing to sort, what knows of languages is not loaded.
+  if (tags.length < 2) return [...tags]
+  const versions = new Intl.Collator('en', { numeric: true })
+  return tags.toSorted((one, other) => versions.compare(other.name, one.name))
+}
 
 function More({ shown, all }: { shown: Signal<number>; all: number }) {
   const rest = all - shown.value
@@ -172,7 +250,7 @@ function More({ shown, all }: { shown: Signal<number>; all: number }) {
       }}
     >
       <Icon name="more" />
-      <span class="cut">{rest.toLocaleString('en')} more</span>
+      <span class="cut">{digits(rest)} more</span>
     </button>
   )
 }

@@ -1,85 +1,27 @@
 /** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
-import type { Source, Step } from '../repository-view.ts'
+import type { Source } from '../repository-view.ts'
 import { sentence, undo } from './actions.ts'
 import type { StepWay } from './dialog-content.ts'
-import type { Label } from './graph-labels.ts'
-import { readable, shortId, toName } from './names.ts'
+import { goToFirstConflict } from './merging-actions.ts'
+import { readable, toName } from './names.ts'
 import type { Page } from './state.ts'
-
-export const branchSource = (name: string, tip: string): Source => ({
-  commit: tip,
-  branch: name,
-  words: readable(name),
-})
-export const commitSource = (commit: string): Source => ({ commit, words: shortId(commit) })
-
-/** A label as what is merged, landed, or moved to. */
-export function sourceOf(label: Label): Source {
-  if (label.kind === 'branch') return branchSource(label.name, label.tip)
-  return { commit: label.tip, words: readable(label.name) }
-}
-
-/** What a person has in mind with a source and a branch. */
-export type Way = 'merge' | 'land' | 'rebase' | 'cherry-pick' | 'move'
-
-const WAYS: Record<Way, { words: string; button: string; into: string }> = {
-  merge: { words: 'Merge', button: 'Merge', into: 'Merge into…' },
-  land: { words: 'Land', button: 'Land', into: 'Land on…' },
-  rebase: { words: 'Rebase', button: 'Rebase', into: 'Rebase onto…' },
-  'cherry-pick': { words: 'Cherry-pick', button: 'Cherry-pick', into: 'Cherry-pick onto…' },
-  move: { words: 'Move', button: 'Move', into: 'Move a branch here…' },
-}
-
-export const wordsInto = (way: Way): string => WAYS[way].into
+import { buttonOf, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
 /** Opens the dialog of a source that was dropped on a branch, or that one was chosen for. */
 export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
   const target = page.branch(onto)
-  const ways = (['merge', 'land', 'rebase', 'cherry-pick', 'move'] as const).flatMap((way): StepWay[] => {
+  const ways = WAYS.flatMap((way): StepWay[] => {
     const step = stepOf(way, source, onto, target?.tip)
-    return step
-      ? [{ key: way, words: WAYS[way].words, button: WAYS[way].button, explains: explain(way, source, onto), step }]
-      : []
+    if (!step) return []
+    return [{ key: way, words: buttonOf(way), button: buttonOf(way), explains: explain(way, source, onto), step }]
   })
   const at = ways.findIndex(({ key }) => key === first)
   page.dialog.value = {
     kind: 'step',
-    title: `${source.words} → ${readable(onto)}`,
+    title: `${readable(source.words)} → ${readable(onto)}`,
     ways,
     first: Math.max(0, at),
     isDone: done => finish(page, done),
-  }
-}
-
-function stepOf(way: Way, source: Source, onto: string, tip: string | undefined): Step | undefined {
-  switch (way) {
-    case 'merge':
-    case 'land':
-      return { step: way, source, onto }
-    case 'rebase': {
-      if (source.branch === undefined || tip === undefined) return undefined
-      return { step: 'rebase', branch: source.branch, onto: branchSource(onto, tip) }
-    }
-    case 'cherry-pick':
-      return { step: 'cherry-pick', commits: [source.commit], onto }
-    case 'move':
-      return { step: 'move', branch: onto, to: source }
-  }
-}
-
-function explain(way: Way, { words, commit }: Source, onto: string): string {
-  const target = readable(onto)
-  switch (way) {
-    case 'merge':
-      return `${target} gets all commits of ${words}, by a merge commit where it has gone on itself.`
-    case 'land':
-      return `${target} gets all that ${words} has as one commit, without .forge/. The commits themselves are kept.`
-    case 'rebase':
-      return `${words} gets its own commits anew, on top of ${target}. ${target} stays where it is.`
-    case 'cherry-pick':
-      return `${target} gets what ${shortId(commit)} alone changed, as a commit of its own.`
-    case 'move':
-      return `${target} is then at ${words}. What it had beyond that is in no branch any more; Undo brings it back.`
   }
 }
 
@@ -87,7 +29,7 @@ function explain(way: Way, { words, commit }: Source, onto: string): string {
 const TOPIC = 'step'
 
 /** Until something else is done: what is undone by then is another operation. */
-function untilMore(page: Page): (page: Page) => boolean {
+export function untilMore(page: Page): (page: Page) => boolean {
   const before = page.desk.peek()?.canUndo
   let own: string | undefined
   return ({ desk }) => {
@@ -109,38 +51,22 @@ function finish(
     lasts: merging === undefined ? untilMore(page) : now => now.branch(merging)?.merging !== undefined,
     ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
   })
-  page.spoken.value = merging === undefined ? words : `${words.replace(/\.$/, '')}. F8 goes to the first conflict.`
+  page.spoken.value = words
   if (merging === undefined) {
     page.graph.focusWanted.value++
     return
   }
-  const tab = page.open({ kind: 'branch', branch: merging })
-  tab.merging.wantsFocus = true
-  tab.merging.refresh()
+  goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))
 }
 
-/** Asks for the branch first: each with the word of how a merge into it would come out. */
+/** Asks for the branch first: each with the word of how this would come out there. */
 export function chooseTarget(page: Page, source: Source, way: Way): void {
   page.dialog.value = {
     kind: 'target',
-    title: targetTitle(source, way),
+    title: titleInto(way, source),
     source,
+    way,
     run: onto => openSteps(page, source, onto, way),
-  }
-}
-
-function targetTitle({ words }: Source, way: Way): string {
-  switch (way) {
-    case 'merge':
-      return `Merge ${words} into…`
-    case 'land':
-      return `Land ${words} on…`
-    case 'rebase':
-      return `Rebase ${words} onto…`
-    case 'cherry-pick':
-      return `Cherry-pick ${words} onto…`
-    case 'move':
-      return `Move a branch to ${words}`
   }
 }
 
@@ -148,7 +74,7 @@ export function newBranchAt(page: Page, { commit, words }: Source): void {
   page.dialog.value = {
     kind: 'ask',
     title: 'New branch',
-    label: `Its name; it begins at ${words}`,
+    label: `Its name; it begins at ${readable(words)}`,
     value: '',
     button: 'Make',
     run: async typed => {
@@ -162,7 +88,7 @@ export function newBranchAt(page: Page, { commit, words }: Source): void {
 export function tagAt(page: Page, { commit, words }: Source): void {
   page.dialog.value = {
     kind: 'ask',
-    title: `Tag ${words}`,
+    title: `Tag ${readable(words)}`,
     label: 'The name of the tag',
     value: '',
     button: 'Tag',

@@ -1,6 +1,7 @@
 /** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from './actions.ts'
+import { splitByRun } from './branches-of-runs.ts'
 import { branchInView, toggleAbandoned } from './graph-commands.ts'
 import { GraphDetail } from './graph-detail.tsx'
 import { DragLayer, pressOn } from './graph-drag.tsx'
@@ -138,7 +139,9 @@ function Toolbar() {
 function filterItems(page: Page): MenuItem[][] {
   const { graph } = page
   const { withAbandoned } = graph.filter.peek()
-  const branches = graph.branches.peek().map(({ name }) => `refs/heads/${name}`)
+  const refsOf = (list: readonly { name: string }[]) => list.map(({ name }) => `refs/heads/${name}`)
+  const branches = graph.branches.peek()
+  const { own, ofRuns } = splitByRun(branches)
   const branch = branchInView(page)
   const only = (words: string, refs: string[] | undefined, label?: string): MenuItem => ({
     words,
@@ -148,7 +151,8 @@ function filterItems(page: Page): MenuItem[][] {
   return [
     [only('All refs', undefined)],
     [
-      only('Branches of this machine', branches, 'Branches'),
+      only('Branches of this machine', refsOf(branches), 'Branches'),
+      ...(ofRuns.length > 0 ? [only('The same without those of runs', refsOf(own), 'Without runs')] : []),
       ...(branch === undefined ? [] : [only(`${readable(branch)} alone`, [`refs/heads/${branch}`], readable(branch))]),
     ],
   ]

@@ -2,7 +2,7 @@
 import { commandsOf } from './commands.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { shownKeys } from './keys.ts'
-import { usePage } from './state.ts'
+import { REPOSITORY, usePage } from './state.ts'
 import { Button } from './words.tsx'
 
 const IN_THE_EDITOR: [string, string][] = [
@@ -14,14 +14,36 @@ const IN_THE_EDITOR: [string, string][] = [
   ['Ctrl+M', 'Tab leaves the editor, or indents again'],
 ]
 
+const IN_THE_GRAPH: [string, string][] = [
+  ['Enter', 'Time travel to the commit'],
+  ['Space', 'Go to the commit’s message and files'],
+  ['B', 'Branch from the commit'],
+  ['T', 'Tag the commit'],
+  ['M', 'Merge it into a branch'],
+  ['L', 'Land it on a branch'],
+  ['R', 'Rebase its branch onto another'],
+  ['C', 'Cherry-pick it onto a branch'],
+  ['V', 'Move a branch to it'],
+  ['/', 'Find a commit'],
+  ['N', 'The next one that was found'],
+  ['Shift+N', 'The one before'],
+  ['+', 'Larger'],
+  ['-', 'Smaller'],
+  ['0', 'As large as at first'],
+  ['ArrowRight', 'To further lanes'],
+  ['A', 'Show or hide abandoned commits'],
+  ['F', 'Fetch'],
+]
+
 export function KeyList({ close }: { close: () => void }) {
   const page = usePage()
   const keys = commandsOf(page).flatMap(({ keys, words }): [string, string][] => (keys ? [[keys, words]] : []))
+  const here = page.tab.value ? IN_THE_EDITOR : page.active.value === REPOSITORY ? IN_THE_GRAPH : []
   return (
     <DialogFrame title="Keys" close={close}>
       <dl class="key-list">
-        {[...keys, ...IN_THE_EDITOR].map(([key, words]) => (
-          <div key={key}>
+        {[...keys, ...here].map(([key, words]) => (
+          <div key={`${key} ${words}`}>
             <dt>
               <kbd>{shownKeys(key)}</kbd>
             </dt>

@@ -17,10 +17,18 @@ function nameOf(event: KeyboardEvent): string {
 }
 
 const MAC_SIGNS: Record<string, string> = { Ctrl: '⌘', Alt: '⌥', Shift: '⇧' }
-const SHORT: Record<string, string> = { PageDown: 'PgDn', PageUp: 'PgUp', Delete: 'Del' }
+const SHORT: Record<string, string> = {
+  PageDown: 'PgDn',
+  PageUp: 'PgUp',
+  Delete: 'Del',
+  ArrowUp: '↑',
+  ArrowDown: '↓',
+  ArrowLeft: '←',
+  ArrowRight: '→',
+}
 
 /** Keys for the eye. */
 export function shownKeys(keys: string): string {
-  const parts = keys.split('+').map(part => SHORT[part] ?? part)
+  const parts = keys.split(/\+(?=.)/).map(part => SHORT[part] ?? part)
   return IS_MAC ? parts.map(part => MAC_SIGNS[part] ?? part).join('') : parts.join(' ')
 }

@@ -65,8 +65,8 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     merging.message.value = undefined
     page.spoken.value = words
     page.notify({ topic: TOPIC, branch, tone: 'plain', title: words })
-    merging.wantsFocus = again !== undefined
-    await merging.refresh()
+    if (again === undefined) await merging.refresh()
+    else await goToFirstConflict(page, tab)
   }
   await attempt(page, run, { branch })
   merging.isEnding.value = false
@@ -99,17 +99,28 @@ export function abort(page: Page, tab: Tab): void {
   }
 }
 
+/** Shows where a person goes on, once that is known: a merge waits in a tab since a moment. */
+export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
+  await tab.merging.refresh()
+  goToConflict(page, tab, 1)
+}
+
 /** Shows the next conflict that is left: in this file, else in the next one that has some. */
-export function goToConflict(page: Page, tab: Tab, by: 1 | -1): void {
+export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<void> {
+  const shown = tab.active.peek()
+  const known = tab.merging.merging.peek() ?? (await tab.merging.known())
+  // Who was faster than the list, and went elsewhere then, stays there.
+  if (page.tab.peek() !== tab || tab.active.peek() !== shown) return
   const { path } = tab
   const file = path === undefined ? undefined : page.files.find(tab.at, path)
   if (file && file.conflicts.peek().open.length > 0) {
     file.goToConflict(by)
     return
   }
-  const open = (tab.merging.merging.peek()?.files ?? []).filter(({ state }) => state === 'open')
+  const open = (known?.files ?? []).filter(({ state }) => state === 'open')
   const at = open.findIndex(other => other.path === path)
-  const next = open.at((at < 0 && by === 1 ? 0 : at + by) % Math.max(1, open.length))
+  const [begin, end] = [0, -1]
+  const next = open.at(at >= 0 ? (at + by) % open.length : by === 1 ? begin : end)
   if (!next) {
     page.spoken.value = 'No conflict is left'
     return

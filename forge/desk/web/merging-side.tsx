@@ -1,5 +1,5 @@
 /** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../repository-view.ts'
 import { Icon } from './icons.tsx'
 import { abort, finish } from './merging-actions.ts'
@@ -52,14 +52,8 @@ function titleOf({ kind, ours, theirs }: Merging): string {
 
 function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
   const { files, byGit, at } = merging
-  const list = useRef<HTMLElement>(null)
-  useEffect(() => {
-    if (!tab.merging.wantsFocus) return
-    tab.merging.wantsFocus = false
-    list.current?.querySelector<HTMLElement>('.filerow')?.focus()
-  }, [tab, merging])
   return (
-    <nav ref={list} class="list" aria-label="Conflicted files">
+    <nav class="list" aria-label="Conflicted files">
       {at ? (
         <p class="meta step-of">
           Commit {at.number} of {at.of}: <bdi>{withoutTricks(at.subject)}</bdi>

@@ -1,5 +1,5 @@
 /** A merge, rebase or cherry-pick that waits in a branch for a person, as the page knows it. */
-import { signal } from '@preact/signals'
+import { effect, signal } from '@preact/signals'
 import type { At } from '../messages.ts'
 import type { ConflictFile, Merging, MergingFile } from '../repository-view.ts'
 import type { Connection } from './socket.ts'
@@ -22,9 +22,6 @@ export class MergingState {
 
   /** A file that is opened to go to a conflict in it, and in which direction. */
   goingTo: { path: string; by: 1 | -1 } | undefined
-
-  /** Who got here by a conflict goes on with the list of its files: it is to have the focus when it is there. */
-  wantsFocus = false
 
   readonly #connection: Connection
   readonly #branch: string | undefined
@@ -49,6 +46,20 @@ export class MergingState {
     if (!this.#isAsked) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.refresh(), ASK_AFTER)
+  }
+
+  /** What waits, as soon as the server has said it; null where nothing does. */
+  async known(): Promise<Merging | null> {
+    const { promise, resolve } = Promise.withResolvers<Merging | null>()
+    const stop = effect(() => {
+      const { value } = this.merging
+      if (value !== undefined) resolve(value)
+    })
+    try {
+      return await promise
+    } finally {
+      stop()
+    }
   }
 
   async refresh(): Promise<void> {

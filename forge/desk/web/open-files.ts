@@ -19,7 +19,7 @@ import { EditorView } from '@codemirror/view'
 import { effect, type Signal, signal } from '@preact/signals'
 import type { At, Edit, File } from '../messages.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
-import { type ConflictsOfFile, conflictsOf, goToConflict } from './conflict-editor.ts'
+import { type ConflictsOfFile, conflictsOf, goToConflict, isNumbered } from './conflict-editor.ts'
 import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
 import { LARGEST_COLOURED, loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
@@ -33,7 +33,8 @@ const REMEMBERED = 200
 const PATIENCE = 2_000
 
 export interface Cursor {
-  line: number
+  /** Undefined behind a conflict that is left. */
+  line: number | undefined
   column: number
 }
 
@@ -451,7 +452,8 @@ export class OpenFile {
     this.isDraft.value = this.at.kind === 'branch' && isDifferent(this.state)
     const { head } = this.state.selection.main
     const line = this.state.doc.lineAt(head)
-    const cursor = { line: line.number, column: head - line.from + 1 }
+    const isKnown = isNumbered(this.state, line.number)
+    const cursor = { line: isKnown ? line.number : undefined, column: head - line.from + 1 }
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
     this.conflicts.value = conflictsOf(this.state)

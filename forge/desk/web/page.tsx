@@ -109,11 +109,27 @@ function Tasks({ page }: { page: Page }) {
   return Tab ? <Tab /> : <main class="tasks none" aria-busy="true" />
 }
 
-/** The parts in which one works are on their way: who writes to the AI at once is heard already. */
+/** The parts in which one works are on their way: who writes to the AI or into a file at once is heard already. */
 function RoomToCome({ tab }: { tab: Tab }) {
   const box = useRef<HTMLElement>(null)
-  useEarlyWords(tab, box, tab.at.kind === 'branch' && tab.pane.kind === 'chat')
+  const isBranch = tab.at.kind === 'branch'
+  useEarlyWords(tab, box, isBranch && tab.pane.kind === 'chat')
+  useEarlyKeys(tab, box, isBranch && tab.pane.kind === 'file')
   return <main ref={box} class="room" aria-busy="true" tabIndex={-1} />
+}
+
+/** What is typed where a file is to come waits for its editor. */
+function useEarlyKeys(tab: Tab, box: { current: HTMLElement | null }, canType: boolean): void {
+  useEffect(() => {
+    if (!canType) return undefined
+    const listen = ({ key, target, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent) => {
+      const isHere = target === document.body || target === box.current
+      const isText = key.length === 1 || key === 'Enter' || key === 'Backspace'
+      if (isHere && isText && !ctrlKey && !altKey && !metaKey && !isComposing) tab.keepEarlyKey(key)
+    }
+    window.addEventListener('keydown', listen)
+    return () => window.removeEventListener('keydown', listen)
+  }, [tab, box, canType])
 }
 
 /** The keys of all commands, before the editor or a list gets them. */
@@ -166,16 +182,24 @@ function guardTyping(page: Page): void {
   })
 }
 
-beginOnce()
-const page = new Page(
-  nonceOfStyles(),
-  () => import('./working-parts.ts'),
-  () => import('./tasks-parts.tsx'),
-)
-page.start()
-guardTyping(page)
-watchQueued(page)
-keepLayoutAtEnd(page)
-keepWayBack(page)
-loadWhenShown(page)
-render(<Desk page={page} />, document.body)
+async function begin(): Promise<void> {
+  beginOnce()
+  const page = new Page(
+    nonceOfStyles(),
+    () => import('./working-parts.ts'),
+    () => import('./tasks-parts.tsx'),
+  )
+  const started = page.start()
+  guardTyping(page)
+  watchQueued(page)
+  keepLayoutAtEnd(page)
+  keepWayBack(page)
+  loadWhenShown(page)
+  // What came with the page is there in this very moment; nobody waits for what did not.
+  await Promise.race([started, new Promise(resolve => setTimeout(resolve))])
+  render(<Desk page={page} />, document.body)
+}
+
+// What it begins with is the last thing in the page.
+if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', begin, { once: true })
+else begin()

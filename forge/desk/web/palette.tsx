@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { CommitRow } from '../messages.ts'
 import { newBranch } from './actions.ts'
+import { splitByRun } from './branches-of-runs.ts'
 import { type Command, commandsOf } from './commands.ts'
 import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
@@ -22,6 +23,8 @@ interface Option {
   words: ComponentChildren
   end?: ComponentChildren
   run: () => void
+  /** What is typed in place of the words, instead of an end. */
+  types?: string
 }
 
 interface Group {
@@ -57,6 +60,11 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   }
   const run = (option: Option | undefined) => {
     if (!option) return
+    if (option.types !== undefined) {
+      words.value = option.types
+      chosen.value = 0
+      return
+    }
     dialog.current?.close()
     close()
     option.run()
@@ -259,6 +267,7 @@ function hasOptions({ options }: Group): boolean {
 
 /** The best of a list for some words; all of it for none. */
 function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: number) {
+  if (limit <= 0) return []
   if (words === '') return list.slice(0, limit).map(item => ({ item, name: nameOf(item) as ComponentChildren }))
   const prepared = list.map(item => ({ item, name: nameOf(item) }))
   return fuzzysort.go(words, prepared, { key: 'name', limit, threshold: 0.4 }).map(result => ({
@@ -281,7 +290,11 @@ function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
 function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const branches = (page.desk.value?.branches ?? []).toSorted((one, other) => other.committed - one.committed)
   const limit = isAlone ? MOST_LISTED : MOST_SHOWN
-  const options = best(branches, words, ({ name }) => readable(name), limit).map(({ item, name }) => ({
+  // Those of runs are found by their names, and never instead of one's own.
+  const { own, ofRuns } = splitByRun(branches)
+  const found = best(own, words, ({ name }) => readable(name), limit)
+  if (words !== '') found.push(...best(ofRuns, words, ({ name }) => readable(name), limit - found.length))
+  const options = found.map(({ item, name }) => ({
     key: `branch ${item.name}`,
     icon: <Icon name={item.session ? 'bot' : 'sprout'} tone={item.session ? 'by-ai' : ''} />,
     words: <bdi>{name}</bdi>,
@@ -302,7 +315,14 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
     words: 'New branch…',
     run: () => newBranch(page),
   }
-  return [...options, make]
+  const more: Option = {
+    key: 'branches of runs',
+    icon: <Icon name="workflow" />,
+    words: plural(ofRuns.length, 'branch of runs', 'branches of runs'),
+    run: () => {},
+    types: '@forge/',
+  }
+  return [...options, ...(words === '' && ofRuns.length > 0 ? [more] : []), make]
 }
 
 /** The symbols of the file that is shown. */

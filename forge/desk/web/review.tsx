@@ -2,9 +2,13 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
+import { branchOf } from './actions.ts'
+import { runOfBranch, splitByRun } from './branches-of-runs.ts'
+import { firstConflictLine } from './conflict-regions.ts'
 import { DiffView } from './diff-view.tsx'
 import { Icon } from './icons.tsx'
 import { LineCounts } from './line-counts.tsx'
+import { useMergingFile } from './merging-pane.tsx'
 import { readable, shortId } from './names.ts'
 import { type Kind, Review } from './review-state.ts'
 import { type Tab, usePage } from './state.ts'
@@ -58,7 +62,11 @@ function ReviewBar({ tab }: { tab: Tab }) {
 
 function BaseChoice({ review }: { review: Review }) {
   const page = usePage()
-  const branches = page.desk.value?.branches ?? []
+  const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
+  const here = page.tab.value && branchOf(page.tab.value)
+  const run = here === undefined ? undefined : runOfBranch(here)
+  // Of those of runs, the ones that belong to the same one as what is looked at.
+  const kin = ofRuns.filter(({ name }) => name === review.base || (run !== undefined && runOfBranch(name) === run))
   return (
     <label class="pick">
       <Icon name="compare" />
@@ -70,7 +78,7 @@ function BaseChoice({ review }: { review: Review }) {
           review.chosenBase.value = event.currentTarget.value
         }}
       >
-        {branches.map(({ name }) => (
+        {[...own, ...kin].map(({ name }) => (
           <option key={name} value={name}>
             {readable(name)}
           </option>
@@ -167,6 +175,9 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   // The record of a conversation is read in the chat: here it is there to be opened, and not in the way of the code.
   const isOpen = useSignal(!isLookedAt && change.path !== SESSION)
   const isCurrent = review.current.value === change.path
+  const isOfDrafts = review.kind.value === 'all' || review.kind.value === 'unsaved'
+  const merging = useMergingFile(tab, change.path)
+  const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
 
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: 'start' })
@@ -218,6 +229,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
       {isOpen.value && isNear.value ? (
         <Blobs
           change={change}
+          mark={mark}
           isSideBySide={review.isSideBySide.value}
           ignoresBlanks={review.ignoresBlanks.value}
           onCount={count => review.count(change, count)}
@@ -251,13 +263,15 @@ type Texts = { before: Side; after: Side }
 
 interface BlobsProps {
   change: Change
+  /** How long the marks of conflicts are in it, where some are left. */
+  mark?: number | undefined
   isSideBySide: boolean
   ignoresBlanks: boolean
   onCount?: (count: { added: number; deleted: number }) => void
 }
 
 /** The diff of one file. The two contents are asked for when it comes into view. */
-export function Blobs({ change, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
+export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
   const page = usePage()
   const texts = useSignal<Texts | undefined>(undefined)
   const problem = useSignal<string | undefined>(undefined)
@@ -290,6 +304,7 @@ export function Blobs({ change, isSideBySide, ignoresBlanks, onCount }: BlobsPro
         after={after.text}
         isSideBySide={isSideBySide}
         ignoresBlanks={ignoresBlanks}
+        unnumberedFrom={mark === undefined ? undefined : firstConflictLine(after.text, mark)}
         {...(onCount && { onCount })}
       />
     </>

@@ -57,6 +57,7 @@ export class Tab {
   focusGiven = 0
   /** What a person made of the commit's message; undefined: the server's words. */
   readonly message = signal<string | undefined>(undefined)
+  #early: { path: string; keys: string[] } = { path: '', keys: [] }
 
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.at = at
@@ -106,6 +107,21 @@ export class Tab {
   find(): void {
     this.show({ kind: 'find' })
     this.search.focusWanted.value++
+  }
+
+  /** A key of somebody who types into the file that is shown, while the editor itself is just coming. */
+  keepEarlyKey(key: string): void {
+    if (this.path === undefined) return
+    if (this.#early.path !== this.path) this.#early = { path: this.path, keys: [] }
+    this.#early.keys.push(key)
+  }
+
+  /** What was typed into a file that early, once. */
+  takeEarlyKeys(path: string): string[] {
+    const { keys } = this.#early
+    if (this.#early.path !== path) return []
+    this.#early = { path, keys: [] }
+    return keys
   }
 
   /** Closes a pane; the one beside it is shown. */
@@ -210,8 +226,9 @@ export class Page {
     this.connection.onUp = isFirst => this.#begin(isFirst)
   }
 
-  start(): void {
-    this.connection.start()
+  /** Connects. Waits for what came with the page, if something did: it is what is shown first then. */
+  async start(): Promise<void> {
+    const isBrought = this.connection.start()
     // Who comes back to a branch does not wait until it is known that it is there.
     if (kept(SHOWED_TAB) !== '') this.load()
     WIDE.addEventListener('change', ({ matches }) => {
@@ -219,6 +236,9 @@ export class Page {
     })
     effect(() => this.#showActive())
     effect(() => this.#watchLayout())
+    if (!isBrought) return
+    await this.#begin(true)
+    if (this.active.peek() === REPOSITORY) await this.graph.begin()
   }
 
   /** Loads the parts in which one works. Where that fails it is tried again when they are needed again. */
@@ -548,8 +568,9 @@ export class Page {
     tab.conversation.load()
     if (tab.at.kind === 'branch' && this.branch(tab.at.branch)?.merging) tab.merging.load()
     if (pane.kind !== 'file' || !this.parts.value) return
-    const isKnown = this.files.find(tab.at, pane.path) !== undefined
-    if (!isKnown) this.files.open(tab.at, pane.path, tab.positions.get(pane.path))
+    const { path } = pane
+    const file = this.files.find(tab.at, path) ?? this.files.open(tab.at, path, tab.positions.get(path))
+    for (const key of tab.takeEarlyKeys(path)) file.typeEarly(key)
   }
 
   #watchLayout(): void {

@@ -10,7 +10,7 @@ import { tallyOf } from './merging-state.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
-import { ago, fullTime, plural } from './times.ts'
+import { ago, plural, timeTitle } from './times.ts'
 import { isAtWork } from './turn-sign.tsx'
 import { AiDoing, AiFigures } from './turn-state.tsx'
 import { Button } from './words.tsx'
@@ -65,7 +65,7 @@ function RepositoryPlace() {
       </span>
       <span class="seg">{counts.filter(Boolean).join(' · ')}</span>
       {refs?.fetched === undefined ? null : (
-        <span class="seg opt-wide" title={fullTime(refs.fetched)}>
+        <span class="seg opt-wide" {...timeTitle(refs.fetched)}>
           <Icon name="check" tone="is-ok" />
           Fetched {ago(refs.fetched)}
         </span>
@@ -139,7 +139,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
           <bdi class="cut">{readable(merging.ours)}</bdi>
         </span>
       ) : null}
-      {page.connection.isUp.value ? (
+      {!page.connection.isLost.value ? (
         merging && (
           <span class="seg saved">
             Draft kept · {all - left} of {plural(all, 'conflict')} settled
@@ -168,7 +168,7 @@ function Distance({ upstream }: { upstream: NonNullable<BranchInfo['upstream']> 
 
 function Saved({ branch }: { branch: BranchInfo | undefined }) {
   const page = usePage()
-  if (!page.connection.isUp.value) {
+  if (page.connection.isLost.value) {
     return (
       <span class="seg">
         <Icon name="warning" tone="is-warn" />
@@ -271,8 +271,11 @@ function FilePlace({ file }: { file: OpenFile }) {
   const { line, column } = file.cursor.value
   return (
     <>
-      <span class="seg line-column" title={`Line ${line}, column ${column}`}>
-        {line}:{column}
+      <span
+        class="seg line-column"
+        title={line === undefined ? 'Behind a conflict that is left' : `Line ${line}, column ${column}`}
+      >
+        {line ?? '–'}:{column}
       </span>
       <span class="seg opt-wide">
         {shown.lineEnd === 'mixed' ? 'mixed line ends' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}

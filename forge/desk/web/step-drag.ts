@@ -1,14 +1,18 @@
 /**
- * A commit or branch on its way to a branch: how a merge into each branch in view would come out, and what exactly it
- * would do to the one under the pointer. Asked only for what somebody looks at.
+ * A commit or branch on its way to a branch: how it would come out at each branch in view, and what exactly it would do
+ * to the one under the pointer. Asked only for what somebody looks at.
  */
 import { signal } from '@preact/signals'
 import type { Change } from '../messages.ts'
-import type { Outlook, Preview, Source } from '../repository-view.ts'
+import type { BranchStep, Outlook, Preview, Source } from '../repository-view.ts'
 import type { Page } from './state.ts'
+import { stepOf, type Way } from './step-ways.ts'
 
-/** So many targets at a time: the answer to the first ones is there before the last ones are asked for. */
-const BATCH = 24
+/**
+ * So many targets at a time: the answer to the first ones is there before the last ones are asked for. What makes many
+ * commits anew takes longest.
+ */
+const BATCH: Record<Way, number> = { merge: 24, land: 24, move: 12, 'cherry-pick': 8, rebase: 4 }
 
 export interface Dragged {
   source: Source
@@ -34,14 +38,16 @@ export class StepDrag {
   readonly #page: Page
   #asked = new Set<string>()
   #source: Source | undefined
+  #way: Way = 'merge'
 
   constructor(page: Page) {
     this.#page = page
   }
 
-  /** Begins with a source: what was known of another one is forgotten. */
-  begin(source: Source): void {
+  /** Begins with a source, and what is to be done with it: what was known of another one is forgotten. */
+  begin(source: Source, way: Way = 'merge'): void {
     this.#source = source
+    this.#way = way
     this.#asked = new Set()
     this.outlooks.value = new Map()
     this.previewed.value = undefined
@@ -62,19 +68,30 @@ export class StepDrag {
     if (!source) return
     const targets = branches.filter(branch => !this.#asked.has(branch) && branch !== source.branch)
     for (const branch of targets) this.#asked.add(branch)
-    for (let from = 0; from < targets.length; from += BATCH) {
-      const some = targets.slice(from, from + BATCH)
+    const steps = targets.flatMap(branch => this.#stepOnto(branch) ?? [])
+    const most = BATCH[this.#way]
+    for (let from = 0; from < steps.length; from += most) {
+      const some = steps.slice(from, from + most)
       try {
-        const answers = await this.#page.connection.ask('outlooks', { source, targets: some })
+        const answers = await this.#page.connection.ask('outlooks', { steps: some.map(({ step }) => step) })
         if (this.#source !== source) return
         const all = new Map(this.outlooks.peek())
-        for (const [at, outlook] of answers.entries()) all.set(some[at] ?? '', outlook)
+        for (const [at, { branch }] of some.entries()) {
+          const outlook = answers[at]
+          if (outlook) all.set(branch, outlook)
+        }
         this.outlooks.value = all
       } catch (error) {
         if (this.#source === source) this.#page.complain(error)
         return
       }
     }
+  }
+
+  #stepOnto(branch: string): { branch: string; step: BranchStep } | undefined {
+    const source = this.#source
+    const step = source && stepOf(this.#way, source, branch, this.#page.branch(branch)?.tip)
+    return step && { branch, step }
   }
 
   /** The pointer is over a branch, or over none. */
@@ -84,9 +101,10 @@ export class StepDrag {
     if (onto === this.over.peek()) return
     this.over.value = onto
     this.previewed.value = undefined
-    if (onto === undefined || !source) return
+    const found = onto === undefined ? undefined : this.#stepOnto(onto)
+    if (onto === undefined || !source || !found) return
     try {
-      const preview = await this.#page.connection.ask('preview', { step: { step: 'merge', source, onto } })
+      const preview = await this.#page.connection.ask('preview', { step: found.step })
       const isStale = () => this.over.peek() !== onto || this.#source !== source
       if (isStale()) return
       this.previewed.value = { onto, preview, changes: undefined }

@@ -1,12 +1,13 @@
-/** Chooses the branch that something is done to, by keyboard: each with the word that a drag would show on it. */
+/** Chooses the branch that something is done with, by keyboard: each with the words of what would come of it. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId } from 'preact/hooks'
+import { splitByRun } from './branches-of-runs.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { BranchIcon } from './icons.tsx'
 import { readable } from './names.ts'
 import { usePage } from './state.ts'
-import { outlookLook, outlookWord } from './step-words.tsx'
+import { outlookLook } from './step-words.tsx'
 import { VirtualList } from './virtual-list.tsx'
 import { Button, Name } from './words.tsx'
 
@@ -22,21 +23,24 @@ const NEAR = 12
 export function TargetDialog({ content, close }: Props) {
   const page = usePage()
   const { drag } = page.graph
-  const { source } = content
+  const { source, way } = content
   const words = useSignal('')
   const at = useSignal(0)
   const id = useId()
   const wanted = words.value.toLowerCase()
-  const branches = page.graph.branches.value
+  const matching = page.graph.branches.value
     .filter(({ name }) => name !== source.branch && readable(name).toLowerCase().includes(wanted))
     .toSorted((one, other) => Number(other.name === page.desk.value?.head) - Number(one.name === page.desk.value?.head))
+  // Those of runs are found by their names, and stand behind one's own.
+  const { own, ofRuns } = splitByRun(matching)
+  const branches = wanted === '' ? own : [...own, ...ofRuns]
   const active = Math.max(0, Math.min(at.value, branches.length - 1))
   const near = branches.slice(Math.max(0, active - NEAR), active + NEAR).map(({ name }) => name)
   const key = near.join('\0')
   useEffect(() => {
-    drag.begin(source)
+    drag.begin(source, way)
     return () => drag.end()
-  }, [drag, source])
+  }, [drag, source, way])
   useEffect(() => {
     drag.lookAt(near)
   }, [key])
@@ -109,7 +113,7 @@ export function TargetDialog({ content, close }: Props) {
                 <Name of={branch.name} />
                 <span class="grow" />
                 {outlook ? (
-                  <span class={`outlook ${outlookLook(outlook).tone}`}>{outlookWord(outlook)}</span>
+                  <span class={`outlook ${outlookLook(outlook).tone}`}>{readable(outlook.words)}</span>
                 ) : (
                   <span class="meta" />
                 )}

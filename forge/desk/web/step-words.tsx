@@ -8,6 +8,7 @@ const LOOKS: Record<Outlook['is'], { icon: IconName; tone: string; label: string
   conflicts: { icon: 'warning', tone: 'is-warn', label: 'clash' },
   nothing: { icon: 'minus', tone: 'is-none', label: 'none' },
   impossible: { icon: 'alert', tone: 'is-none', label: 'none' },
+  unknown: { icon: 'clock', tone: 'is-none', label: 'none' },
 }
 
 export const outlookLook = (outlook: Outlook) => LOOKS[outlook.is]
@@ -22,7 +23,8 @@ export function outlookWord({ is, conflicts, words }: Outlook): string {
     case 'nothing':
       return 'nothing to do'
     case 'impossible':
-      return words
+    case 'unknown':
+      return readable(words)
   }
 }
 

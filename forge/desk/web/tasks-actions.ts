@@ -45,6 +45,12 @@ function pause(page: Page, tasks: TasksState, about: About): void {
   tell(page, tasks, { tell: 'pause', ...wordsOf(about) })
 }
 
+/** Approves the plan that is shown, and no other. */
+export function approve(page: Page, tasks: TasksState, run: Run): void {
+  const plan = tasks.plan.peek()
+  if (plan?.waits) tell(page, tasks, { tell: 'approve', run: run.run, seen: plan.seen })
+}
+
 /** How a limit is asked for: its unit, what was taken of it, and how a person writes it. */
 const LIMITS: Record<LimitName, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
   cost: {
@@ -101,9 +107,9 @@ function stop(page: Page, tasks: TasksState, about: About): void {
     title: `Stop ${titleOf(about)}?`,
     words: [
       about.task
-        ? 'This task ends for good, and what waits for it does not begin.'
-        : 'The run ends for good: nothing more is begun or sent.',
-      'Branches, results and the journal stay.',
+        ? 'This task ends, and what waits for it does not begin.'
+        : 'The run ends: nothing more is begun or sent.',
+      'Branches, results and the journal stay, and Go on takes it up again.',
     ],
     button: about.task ? 'Stop the task' : 'Stop the run',
     isDangerous: true,
@@ -134,15 +140,16 @@ function land(page: Page, about: About): void {
   page.dialog.value = { kind: 'landing', title: titleOf(about), ...wordsOf(about) }
 }
 
+const ENDED = ['done', 'failed', 'stopped']
+
 function canPause({ run, task }: About): boolean {
   return task ? task.state === 'runs' || task.state === 'waits' : run.state === 'runs' || run.state === 'planning'
 }
 
 function canResume({ run, task }: About): boolean {
-  return task ? task.state === 'paused' : ['paused', 'out of budget'].includes(run.state)
+  if (!task) return ['paused', 'out of budget', 'stopped'].includes(run.state)
+  return task.state === 'paused' || (task.state === 'stopped' && !ENDED.includes(run.state))
 }
-
-const ENDED = ['done', 'failed', 'stopped']
 
 function canStop({ run, task }: About): boolean {
   return !ENDED.includes(run.state) && !(task && ENDED.includes(task.state))

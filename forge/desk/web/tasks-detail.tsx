@@ -49,7 +49,6 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
         {run.words ? <Told class="prose" text={run.words} /> : null}
         {run.asks === undefined ? null : <Told class="asked" text={run.asks} />}
         {canAnswer(run) ? <Answer run={run} tasks={tasks} /> : null}
-        {run.state === 'approving' ? <HowToApprove run={run} /> : null}
       </section>
       {run.complaints.length > 0 ? (
         <Section title="What the linter says of the last plan">
@@ -64,7 +63,7 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
       <Section title="The wish">
         <Told class="prose" text={run.wish} />
       </Section>
-      {run.summary === undefined ? null : (
+      {run.summary === undefined || run.state === 'approving' ? null : (
         <Section title="How it is done">
           <Told class="prose" text={run.summary} />
         </Section>
@@ -75,17 +74,7 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
 
 /** A run asks for itself where none of its tasks does. */
 const canAnswer = ({ state, asks, tasks }: Run): boolean =>
-  state === 'asks' && (asks !== undefined || !tasks.some(task => task.state === 'asks'))
-
-/** An approval is a signature for each command: it is given on the terminal, where all of them are shown. */
-function HowToApprove({ run }: { run: Run }) {
-  return (
-    <div class="prose told">
-      Approve it on the terminal, which shows each command that it would run:
-      <code class="command">forge attach {run.run}</code>
-    </div>
-  )
-}
+  state === 'approving' || (state === 'asks' && (asks !== undefined || !tasks.some(task => task.state === 'asks')))
 
 // --- A task
 // ----------------------------------------------------------------------------------------------------------
@@ -194,6 +183,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
   const id = useId()
   const field = useRef<HTMLTextAreaElement>(null)
   const key = `${run.run} ${task?.id ?? ''}`
+  const isPlan = run.state === 'approving'
   const wanted = tasks.answerWanted.value
   const given = useRef(wanted)
   // Before the next key, which is meant for it.
@@ -217,7 +207,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
         send()
       }}
     >
-      <label for={id}>Your answer</label>
+      <label for={id}>{isPlan ? 'What is to be different in the plan' : 'Your answer'}</label>
       <textarea
         key={key}
         ref={field}
@@ -234,8 +224,9 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
         }}
       />
       <div class="row">
-        <button type="submit" class="button main" aria-disabled={tasks.isTelling.value}>
-          Answer<kbd>Ctrl Enter</kbd>
+        <button type="submit" class={isPlan ? 'button' : 'button main'} aria-disabled={tasks.isTelling.value}>
+          {isPlan ? 'Plan it anew' : 'Answer'}
+          <kbd>Ctrl Enter</kbd>
         </button>
         <span class="micro">It goes to the models: no secrets.</span>
       </div>

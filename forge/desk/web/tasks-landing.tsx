@@ -3,14 +3,17 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
 import { type Landing, resultBranch } from '../tasks-view.ts'
+import { undo } from './actions.ts'
+import { splitByRun } from './branches-of-runs.ts'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
 import type { DialogContent } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
-import { branchSource } from './graph-steps.ts'
+import { untilMore } from './graph-steps.ts'
 import { Icon } from './icons.tsx'
 import { readable, visible } from './names.ts'
 import { type Page, usePage } from './state.ts'
 import { changesOf } from './step-drag.ts'
+import { branchSource } from './step-ways.ts'
 import type { TasksState } from './tasks-state.ts'
 import { plural } from './times.ts'
 import { Button } from './words.tsx'
@@ -38,10 +41,15 @@ export function LandingDialog({ content, tasks, close }: Props) {
     problem.value = undefined
     try {
       const word = { tell: 'land', run, ...(task !== undefined && { task }), onto: onto.value, tree: landing.tree }
+      const lasts = untilMore(page)
       const { words: said } = await page.connection.ask('tell tasks', { word: word as { tell: 'land' } & typeof word })
       close()
       const [title = 'Landed', words] = said.slice(-2)
-      page.notify({ tone: 'plain', title, ...(words !== undefined && { words }) })
+      page.notify({
+        ...{ tone: 'plain', title, lasts },
+        ...(words !== undefined && { words }),
+        actions: [{ words: 'Undo', run: () => void undo(page) }],
+      })
       page.spoken.value = title
       tasks.lookSoon(0)
     } catch (error) {
@@ -125,8 +133,9 @@ export function LandingDialog({ content, tasks, close }: Props) {
 
 /** Branches that something can be landed on: no run's own. */
 function targets(page: Page): string[] {
-  const names = (page.desk.value?.branches ?? []).map(({ name }) => name)
-  return names.filter(name => !name.startsWith('forge/')).sort()
+  return splitByRun(page.desk.value?.branches ?? [])
+    .own.map(({ name }) => name)
+    .sort()
 }
 
 function firstTarget(page: Page): string {

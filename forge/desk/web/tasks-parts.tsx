@@ -1,5 +1,6 @@
 /** The tab `Tasks` is a part of the page of its own, which is loaded when it is first shown: see Page.loadTasks. */
 import type { News } from '../messages.ts'
+import type { Run } from '../tasks-view.ts'
 import type { Command } from './commands.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { focusOn } from './focus.ts'
@@ -57,25 +58,57 @@ function TasksPlace({ tasks }: { tasks: TasksState }) {
 }
 
 function commandsOf(page: Page, tasks: TasksState): Command[] {
+  const rows = tasks.runs.value?.runs ?? []
   const run = tasks.run.value
-  if (!run) return []
+  return [
+    ...(rows.length > 0
+      ? [
+          {
+            words: 'Go to the runs',
+            keys: 'Alt+X',
+            icon: 'list',
+            run: () => focusOn('.tasks .run[aria-current="true"]'),
+          } satisfies Command,
+        ]
+      : []),
+    ...(run ? runCommands(page, tasks, run) : []),
+    // Also while a run is still on its way: who pages through the runs is faster than they come.
+    ...(rows.length > 1
+      ? ([
+          { words: 'Next run', keys: 'Alt+PageDown', icon: 'arrow-down', run: () => tasks.step(1) },
+          { words: 'Previous run', keys: 'Alt+PageUp', icon: 'arrow-up', run: () => tasks.step(-1) },
+        ] satisfies Command[])
+      : []),
+  ]
+}
+
+/** What can be done with the run that is shown, and with the task of it that is. */
+function runCommands(page: Page, tasks: TasksState, run: Run): Command[] {
   const state = tasks.state.value
   const about = { run, ...(state && { task: state }) }
   const what = titleOf(about)
-  const isAsked = state ? state.state === 'asks' : run.state === 'asks'
-  const rows = tasks.runs.value?.runs ?? []
+  const isAsked = state ? state.state === 'asks' : run.state === 'asks' || run.state === 'approving'
   return [
-    { words: 'Go to the runs', keys: 'Alt+X', icon: 'list', run: () => focusOn('.tasks .run[aria-current="true"]') },
     { words: 'Go to the tasks of the run', keys: 'Alt+I', icon: 'workflow', run: () => focusOn('.plan [data-home]') },
     ...(isAsked
       ? [
           {
-            words: `Answer ${what}`,
+            words: run.state === 'approving' ? 'Say what to change in the plan' : `Answer ${what}`,
             keys: 'Alt+A',
             icon: 'question',
             run: () => {
               tasks.answerWanted.value++
             },
+          } satisfies Command,
+        ]
+      : []),
+    ...(run.state === 'approving'
+      ? [
+          {
+            words: 'Go to the plan that waits for a yes',
+            keys: 'Alt+Y',
+            icon: 'shield',
+            run: () => focusOn('.whole-plan .approve'),
           } satisfies Command,
         ]
       : []),
@@ -92,12 +125,6 @@ function commandsOf(page: Page, tasks: TasksState): Command[] {
             run: () => tasks.chooseTask(undefined),
           } satisfies Command,
         ]
-      : []),
-    ...(rows.length > 1
-      ? ([
-          { words: 'Next run', keys: 'Alt+PageDown', icon: 'arrow-down', run: () => tasks.step(1) },
-          { words: 'Previous run', keys: 'Alt+PageUp', icon: 'arrow-up', run: () => tasks.step(-1) },
-        ] satisfies Command[])
       : []),
   ]
 }

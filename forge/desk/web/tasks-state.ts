@@ -3,7 +3,7 @@ import { batch, computed, signal } from '@preact/signals'
 import * as v from 'valibot'
 import type { News } from '../messages.ts'
 import type { TasksLook } from '../tasks-questions.ts'
-import { type JournalLine, type Run, type Runs, type Task, views } from '../tasks-view.ts'
+import { type JournalLine, type Plan, type Run, type Runs, type Task, views } from '../tasks-view.ts'
 import type { Connection } from './socket.ts'
 
 type View<See extends TasksLook['see']> = v.InferOutput<(typeof views)[See]>
@@ -19,6 +19,8 @@ export class TasksState {
   readonly chosen = signal<string | undefined>(undefined)
   readonly chosenTask = signal<string | undefined>(undefined)
   readonly run = signal<Run | undefined>(undefined)
+  /** The plan, whole, while it waits for a yes. */
+  readonly plan = signal<Plan | undefined>(undefined)
   readonly task = signal<Task | undefined>(undefined)
   readonly journal = signal<JournalLine[] | undefined>(undefined)
   /** Why it can't be seen, as a sentence. */
@@ -105,7 +107,7 @@ export class TasksState {
     const runs = await this.#see({ see: 'runs' })
     const chosen = this.chosen.peek()
     const isThere = runs.runs.some(({ run }) => run === chosen)
-    const first = runs.runs.find(({ state }) => state === 'asks') ?? runs.runs[0]
+    const first = runs.runs.find(({ state }) => state === 'asks' || state === 'approving') ?? runs.runs[0]
     batch(() => {
       this.runs.value = runs
       if (!isThere) this.#forget(first?.run)
@@ -147,6 +149,7 @@ export class TasksState {
       this.chosen.value = run
       this.chosenTask.value = undefined
       this.run.value = undefined
+      this.plan.value = undefined
       this.task.value = undefined
       this.journal.value = undefined
     })
@@ -177,12 +180,14 @@ export class TasksState {
       this.problem.value = undefined
     })
     const task = run.tasks.find(({ id }) => id === this.chosenTask.peek())?.id
-    const [detail, journal] = await Promise.all([
+    const [plan, detail, journal] = await Promise.all([
+      run.state === 'approving' ? this.#see({ see: 'plan', run: name }) : undefined,
       task === undefined ? undefined : this.#see({ see: 'task', run: name, task }),
       this.#see({ see: 'journal', run: name, ...(task !== undefined && { task }) }),
     ])
     if (isLate()) return
     batch(() => {
+      this.plan.value = plan
       this.task.value = detail
       this.journal.value = journal
     })

@@ -11,6 +11,7 @@ import { actionsOn, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraph } from './tasks-graph.tsx'
+import { WholePlan } from './tasks-plan.tsx'
 import type { TasksState } from './tasks-state.ts'
 import { RUN_SIGNS, runSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
 import { Button, Empty, Waiting } from './words.tsx'
@@ -40,7 +41,7 @@ export function Tasks({ tasks }: { tasks: TasksState }) {
           <Boundary part="The run" about={run.run}>
             <RunHead run={run} tasks={tasks} />
             <TaskGraph run={run} tasks={tasks} />
-            <Contract run={run} />
+            {run.state === 'approving' ? <WholePlan run={run} tasks={tasks} /> : <Contract run={run} />}
           </Boundary>
         ) : runs === undefined || hasRuns ? (
           tasks.problem.value === undefined && <Waiting words={page.connection.isUp.value ? 'Looking…' : ''} />

@@ -1,6 +1,5 @@
 /** All activities together, as a worker of Temporal gets them. */
 import { join } from 'node:path'
-import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
@@ -15,6 +14,7 @@ import { checksInWords, programsOf } from '../checks/programs.ts'
 import { readyMadeIn } from '../checks/ready-made.ts'
 import { Slots } from '../checks/slots.ts'
 import { validate } from '../checks/validate.ts'
+import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import type { Activities } from '../contract.ts'
 import { lintPlan } from '../plan/lint.ts'
@@ -68,14 +68,9 @@ export async function makeActivities({
     check: checkOf({ objects, slots, approvals, network }),
     lint: lintOf({ objects, settings, state, network }),
     facts: factsOf({ objects, state, network, env }),
-    verifyAsked: async (run, folder, limits) => {
-      // Who can reach the server may submit whatever they like: what is paid for, the user of this worker has asked for.
-      const approved = new ApprovedCommands(approvals, folder, repository, run)
-      if (await approved.hasLimits(limits)) return
-      throw new Failure(
-        `Nobody has asked for ${run} with such limits in this repository: see forge run and forge resume.`,
-      )
-    },
+    // Who can reach the server may submit, say and complete whatever they like: what counts is signed.
+    approved: (run, folder) => new ApprovedCommands(approvals, folder, repository, run),
+    verdicts: store => new Verdicts(approvals, store),
   })
   const close = async () => {
     await opened.tidied()

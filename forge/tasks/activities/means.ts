@@ -15,8 +15,11 @@ import { type Model, ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
+import type { ApprovedCommands } from '../checks/approved.ts'
+import type { Judged } from '../checks/validate.ts'
+import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
-import type { Limits, Oid, Reference, RunId, TaskId, TaskShape, Validated } from '../contract.ts'
+import type { Limits, Oid, Reference, RunId, TaskId, TaskShape } from '../contract.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { Ledger } from '../runs/budget.ts'
 import { openRunFolder, runsFolder } from '../runs/folder.ts'
@@ -40,10 +43,7 @@ export type CheckMeans = {
   onProgress: (words: string) => void
 }
 /** Judges an attempt, or without a task the whole run's result. */
-export type Check = (
-  means: CheckMeans,
-  attempt: { plan: Plan; task?: Task; base: Oid; head: Oid },
-) => Promise<Validated>
+export type Check = (means: CheckMeans, attempt: { plan: Plan; task?: Task; base: Oid; head: Oid }) => Promise<Judged>
 
 /**
  * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
@@ -67,8 +67,10 @@ export type ActivityOptions = {
   check: Check
   lint: Lint
   facts?: Facts
-  /** Throws a {@link Failure} where nobody has asked for a run with such limits; where it is left out, nobody need. */
-  verifyAsked?: (run: RunId, folder: string, limits: Limits) => Promise<void>
+  /** What the person has said of a run and signed; where it is left out, whoever says it is the person. */
+  approved?: (run: RunId, folder: string) => ApprovedCommands
+  /** Signs what is found out about a run; where it is left out, nothing is signed. */
+  verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
   map?: CodeMap
   surroundings?: () => Surroundings
@@ -80,6 +82,7 @@ export type ActivityOptions = {
 const StoredRun = v.looseObject({
   /** When it began, in milliseconds since 1970. */
   began: v.number(),
+  wish: v.object({ kind: v.string(), oid: v.string() }),
   base: v.string(),
   limits: v.object({
     requests: v.optional(v.number()),
@@ -95,7 +98,7 @@ const StoredRun = v.looseObject({
  * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
  * never again: the same step asks with the same words whenever it is asked.
  */
-export type StoredRun = { began: number; base: Oid; limits: Limits; facts: Reference[] | undefined }
+export type StoredRun = { began: number; wish: Reference; base: Oid; limits: Limits; facts: Reference[] | undefined }
 
 /** A run that is open in this process. `inode` tells its folder from another one that is made in the same place. */
 export type OpenRun = {
@@ -104,6 +107,8 @@ export type OpenRun = {
   inode: number | undefined
   journal: Journal
   ledger: Ledger
+  approved?: ApprovedCommands | undefined
+  verdicts?: Verdicts | undefined
 }
 
 const inodeOf = (folder: string): number | undefined => statSync(folder, { throwIfNoEntry: false })?.ino
@@ -263,7 +268,9 @@ export class Means implements Disposable {
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
     const ledger = await Ledger.open(folder, { paid })
     const journal = await Journal.open({ store, folder, secrets: settings.secrets, now })
-    const opened = { store, folder, inode: inodeOf(folder), journal, ledger }
+    const approved = this.options.approved?.(run, folder)
+    const verdicts = this.options.verdicts?.(store)
+    const opened = { store, folder, inode: inodeOf(folder), journal, ledger, approved, verdicts }
     this.#open.add(opened)
     return opened
   }
@@ -271,9 +278,9 @@ export class Means implements Disposable {
 
 /** exactOptionalPropertyTypes: what is not there is left out. */
 function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, began, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
+  const { limits, began, wish, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
   const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { began, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
+  return { began, wish, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {

@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { readIdentity } from '../../../core/git/commits.ts'
+import { visible } from '../../../core/text.ts'
+import { hashOfPart } from '../checks/verdicts.ts'
 import type {
-  Gathered,
+  Finished,
   JournalLine,
   Oid,
   PersonAnswer,
@@ -16,17 +18,19 @@ import type {
   RunInput,
   RunStatus,
   TaskId,
-  Validated,
+  Tier,
 } from '../contract.ts'
-import { TIERS } from '../plan/schema.ts'
+import { type Plan, TIERS } from '../plan/schema.ts'
 import { missingPrice } from '../runs/budget.ts'
 import { resultRef } from '../runs/folder.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import { setRef } from '../steps/commits.ts'
+import { questionsInWords } from '../steps/prompts.ts'
+import { reviewersOf } from '../steps/request.ts'
 import { gatherAll } from './gathering.ts'
 import type { Means, StoredRun } from './means.ts'
-import { evidenceInWords, type TaskWork, withReport } from './task.ts'
+import { evidenceInWords, signGathering, type TaskWork, withReport } from './task.ts'
 
 const Decision = v.object({
   kind: v.picklist(['approval', 'answer']),
@@ -35,6 +39,9 @@ const Decision = v.object({
   answer: v.object({ kind: v.string(), oid: v.string() }),
 })
 type Decision = v.InferOutput<typeof Decision>
+
+/** Who reviews all results together, like most tasks are; where these are not of one mind, one more capable. */
+const REVIEW_TIER: Tier = 'generation'
 
 /** What the journal says of a run as a whole when it has ended. */
 const ENDS: readonly string[] = ['done', 'stopped']
@@ -56,14 +63,18 @@ export class RunWork implements RunActivities {
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
     // The map of the code takes seconds the first time: it is read while the plan is made. Who needs it, reads it else.
     this.means.options.map?.warm(input.base).catch(() => undefined)
-    const { store, folder } = await this.means.run(input.run)
-    await this.means.options.verifyAsked?.(input.run, folder, input.limits)
+    const { store, approved, verdicts } = await this.means.run(input.run)
+    if (approved && !(await approved.hasAsked(input)))
+      throw new Failure(
+        `Nobody has asked for ${input.run} with such limits in this repository: see forge run and forge resume.`,
+      )
     const before = (await store.get('run.json')) && (await this.means.stored(store))
     const facts = before?.facts ?? (await this.#facts(input, store))
     const stored: StoredRun & RunInput = { ...input, began: before?.began ?? now(), facts }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
+      verdicts?.sign({ fact: 'asked', run: input.run, base: info.oid }),
     ])
     return { ...(await remembered(store)), facts }
   }
@@ -83,6 +94,7 @@ export class RunWork implements RunActivities {
   async remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void> {
     const { store } = await this.means.run(input.run)
     const { kind, task, count, answer } = input
+    await (kind === 'approval' ? this.#verifyApproved(input) : this.#verifyAnswered(input))
     const bytes = await store.read(answer)
     await Promise.all([
       store.put(answer.kind, bytes),
@@ -93,6 +105,27 @@ export class RunWork implements RunActivities {
       ),
       ...(kind === 'approval' ? [store.set('plan.json', bytes)] : []),
     ])
+  }
+
+  /** What is approved, and by that the plan that holds, a person has signed; then this worker says so, too. */
+  async #verifyApproved({ run, answer }: { run: RunId; answer: Reference }): Promise<void> {
+    const { store, approved, verdicts } = await this.means.run(run)
+    const plan = await this.means.plan(store, answer)
+    const hash = hashOfPart(plan, undefined)
+    // Who takes plans as they come takes those that were asked for.
+    const isTaken = async () =>
+      (await approved?.hasAll()) && (!verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash })))
+    if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
+      throw new Failure(
+        `Somebody has said yes to a plan of ${run}, and it was not you: look at it with forge show ${run}, then end it with forge stop ${run}, or begin again with a new run.`,
+      )
+    await verdicts?.sign({ fact: 'approved', run, plan: hash })
+  }
+
+  async #verifyAnswered({ run, task, answer }: { run: RunId } & PersonAnswer): Promise<void> {
+    const { approved } = await this.means.run(run)
+    if (!approved || (await approved.hasAnswer(task, answer.oid))) return
+    throw new Failure(`That is no answer of yours: forge answer ${run}${task ? ` ${visible(task)}` : ''} "…" signs it.`)
   }
 
   async escalate(input: {
@@ -117,7 +150,9 @@ export class RunWork implements RunActivities {
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
       ...(input.task !== undefined && { task: input.task }),
-      ...(input.resume !== undefined && { resume: input.resume }),
+      // A person types it: whoever else may have said it, it is one of the run's own.
+      ...(input.resume?.startsWith(`forge resume ${input.run}`) &&
+        /^[\w -]+$/.test(input.resume) && { resume: input.resume }),
       ...(plan && { plan }),
       ...(asked && { question: this.means.clean(await store.readText(asked)) }),
     }
@@ -139,15 +174,16 @@ export class RunWork implements RunActivities {
     plan: Reference
     results: { task: TaskId; head: Oid }[]
     resolved?: Oid
-  }): Promise<Validated & { conflicts?: Gathered['conflicts'] }> {
+  }): Promise<Finished> {
     const { objects } = this.means
     const { run, base, resolved } = input
-    const { store } = await this.means.run(run)
+    const { store, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, input.plan)
     const heads = input.results.map(({ head }) => head)
     const title = plan.title.replace(/\s+/g, ' ').slice(0, 100)
     const message = `Bring together all results: ${title}\n\nForge-Run: ${run}\n`
     const gathered = await gatherAll(this.means, resolved ?? base, heads, message)
+    await signGathering(verdicts, run, gathered, [resolved ?? base, ...heads])
     if (gathered.conflicts) {
       const { commit, conflicts } = await withReport(store, gathered.commit, gathered.conflicts)
       return { isGood: false, head: commit, report: conflicts.report, words: 'Results are in conflict.', conflicts }
@@ -155,9 +191,22 @@ export class RunWork implements RunActivities {
     const head = gathered.commit
     const ref = resultRef(run)
     await setRef(objects, ref, head, { message: 'forge: all results' })
-    return await this.tasks.checked(store, { run, attempt: 1 }, ref, means =>
-      this.means.options.check(means, { plan, base, head }),
-    )
+    const validated = await this.tasks.checked(store, { run, attempt: 1 }, ref, { plan, base, head })
+    if (!validated.isGood || !(await this.#hasOpenQuestions(plan, input.results, validated.head))) return validated
+    const asks = await store.put('asks', questionsInWords(plan))
+    return { ...validated, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+  }
+
+  /**
+   * Whether there are assertions that only a reviewer can affirm, and that nobody has affirmed of these files: of what
+   * their task came to, its own reviewers have, but others may have changed something since.
+   */
+  async #hasOpenQuestions(plan: Plan, results: readonly { task: TaskId; head: Oid }[], head: Oid): Promise<boolean> {
+    const treeOf = async (commit: Oid) => (await this.means.objects.info(`${commit}^{tree}`))?.oid
+    const tree = await treeOf(head)
+    const same = await Promise.all(results.map(async it => ((await treeOf(it.head)) === tree ? [it.task] : [])))
+    const affirmed = plan.tasks.filter(({ id }) => same.flat().includes(id)).flatMap(({ claims }) => claims)
+    return plan.contract.some(({ id, how }) => how.kind === 'review' && !affirmed.includes(id))
   }
 }
 

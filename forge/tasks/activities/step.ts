@@ -4,11 +4,13 @@
  */
 import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
+import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { type Answer, type Model, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
 import { providerOf } from '../../ai/settings.ts'
+import { type FactOf, hashOfPart } from '../checks/verdicts.ts'
 import type {
   Constructed,
   Oid,
@@ -30,6 +32,7 @@ import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from '../runs/store
 import type { AnswerOf, Edit } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
+import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
 import type { Gate } from './gate.ts'
@@ -43,6 +46,9 @@ const PROGRESS = 5_000
 const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
 /** Of these, the provider has paid attention to nothing that was sent. */
 const FREE: readonly string[] = ['rate', 'overloaded', 'unreachable', 'key', 'credit', 'no such model', 'too long']
+
+/** Kinds of steps by whose answers something is decided. */
+const SIGNED: readonly StepInput['kind'][] = ['plan', 'check plan', 'review']
 
 type SendInput = StepPlace & Constructed
 
@@ -58,10 +64,10 @@ export class StepWork implements StepActivities {
 
   async construct(input: StepInput): Promise<Constructed> {
     const { objects, settings, options } = this.means
-    const { store, journal } = await this.means.run(input.run)
+    const { store, journal, verdicts } = await this.means.run(input.run)
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
-    const from = input.kind === 'review' && input.task !== undefined ? await this.#beganAt(input) : undefined
+    const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
     const { bytes, key, tokens, leftOut } = await buildRequest(input, {
       objects,
       store,
@@ -74,8 +80,10 @@ export class StepWork implements StepActivities {
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
     const left = leftOut.length > 0 ? ` There was no room for ${leftOut.join('; ')}.` : ''
     const why = `About ${many(tokens, 'token')}.${left}`
+    const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
     const [request] = await Promise.all([
       store.put('request', bytes),
+      asking && verdicts.sign(asking),
       journal.note({
         ...lineOf(input),
         id: `${input.step} asks ${key.slice(0, 12)}`,
@@ -126,6 +134,7 @@ export class StepWork implements StepActivities {
     const { received, serialized, sent } = input
     const parsed =
       received.parsed && ((await store.readJson(received.parsed)) as AnswerOf<StepInput['kind']> | undefined)
+    await this.#signAnswer(input, sent.answer)
     const { outcome, words } = endOf(received, serialized, parsed)
     const isGood = outcome === 'success'
     const result: StepResult = {
@@ -151,6 +160,46 @@ export class StepWork implements StepActivities {
   async keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference> {
     const { store } = await this.means.run(input.run)
     return await store.put(input.kind, this.means.clean(input.words))
+  }
+
+  // --- What is believed of an answer
+
+  /**
+   * That a model is asked for a plan, or for its verdict, by this request; undefined where somebody else than the
+   * person may have told it what to say. What stands in fences is material.
+   */
+  async #asked(input: StepInput, request: string): Promise<FactOf<'planning' | 'reviewing'> | undefined> {
+    const { run, task, step, base, about, kind } = input
+    const { store, approved } = await this.means.run(run)
+    const reference = kind === 'review' ? about.find(it => it.kind === 'plan') : undefined
+    const plan = reference && (await this.means.plan(store, reference))
+    const { wish } = await this.means.stored(store)
+    for (const it of about) {
+      const isAnswer = it.kind === 'answer' && (!approved || (await approved.hasAnswer(task ?? '', it.oid)))
+      const isWish = it.kind === 'wish' && it.oid === wish.oid
+      const isQuestions =
+        plan && it.kind === 'asks' && task === undefined && (await store.readText(it)) === questionsInWords(plan)
+      if (!isMaterial(it.kind) && !isAnswer && !isWish && !isQuestions) return undefined
+    }
+    if (kind !== 'review') return { fact: 'planning', run, step, request }
+    if (!plan) return undefined
+    return { fact: 'reviewing', run, task: task ?? '', step, head: base, plan: hashOfPart(plan, task), request }
+  }
+
+  /** Signs what the model has answered to just that request, whatever others say of it. */
+  async #signAnswer(input: StepInput, answer: Reference): Promise<void> {
+    const { store, verdicts } = await this.means.run(input.run)
+    if (!verdicts || !SIGNED.includes(input.kind)) return
+    const stored = parseStoredAnswer(await store.read(answer))
+    if ((await store.find('answers', stored.key)) !== answer.oid) return
+    const asked = await this.#asked(input, stored.key)
+    if (!asked || !(await verdicts.has(asked))) return
+    const { parsed } = readAnswer(input.kind, stored)
+    if (parsed?.signal !== 'success') return
+    if (asked.fact === 'reviewing' && 'verdict' in parsed)
+      await verdicts.sign({ ...asked, fact: 'reviewed', isGood: parsed.verdict === 'good' })
+    if (asked.fact === 'planning' && 'plan' in parsed && parsed.plan)
+      await verdicts.sign({ fact: 'planned', run: input.run, plan: hashOfPart(parsed.plan, undefined) })
   }
 
   // --- Sending
@@ -184,12 +233,17 @@ export class StepWork implements StepActivities {
     if (there) return there
     const unkept = this.#unkept.get(idOf(input))
     if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
+    const bytes = await run.store.readText(input.request)
+    // An answer is found by what was asked, so nobody may ask something else in its name.
+    if (createHash('sha256').update(bytes).digest('hex') !== input.key)
+      throw new Failure(`The request of the step ${visible(input.step)} is not the one that was constructed.`)
     const { signal: called, heartbeat } = this.means.surroundings()
     const signal = unlessLost(called)
     const { limits } = await this.means.stored(run.store)
     const price = missingPrice([input.model], this.means.settings, limits)
     if (price) throw ApplicationFailure.nonRetryable(price, 'ModelError', 'key')
-    const stored = parseRequest(await run.store.readJson(input.request))
+    const stored = parseRequest(JSON.parse(bytes))
+    if (stored.model !== input.model) throw new Failure(`The step ${visible(input.step)} is for another model.`)
     // What can't even be opened takes nothing of the budget.
     const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
@@ -326,8 +380,9 @@ export class StepWork implements StepActivities {
     return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`
   }
 
-  /** Where a task's attempt began, for whoever reviews what it did. */
+  /** Where a task's attempt began, or all of the run, for whoever reviews what it did. */
   async #beganAt(input: StepInput): Promise<Oid | undefined> {
+    if (input.task === undefined) return (await this.means.stored((await this.means.run(input.run)).store)).base
     const { began } = await findStep(this.means.objects, input.base, input, undefined)
     return began === input.base ? undefined : began
   }

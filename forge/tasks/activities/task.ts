@@ -6,13 +6,24 @@ import { openScratch } from '../../../core/git/scratch.ts'
 import type { Change } from '../../../core/git/trees.ts'
 import { review } from '../../../core/review.ts'
 import { visible } from '../../../core/text.ts'
-import type { Gathered, Oid, Outcome, Reference, TaskActivities, TaskId, TaskPlace, Validated } from '../contract.ts'
+import { hashOfPart, type Verdicts } from '../checks/verdicts.ts'
+import type {
+  Gathered,
+  Oid,
+  Outcome,
+  Reference,
+  RunId,
+  TaskActivities,
+  TaskId,
+  TaskPlace,
+  Validated,
+} from '../contract.ts'
 import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
 import { commitOn, messageOf, newestOf, setRef } from '../steps/commits.ts'
 import { wordsOf } from '../steps/request.ts'
-import { type GatheredConflicts, gatherAll, mergeCommit } from './gathering.ts'
-import type { CheckMeans, Means } from './means.ts'
+import { type GatheredConflicts, type Gathering, gatherAll, mergeCommit } from './gathering.ts'
+import type { Check, CheckMeans, Means } from './means.ts'
 
 /** Milliseconds between two signs of life while checks run. */
 const SIGNS = 20_000
@@ -35,9 +46,10 @@ export class TaskWork implements TaskActivities {
   async gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered> {
     const { objects } = this.means
     const { run, task, attempt, base, results, resolved } = input
-    const { store } = await this.means.run(run)
+    const { store, verdicts } = await this.means.run(run)
     const message = `Bring together what ${task} builds on\n\nForge-Run: ${run}\n`
     const gathered = await gatherAll(this.means, resolved ?? base, results, message)
+    await signGathering(verdicts, run, gathered, [resolved ?? base, ...results])
     if (gathered.conflicts) return await withReport(store, gathered.commit, gathered.conflicts)
     // Where this is done again after its steps, the branch has them already.
     const may = async (from: Oid | undefined) =>
@@ -53,7 +65,7 @@ export class TaskWork implements TaskActivities {
     const { objects } = this.means
     const { repository } = objects
     const { run, task, ours, theirs, resolved } = input
-    const { store } = await this.means.run(run)
+    const { store, verdicts } = await this.means.run(run)
     const tree = (await objects.info(`${resolved}^{tree}`))?.oid
     if (!tree) throw new Failure(`The resolution ${resolved.slice(0, 12)} is not in this repository any more.`)
     const message = `Resolve the conflicts of two tasks\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}`
@@ -62,6 +74,7 @@ export class TaskWork implements TaskActivities {
     await using scratch = await openScratch({ parent, borrowed: [repository.objects], format: repository.format })
     const { refusals } = await review(scratch, { origin: ours, start: ours, upstream: theirs, result })
     if (refusals.length === 0) {
+      await verdicts?.sign({ fact: 'judged', run, commit: result, of: [ours, theirs] })
       const words = 'The resolution is what such a merge may be.'
       return { commit: result, report: await store.put('review', words), words }
     }
@@ -78,7 +91,7 @@ export class TaskWork implements TaskActivities {
     const ref = attemptRef(input.run, input.task, input.attempt)
     const { base, head } = input
     const place = { run: input.run, task: input.task, attempt: input.attempt }
-    return await this.checked(store, place, ref, means => this.means.options.check(means, { plan, task, base, head }))
+    return await this.checked(store, place, ref, { plan, task, base, head })
   }
 
   async reportFailure(
@@ -97,25 +110,47 @@ export class TaskWork implements TaskActivities {
     await setRef(this.means.objects, doneRef(run, task), head, { message })
   }
 
-  /** Lets something be checked with signs of life; what is mended by that is committed at a ref. */
+  /**
+   * Lets something be checked with signs of life; what is mended by that is committed at a ref. What came of it is
+   * signed: the result of this activity, whoever can reach the server may write.
+   */
   async checked(
     store: RunStore,
     place: { run: string; task?: TaskId; attempt: number },
     ref: string,
-    check: (means: CheckMeans) => Promise<Validated>,
+    { plan, task, base, head }: Parameters<Check>[1],
   ): Promise<Validated> {
     const { signal, heartbeat } = this.means.surroundings()
     heartbeat()
     const signs = setInterval(() => heartbeat(), SIGNS)
     try {
-      return await check({
+      const { folder, verdicts } = await this.means.run(place.run)
+      const means: CheckMeans = {
         run: place.run,
-        folder: (await this.means.run(place.run)).folder,
+        folder,
         keep: (kind, text) => store.put(kind, this.means.clean(text)),
-        commitMended: (head, changes) => this.#commitMended(place, ref, head, changes),
+        commitMended: (from, changes) => this.#commitMended(place, ref, from, changes),
         signal,
         onProgress: words => heartbeat(words),
+      }
+      const { commands, ...validated } = await this.means.options.check(means, {
+        plan,
+        ...(task && { task }),
+        base,
+        head,
       })
+      if (!validated.question) {
+        const { isGood, report } = validated
+        const about = {
+          run: place.run,
+          task: place.task ?? '',
+          attempt: place.attempt,
+          plan: hashOfPart(plan, task?.id),
+        }
+        const commits = { base, from: head, head: validated.head, report: report.oid }
+        await verdicts?.sign({ fact: 'checked', ...about, ...commits, commands, isGood, isWhole: false })
+      }
+      return validated
     } finally {
       clearInterval(signs)
     }
@@ -136,6 +171,17 @@ export class TaskWork implements TaskActivities {
     await setRef(objects, ref, made, { message: `forge: ${step}` })
     return made
   }
+}
+
+/** Signs what a gathering is made of; where it came to a conflict, as far as it came. */
+export async function signGathering(
+  verdicts: Verdicts | undefined,
+  run: RunId,
+  { commit, conflicts }: Gathering,
+  of: Oid[],
+): Promise<void> {
+  const made = conflicts?.ours ?? commit
+  if (!of.includes(made)) await verdicts?.sign({ fact: 'gathered', run, commit: made, of })
 }
 
 /** A conflict, with what somebody has to know who resolves it. */

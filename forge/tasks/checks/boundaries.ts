@@ -33,6 +33,21 @@ export async function findViolations(
   })
 }
 
+/** The same for several that work together: what is within one of them is fine. */
+export async function findViolationsOfAll(
+  repository: Repository,
+  { base, head, boundaries }: { base: Oid; head: Oid; boundaries: readonly Boundaries[] },
+): Promise<string[]> {
+  const areWithin = boundaries.map(boundaryOf)
+  const output = await diffTrees(repository, base, head)
+  return [...changesIn(output)].flatMap(([path, before, after]) => {
+    const whys = areWithin.map(isWithin => isWithin(path, before, after))
+    const [only] = whys
+    const why = whys.length === 1 && only !== undefined ? only : 'is outside of what any of the tasks may change'
+    return whys.includes(undefined) ? [] : [`${visiblePath(path)} ${why}`]
+  })
+}
+
 /** Why a change is not within the boundaries, as the end of a sentence; undefined where it is. */
 export function boundaryOf({ write, never }: Boundaries) {
   const may = globsOf(write)

@@ -1,10 +1,14 @@
 /** Signatures of the person in a file outside of the repository, each for one thing in one repository. */
+import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
 import type { Repository } from '../../../core/git/repository.ts'
 import { readJson, writeJson } from '../../../core/state.ts'
 import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
 
 const Stored = v.object({ version: v.literal(1), approvals: v.pipe(v.array(SignedApproval), v.maxLength(5000)) })
+
+/** How often others may write at the same time. */
+const TRIES = 10
 
 /** What is signed for, by a name that no other thing has. */
 export type Signed = Pick<Subject, 'name'> & { words: string }
@@ -37,9 +41,14 @@ export class Signatures {
 
   /** For a person who has seen what they sign for. */
   async add(signed: readonly Signed[]): Promise<void> {
-    const known = (await readJson(this.file, Stored))?.approvals ?? []
     const more = await Promise.all(signed.map(one => this.approvals.sign(this.#subject(one), this.repository.format)))
-    await writeJson(this.file, { version: 1, approvals: [...known, ...more] })
+    for (let tries = 1; ; tries++) {
+      const known = (await readJson(this.file, Stored))?.approvals ?? []
+      const added = more.filter(one => !known.some(other => isDeepStrictEqual(one, other)))
+      // Another command that signs in the same moment may have written over it: then it is written again.
+      if (added.length === 0 || tries > TRIES) return
+      await writeJson(this.file, { version: 1, approvals: [...known, ...added] })
+    }
   }
 
   async clear(): Promise<void> {

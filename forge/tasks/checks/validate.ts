@@ -11,7 +11,7 @@ import { many, short, visible, visibleLines, visiblePath } from '../../../core/t
 import { runClosed, whyNoContainer } from '../../ai/closed-container.ts'
 import type { Reference, Validated } from '../contract.ts'
 import type { Plan, Task } from '../plan/schema.ts'
-import { boundaryOf, findViolations } from './boundaries.ts'
+import { boundaryOf, findViolations, findViolationsOfAll } from './boundaries.ts'
 import { type Finding, findingsIn, newFindings } from './findings.ts'
 import { readForgeMd } from './forge-md.ts'
 import { type ReadyMade, readyMade } from './ready-made.ts'
@@ -34,8 +34,14 @@ export type Means = {
   onProgress: (words: string) => void
 }
 
-/** What is validated: a task's attempt, or the whole run's result, which has no boundaries of its own. */
-export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid }
+/**
+ * What is validated: a task's attempt, or the whole run's result, which has no boundaries of its own. `isWhole`: nothing
+ * that was checked before counts, so all tasks that are in it are checked together: their commands, and that each change
+ * is within the boundaries of one of them. Nothing is mended then, as it is a result already.
+ */
+export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid; isWhole?: boolean }
+/** What came of it; `commands` by their hash, '' where nothing was judged. */
+export type Judged = Validated & { commands: string }
 
 /** One check, and what came of it. */
 export type CheckResult = {
@@ -67,25 +73,37 @@ const TAIL = 2000
 const TEXT_CHECKS: readonly string[] = ['citations', 'complete', 'format'] satisfies TextCheck[]
 
 /** Judges an attempt. Throws the signal's reason only; where a person has to do something first, it is the question. */
-export async function validate(means: Means, attempt: Attempt): Promise<Validated> {
+export async function validate(means: Means, attempt: Attempt): Promise<Judged> {
   const { objects, keep } = means
   const violations = await violationsOf(objects, attempt)
+  const wanted = await commandsOf(objects, attempt)
+  const { commands, mend, prepare } = wanted
+  const hash = hashOfWanted(wanted)
   // A command that runs outside of the boundaries could show anything.
-  if (violations.length > 0) return await judged(means, attempt.head, { violations, checks: [], mended: [] })
-  const { commands, mend, prepare } = await commandsOf(objects, attempt)
+  if (violations.length > 0)
+    return { ...(await judged(means, attempt.head, { violations, checks: [], mended: [] })), commands: hash }
   const all = [...prepare, ...mend, ...commands.map(it => it.command)]
   const question = all.length > 0 ? await questionBefore(means, all) : undefined
   if (question !== undefined) {
     const report = await keep('validation', JSON.stringify({ isGood: false, violations, checks: [], mended: [] }))
     const asked = await keep('question', question)
-    return { isGood: false, head: attempt.head, report, words: question, question: asked }
+    return { isGood: false, head: attempt.head, report, words: question, question: asked, commands: '' }
   }
   const mended = await mendFiles(means, attempt, { mend, prepare })
   const checked = { ...attempt, head: mended.head }
   const texts = await checkAllTexts(objects, checked)
   const results = await checkCommands(means, checked, { commands, prepare })
-  return await judged(means, mended.head, { violations, checks: [...texts, ...results], mended: mended.paths })
+  const found = { violations, checks: [...texts, ...results], mended: mended.paths }
+  return { ...(await judged(means, mended.head, found)), commands: hash }
 }
+
+/** All commands by which an attempt is judged, as one hash. */
+export async function hashOfCommands(objects: Objects, attempt: Attempt): Promise<string> {
+  return hashOfWanted(await commandsOf(objects, attempt))
+}
+
+const hashOfWanted = ({ commands, mend, prepare }: Awaited<ReturnType<typeof commandsOf>>): string =>
+  new Bun.CryptoHasher('sha256').update(JSON.stringify([prepare, mend, commands])).digest('hex')
 
 async function judged(means: Means, head: Oid, found: Omit<ValidationReport, 'isGood' | 'text'>): Promise<Validated> {
   const bad = found.checks.filter(({ came }) => came === 'bad')
@@ -105,9 +123,12 @@ function wordsOf({ violations, checks }: Omit<ValidationReport, 'isGood' | 'text
 
 // --- The diff
 
-async function violationsOf(objects: Objects, { task, base, head }: Attempt): Promise<string[]> {
-  if (!task) return []
+async function violationsOf(objects: Objects, attempt: Attempt): Promise<string[]> {
+  const { plan, task, base, head, isWhole } = attempt
   const { repository } = objects
+  if (isWhole)
+    return await findViolationsOfAll(repository, { base, head, boundaries: partsOf(plan, task).map(boundariesOf) })
+  if (!task) return []
   const beyond = await findViolations(repository, { base, head, boundaries: task.boundaries })
   const isChanged = (await diffTrees(repository, base, head)).length > 0
   const { outputs } = task.objective
@@ -116,6 +137,17 @@ async function violationsOf(objects: Objects, { task, base, head }: Attempt): Pr
     if (!(await entryAt(objects, head, asBytes(output)))) missing.push(`${visible(output)} is not there`)
   const nothing = !isChanged && outputs.length > 0 ? ['nothing was changed at all'] : []
   return [...beyond, ...missing, ...nothing]
+}
+
+const boundariesOf = ({ boundaries }: Task): Task['boundaries'] => boundaries
+
+/** All tasks that are in a result: those of the plan, or a task and what it builds on. */
+export function partsOf({ tasks }: Plan, task: Task | undefined): Task[] {
+  if (!task) return tasks
+  const ids = new Set([task.id])
+  // What is added is looked at, too.
+  for (const id of ids) for (const other of tasks.find(it => it.id === id)?.depends_on ?? []) ids.add(other)
+  return tasks.filter(({ id }) => ids.has(id))
 }
 
 /** The files that an attempt has written, with their bytes; links and submodules are none. */
@@ -134,12 +166,13 @@ async function writtenIn(
 
 // --- Which checks
 
-async function commandsOf(objects: Objects, { plan, task, base, head }: Attempt) {
+async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }: Attempt) {
   const forge = await readForgeMd(objects, base)
-  const asked = task ? task.validation.checks : []
-  const named = asked.filter((it): it is ReadyMade => typeof it === 'string' && !TEXT_CHECKS.includes(it))
-  const ready = await Promise.all(named.map(name => readyMade(objects, head, name)))
-  const claimed = plan.contract.filter(({ id }) => !task || task.claims.includes(id))
+  const tasks = isWhole ? partsOf(plan, task) : task ? [task] : []
+  const asked = tasks.flatMap(({ validation }) => validation.checks)
+  const names = asked.filter((it): it is ReadyMade => typeof it === 'string' && !TEXT_CHECKS.includes(it))
+  const ready = await Promise.all([...new Set(names)].map(name => readyMade(objects, head, name)))
+  const claimed = plan.contract.filter(({ id }) => !task || tasks.some(({ claims }) => claims.includes(id)))
   const strict: Wanted[] = [
     ...asked.flatMap(it => (typeof it === 'string' ? [] : [{ ...it, onlyNew: false }])),
     ...claimed.flatMap(({ how }) => (how.kind === 'command' ? [{ ...how, onlyNew: false }] : [])),
@@ -148,17 +181,21 @@ async function commandsOf(objects: Objects, { plan, task, base, head }: Attempt)
     (command): Wanted => ({ command, seconds: SECONDS.usual, onlyNew: true }),
   )
   const commands = [...new Map([...lenient, ...strict].map(it => [it.command, it])).values()]
-  return { commands, prepare: forge.prepare, mend: [...forge.mend, ...ready.flatMap(it => it.mend)] }
+  const mend = isWhole ? [] : [...forge.mend, ...ready.flatMap(it => it.mend)]
+  return { commands, prepare: forge.prepare, mend }
 }
 
 /** The commands that a plan will want to run at a commit, for a person to see before they approve it. */
 export async function commandsOfPlan(objects: Objects, plan: Plan, base: Oid): Promise<string[]> {
-  const of = async (task: Task | undefined) => {
-    const { commands, prepare, mend } = await commandsOf(objects, { plan, ...(task && { task }), base, head: base })
-    return [...prepare, ...mend, ...commands.map(it => it.command)]
-  }
+  const of = (task: Task | undefined) => commandsOfAttempt(objects, { plan, ...(task && { task }), base, head: base })
   const all = await Promise.all([undefined, ...plan.tasks].map(of))
   return [...new Set(all.flat())]
+}
+
+/** The commands by which an attempt is judged. */
+export async function commandsOfAttempt(objects: Objects, attempt: Attempt): Promise<string[]> {
+  const { commands, prepare, mend } = await commandsOf(objects, attempt)
+  return [...prepare, ...mend, ...commands.map(it => it.command)]
 }
 
 async function questionBefore(means: Means, commands: readonly string[]): Promise<string | undefined> {
@@ -232,10 +269,12 @@ async function runIn(
 // --- The checks
 
 async function checkAllTexts(objects: Objects, attempt: Attempt): Promise<CheckResult[]> {
-  const wanted = attempt.task?.validation.checks.filter(
+  const { plan, task, isWhole } = attempt
+  const tasks = isWhole ? partsOf(plan, task) : task ? [task] : []
+  const wanted = [...new Set(tasks.flatMap(({ validation }) => validation.checks))].filter(
     (it): it is TextCheck => typeof it === 'string' && TEXT_CHECKS.includes(it),
   )
-  if (!wanted || wanted.length === 0) return []
+  if (wanted.length === 0) return []
   const written = await writtenIn(objects, attempt)
   const texts = [...written].map(([path, { bytes }]): WrittenText => ({ path, text: bytes.toString() }))
   const exists = async (path: Path) => (await entryAt(objects, attempt.head, path)) !== undefined

@@ -1,9 +1,10 @@
 /** `forge answer`: a person's words to a task that asked. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
+import { keepAnswer } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { parse } from './options.ts'
-import { findRun, openPlace, openStore } from './place.ts'
+import { findRun, openPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE = 'forge answer RUN [TASK] "…"'
@@ -27,7 +28,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   await using server = await openRunServer(place, context, { start: true })
-  const answer = await openStore(place, run).put('answer', text)
+  const answer = await keepAnswer(place, { run, task, words: text }, context)
   await server.update(run, 'answer', task, answer)
   context.out(`${task ? `${visible(task)} goes on` : 'The run goes on'} with that: forge attach ${run} shows it.`)
   return EXIT.done

@@ -1,19 +1,22 @@
 /** The person's word on a plan: it is shown whole, with every command that would run, and signed for. */
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { readSettings } from '../../ai/settings.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
-import type { Limits, Oid, Reference, RunId } from '../contract.ts'
+import type { Reference, RunId, TaskId } from '../contract.ts'
 import { estimateOf, type PriceOf } from '../plan/estimate.ts'
 import type { Plan } from '../plan/schema.ts'
-import { showPlan } from '../plan/show.ts'
+import { planInFull, showPlan } from '../plan/show.ts'
 import { priceOf } from '../runs/budget.ts'
 import { openRunFolder } from '../runs/folder.ts'
-import { readPlan } from '../runs/plans.ts'
+import { readPlan, readRunInput } from '../runs/plans.ts'
 import { reviewersOf } from '../steps/request.ts'
 import type { CommandContext } from './context.ts'
+import { editPlan } from './edit-plan.ts'
 import { askPerson, columnsOf } from './follow.ts'
 import { openNetwork } from './network.ts'
 import { openStore, type Place } from './place.ts'
@@ -25,48 +28,129 @@ export async function openApproved(place: Place, run: RunId, { env }: CommandCon
   return new ApprovedCommands(new Approvals(config), folder, place.repository, run)
 }
 
-/**
- * Shows a plan as it is before anything of it runs: what, in which order, where, at what cost, with which commands.
- * Gives all commands that it would run, those of the repository's own FORGE.md too.
- */
-export async function tellPlan(
+/** A plan as a person has to see it before a yes. */
+export type LookedAt = {
+  plan: Plan
+  /** All commands that it would run, those of the repository's own FORGE.md too. */
+  commands: string[]
+  /** For a terminal of so many columns. */
+  text: (columns: number) => string
+  /** For whoever shows it in another way; `seen` is another one where anything is that a person says yes to. */
+  inFull: ReturnType<typeof planInFull> & { seen: string }
+}
+
+/** Reads a plan of a run, by default the one that holds, with all that belongs to it. */
+export async function lookAtPlan(
   place: Place,
-  { plan, base, limits }: { plan: Plan; base: Oid; limits: Limits },
+  run: RunId,
+  reference: Reference | undefined,
   context: CommandContext,
-): Promise<string[]> {
-  const commands = await commandsOfPlan(place.objects, plan, base)
-  const settings = await readSettings(context.env)
+): Promise<LookedAt> {
+  const store = openStore(place, run)
+  const [plan, { base, limits }, settings] = await Promise.all([
+    readPlan(store, reference),
+    readRunInput(store),
+    readSettings(context.env),
+  ])
   const priceOfTier: PriceOf = tier => {
     const [name] = settings.modelsOf(tier)
     return name === undefined ? undefined : priceOf(name, settings)
   }
+  const commands = await commandsOfPlan(place.objects, plan, base)
   const hasNetwork = await (await openNetwork(place, context)).isGiven()
-  const shown = showPlan(plan, {
-    hasNetwork,
+  const estimate = estimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) })
+  const showing = { hasNetwork, commands, estimate, limits }
+  const seen = createHash('sha256')
+    .update(JSON.stringify([plan, base, commands, hasNetwork, limits]))
+    .digest('hex')
+  return {
+    plan,
     commands,
-    estimate: estimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) }),
-    limits,
-    width: Math.min(columnsOf(context), 120),
-  })
-  for (const line of shown.trimEnd().split('\n')) context.out(line)
-  return commands
+    text: columns => showPlan(plan, { ...showing, width: Math.min(columns, 120) }),
+    inFull: { ...planInFull(plan, showing), seen: seen.slice(0, 40) },
+  }
 }
 
-/** Asks whether a plan may run. What is approved is signed for; undefined where the person wants to think about it. */
+/** Shows a plan as it is before anything of it runs: what, in which order, where, at what cost, with which commands. */
+export function tellPlan({ text }: LookedAt, context: CommandContext): void {
+  for (const line of text(columnsOf(context)).trimEnd().split('\n')) context.out(line)
+}
+
+/** What a person says to a plan: yes to this one, which they may have edited, no, what to change, or nothing yet. */
+export type PlanWord =
+  | { says: 'yes'; plan: Reference }
+  | { says: 'no' }
+  | { says: 'change'; answer: Reference }
+  | { says: 'later' }
+
+/** Asks whether a plan may run. What is approved is signed for. */
 export async function approvePlan(
   place: Place,
-  { run, plan, base, limits }: { run: RunId; plan: Reference; base: Oid; limits: Limits },
+  { run, plan: proposed }: { run: RunId; plan: Reference },
   context: CommandContext,
-): Promise<boolean | undefined> {
-  const commands = await tellPlan(place, { plan: await readPlan(openStore(place, run), plan), base, limits }, context)
+): Promise<PlanWord> {
+  let plan = proposed
+  let looked = await lookAtPlan(place, run, plan, context)
+  tellPlan(looked, context)
   for (;;) {
-    const said = await askPerson(context, '\nRun it? yes, no, or later (y/n/l): ')
+    const said = await askPerson(context, '\nRun it? yes, no, later, edit it, or say what to change (y/n/l/e/c): ')
     const word = said?.trim().toLowerCase()
-    if (word === undefined || word === 'l' || word === 'later') return undefined
-    if (word === 'n' || word === 'no') return false
+    if (word === undefined || word === 'l' || word === 'later') return { says: 'later' }
+    if (word === 'n' || word === 'no') return { says: 'no' }
+    if (word === 'c' || word === 'change') {
+      const words = (await askPerson(context, 'What is to be different? '))?.trim()
+      if (words) return { says: 'change', answer: await keepAnswer(place, { run, task: '', words }, context) }
+    }
+    if (word === 'e' || word === 'edit') {
+      const edited = await editedPlan(place, run, plan, context)
+      if (edited === undefined) continue
+      plan = edited
+      looked = await lookAtPlan(place, run, plan, context)
+      tellPlan(looked, context)
+    }
     if (word !== 'y' && word !== 'yes') continue
-    const approved = await openApproved(place, run, context)
-    await approved.approve(commands)
-    return true
+    await signPlan(place, run, looked, context)
+    return { says: 'yes', plan }
+  }
+}
+
+/** Signs for a plan that the person has said yes to, and for all its commands. */
+export async function signPlan(
+  place: Place,
+  run: RunId,
+  { plan, commands }: LookedAt,
+  context: CommandContext,
+): Promise<void> {
+  const approved = await openApproved(place, run, context)
+  await approved.approve(commands)
+  await approved.approvePlan(plan)
+}
+
+/** Keeps what the person answers to a task, or with '' to the run, and signs for it. */
+export async function keepAnswer(
+  place: Place,
+  { run, task, words }: { run: RunId; task: TaskId | ''; words: string },
+  context: CommandContext,
+): Promise<Reference> {
+  const answer = await openStore(place, run).put('answer', words)
+  await (await openApproved(place, run, context)).signAnswer(task, answer.oid)
+  return answer
+}
+
+/** The plan as a person has edited it; undefined where it is as it was, or no plan any more: then they have heard why. */
+async function editedPlan(
+  place: Place,
+  run: RunId,
+  plan: Reference,
+  context: CommandContext,
+): Promise<Reference | undefined> {
+  try {
+    const edited = await editPlan(place, run, plan, context)
+    if (edited === undefined) context.out('It is as it was.')
+    return edited
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    for (const line of error.message.split('\n')) context.out(line)
+    return undefined
   }
 }

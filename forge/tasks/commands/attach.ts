@@ -1,7 +1,7 @@
 /** `forge attach`: shows a run that is under way, as `forge run` does. */
 import type { ExitCode } from '../../../core/failure.ts'
+import type { Reference } from '../contract.ts'
 import { OtherVersion, UnknownRun } from '../engine/client.ts'
-import { readRunInput } from '../runs/plans.ts'
 import { approvePlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { follow, tellLast } from './follow.ts'
@@ -22,9 +22,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const run = await findRun(place, positionals[0] ?? 'last', context)
   await using server = await openRunServer(place, context, { start: true })
   const store = openStore(place, run)
-  const { base, limits } = await readRunInput(store)
-  const approve = (plan: Parameters<typeof approvePlan>[1]['plan']) =>
-    approvePlan(place, { run, plan, base, limits }, context)
+  const approve = (plan: Reference) => approvePlan(place, { run, plan }, context)
   try {
     return await follow({ server, store, run, context, approve })
   } catch (error) {

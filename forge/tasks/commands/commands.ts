@@ -19,6 +19,7 @@ const COMMANDS: Record<string, Entry> = {
   runs: { usage: '', words: 'list the runs of this repository', load: () => import('./runs.ts') },
   show: { usage: 'RUN [TASK]', words: 'show how a run is, or its journal', load: () => import('./show.ts') },
   attach: { usage: 'RUN', words: 'follow a run that is under way', load: () => import('./attach.ts') },
+  approve: { usage: 'RUN', words: 'look at a plan that waits, and say yes', load: () => import('./approve.ts') },
   answer: { usage: 'RUN [TASK] "…"', words: 'answer what was asked', load: () => import('./answer.ts') },
   pause: {
     usage: 'RUN [TASK]',
@@ -33,7 +34,7 @@ const COMMANDS: Record<string, Entry> = {
   },
   stop: {
     usage: 'RUN [TASK]',
-    words: 'end it for good; what is done stays',
+    words: 'end it; what is done stays, and resume takes it up again',
     load: () => import('./pause.ts').then(({ runStop, STOP_HELP }) => ({ runCommand: runStop, HELP: STOP_HELP })),
   },
   stats: { usage: '', words: 'show how tasks went, by tier and model', load: () => import('./stats.ts') },

@@ -3,9 +3,11 @@ import { createInterface } from 'node:readline/promises'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { wrap } from '../../../core/text.ts'
 import type { Reference, RunId, RunStatus } from '../contract.ts'
+import { UnknownRun } from '../engine/client.ts'
 import { readLastStatus } from '../runs/plans.ts'
 import { readEscalation, reportForTerminal } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
+import type { PlanWord } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import type { RunServer } from './server.ts'
 import { Drawing, treeOf } from './tree.ts'
@@ -15,8 +17,8 @@ export type Following = {
   store: RunStore
   run: RunId
   context: CommandContext
-  /** Shows a plan to the person and gives whether it is approved; undefined leaves it for later. */
-  approve: (plan: Reference, status: RunStatus) => Promise<boolean | undefined>
+  /** Shows a plan to the person and gives what they say to it. */
+  approve: (plan: Reference) => Promise<PlanWord>
 }
 
 /** How often a run is asked how it is, in milliseconds. */
@@ -48,14 +50,29 @@ export async function follow(following: Following): Promise<ExitCode> {
     if (status.state === 'approving' && status.plan) {
       if (!context.isTerminal) return sayToApprove(following)
       drawing.leave()
-      const isApproved = await following.approve(status.plan, status)
+      const word = await following.approve(status.plan)
       if (context.signal.aborted) return detach(following)
-      if (isApproved === undefined) return sayLater(following)
-      if (isApproved) await server.update(run, 'approve', status.plan)
-      else await server.update(run, 'stop')
+      if (word.says === 'later') return sayLater(run, context)
+      await tellWord(following, word).catch(error => sayRefused(error, context))
     }
     await pause(context.signal)
   }
+}
+
+/** Tells a run what its person says to the plan. Throws a {@link Failure} where the run refuses that. */
+export async function tellWord(
+  { server, run }: Pick<Following, 'server' | 'run'>,
+  word: Exclude<PlanWord, { says: 'later' }>,
+): Promise<void> {
+  if (word.says === 'yes') await server.update(run, 'approve', word.plan)
+  else if (word.says === 'no') await server.update(run, 'stop')
+  else await server.update(run, 'answer', '', word.answer)
+}
+
+/** A plan that the linter refuses can be edited once more. */
+function sayRefused(error: unknown, context: CommandContext): void {
+  if (!(error instanceof Failure) || error instanceof UnknownRun) throw error
+  context.out(error.message)
 }
 
 /**
@@ -140,7 +157,7 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
   switch (state) {
     case 'asks':
       return [
-        ...asking.slice(0, MOST_ASKING).map(({ id }) => `  forge answer ${run} ${id} "…"`),
+        ...asking.slice(0, MOST_ASKING).map(task => `  ${toAnswer(run, task)}`),
         ...(asking.length === 0 ? [`  forge answer ${run} "…"`] : []),
         ...(asking.length === 0 && tasks.length > 0 && question ? [`  forge resume ${run}`] : []),
       ]
@@ -150,10 +167,16 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
       return [`  forge resume ${run} ${RAISES[limit ?? 'cost']}`]
     case 'approving':
       return [`  forge attach ${run}`, `  forge resume ${run} --yes`]
+    case 'stopped':
+      return [`  forge show ${run} --journal`, `  forge resume ${run}`]
     default:
       return [`  forge show ${run} --journal`]
   }
 }
+
+/** What a person types to a task that asks; one that lacks something is let go on where it was. */
+export const toAnswer = (run: RunId, { id, isLacking }: RunStatus['tasks'][number]): string =>
+  isLacking ? `forge resume ${run} ${id}` : `forge answer ${run} ${id} "…"`
 
 /** With which option a limit is raised. */
 const RAISES = { cost: '--budget DOLLARS', requests: '--requests N', tokens: '--requests N', minutes: '--minutes N' }
@@ -173,7 +196,7 @@ function sayToApprove({ run, context }: Following): ExitCode {
   return EXIT.asks
 }
 
-function sayLater({ run, context }: Following): ExitCode {
+export function sayLater(run: RunId, context: CommandContext): ExitCode {
   context.out(`The plan waits: forge attach ${run} shows it again, forge stop ${run} ends the run.`)
   return EXIT.asks
 }

@@ -6,22 +6,24 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { type Checkout, follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
 import { commit, mergeBases, wantsSigning } from '../../../core/git/commits.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
-import { moveRefs, type RefName, readHead } from '../../../core/git/refs.ts'
+import { type RefName, readHead } from '../../../core/git/refs.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
+import { KEPT, Operations } from '../../operations.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 import { doneRef, resultRef } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
 import { storyOf } from '../runs/story.ts'
+import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 
-const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--yes [--seen TREE] | --json]'
+const USAGE = 'forge land RUN [TASK] [--onto BRANCH] [--check] [--anyway] [--yes [--seen TREE] | --json]'
 
 export const HELP = `${USAGE}
 
@@ -29,7 +31,11 @@ Shows what a run came to, or one of its tasks, and merges it when you say so: as
 branch that is checked out). A checkout of it follows, unless something that you have not committed is in the way: then
 nothing is done at all.
 
+What was not checked by a worker of yours, as its signature shows, is not merged.
+
   --onto BRANCH   where it goes
+  --check         where it was not: check all of it here and now, in the locked container
+  --anyway        merge it although nobody has checked it; the commit says so
   --yes           you have reviewed it elsewhere, such as on the desk
   --json          merges nothing, and says as JSON what it would show, and the tree that would come of it
   --seen TREE     with --yes: only if what comes of it is that tree still`
@@ -43,6 +49,8 @@ type Target = { ref: RefName; name: string; tip: Oid }
 
 const OPTIONS = {
   onto: { type: 'string' },
+  check: { type: 'boolean' },
+  anyway: { type: 'boolean' },
   yes: { type: 'boolean' },
   json: { type: 'boolean' },
   seen: { type: 'string' },
@@ -51,7 +59,8 @@ const OPTIONS = {
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [0, 2] })
   if (values.seen !== undefined && !values.yes) throw wrong('--seen is only for --yes', USAGE)
-  if (values.json && values.yes) throw wrong('--json merges nothing, --yes does', USAGE)
+  if (values.json && (values.yes || values.check)) throw wrong('--json merges and checks nothing', USAGE)
+  if (values.check && values.anyway) throw wrong('Either --check or --anyway', USAGE)
   if (!context.isTerminal && !values.yes && !values.json)
     throw new Failure(
       'Nobody can be asked here, as there is no terminal: look at the branch, then use --yes.',
@@ -63,9 +72,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const target = await findTarget(place, values.onto)
   const tree = await mergedTree(place, landing, target)
   if (values.json) {
-    const words =
-      tree === undefined ? [`${target.name} has all of it already.`] : await review(place, landing, target, tree)
-    context.out(JSON.stringify({ onto: target.name, ...(tree !== undefined && { tree }), words }))
+    context.out(JSON.stringify(await inFull(place, landing, { target, tree, context })))
     return EXIT.done
   }
   if (tree === undefined) {
@@ -74,15 +81,51 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   }
   if (values.seen !== undefined && values.seen !== tree)
     throw new Failure(`Nothing was merged: ${target.name} or the result has moved since you saw it. Look at it again.`)
-  for (const line of await review(place, landing, target, tree)) context.out(line)
+  let belief = await beliefIn(place, landing, context)
+  if (values.check && belief.why !== undefined) {
+    await checkHere(place, landing, { isSure: values.yes === true }, context)
+    belief = await beliefIn(place, landing, context)
+  }
+  const { why } = belief
+  for (const line of await review(place, landing, { target, tree, belief })) context.out(line)
+  if (why !== undefined && !values.anyway) throw new Failure(refusal(landing, why))
   if (!values.yes && !(await isWanted(place, landing, target, { tree, context }))) {
     context.out('Nothing was merged.')
     return EXIT.stuck
   }
-  const { to, followed } = await land(place, landing, target, tree)
+  const { to, followed } = await land(place, landing, { target, tree, ...(why !== undefined && { why }) })
   context.out(`Merged into ${visible(target.name)} as ${to.slice(0, 12)}.`)
   context.out(`To undo: ${undoOf(place, target, to, followed)}`)
   return EXIT.done
+}
+
+/** All of it as JSON; without a tree there is nothing to merge. */
+async function inFull(
+  place: Place,
+  landing: Landing,
+  { target, tree, context }: { target: Target; tree: Oid | undefined; context: CommandContext },
+) {
+  if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`] }
+  const belief = await beliefIn(place, landing, context)
+  const { why } = belief
+  const words = await review(place, landing, { target, tree, belief })
+  return { onto: target.name, tree, words, ...(why !== undefined && { unchecked: refusal(landing, why) }) }
+}
+
+// --- Whether it was checked
+
+/** `why` it counts as not checked, and whether the questions to reviewers were affirmed of these very files. */
+type Belief = { why: string | undefined; isAffirmed: boolean }
+
+async function beliefIn(place: Place, landing: Landing, context: CommandContext): Promise<Belief> {
+  const { task, tip } = landing
+  const believed = await openBelieved(place, landing, context)
+  return { why: await believed.whyNot(task, tip), isAffirmed: await believed.isAffirmed(task, tip) }
+}
+
+function refusal({ run, task }: Landing, why: string): string {
+  const again = `forge land ${run}${task === undefined ? '' : ` ${task}`}`
+  return `Nothing was merged: this was not checked by you, as ${why}. ${again} --check runs all checks here first; --anyway merges it as it is.`
 }
 
 // --- What is landed, and where
@@ -134,7 +177,12 @@ async function mergedTree({ objects }: Place, { ref, tip }: Landing, target: Tar
 // --- The review
 
 /** What a person has to know before it is merged, as lines. */
-async function review(place: Place, { run, task, plan, tip, base }: Landing, target: Target, tree: Oid) {
+async function review(
+  place: Place,
+  landing: Landing,
+  { target, tree, belief }: { target: Target; tree: Oid; belief: Belief },
+) {
+  const { run, task, plan, tip, base } = landing
   const [of] = plan.tasks.filter(({ id }) => id === task)
   const about = visibleLines(of ? of.objective.behaviour : plan.summary).split('\n')
   const claimed = plan.contract.filter(({ id }) => !of || of.claims.includes(id))
@@ -147,12 +195,20 @@ async function review(place: Place, { run, task, plan, tip, base }: Landing, tar
   const count = await read(place.repository, ['rev-list', '--count', tip, `^${base}`])
   const stat = await read(place.repository, ['diff', '--stat=100', '--no-ext-diff', '--no-textconv', target.tip, tree])
   const indented = (texts: string[]) => texts.map(text => `  ${text}`)
+  const isChecked = belief.why === undefined
+  const open = claimed.filter(({ how }) => how.kind === 'review').map(({ id }) => id)
+  const isYours = isChecked && open.length > 0 && !belief.isAffirmed
+  const isOther = (await place.objects.info(`${tip}^{tree}`))?.oid !== tree
   return [
     `${visible(task ?? plan.title)}, onto ${target.name}`,
     ...indented(about),
-    'What is to be true, and how that was checked:',
+    isChecked ? 'What is to be true, and how that was checked:' : 'What is to be true, and was not checked by you:',
     ...indented(holds),
-    ...(told.length > 0 ? ['How it went (all of it: forge show --journal):', ...indented(told)] : []),
+    ...(isYours ? [`No reviewer has seen these very files: look yourself for ${open.join(', ')}.`] : []),
+    ...(isOther ? [`${target.name} has moved on since: what comes of both together was not checked.`] : []),
+    ...(told.length > 0
+      ? ['How it went, by the journal, which nobody signs (all of it: forge show --journal):', ...indented(told)]
+      : []),
     `${many(Number(count), 'commit')} become one:`,
     ...indented(visibleLines(stat).split('\n').slice(-60)),
   ]
@@ -183,8 +239,7 @@ async function isWanted(
 async function land(
   place: Place,
   landing: Landing,
-  target: Target,
-  tree: Oid,
+  { target, tree, why }: { target: Target; tree: Oid; why?: string },
 ): Promise<{ to: Oid; followed: Checkout | undefined }> {
   const { repository, objects } = place
   const checkouts = await listCheckouts(repository, await mainFolder(repository))
@@ -199,16 +254,19 @@ async function land(
   const to = await commit(objects, {
     tree,
     parents: [target.tip],
-    message: messageOf(landing),
+    message: messageOf(landing, why),
     sign: await wantsSigning(repository),
   })
-  const kept: RefName = `refs/forge/kept/${landing.ref.slice('refs/heads/'.length)}-${landing.tip.slice(0, 8)}`
+  const name = landing.ref.slice('refs/heads/'.length)
+  const kept: RefName = `${KEPT}${name}-${landing.tip.slice(0, 8)}`
   const there = (await objects.info(kept))?.oid
   const moves = [
     { ref: target.ref, from: target.tip, to },
     { ref: kept, from: there, to: landing.tip },
   ]
-  await moveRefs(repository, moves, { message: `forge land ${landing.run}` })
+  // As what the desk lands is: its Undo takes it back.
+  const words = `land ${name} on ${target.name}`
+  await new Operations(objects).record({ kind: 'land', words, moves })
   for (const checkout of on) {
     const why = await follow(repository, checkout, target.tip, to)
     if (why !== '')
@@ -230,11 +288,12 @@ function undoOf({ repository }: Place, target: Target, to: Oid, followed: Checko
   return `git ${isHere ? '' : `-C ${quoted(followed.folder)} `}reset --keep ${target.tip.slice(0, 12)}`
 }
 
-function messageOf({ run, task, plan, tip }: Landing): string {
+/** `why`: for what reason it counts as not checked, where it is landed anyway. */
+function messageOf({ run, task, plan, tip }: Landing, why: string | undefined): string {
   const of = plan.tasks.find(({ id }) => id === task)
   const title = of?.title ?? plan.title
   const list = of ? of.objective.behaviour : `${plan.summary}\n\n${plan.tasks.map(it => `- ${it.title}`).join('\n')}`
   // A model's words: a line that looks like a trailer is none.
   const body = list.replace(/^([A-Za-z-]+):/gm, ' $1:')
-  return `${short(title, 72)}\n\n${body.trim()}\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}Forge-Landed: ${tip}\n`
+  return `${short(title, 72)}\n\n${body.trim()}\n\nForge-Run: ${run}\n${task ? `Forge-Task: ${task}\n` : ''}Forge-Landed: ${tip}\n${why === undefined ? '' : `Forge-Unchecked: ${why}\n`}`
 }

@@ -1,11 +1,12 @@
 /** `forge pause`, `forge resume` and `forge stop`: a whole run, or one of its tasks. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
-import type { Limits, RunId } from '../contract.ts'
+import type { Limits, RunId, RunStatus } from '../contract.ts'
 import { OtherVersion } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
+import { hasEnded } from './follow.ts'
 import { count, dollars, parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer, type RunServer } from './server.ts'
@@ -20,15 +21,16 @@ Begins nothing new in a run, or in one task. What has been sent to a model is wa
 
 export const RESUME_HELP = `${RESUME}
 
-Goes on with a run that was paused, is out of budget, or asks; or with one task. A run that the server does not know
-any more is submitted again: what was done is found in git, and is not paid for twice.
+Goes on with a run that was paused, is out of budget, or asks; or with one task. A run that was stopped, or that the
+server does not know any more, is submitted again: what was done is found in git, and is not paid for twice.
 
   --budget DOLLARS   what all of it may cost from now on, what was spent included; likewise --requests and --minutes
   --yes              approve the plan and its commands`
 
 export const STOP_HELP = `${STOP}
 
-Ends a run, or one task, for good. Branches and the journal stay; forge runs --prune lets go of them.`
+Ends a run, or one task: nothing more of it is begun or sent, and what waits for that task does not begin. Branches and
+the journal stay, so that forge resume can take it up again; forge runs --prune lets go of them.`
 
 export async function runPause(argv: string[], context: CommandContext): Promise<ExitCode> {
   return await tell('pause', parse(argv, { options: {}, usage: PAUSE, words: [1, 2] }).positionals, context)
@@ -75,20 +77,17 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
   const isUnderWay = await canGoOn(server, run)
   const isRaised = Object.keys(more).length > 0
-  if (isUnderWay === 'no') {
-    const last = await readLastStatus(openStore(place, run))
-    if (last?.state === 'done') throw new Failure(`The run ${run} is done: forge land ${run} shows and merges it.`)
-  }
+  const last = isUnderWay === 'no' ? await readLastStatus(openStore(place, run)) : undefined
+  if (last?.state === 'done') throw new Failure(`The run ${run} is done: forge land ${run} shows and merges it.`)
   const before = isUnderWay === 'yes' ? (await server.status(run)).state : undefined
   if (isUnderWay !== 'yes' || isRaised) {
     const input = await readRunInput(openStore(place, run))
     const limits = { ...input.limits, ...more }
-    await approved.approveLimits(limits)
+    await approved.approveAsking({ ...input, limits })
     if (isUnderWay !== 'yes') {
       if (isUnderWay === 'elsewhere') await server.forget(run)
       await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
-      const why = isUnderWay === 'no' ? 'The server did not know it any more' : 'Another version of Forge had begun it'
-      context.out(`${going} ${why}: it was submitted again.`)
+      context.out(`${going} ${whyAgain(isUnderWay, last)}: it was submitted again, and what is done stays done.`)
       return EXIT.done
     }
     await server.update(run, 'raise', more)
@@ -104,6 +103,12 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   else await server.update(run, 'resume', task)
   context.out(going)
   return EXIT.done
+}
+
+function whyAgain(isUnderWay: 'no' | 'elsewhere', last: RunStatus | undefined): string {
+  if (isUnderWay === 'elsewhere') return 'Another version of Forge had begun it'
+  if (last && hasEnded(last)) return `It was ${last.state === 'failed' ? 'over' : 'stopped'}`
+  return 'The server did not know it any more'
 }
 
 /** Whether a run goes on by a word; `elsewhere`: it is under way, but only another version could let it go on. */

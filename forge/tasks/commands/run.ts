@@ -12,8 +12,9 @@ import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
 import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { usualLimits } from '../runs/budget.ts'
-import { newRunId, pruneRun, runsFolder } from '../runs/folder.ts'
+import { newRunId, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
+import { pruneRun } from '../runs/pruning.ts'
 import { approvePlan, openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
@@ -71,7 +72,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  const settings = await verifyCanWork(context)
+  const settings = await verifyCanWork(context, values.plan === true)
   const isSure = values.yes === true
   if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
   if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
@@ -92,7 +93,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     store: openStore(place, run),
     run,
     context,
-    approve: plan => approvePlan(place, { run, plan, base, limits: input.limits }, context),
+    approve: plan => approvePlan(place, { run, plan }, context),
   })
   if (values.plan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
@@ -149,13 +150,14 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
 }
 
 /** Before anything is paid: whether there are models to ask, and an engine for the checks. Gives the settings. */
-async function verifyCanWork({ env, signal, err }: CommandContext): Promise<Settings> {
+async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
   if (missing) throw new Failure(missing)
-  const why = await whyNoContainer(signal)
-  if (why) err(`Checks will need ${why} Until then, tasks wait with a question.`)
+  // A plan is made without, as it runs nothing.
+  const why = onlyPlan ? undefined : await whyNoContainer(signal)
+  if (why) throw new Failure(`Nothing was begun, and nothing is paid: checks need ${why}`)
   return settings
 }
 
@@ -172,17 +174,18 @@ async function prepare(
 ): Promise<RunInput> {
   const { repository } = place
   try {
-    const approved = await openApproved(place, run, context)
-    await approved.approveLimits(options.limits)
-    if (options.isApproved) await approved.approveAll()
     const store = openStore(place, run)
     const reference = await store.put('wish', wish.text)
     const plan = wish.plan && (await store.putJson('plan', wish.plan))
     const input = { run, wish: reference, ...(plan && { plan }), ...options }
+    const approved = await openApproved(place, run, context)
+    await approved.approveAsking(input)
+    if (options.isApproved) await approved.approveAll()
+    if (options.isApproved && wish.plan) await approved.approvePlan(wish.plan)
     await store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`)
     return input
   } catch (error) {
-    await pruneRun(repository, run, { env: context.env, all: true }).catch(() => undefined)
+    await pruneRun(place.objects, run, { env: context.env, all: true }).catch(() => undefined)
     const full = await whyFull(error, [await runsFolder(repository, context.env), repository.objects])
     throw full === undefined ? error : new Failure(`Nothing has begun. ${full}`)
   }

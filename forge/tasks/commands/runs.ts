@@ -3,8 +3,9 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import type { RunId, RunStatus } from '../contract.ts'
-import { BRANCHES, isRunId, listRuns, pruneRun } from '../runs/folder.ts'
+import { BRANCHES, isRunId, listRuns } from '../runs/folder.ts'
 import { readLastStatus, readWish } from '../runs/plans.ts'
+import { type Pruned, pruneRun } from '../runs/pruning.ts'
 import type { CommandContext } from './context.ts'
 import { hasEnded } from './follow.ts'
 import { parse, wrong } from './options.ts'
@@ -19,9 +20,9 @@ export const HELP = `${USAGE}
 Lists the runs of this repository, the newest first.
 
   --json        as JSON, one object for each
-  --prune       lets go of what finished runs keep in git and in their folders, and of their branches that are merged;
-                with RUN, of these alone
-  --all         with --prune RUN: also of branches that nobody has merged`
+  --prune       lets go of what finished runs keep in git and in their folders, and of their branches that are landed or
+                merged, whose commits stay; with RUN, of these runs alone
+  --all         with --prune RUN: also of branches that nobody has landed`
 
 /** `isUnderWay`: the server works on it, or waits for a person to go on; its status is what was last kept, else. */
 type Listed = { run: RunId; wish: string; isUnderWay: boolean; status?: RunStatus }
@@ -92,15 +93,32 @@ async function prune(
   if (busy) throw new Failure(`The run ${busy} is under way: forge stop ${busy} ends it, then it can be pruned.`)
   const chosen = words.length > 0 ? named : ended
   for (const run of chosen) {
-    const { refs, kept } = await pruneRun(place.repository, run, { env: context.env, all })
-    const branches =
-      kept.length === 1
-        ? 'one branch that nobody has merged, or that is checked out, stays'
-        : `${kept.length} branches that nobody has merged, or that are checked out, stay`
-    const stay =
-      kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all lets go of those that nobody has merged)` : ''
-    context.out(`${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`)
+    const pruned = await pruneRun(place.objects, run, { env: context.env, all })
+    for (const line of linesOfPruned(run, pruned)) context.out(line)
   }
   if (chosen.length === 0) context.out('No run has ended: there is nothing to let go of.')
   return EXIT.done
+}
+
+/** What went and how it comes back, and what stays. */
+function linesOfPruned(run: RunId, { refs, saved, kept, lost }: Pruned): string[] {
+  const branches =
+    kept.length === 1
+      ? 'one branch that nobody has landed, or that is checked out, stays'
+      : `${kept.length} branches that nobody has landed, or that are checked out, stay`
+  const stay = kept.length > 0 ? `; ${branches} (forge runs --prune ${run} --all lets go of those not landed)` : ''
+  const gone = `${run}: ${many(refs.length, 'ref')} and its folder are gone${stay}.`
+  const back = ([first, ...others]: { branch: string; at: string }[], until: string) =>
+    first
+      ? [
+          `  To bring back a branch${until}: git branch ${first.branch} ${first.at}${others.length > 0 ? ', and so on' : ''}`,
+        ]
+      : []
+  // What a shell would read in another way is left to git's own list of refs.
+  const isPlain = ({ branch }: { branch: string }) => /^[\w./-]+$/.test(branch)
+  return [
+    gone,
+    ...back(saved.filter(isPlain), ''),
+    ...back(lost.filter(isPlain), ', for as long as git keeps what nothing names'),
+  ]
 }

@@ -1,33 +1,38 @@
 /** `forge show`: a run or one of its tasks, as a person reads it; or its journal as a story. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
-import type { RunStatus } from '../contract.ts'
-import type { Plan } from '../plan/schema.ts'
+import type { Oid, RunStatus, TaskId } from '../contract.ts'
+import { contractOf } from '../plan/schema.ts'
+import { doneRef, resultRef } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readLastStatus, readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
 import { storyOf } from '../runs/story.ts'
 import { wordsOf } from '../steps/request.ts'
+import { lookAtPlan, tellPlan } from './approval.ts'
+import { openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
-import { columnsOf, nextSteps, questionsOf } from './follow.ts'
-import { parse } from './options.ts'
+import { columnsOf, nextSteps, questionsOf, toAnswer } from './follow.ts'
+import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 import { openRunServer } from './server.ts'
 import { treeOf } from './tree.ts'
 
-const USAGE = 'forge show RUN [TASK] [--journal] [--json]'
+const USAGE = 'forge show RUN [TASK] [--plan | --journal] [--json]'
 
 export const HELP = `${USAGE}
 
 Shows how a run is: its tasks, what they came to, what it has used. With TASK, that task alone.
 
+  --plan      the plan, whole: what, in which order, which commands, and what it may cost
   --journal   every decision that was made, as a story
   --json      the same as JSON`
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
-  const options = { journal: { type: 'boolean' }, json: { type: 'boolean' } } as const
+  const options = { plan: { type: 'boolean' }, journal: { type: 'boolean' }, json: { type: 'boolean' } } as const
   const { values, positionals } = parse(argv, { options, usage: USAGE, words: [0, 2] })
   const [word = 'last', task] = positionals
+  if (values.plan && (values.journal || task !== undefined)) throw wrong('--plan is for a whole run, by itself', USAGE)
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   const store = openStore(place, run)
@@ -40,9 +45,12 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const status = await lookAt(place, store, context)
   if (!status)
     throw new Failure(`Nothing is known of the run ${run} but its refs: forge resume ${run} submits it again.`)
-  if (task !== undefined) return await showTask(store, status, task, values.json === true, context)
-  if (values.json) context.out(JSON.stringify(await inFull(store, status)))
-  else await showRun(store, status, context)
+  if (values.plan) return await showPlan(place, status, values.json === true, context)
+  const unchecked = await uncheckedIn(place, status, context)
+  if (task !== undefined)
+    return await showTask(store, status, task, { isJson: values.json === true, unchecked, context })
+  if (values.json) context.out(JSON.stringify(await inFull(store, status, unchecked)))
+  else await showRun(store, status, { unchecked, context })
   return EXIT.done
 }
 
@@ -58,11 +66,18 @@ async function lookAt(place: Place, store: RunStore, context: CommandContext): P
 }
 
 /** A run with the texts that its status only names: what was wanted, the plan in short, what is asked, the report. */
-async function inFull(store: RunStore, status: RunStatus) {
+async function inFull(store: RunStore, status: RunStatus, unchecked: ReadonlyMap<TaskId | '', string>) {
   const { limits } = await readRunInput(store)
   const plan = status.plan && (await readPlan(store, status.plan))
+  const ofRun = unchecked.get('')
+  const withWhy = (task: RunStatus['tasks'][number]) => {
+    const why = unchecked.get(task.id)
+    return { ...task, ...(why !== undefined && { unchecked: why }) }
+  }
   return {
     ...status,
+    tasks: status.tasks.map(withWhy),
+    ...(ofRun !== undefined && { unchecked: ofRun }),
     wish: await readWish(store),
     limits,
     ...(plan && { title: plan.title, summary: plan.summary, contract: contractOf(plan) }),
@@ -71,17 +86,44 @@ async function inFull(store: RunStore, status: RunStatus) {
   }
 }
 
-/** What must be true in the end, how it is seen, and whose task it is. */
-const contractOf = ({ contract, tasks }: Plan) =>
-  contract.map(({ id, says, how }) => ({
-    id,
-    says,
-    how: how.kind === 'command' ? how.command : how.question,
-    isReview: how.kind === 'review',
-    task: tasks.find(task => task.claims.includes(id))?.id ?? '',
-  }))
+/** Why what has passed counts as not checked by this user, by task, and with '' for all results together. */
+async function uncheckedIn(
+  place: Place,
+  { run, tasks }: RunStatus,
+  context: CommandContext,
+): Promise<Map<TaskId | '', string>> {
+  const tipOf = async (ref: string) => (await place.objects.info(`${ref}^{commit}`))?.oid
+  const done = tasks.filter(({ state }) => state === 'done').map(({ id }) => id)
+  const results = await Promise.all(done.map(async id => [id, await tipOf(doneRef(run, id))] as const))
+  const tips = new Map<TaskId | '', Oid | undefined>([['', await tipOf(resultRef(run))], ...results])
+  const found = new Map<TaskId | '', string>()
+  if ([...tips.values()].every(tip => tip === undefined)) return found
+  const plan = await readPlan(openStore(place, run))
+  try {
+    const believed = await openBelieved(place, { run, plan }, context)
+    for (const [task, tip] of tips) {
+      const why = tip === undefined ? undefined : await believed.whyNot(task === '' ? undefined : task, tip)
+      if (why !== undefined) found.set(task, why)
+    }
+  } catch (error) {
+    // A key that can't be used is no reason to show nothing.
+    if (!(error instanceof Failure)) throw error
+    found.set('', error.message.replace(/\.$/, ''))
+  }
+  return found
+}
 
-async function showRun(store: RunStore, status: RunStatus, context: CommandContext): Promise<void> {
+/** The plan that waits for a yes where there is one, else the one that holds. */
+async function showPlan(place: Place, status: RunStatus, isJson: boolean, context: CommandContext): Promise<ExitCode> {
+  const looked = await lookAtPlan(place, status.run, status.plan, context)
+  if (isJson) context.out(JSON.stringify({ run: status.run, waits: status.state === 'approving', ...looked.inFull }))
+  else tellPlan(looked, context)
+  return EXIT.done
+}
+
+type Shown = { unchecked: ReadonlyMap<TaskId | '', string>; context: CommandContext }
+
+async function showRun(store: RunStore, status: RunStatus, { unchecked, context }: Shown): Promise<void> {
   const wish = await readWish(store)
   context.out(`Wish: ${visible(wish.split('\n', 1)[0] ?? '')}`)
   const columns = columnsOf(context)
@@ -92,16 +134,18 @@ async function showRun(store: RunStore, status: RunStatus, context: CommandConte
     for (const complaint of status.complaints) context.out(`  ${visible(complaint)}`)
   }
   if (status.report) {
-    context.out('How the contract was checked:')
+    context.out(unchecked.has('') ? 'What is said of the contract:' : 'How the contract was checked:')
     const { words } = wordsOf(status.report, await store.readText(status.report))
     for (const line of visibleLines(words.trim()).split('\n')) context.out(`  ${line}`)
   }
+  for (const [task, why] of unchecked)
+    context.out(`${task === '' ? 'The result' : `What ${task} came to`} was not checked by you: ${why}.`)
   for (const line of await questionsOf(store, status, columns)) context.out(line)
   if (endsWithSteps(status)) for (const line of nextSteps(status)) context.out(line)
 }
 
 const endsWithSteps = ({ state }: RunStatus): boolean =>
-  ['approving', 'asks', 'paused', 'out of budget', 'failed'].includes(state)
+  ['approving', 'asks', 'paused', 'out of budget', 'failed', 'stopped'].includes(state)
 
 /** Without what the run asks as a whole. */
 const withoutQuestion = ({ question: _, ...status }: RunStatus): RunStatus => status
@@ -110,27 +154,35 @@ async function showTask(
   store: RunStore,
   status: RunStatus,
   id: string,
-  isJson: boolean,
-  context: CommandContext,
+  { isJson, unchecked, context }: Shown & { isJson: boolean },
 ): Promise<ExitCode> {
   const state = status.tasks.find(task => task.id === id)
   if (!state)
     throw new Failure(`The run ${status.run} has no task ${visible(id)}: forge show ${status.run} lists them.`)
   const plan = status.plan && (await readPlan(store, status.plan))
   const task = plan?.tasks.find(it => it.id === id)
+  const why = unchecked.get(id)
   if (isJson) {
     const asks = state.question && (await store.readText(state.question))
-    context.out(JSON.stringify({ ...state, task, ...(asks !== undefined && { asks }) }))
+    context.out(
+      JSON.stringify({
+        ...state,
+        task,
+        ...(asks !== undefined && { asks }),
+        ...(why !== undefined && { unchecked: why }),
+      }),
+    )
     return EXIT.done
   }
   context.out(`${id}: ${visible(state.title)}`)
   context.out(`  ${state.state}, attempt ${state.attempt}${state.words ? `: ${visible(state.words)}` : ''}`)
   if (task) for (const line of visibleLines(task.objective.behaviour).split('\n')) context.out(`  ${line}`)
   if (state.head) context.out(`  Its result is branch forge/${status.run}/${id}/done, at ${state.head.slice(0, 12)}.`)
+  if (why !== undefined) context.out(`  It was not checked by you: ${why}.`)
   if (state.state === 'asks') {
     for (const line of await questionsOf(store, { ...withoutQuestion(status), tasks: [state] }, columnsOf(context)))
       context.out(line)
-    context.out(`  forge answer ${status.run} ${id} "…"`)
+    context.out(`  ${toAnswer(status.run, state)}`)
     context.out('')
   }
   const lines = (await readJournal(store)).filter(line => line.task === id)

@@ -2,7 +2,13 @@
  * The activities with their clocks. Whatever a machine does has an end: a retry is for the machine (a crash, the network,
  * a provider that is busy), never for an answer that is bad.
  */
-import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow'
+import {
+  ActivityCancellationType,
+  type ActivityOptions,
+  type LocalActivityOptions,
+  proxyActivities,
+  proxyLocalActivities,
+} from '@temporalio/workflow'
 import type { Activities } from '../contract.ts'
 
 /**
@@ -44,6 +50,22 @@ const CHECKING: ActivityOptions = {
   retry: { initialInterval: '1 second', maximumInterval: '30 seconds', maximumAttempts: LOST.any },
 }
 
+/**
+ * What comes after an answer takes some milliseconds, and can be done twice: it is done by the worker that has the flow,
+ * and the server hears of all of it at once. As activities of their own, these would take as long again, and the server
+ * twice as much work for the whole step. The server knows of a killed worker by the flow's task, after ten seconds.
+ */
+const AFTER_ANSWER: LocalActivityOptions = {
+  startToCloseTimeout: '5 minutes',
+  retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
+}
+
 export const short = proxyActivities<Omit<Activities, 'send' | 'validate' | 'finish'>>(SHORT)
 export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
 export const checking = proxyActivities<Pick<Activities, 'validate' | 'finish'>>(CHECKING)
+
+type AfterAnswer = Pick<Activities, 'receive' | 'serialize' | 'transition'>
+
+/** The activities that come after an answer, for a step that ends at once or for one that does not. */
+export const afterAnswer = (endsAtOnce: boolean | undefined): AfterAnswer => (endsAtOnce ? atOnce : short)
+const atOnce = proxyLocalActivities<AfterAnswer>(AFTER_ANSWER)

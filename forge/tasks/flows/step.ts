@@ -4,7 +4,7 @@
  */
 import type { Reference, Spent, StepInput, StepPlace, SubAgent } from '../contract.ts'
 import { Children, idOfRun } from './children.ts'
-import { sending, short } from './effects.ts'
+import { afterAnswer, sending, short } from './effects.ts'
 import { added, type FanOutEnd, type FanOutFlow, NOTHING, type StepEnd } from './ends.ts'
 import { troubleOf } from './troubles.ts'
 
@@ -32,11 +32,12 @@ async function ask(input: StepInput): Promise<StepEnd> {
     const constructed = await short.construct(input)
     const sent = await sending.send({ ...place, ...constructed })
     spent = sent.spent
-    const received = await short.receive({ ...place, kind: input.kind, answer: sent.answer })
+    const after = afterAnswer(input.endsAtOnce)
+    const received = await after.receive({ ...place, kind: input.kind, answer: sent.answer })
     const { parsed } = received
     const serialized =
-      parsed && (await short.serialize({ ...place, kind: input.kind, base: input.base, key: constructed.key, parsed }))
-    const result = await short.transition({ ...input, received, sent, ...(serialized && { serialized }) })
+      parsed && (await after.serialize({ ...place, kind: input.kind, base: input.base, key: constructed.key, parsed }))
+    const result = await after.transition({ ...input, received, sent, ...(serialized && { serialized }) })
     return { result, spent }
   } catch (error) {
     return endOf(error, spent)

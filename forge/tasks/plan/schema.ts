@@ -165,3 +165,13 @@ export const Plan = v.object({
   tasks: v.pipe(v.array(Task), v.minLength(1), v.maxLength(1000), v.description('In any order.')),
 })
 export type Plan = v.InferOutput<typeof Plan>
+
+/** What must be true in the end, how it is seen, and whose task it is. */
+export const contractOf = ({ contract, tasks }: Plan) =>
+  contract.map(({ id, says, how }) => ({
+    id,
+    says,
+    how: how.kind === 'command' ? how.command : how.question,
+    isReview: how.kind === 'review',
+    task: tasks.find(task => task.claims.includes(id))?.id ?? '',
+  }))

@@ -3,7 +3,7 @@ import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import type { Limits } from '../contract.ts'
 import type { Estimate, Range } from './estimate.ts'
 import { graphOf } from './graph.ts'
-import type { Check, Plan, Task } from './schema.ts'
+import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 
 export type Showing = {
   estimate: Estimate
@@ -44,10 +44,40 @@ export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): stri
   lines.push('', `Commands that will run, in a container ${network}`, ...commands.lines())
   const others = commands.others(showing.commands ?? [])
   if (others.length > 0)
-    lines.push('', 'And what the repository itself asks for (FORGE.md, ready-made checks)', ...others)
+    lines.push(
+      '',
+      'And what the repository itself asks for (FORGE.md, ready-made checks)',
+      ...others.flatMap(command => whole('', command)),
+    )
   lines.push('', ...costLines(plan, estimate, limits).flatMap(line => wrap(line, width)))
   return `${lines.join('\n')}\n`
 }
+
+/** The same for a program that shows it in its own way: texts are as the model wrote them. */
+export function planInFull(
+  plan: Plan,
+  { estimate, limits, hasNetwork = false, commands = [] }: Omit<Showing, 'width'>,
+) {
+  const own = new Commands(plan)
+  const tasks = new Map(plan.tasks.map(task => [task.id, task]))
+  return {
+    title: plan.title,
+    summary: plan.summary,
+    contract: contractOf(plan),
+    /** In their order: what stands together may run at the same time. */
+    levels: graphOf(plan.tasks).levels.map(ids => ids.flatMap(id => tasks.get(id) ?? []).map(inFull)),
+    commands: own.list(),
+    others: own.others(commands),
+    hasNetwork,
+    cost: costLines(plan, estimate, limits),
+  }
+}
+
+const inFull = ({ id, title, size, tier, recursion, depends_on, claims, boundaries, validation }: Task) => ({
+  ...{ id, title, size, tier, recursion, claims, after: depends_on },
+  ...{ write: boundaries.write, never: boundaries.never, reviews: validation.reviews },
+  checks: validation.checks.map(check => (typeof check === 'string' ? check : check.command)),
+})
 
 const ORDER = (at: number): string => (at === 0 ? 'First' : at === 1 ? 'Then' : `Then (${at + 1})`)
 
@@ -109,10 +139,15 @@ class Commands {
     })
   }
 
+  /** Each, with the time that it may take and the tasks and assertions that it is for. */
+  list(): { command: string; seconds: number; users: string[] }[] {
+    return [...this.#numbers.values()].map(({ check, users }) => ({ ...check, users }))
+  }
+
   /** Those of some commands that do not stand in the plan, word for word: a part of another one is not the same. */
   others(commands: readonly string[]): string[] {
     const own = new Set([...this.#numbers.values()].map(({ check }) => check.command))
-    return commands.filter(command => !own.has(command)).flatMap(command => whole('', command))
+    return commands.filter(command => !own.has(command))
   }
 }
 

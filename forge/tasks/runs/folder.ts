@@ -3,15 +3,12 @@
  * either, since one may be lost or on another machine.
  */
 import { createHash, randomInt } from 'node:crypto'
-import { chmod, mkdir, readdir, realpath, rm } from 'node:fs/promises'
+import { chmod, mkdir, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
-import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
-import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import type { Repository } from '../../../core/git/repository.ts'
-import { read } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
 import type { RunId, TaskId } from '../contract.ts'
 
@@ -92,42 +89,4 @@ export async function listRuns(repository: Repository, env: Environment): Promis
     .filter(name => RUN.test(name))
     .sort((a, b) => (orderOf(a) < orderOf(b) ? 1 : -1))
     .map(run => ({ run, isInGit: inGit.has(run), ...(folders.has(run) && { folder: join(top, run) }) }))
-}
-
-export type Pruned = { refs: RefName[]; kept: RefName[] }
-
-/**
- * Lets go of a run: its refs, its folder, and those of its branches that another branch has in it; with `all`, also
- * those that nobody has merged. One that is checked out stays. Gives which refs went and which branches stay. Whether it
- * has ended is not asked here.
- */
-export async function pruneRun(
-  repository: Repository,
-  run: RunId,
-  { env, all }: { env: Environment; all: boolean },
-): Promise<Pruned> {
-  const id = verifyRunId(run)
-  const [own, branches] = await Promise.all([
-    listRefs(repository, [`${RUNS}${id}/`]),
-    listRefs(repository, [`${BRANCHES}${id}/`]),
-  ])
-  const checkouts = await listCheckouts(repository, await mainFolder(repository))
-  const merged: typeof branches = []
-  for (const branch of branches) {
-    if (checkouts.some(({ head }) => head === branch.name)) continue
-    if (all || (await isInAnother(repository, branch.oid))) merged.push(branch)
-  }
-  const moves = [...own, ...merged].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
-  await moveRefsPatiently(repository, moves, { message: `forge: prune ${id}`, own: 'refs/forge/' })
-  await rm(join(await runsFolder(repository, env), id), { recursive: true, force: true })
-  return {
-    refs: moves.map(({ ref }) => ref),
-    kept: branches.filter(branch => !merged.includes(branch)).map(({ name }) => name),
-  }
-}
-
-/** Whether a branch that is no run's has a commit in it. */
-async function isInAnother(repository: Repository, oid: string): Promise<boolean> {
-  const names = await read(repository, ['for-each-ref', '--format=%(refname)', `--contains=${oid}`, 'refs/heads/'])
-  return names.split('\n').some(name => name !== '' && !name.startsWith(BRANCHES))
 }

@@ -6,6 +6,7 @@
  *   answers/a/b/REST    an answer by its request's key
  *   journal/a/b/REST    a line of the journal by the hash of its id
  *   decisions/a/b/REST  what a person decided, by the hash of what it is about
+ *   verdicts/a/b/REST   what the user's own worker found out, signed, by the hash of the key's name and its words
  *   run.json plan.json  the run as it was asked for, and the plan that holds
  *   status.json         how the run was when it last rested or went on
  *   escalations/a/b/REST  what a report to a person was made from, by the hash of the report's id
@@ -26,7 +27,7 @@ import type { Oid, Reference, RunId } from '../contract.ts'
 import { storeRef, verifyRunId } from './folder.ts'
 
 /** Folders in which what is there stays. */
-type Once = 'answers' | 'journal' | 'decisions' | 'escalations'
+type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts'
 /** Files of which the last one counts. */
 type Last = 'run.json' | 'plan.json' | 'status.json'
 

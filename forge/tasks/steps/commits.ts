@@ -3,7 +3,7 @@
  * step again after a crash finds it.
  */
 import { Failure } from '../../../core/failure.ts'
-import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
+import { headIn, listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import { bytesOf, lineOf, type Person, parseCommit, readIdentity, textOf } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
@@ -103,7 +103,9 @@ export async function setRef(
 
 async function verifyFree(repository: Repository, ref: RefName): Promise<void> {
   if (!ref.startsWith('refs/heads/')) return
-  const checkouts = await listCheckouts(repository, await mainFolder(repository))
+  // Only git can say whether there is a main work tree: it is asked where that would be on this branch.
+  const main = (await headIn(repository.commonDir)) === ref ? await mainFolder(repository) : undefined
+  const checkouts = await listCheckouts(repository, main)
   const checkout = checkouts.find(({ head }) => head === ref)
   if (!checkout) return
   const folder = visible(checkout.folder)

@@ -170,6 +170,9 @@ export const ABOUT = {
   step: { heading: 'The step that you do now', isOrder: true },
 } as const satisfies Record<string, Known>
 
+/** Whether a text of that kind is known, and can't tell the model what to do. */
+export const isMaterial = (kind: string): boolean => kind in ABOUT && !isOrder({ kind, text: '' })
+
 const knownKind = (kind: string): Known => (kind in ABOUT ? ABOUT[kind as keyof typeof ABOUT] : { heading: kind })
 
 /** Whether the text may tell the model what to do. */
@@ -199,6 +202,14 @@ const assertionWords = ({ id, says, how }: Assertion): string =>
 /** What the whole run is about: the same for all of its tasks. */
 export const runWords = ({ title, summary, contract }: Plan): string =>
   `# The whole piece of work: ${title}\n${summary}\n\nWhat must be true in the end:\n${listOf(contract.map(assertionWords))}`
+
+/** What a reviewer of all results together is asked: every assertion that no command shows. */
+export const questionsInWords = ({ contract }: Plan): string =>
+  `All tasks of the plan are done, and the files here are what they came to together. Each was reviewed by itself; this is \
+about the whole of them, as it is now: what the one did may have undone what the other one claimed. The verdict is good only \
+where each of these is true in the files as they are, and \`findings\` name those that are not:\n${listOf(
+    contract.filter(({ how }) => how.kind === 'review').map(assertionWords),
+  )}`
 
 const checkWords = (check: Check | string): string =>
   typeof check === 'string' ? `the ready-made check ${check}` : code(check.command)

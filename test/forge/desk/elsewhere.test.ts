@@ -7,6 +7,7 @@ import type { Side } from '../../../forge/desk/messages.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
 import { makePlace, until } from '../../support/repository.ts'
+import { shortest } from '../../support/times.ts'
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\n'
 
@@ -28,11 +29,12 @@ test('a branch that a terminal moves is noticed, and what was typed is merged on
 
 test('it is noticed within two seconds', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
-  const seen = desk.news.length
-  const begun = performance.now()
-  await commit(desk.path, 'main', { 'a.ts': 'b\n' })
-  await until(() => desk.news.slice(seen).some(it => it.say === 'branch' && it.branch === 'main'))
-  expect(performance.now() - begun).toBeLessThan(3000)
+  const notice = async () => {
+    const seen = desk.news.length
+    await commit(desk.path, 'main', { 'a.ts': `${seen}\n` })
+    await until(() => desk.news.slice(seen).some(it => it.say === 'branch' && it.branch === 'main'))
+  }
+  expect(await shortest(2_000, notice)).toBeLessThan(2_000)
 })
 
 test('packing refs, and moving one twice, hides nothing', async () => {

@@ -1,7 +1,7 @@
 /** Stands in for the tasks beside the desk, for the tests of the page: made-up runs, and what is told to them. */
 import type { Question } from '../../../forge/desk/messages.ts'
 import type { TasksLook, TasksWord } from '../../../forge/desk/tasks-questions.ts'
-import type { JournalLine, Landing, Run, RunRow, Runs, RunTask, Task } from '../../../forge/desk/tasks-view.ts'
+import type { JournalLine, Landing, Plan, Run, RunRow, Runs, RunTask, Task } from '../../../forge/desk/tasks-view.ts'
 import { type Part, Refusal, type StandIn } from './web-stand-in.ts'
 
 export class TasksStandIn implements Part {
@@ -9,6 +9,8 @@ export class TasksStandIn implements Part {
   runs: Run[] = []
   missing: string | undefined
   readonly told: TasksWord[] = []
+  /** What waits for a yes. */
+  plan: Plan | undefined
   readonly details = new Map<string, Task>()
   journal: JournalLine[] = []
   landing: Landing = { words: [] }
@@ -49,6 +51,8 @@ export class TasksStandIn implements Part {
         return this.#list()
       case 'run':
         return this.#run(look.run)
+      case 'plan':
+        return this.plan
       case 'task':
         return this.details.get(look.task) ?? { ...NO_DETAIL, id: look.task }
       case 'journal':

@@ -128,6 +128,7 @@ export class StandIn {
   #server: Server<undefined> | undefined
   #sockets = new Set<ServerWebSocket<undefined>>()
   #built = ''
+  readonly #held = new Map<Question['ask'], Promise<void>>()
   #lastSearch = 0
   #commits = 0
 
@@ -211,6 +212,16 @@ export class StandIn {
       ...(model === undefined ? {} : { model }),
     })
     return oid
+  }
+
+  /** Lets a question wait, and what it would do with it, until that which this gives is called. */
+  hold(ask: Question['ask']): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#held.set(ask, promise)
+    return () => {
+      this.#held.delete(ask)
+      resolve()
+    }
   }
 
   say(news: News): void {
@@ -297,7 +308,7 @@ export class StandIn {
     if (pathname === '/key') return new Response(null, { status: 204 })
     if (pathname === '/') {
       const text = await Bun.file(`${this.#built}/page.html`).text()
-      const page = text.replace('STYLE_NONCE', nonce).replace('PAGE_SECRET', '')
+      const page = text.replace('STYLE_NONCE', nonce).replace('PAGE_SECRET', '').replace('PAGE_BEGINNING', '')
       return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
     }
     if (pathname.startsWith('/image/')) {
@@ -315,6 +326,7 @@ export class StandIn {
     this.asked.push(question)
     if (question.ask === 'edit' && this.swallowsEdits) return
     if (this.delay > 0) await Bun.sleep(this.delay)
+    if (this.#held.has(question.ask)) await this.#held.get(question.ask)
     const reply = await this.#answer(question)
     socket.send(JSON.stringify(reply))
   }

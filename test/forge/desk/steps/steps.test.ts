@@ -155,7 +155,7 @@ test(
       const desk = { ...(await outcomeOf(cases, plan, target.tip, MERGE)), stoppedAt: '' }
       expect({ seed, ...desk }).toEqual({ seed, ...git })
       const is = code !== 0 ? 'conflicts' : git.isNothing ? 'nothing' : 'clean'
-      const outlook = await outlooks.of(target.tip, source.commit)
+      const outlook = await outlooks.ofMerge(target.tip, source.commit)
       expect({ seed, is: plan.is, outlook: outlook.is }).toEqual({ seed, is, outlook: is })
       if (code === 0) clean++
       else stopped++

@@ -76,6 +76,31 @@ describe('what forge says', () => {
     expect(await why(tasks.look({ see: 'run', run: RUN }))).toStartWith('The desk does not understand what forge says')
   })
 
+  test('of a plan is whole, or not understood at all: nobody signs for what was cut', async () => {
+    const task = {
+      id: 'a',
+      title: 'Make a',
+      size: 'small',
+      tier: 'generation',
+      recursion: 0,
+      after: [],
+      claims: ['A1'],
+    }
+    const more = { write: ['a.txt'], never: [], checks: [], reviews: [] }
+    const plan = (command: string) => ({
+      ...{ run: RUN, waits: true, seen: 'c'.repeat(40), title: 'Notes', summary: 'All of it.', contract: [] },
+      ...{ levels: [[{ ...task, ...more }]], commands: [{ command, seconds: 300, users: ['a'] }], others: [] },
+      ...{ hasNetwork: false, cost: ['It stops at $5.00.'] },
+    })
+    const long = `true ${'x'.repeat(15_000)}`
+    const tasks = await open({ FORGE_SAYS: JSON.stringify(plan(long)) })
+    const read = v.parse(views.plan, await tasks.look({ see: 'plan', run: RUN }))
+    expect(read.commands[0]?.command).toBe(long)
+    expect(await called()).toEqual([['show', RUN, '--plan', '--json']])
+    const endless = await open({ FORGE_SAYS: JSON.stringify(plan('x'.repeat(30_000))) })
+    expect(await why(endless.look({ see: 'plan', run: RUN }))).toContain('does not understand')
+  })
+
   test('is cut where it is endless', async () => {
     const status = { run: RUN, state: 'asks', words: 'x'.repeat(1e6), complaints: [], tasks: [] }
     const spent = { requests: 0, input: 0, output: 0, cost: 0 }
@@ -107,6 +132,7 @@ describe('what forge is told', () => {
     const tasks = await open()
     const words: TasksWord[] = [
       { tell: 'answer', run: RUN, task: 'docs', text: '--help' },
+      { tell: 'approve', run: RUN, seen: 'c'.repeat(40) },
       { tell: 'pause', run: RUN },
       { tell: 'resume', run: RUN, limits: { cost: 7.5 } },
       { tell: 'resume', run: RUN, limits: { requests: 300, minutes: 90 } },
@@ -116,6 +142,7 @@ describe('what forge is told', () => {
     for (const word of words) await tasks.tell(v.parse(TasksWord, word))
     expect(await called()).toEqual([
       ['answer', '--', RUN, 'docs', '--help\n'],
+      ['approve', RUN, `--seen=${'c'.repeat(40)}`],
       ['pause', RUN],
       ['resume', RUN, '--budget=7.50'],
       ['resume', RUN, '--requests=300', '--minutes=90'],

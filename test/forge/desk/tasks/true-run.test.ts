@@ -44,6 +44,11 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect(await scene.git('log', '--format=%s', '-1', 'main')).toBe('Two notes')
     expect(await scene.git('status', '--porcelain')).toBe('')
     expect((await scene.git('ls-tree', '--name-only', 'main')).split('\n')).toEqual(['README.md', 'a.txt', 'b.txt'])
+    // The desk knows it as one of its own steps, and takes it back with the files there.
+    await window.getByRole('button', { name: 'Undo', exact: true }).click()
+    await until(async () => (await scene.git('log', '--format=%s', '-1', 'main')) === 'Begin', 30_000)
+    await until(async () => (await scene.git('status', '--porcelain')) === '', 30_000)
+    expect((await scene.git('ls-files')).split('\n')).toEqual(['README.md'])
     expect(await findings(Object.assign(window, { troubles }))).toEqual([])
     expect(troubles).toEqual([])
     await window.close()

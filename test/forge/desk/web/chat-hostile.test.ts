@@ -1,10 +1,12 @@
 /** Answers of a model that wants to run a script, to send something away, to deceive the eye, or to freeze the page. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { type ChatStandIn, pastTurn } from '../chat-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
 import { BRANCH, HOSTILE_ANSWER, withTurns } from './chat-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
+
+setDefaultTimeout(120_000)
 
 const MANY = 2_000
 const MEGABYTE = 1_000_000
@@ -150,7 +152,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
       expect(nodes).toBeLessThan(20_000)
       await page.close()
       await desk.stop()
-    }, 20_000)
+    })
   }
 
   for (const [name, text] of Object.entries({
@@ -173,7 +175,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
       expect(took).toBeLessThan(LONGEST_TASK)
       await page.close()
       await desk.stop()
-    }, 30_000)
+    })
   }
 
   test(`a conversation of ${MANY.toLocaleString('en')} items stays quick`, async () => {
@@ -222,7 +224,7 @@ describe.skipIf(!hasBrowser)('a hostile answer', () => {
     expect(streamed).toBeLessThan(LONGEST_TASK)
     await page.close()
     await desk.stop()
-  }, 30_000)
+  })
 })
 
 /** Answers how long the longest task was that the page has had since. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import {
   chosen,
   conflictsIn,
+  firstConflictLine,
   outsideConflicts,
   placesAfter,
   settling,
@@ -27,6 +28,8 @@ describe('a conflict', () => {
   test('is what stands between its marks, with the lines of three sides', () => {
     const text = `one\n${marked('a\nb\n', 'x\n', 'c\n')}two\n`
     const region = only(text)
+    expect(firstConflictLine(text, 7)).toBe(2)
+    expect(firstConflictLine(text, 8)).toBeUndefined()
     expect(region).toMatchObject({ ours: 'a\nb\n', base: 'x\n', theirs: 'c\n' })
     expect(text.slice(region.from, region.to)).toStartWith('<<<<<<< main\n')
     expect(text.slice(region.from, region.to)).toEndWith('\n>>>>>>> upstream/main')

@@ -11,7 +11,7 @@ import { RUNS } from './forklift-scene.ts'
 import { BRANCH, withMerging } from './merging-scene.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 describe.skipIf(!hasBrowser)('Forklift', () => {
   let built: string

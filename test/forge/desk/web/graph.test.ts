@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { AxeResults } from 'axe-core'
 import type { Question } from '../../../../forge/desk/messages.ts'
 import type { Outlook, Preview, Step } from '../../../../forge/desk/repository-view.ts'
-import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { GraphOf } from '../graph/graph-stand-in.ts'
 import { builtPage, oidOf, Refusal, StandIn } from '../web-stand-in.ts'
@@ -27,24 +27,29 @@ function manyCommits(count: number, branches: number): { oid: string; parents: s
   })
 }
 
-const OUTLOOKS: Record<string, Outlook> = {
+const OUTLOOKS = {
   clean: { is: 'clean', conflicts: 0, words: 'merges cleanly' },
   clash: { is: 'conflicts', conflicts: 2, words: '2 files in conflict' },
   nothing: { is: 'nothing', conflicts: 0, words: 'nothing to do' },
-}
+} as const satisfies Record<string, Outlook>
 
 /** What would come of a step: by the name of its target. */
-function outlookOf(onto: string): Outlook {
-  if (onto.startsWith('clash')) return OUTLOOKS.clash as Outlook
-  return (onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean) as Outlook
+function outlookOf(onto: string) {
+  if (onto.startsWith('clash')) return OUTLOOKS.clash
+  return onto.startsWith('same') ? OUTLOOKS.nothing : OUTLOOKS.clean
+}
+
+function targetOf(step: Step): string {
+  const onto = 'onto' in step ? step.onto : undefined
+  return (typeof onto === 'string' ? onto : onto?.branch) ?? 'main'
 }
 
 /** Answers questions about steps, and keeps what was done. */
 function giveSteps(desk: StandIn): { done: { step: Step; before: string | undefined }[] } {
   const said: { done: { step: Step; before: string | undefined }[] } = { done: [] }
-  desk.given.set('outlooks', ({ targets }: Ask<'outlooks'>) => targets.map(outlookOf))
+  desk.given.set('outlooks', ({ steps }: Ask<'outlooks'>) => steps.map(step => outlookOf(targetOf(step))))
   desk.given.set('preview', ({ step }: Ask<'preview'>): Preview => {
-    const onto = 'onto' in step && typeof step.onto === 'string' ? step.onto : 'main'
+    const onto = targetOf(step)
     const outlook = outlookOf(onto)
     return {
       ...outlook,
@@ -340,7 +345,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('r')
     await dialog()
-      .getByRole('option', { name: /clash-metrics.*conflict in 2 files/ })
+      .getByRole('option', { name: /clash-metrics.*2 files in conflict/ })
       .waitFor()
     await page.keyboard.type('main')
     await until(async () => (await dialog().getByRole('option').count()) === 1)
@@ -401,28 +406,30 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     const [x, y] = await middleOf('same-197')
     await page.mouse.move(x, y)
     await page.mouse.down()
-    const took = await page.evaluate(
-      ([x, y]) =>
-        new Promise<number>(resolve => {
-          const start = performance.now()
-          window.dispatchEvent(new PointerEvent('pointermove', { clientX: (x ?? 0) + 9, clientY: (y ?? 0) + 9 }))
-          const look = () => {
-            const isSeen = (element: Element) => element.getBoundingClientRect().bottom < window.innerHeight
-            const targets = [...document.querySelectorAll('.graph-row .label[data-branch]:not(.from)')].filter(isSeen)
-            if (targets.length > 0 && targets.every(target => target.querySelector('.why')))
-              resolve(performance.now() - start)
-            else requestAnimationFrame(look)
-          }
-          look()
-        }),
-      [x, y],
-    )
-    console.log(`the words on all targets in view: after ${took.toFixed(0)} ms`)
-    // 300 ms on a machine that has nothing else to do.
-    expect(took).toBeLessThan(2000)
+    let took = 0
+    const work = await workOf(page, async () => {
+      took = await page.evaluate(
+        ([x, y]) =>
+          new Promise<number>(resolve => {
+            const start = performance.now()
+            window.dispatchEvent(new PointerEvent('pointermove', { clientX: (x ?? 0) + 9, clientY: (y ?? 0) + 9 }))
+            const look = () => {
+              const isSeen = (element: Element) => element.getBoundingClientRect().bottom < window.innerHeight
+              const targets = [...document.querySelectorAll('.graph-row .label[data-branch]:not(.from)')].filter(isSeen)
+              if (targets.length > 0 && targets.every(target => target.querySelector('.why')))
+                resolve(performance.now() - start)
+              else requestAnimationFrame(look)
+            }
+            look()
+          }),
+        [x, y],
+      )
+    })
+    console.log(`the words on all targets in view: after ${took.toFixed(0)} ms, by ${work.toFixed(0)} ms of work`)
+    expect(work).toBeLessThan(300)
     await page.mouse.up()
     // Only those that can be seen were asked for.
-    const asked = desk.asked.flatMap(question => (question.ask === 'outlooks' ? question.targets : []))
+    const asked = desk.asked.flatMap(question => (question.ask === 'outlooks' ? question.steps : []))
     expect(asked.length).toBeLessThan(80)
   })
 
@@ -433,33 +440,35 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     desk.say({ say: 'repository' })
     await open()
     await page.getByText('100,000 commits').waitFor()
-    const frames = await page.evaluate(
-      () =>
-        new Promise<number[]>(resolve => {
-          const list = document.querySelector('.graph-list') as HTMLElement
-          const times: number[] = []
-          let last = performance.now()
-          const step = (now: number) => {
-            times.push(now - last)
-            last = now
-            list.scrollTop += 120
-            if (times.length < 240) requestAnimationFrame(step)
-            else resolve(times.slice(2))
-          }
-          requestAnimationFrame(step)
-        }),
-    )
+    let frames: number[] = []
+    const work = await workOf(page, async () => {
+      frames = await page.evaluate(
+        () =>
+          new Promise<number[]>(resolve => {
+            const list = document.querySelector('.graph-list') as HTMLElement
+            const times: number[] = []
+            let last = performance.now()
+            const step = (now: number) => {
+              times.push(now - last)
+              last = now
+              list.scrollTop += 120
+              if (times.length < 120) requestAnimationFrame(step)
+              else resolve(times.slice(2))
+            }
+            requestAnimationFrame(step)
+          }),
+      )
+    })
     const share = frames.filter(time => time < 17).length / frames.length
-    const worst = Math.max(...frames)
+    const each = work / frames.length
     console.log(
-      `${frames.length} frames: ${(100 * share).toFixed(0)} % under 16.7 ms, the longest ${worst.toFixed(0)} ms`,
+      `${frames.length} frames: ${(100 * share).toFixed(0)} % under 16.7 ms, each ${each.toFixed(1)} ms of work`,
     )
     await page.keyboard.press('End')
     await page.getByRole('option', { name: 'Change 99999' }).waitFor()
     expect(await page.locator('.graph-row').count()).toBeLessThan(150)
-    // 95 % on a machine that has nothing else to do.
-    expect(share).toBeGreaterThan(0.3)
-  }, 40_000)
+    expect(each).toBeLessThan(16)
+  })
 
   test('it can be zoomed, and wide graphs can be panned', async () => {
     await open()

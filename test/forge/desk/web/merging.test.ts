@@ -147,10 +147,13 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   })
 
   test('the way from one conflict to the next leads around the end, among the files and in one of them', async () => {
+    const answer = desk.hold('merging')
     await open()
     const hasFocus = (box: ReturnType<typeof conflict>) =>
       until(() => box.evaluate(element => element === document.activeElement))
+    // The list of files is still on its way.
     await page.keyboard.press('Shift+F8')
+    answer()
     await hasFocus(conflict(1, 1))
     await row('claim.ts').click()
     await conflict(2).waitFor()
@@ -160,6 +163,29 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(1))
     await page.keyboard.press('Shift+F8')
     await hasFocus(conflict(2))
+  })
+
+  test('numbers the lines of the file, and none behind a conflict that is left', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    const numbers = async () =>
+      (await page.locator('.cm-lineNumbers .cm-gutterElement').allTextContents()).map(Number).filter(Boolean)
+    // The widest number keeps its room.
+    const shown = async () => (await numbers()).slice(1)
+    await until(async () => (await shown()).join() === '1,2,3,4,5,6')
+    await page.keyboard.press('F8')
+    await page.keyboard.press('2')
+    await page.keyboard.press('2')
+    const lines = () => desk.textOf(BRANCH, CLAIM)?.split('\n') ?? []
+    await until(() => !lines().some(line => line.startsWith('<<<<<<<')))
+    await until(
+      async () =>
+        (await shown()).join() ===
+        lines()
+          .map((_, at) => at + 1)
+          .join(),
+    )
   })
 
   test('finishes with the message that a person made of it', async () => {

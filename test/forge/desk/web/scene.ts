@@ -56,6 +56,17 @@ export async function until(isSo: () => boolean | undefined | Promise<boolean>, 
   }
 }
 
+const SETTLED = `(async () => {
+  const idle = () => new Promise(resolve => requestIdleCallback(resolve))
+  const frame = () => new Promise(resolve => requestAnimationFrame(resolve))
+  for (const next of [frame, idle, frame, idle]) await next()
+})()`
+
+/** Waits until the page has drawn what it knows, and has nothing left to do. */
+export async function settled(page: Page): Promise<void> {
+  await page.evaluate(SETTLED)
+}
+
 /** Opens the page; what it should never do (an error, a violation of its policy) is collected. */
 export async function openDesk(context: BrowserContext, standIn: StandIn): Promise<DeskPage> {
   const page = await context.newPage()

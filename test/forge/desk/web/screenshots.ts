@@ -11,7 +11,7 @@ import { ask, HALF_A_TURN, HOSTILE_ANSWER, QUESTION, RICH_ANSWER, TOOL_APPROVAL,
 import { RUNS } from './forklift-scene.ts'
 import { BRANCH, CLAIM, CLAIM_HALF, POSTGRES, STUCK, withMerging } from './merging-scene.ts'
 import { openDesk, SCENE_FILES, startScene } from './scene.ts'
-import { DONE, withTasks } from './tasks-scene.ts'
+import { APPROVING, DONE, withTasks } from './tasks-scene.ts'
 
 const [folder = '/tmp/desk-pictures', ...wanted] = Bun.argv.slice(2)
 const WIDTHS = [800, 1280, 1920]
@@ -417,6 +417,24 @@ const SCENES: Record<string, Scene> = {
       await page.locator('.report').waitFor()
       await page.locator('.journal li').first().waitFor()
       await Bun.sleep(200)
+    },
+  },
+  'tasks-plan': {
+    prepare: standIn => void withTasks(standIn, [APPROVING, DONE]),
+    act: async page => {
+      await page.keyboard.press('Alt+t')
+      await page.locator('.plan-task').first().waitFor()
+      await page.locator('.journal li').first().waitFor()
+      await Bun.sleep(200)
+    },
+  },
+  'tasks-plan-end': {
+    prepare: standIn => void withTasks(standIn, [APPROVING, DONE]),
+    act: async page => {
+      await page.keyboard.press('Alt+t')
+      await page.locator('.plan-commands').first().waitFor()
+      await page.locator('.plan-text').evaluate(it => it.scrollTo(0, it.scrollHeight))
+      await Bun.sleep(300)
     },
   },
   'tasks-land': {

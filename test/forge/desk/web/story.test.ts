@@ -6,7 +6,7 @@ import { show } from '../../../support/git.ts'
 import { builtPage } from '../web-stand-in.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 describe.skipIf(!hasBrowser)('the story of the README', () => {
   test('the demo ends with a question; the desk answers it, and it is a pull request', async () => {

@@ -1,5 +1,5 @@
 /** Runs to look at: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
-import type { JournalLine, Run, RunTask, Task } from '../../../../forge/desk/tasks-view.ts'
+import type { JournalLine, Plan, PlannedTask, Run, RunTask, Task } from '../../../../forge/desk/tasks-view.ts'
 import { TasksStandIn } from '../tasks-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { SCENE_FILES } from './scene.ts'
@@ -94,6 +94,63 @@ export const RUNS: Run[] = [
   small('20261119-otel-spans-9z8y', 'otel spans', 'stopped', 1, 4, 0),
 ]
 
+const planned = (id: string, title: string, claims: string[], more: Partial<PlannedTask> = {}): PlannedTask => ({
+  ...{ id, title, claims, size: 'medium', tier: 'generation', recursion: 0, after: [], never: [], reviews: [] },
+  ...{ write: [`src/queue/${id}.ts`, `test/${id}.test.ts`], checks: ['typescript', `bun test test/${id}.test.ts`] },
+  ...more,
+})
+
+/** A run whose plan waits for a yes, and that plan. */
+export const APPROVING: Run = {
+  ...ASKING,
+  run: '20261122-typed-events-k7m2',
+  state: 'approving',
+  words: 'A plan of 4 tasks waits for a yes.',
+  wish: 'Typed events\n\nSo that a listener knows what it gets.',
+  title: 'Typed events',
+  contract: CONTRACT.slice(0, 4),
+  tasks: TASKS.slice(0, 4).map(it => ({ ...it, state: 'waits', attempt: 0, hasResult: false })),
+  spent: spent(0.11, 1),
+}
+delete APPROVING.report
+
+export const PLAN: Plan = {
+  waits: true,
+  seen: '0123456789abcdef0123456789abcdef01234567',
+  title: 'Typed events',
+  summary: 'Each event gets a type of its own, and listeners are told by it. Names come first, as all else uses them.',
+  contract: CONTRACT.slice(0, 4),
+  levels: [
+    [planned('name', 'Name the key, and where it lives', ['A1'], { size: 'small' })],
+    [
+      planned('postgres', 'Table and migration for Postgres', ['A2'], {
+        ...{ after: ['name'], never: ['src/store/**'], tier: 'reasoning', recursion: 1 },
+        checks: ['make migrate-bench'],
+        reviews: ['Does the migration hold a lock for longer than it says?'],
+      }),
+      planned('memory', 'Keys in the memory store', ['A3'], { after: ['name'], write: [] }),
+      planned('types', 'Types: Job.key, Duplicate', ['A4'], { after: ['name'] }),
+    ],
+  ],
+  commands: [
+    { command: 'bun test test/key.test.ts', seconds: 300, users: ['A1', 'name'] },
+    { command: 'make migrate-bench', seconds: 900, users: ['A2', 'postgres'] },
+    {
+      command: 'set -e\nfor one in a b; do\n  bun test "test/$one.test.ts"\ndone',
+      seconds: 300,
+      users: ['A3', 'memory'],
+    },
+    { command: 'tsc --noEmit', seconds: 300, users: ['A4', 'types'] },
+  ],
+  others: ['bun install --frozen-lockfile', 'biome check --write .'],
+  hasNetwork: false,
+  cost: [
+    'It may take 8 to 29 requests and 92,000 to 780,000 tokens; $0.41 to $3.20.',
+    'That is a guess by the sizes of the tasks (1 small, 3 medium): from where all goes well to where each needs its second attempt.',
+    'It stops at $5.00.',
+  ],
+}
+
 export const SWEEP: Task = {
   id: 'sweep',
   asks: 'How long must a key be remembered?\n\nA6 says “long enough for any retry”: as long as the job’s retention, or 24 hours?',
@@ -144,6 +201,7 @@ export function withTasks(desk: StandIn, runs: Run[] = RUNS): TasksStandIn {
   const tasks = new TasksStandIn(desk)
   tasks.runs = runs
   tasks.details.set('sweep', SWEEP)
+  tasks.plan = PLAN
   tasks.journal = JOURNAL
   tasks.landing = LANDING
   for (const run of runs) {

@@ -6,9 +6,9 @@ import type { TasksStandIn } from '../tasks-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
 import { findings } from './axe.ts'
 import { type DeskPage, openDesk, startScene, until } from './scene.ts'
-import { ASKING, DONE, RUN, RUNS, withTasks } from './tasks-scene.ts'
+import { APPROVING, ASKING, DONE, PLAN, RUN, RUNS, withTasks } from './tasks-scene.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 describe.skipIf(!hasBrowser)('the tasks', () => {
   let built: string
@@ -99,8 +99,11 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { name: 'Upstream 2.13 by groups' }).first().waitFor()
     expect(await findings(page)).toEqual([])
+    // No key is lost while a run is on its way.
+    const answer = desk.hold('look at tasks')
     await page.keyboard.press('Alt+PageUp')
     await page.keyboard.press('Alt+PageUp')
+    answer()
     await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
   })
 
@@ -181,14 +184,22 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await until(() => tasks.told.length === 2)
     await until(async () => (await dialog.count()) === 0)
     await page.keyboard.press('Alt+Shift+z')
-    await dialog.getByText('The run ends for good').waitFor()
+    await dialog.getByText('The run ends: nothing more').waitFor()
     expect(await focused()).toStartWith('Cancel')
     await dialog.getByRole('button', { name: 'Stop the run' }).click()
     await until(() => tasks.told.length === 3)
+    await until(async () => (await dialog.count()) === 0)
+    await runs()
+      .getByRole('button', { name: /otel spans/ })
+      .click()
+    await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await until(() => tasks.told.length === 4)
     expect(tasks.told).toEqual([
       { tell: 'pause', run: '20261121-upstream-groups-c0d3' },
       { tell: 'resume', run: '20261120-docs-operators-1a2b', limits: { cost: 7.5 } },
       { tell: 'stop', run: '20261120-docs-operators-1a2b' },
+      { tell: 'resume', run: '20261119-otel-spans-9z8y' },
     ])
   })
 
@@ -216,6 +227,78 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.press('Alt+r')
     await page.getByRole('tab', { name: `forge/${RUN}/types/done`, selected: true }).waitFor()
     await page.getByRole('tab', { name: /Review/, selected: true }).waitFor()
+  })
+
+  test('show a plan that waits for a yes whole, with each command, and approve just that one by the keyboard', async () => {
+    await open([DONE, APPROVING])
+    const plan = page.getByRole('region', { name: 'Plan', exact: true })
+    await plan.getByText('Each event gets a type of its own').waitFor()
+    await plan.getByText('Then, at the same time').waitFor()
+    await plan.getByText('not known: runs alone').waitFor()
+    await plan.getByText('without network').waitFor()
+    for (const { command } of PLAN.commands) expect(await plan.locator('.command').allTextContents()).toContain(command)
+    await plan.getByText('biome check --write .').waitFor()
+    await plan.getByText('It stops at $5.00.').waitFor()
+    await page.getByText('Your key signs for 6 commands, in this run alone.').waitFor()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+      expect(await findings(page)).toEqual([])
+    }
+    desk.refused.set(
+      'tell tasks',
+      'Nothing was approved: the plan, or what belongs to it, has changed since. Look at it again.',
+    )
+    await page.keyboard.press('Alt+y')
+    await until(async () => (await focused()) === 'Approve')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').getByText('Nothing was approved').waitFor()
+    desk.refused.clear()
+    await page.keyboard.press('Alt+y')
+    await page.keyboard.press('Enter')
+    await until(() => tasks.told.length === 1)
+    expect(tasks.told).toEqual([{ tell: 'approve', run: APPROVING.run, seen: PLAN.seen }])
+    tasks.change(APPROVING.run, { state: 'runs' })
+    await page.getByRole('region', { name: 'Contract' }).waitFor()
+    expect(await plan.count()).toBe(0)
+  })
+
+  test('take what is to be different in a plan, in words', async () => {
+    await open([APPROVING])
+    await page.getByRole('button', { name: 'Say what to change' }).click()
+    await page.locator('textarea:focus').waitFor()
+    await page.keyboard.type('Leave Postgres alone.')
+    await page.keyboard.press('Control+Enter')
+    await until(() => tasks.told.length === 1)
+    expect(tasks.told).toEqual([{ tell: 'answer', run: APPROVING.run, text: 'Leave Postgres alone.' }])
+  })
+
+  test('keep their branches out of lists, behind their run, and where somebody types their name', async () => {
+    await open()
+    await detail('The task sweep').waitFor()
+    await page.keyboard.press('Alt+b')
+    const options = page.getByRole('dialog', { name: 'Find or run' }).getByRole('option')
+    await options.getByText('retry-jitter').waitFor()
+    expect((await options.allTextContents()).filter(words => words.includes('forge/'))).toEqual([])
+    await options.getByText('5 branches of runs').click()
+    await options.getByText(`forge/${RUN}/types/done`).waitFor()
+    await page.keyboard.type('mem')
+    await until(async () => (await options.first().textContent())?.includes(`forge/${RUN}/memory/done`) === true)
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+0')
+    const side = page.getByRole('navigation', { name: 'Branches and tags' })
+    await side.getByRole('button', { name: 'retry-jitter' }).waitFor()
+    expect(await side.getByRole('button', { name: 'types/done' }).count()).toBe(0)
+    await side.getByRole('button', { name: `${RUN} 4`, expanded: false }).click()
+    await side.getByRole('button', { name: 'types/done' }).waitFor()
+    expect(await findings(page)).toEqual([])
+    await side.getByRole('button', { name: 'retry-jitter' }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: /^Merge into/ }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('option').first().waitFor()
+    expect((await dialog.getByRole('option').allTextContents()).filter(words => words.includes('forge/'))).toEqual([])
+    await page.keyboard.type('types/')
+    await dialog.getByRole('option', { name: `forge/${RUN}/types/done` }).waitFor()
+    await page.keyboard.press('Escape')
   })
 
   test('are landed only as what was shown, by a dialog with the files and a safe button first', async () => {

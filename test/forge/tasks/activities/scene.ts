@@ -102,6 +102,7 @@ export async function makeScene({
         head,
         report: await means.keep('validation', '{"text":"All good."}'),
         words: 'All good.',
+        commands: '',
       }),
       lint: async ({ tasks }) => ({ tasks: tasks.map(shapeOf), complaints: [] }),
       surroundings,

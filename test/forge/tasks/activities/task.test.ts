@@ -99,7 +99,7 @@ test('checks get the plan, the task and the commits; what they mend is on the br
       expect([run, task?.id]).toEqual([RUN, 'stack'])
       const bytes = Buffer.from('formatted\n')
       const mended = await commitMended(head, new Map([['b.txt', { mode: '100644', bytes }]]))
-      return { isGood: true, head: mended, report: await keep('validation', 'ok'), words: 'Good.' }
+      return { isGood: true, head: mended, report: await keep('validation', 'ok'), words: 'Good.', commands: '' }
     },
     script: [edits(replace('a.txt', 'two\n', 'zwei\n'))],
   })

@@ -5,9 +5,16 @@ import { join } from 'node:path'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
+import type { Limits } from '../../../../forge/tasks/contract.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 
 const LIMITS = { depth: 3, cost: 5 }
+/** What a run is asked for, with some limits. */
+const asked = (limits: Limits) => ({
+  wish: { oid: 'a'.repeat(40), kind: 'wish' },
+  base: 'b'.repeat(40),
+  limits,
+})
 const COMMAND = 'grep -q done a.txt'
 
 /** The approvals of a run, of a person whose settings are in a folder. */
@@ -30,7 +37,7 @@ async function signed() {
   const place = await makePlace()
   const one = await approvalsOf(place)
   await one.approve([COMMAND])
-  await one.approveLimits(LIMITS)
+  await one.approveAsking(asked(LIMITS))
   return { ...place, place, one }
 }
 
@@ -39,9 +46,15 @@ test('what was signed is approved, and nothing that differs in a single sign', a
   expect(await it.one.missing([COMMAND])).toEqual([])
   for (const other of [`${COMMAND} `, `${COMMAND}\n`, COMMAND.toUpperCase(), `${COMMAND}; id`, COMMAND.slice(1), ''])
     expect(await it.one.missing([COMMAND, other])).toEqual([other])
-  expect(await it.one.hasLimits({ cost: 5, depth: 3 })).toBe(true)
+  expect(await it.one.hasAsked(asked({ cost: 5, depth: 3 }))).toBe(true)
   for (const other of [{ ...LIMITS, cost: 5.01 }, { ...LIMITS, requests: 9 }, { depth: 3 }])
-    expect(await it.one.hasLimits(other)).toBe(false)
+    expect(await it.one.hasAsked(asked(other))).toBe(false)
+  const words = asked(LIMITS)
+  for (const other of [
+    { ...words, base: 'c'.repeat(40) },
+    { ...words, wish: { ...words.wish, oid: 'c'.repeat(40) } },
+  ])
+    expect(await it.one.hasAsked(other)).toBe(false)
 })
 
 test('an approval that is copied to another run counts for nothing there', async () => {
@@ -51,7 +64,7 @@ test('an approval that is copied to another run counts for nothing there', async
   await cp(fileOf(it.place, 'one'), fileOf(it.place, 'two'))
   expect(await it.one.missing([COMMAND, 'any'])).toEqual([])
   expect(await two.missing([COMMAND, 'any'])).toEqual([COMMAND, 'any'])
-  expect(await two.hasLimits(LIMITS)).toBe(false)
+  expect(await two.hasAsked(asked(LIMITS))).toBe(false)
 })
 
 test('nor in another repository, also one that is a copy of it', async () => {
@@ -62,7 +75,7 @@ test('nor in another repository, also one that is a copy of it', async () => {
   const approvals = new Approvals(join(it.folder, 'pia'))
   const there = new ApprovedCommands(approvals, folderOf(it.place, 'one'), await openRepository(copy), 'one')
   expect(await there.missing([COMMAND, 'any'])).toEqual([COMMAND, 'any'])
-  expect(await there.hasLimits(LIMITS)).toBe(false)
+  expect(await there.hasAsked(asked(LIMITS))).toBe(false)
 })
 
 test('another person’s approval counts for nothing, whatever it says of whose it is', async () => {

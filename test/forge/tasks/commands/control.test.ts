@@ -74,7 +74,7 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
   )
 
   test(
-    'that is stopped ends with 1, and keeps what is done',
+    'that is stopped ends with 1, keeps what is done, and can be taken up again',
     async () => {
       const { run, following, answer } = await begin('ended-early')
       expect((await scene.forge(['stop', run])).out).toBe(`The run ${run} is stopped.\n`)
@@ -84,6 +84,14 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
       const late = await scene.forge(['answer', run, 'a', 'too late'])
       expect(late.code).toBe(1)
       expect(late.err).toContain(run)
+      expect((await scene.forge(['show', run])).out).toContain(`forge resume ${run}`)
+      expect(await scene.forge(['resume', run])).toEqual({
+        ...{ code: 0, err: '' },
+        out: `The run ${run} goes on: forge attach ${run} shows it. It was stopped: it was submitted again, and what is done stays done.\n`,
+      })
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+      // The plan was paid for, and is not asked for again.
+      expect(scene.model.asked('ended-early').filter(it => it === 'plan')).toHaveLength(1)
     },
     LONG,
   )
@@ -193,7 +201,7 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
 
       const pruned = await scene.forge(['runs', '--prune'])
       expect(pruned.out).toContain(`${run}: `)
-      expect(pruned.out).toContain('branches that nobody has merged, or that are checked out, stay')
+      expect(pruned.out).toContain('branches that nobody has landed, or that are checked out, stay')
       expect(pruned.out).not.toContain(asking)
       expect(await scene.git('for-each-ref', '--format=%(refname)', `refs/forge/runs/${run}`)).toBe('')
       expect(await scene.git('branch', '--list', `forge/${run}/result`)).toContain('result')

@@ -1,8 +1,9 @@
 /** `forge land`: what a person sees before a merge, and that it is all or nothing. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readFile, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { git } from '../../../support/git.ts'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Approvals } from '../../../../forge/ai/approvals.ts'
+import { commit, git } from '../../../support/git.ts'
 import { done, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
@@ -51,6 +52,19 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       expect(await scene.git('log', '-1', '--format=%an%n%B')).toContain(`Forge-Run: ${run}`)
       expect(await scene.git('status', '--porcelain')).toBe('')
       expect((await land('--yes')).out).toBe('main has all of it already.\n')
+      // It is an operation as the desk's own are, in the same transaction.
+      const operation = await scene.git('log', '-1', '--format=%B', 'refs/forge/operations')
+      expect(operation).toStartWith(`land forge/${run}/result on main\n`)
+      expect(JSON.parse(operation.split('\n\n')[1] ?? '')).toMatchObject({
+        kind: 'land',
+        refs: [
+          { ref: 'refs/heads/main', before: base, after: await scene.git('rev-parse', 'main') },
+          {
+            ref: expect.stringContaining('refs/forge/kept/'),
+            after: await scene.git('rev-parse', `forge/${run}/result`),
+          },
+        ],
+      })
       const [, undo = ''] = /^To undo: (git .+)$/m.exec(out) ?? []
       await git(scene.folder, ...undo.split(' ').slice(1))
       expect(await scene.git('rev-parse', 'main')).toBe(base)
@@ -182,6 +196,118 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
     LONG,
   )
 
+  describe('what was not checked by the user’s own worker', () => {
+    const key = () => join(scene.temporal.folder, 'config/forge/approvals.key')
+    const away = () => rename(key(), `${key()}.away`)
+    const back = async () => {
+      await rm(key(), { force: true })
+      await rename(`${key()}.away`, key())
+    }
+    const refused = (why: string) =>
+      `Nothing was merged: this was not checked by you, as ${why}. forge land ${run} --check runs all checks here first; --anyway merges it as it is.\n`
+
+    test(
+      'is shown as such and not merged, where the key is gone or another one',
+      async () => {
+        await reset()
+        await away()
+        try {
+          const gone = 'the key that its checks were signed with is gone (approvals.key in ~/.config/forge)'
+          const { code, err, out } = await land('--yes')
+          expect({ code, err }).toEqual({ code: 1, err: refused(gone) })
+          expect(out).toContain('What is to be true, and was not checked by you:')
+          expect(JSON.parse((await land('--json')).out).unchecked).toBe(refused(gone).trimEnd())
+          const shown = (await scene.forge(['show', run])).out
+          expect(shown).toContain(`The result was not checked by you: ${gone}.`)
+          expect(shown).toContain(`What a came to was not checked by you: ${gone}.`)
+          await new Approvals(dirname(key())).sign(
+            { kind: 'command', scope: '', name: '', content: Buffer.of() },
+            'sha1',
+          )
+          expect((await land('--yes')).err).toBe(
+            refused(
+              'its checks were signed with another key than yours, which may have been made anew (approvals.key in ~/.config/forge)',
+            ),
+          )
+          expect(await scene.git('rev-parse', 'main')).toBe(base)
+        } finally {
+          await back()
+        }
+        expect((await land('--json')).out).not.toContain('unchecked')
+      },
+      LONG,
+    )
+
+    test(
+      'is merged anyway where the person says so, and the commit says it',
+      async () => {
+        await reset()
+        await away()
+        try {
+          expect(await land('--yes', '--anyway')).toMatchObject({ code: 0, err: '' })
+        } finally {
+          await back()
+        }
+        expect(await scene.git('log', '-1', '--format=%(trailers:key=Forge-Unchecked,valueonly)')).toContain('is gone')
+      },
+      LONG,
+    )
+
+    test(
+      'is checked here when the person says so, and merged where that is well',
+      async () => {
+        await reset()
+        const result = `forge/${run}/result`
+        const before = await scene.git('rev-parse', result)
+        // What no task has made: it keeps within the boundaries, and breaks the contract.
+        const bad = await commit(scene.folder, result, { 'a.txt': 'nothing\n' })
+        const other = await land('--yes')
+        expect(other).toMatchObject({ code: 1, err: refused('there is no signature of yours for its checks') })
+        const failed = await land('--yes', '--check')
+        expect(failed.code).toBe(1)
+        expect(failed.err).toEndWith(
+          'Nothing was merged, as it was checked here and did not pass: 1 of 2 checks failed: grep -q done a.txt\n',
+        )
+        expect((await land('--yes')).err).toBe(refused('its checks failed'))
+        const good = await commit(scene.folder, result, { 'a.txt': 'done again\n' })
+        expect(good).not.toBe(bad)
+        expect((await land('--yes')).code).toBe(1)
+        const { code, out } = await land('--yes', '--check')
+        expect({ code, isChecked: out.includes('and how that was checked:') }).toEqual({ code: 0, isChecked: true })
+        expect(await readFile(join(scene.folder, 'a.txt'), 'utf8')).toBe('done again\n')
+        await reset()
+        // A file that no task may write.
+        await commit(scene.folder, result, { 'c.txt': 'c\n' })
+        expect((await land('--yes', '--check')).err).toContain(
+          'did not pass: 1 violation of its boundaries: c.txt is outside of what any of the tasks may change',
+        )
+        await scene.git('update-ref', `refs/heads/${result}`, before)
+      },
+      LONG,
+    )
+
+    test(
+      'at a terminal is checked after a look at commands that were not approved',
+      async () => {
+        await reset()
+        await away()
+        try {
+          const terminal = scene.terminal(['land', run, '--check'])
+          await terminal.shows('Run them? yes or no (y/n): ')
+          expect(terminal.text).toContain('  grep -q done a.txt')
+          terminal.type('y\r')
+          await terminal.shows('(y/n/d): ')
+          terminal.type('y\r')
+          expect((await terminal.ended()).code).toBe(0)
+          expect(await scene.git('rev-parse', 'main^')).toBe(base)
+        } finally {
+          await back()
+        }
+      },
+      LONG,
+    )
+  })
+
   test(
     'signs where the repository signs, and merges nothing where that fails',
     async () => {
@@ -206,6 +332,25 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       } finally {
         await scene.git('config', '--unset', 'commit.gpgSign')
       }
+    },
+    LONG,
+  )
+
+  test(
+    'makes its run one whose branches go with a plain --prune, which says how they come back',
+    async () => {
+      await reset()
+      expect((await land('--yes')).code).toBe(0)
+      const tip = await scene.git('rev-parse', `forge/${run}/result`)
+      const { code, out } = await scene.forge(['runs', '--prune', run])
+      expect(code).toBe(0)
+      expect(out).toMatch(
+        new RegExp(`^${run}: \\d+ refs and its folder are gone\\.\n  To bring back a branch: git branch`),
+      )
+      expect(await scene.git('branch', '--list', 'forge/*')).toBe('')
+      const [, back = ''] = /: git (branch \S+ \S+?)(,|$)/m.exec(out) ?? []
+      await scene.git(...back.split(' '))
+      expect(await scene.git('rev-parse', `forge/${run}/result`)).toBe(tip)
     },
     LONG,
   )

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from '../../../support/git.ts'
-import { planOf, says, task } from '../../../support/task-model.ts'
+import { type AskedStep, planOf, says, task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 
@@ -212,12 +212,12 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       const command = "grep -q done a.txt && echo '\u001b[31m' >/dev/null"
       scene.model.knows('approved', { tasks: [task('a', { checks: [{ command }] })] })
       const first = scene.terminal(['run', 'approved'])
-      await first.shows('(y/n/l): ')
+      await first.shows('(y/n/l/e/c): ')
       expect(first.text).toContain('grep -q done a.txt')
       expect(first.text).toContain("grep -q done a.txt && echo '")
       expect(first.out).not.toContain(command)
       first.type('what\r')
-      await first.shows(/\(y\/n\/l\): [\s\S]*\(y\/n\/l\): /)
+      await first.shows(/\(y\/n\/l\/e\/c\): [\s\S]*\(y\/n\/l\/e\/c\): /)
       first.type('l\r')
       const { code, text } = await first.ended()
       expect(code).toBe(4)
@@ -225,10 +225,93 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(text).toContain(`forge attach ${run}`)
       expect(scene.model.asked('approved')).toEqual(['plan'])
       const again = scene.terminal(['attach', run])
-      await again.shows('(y/n/l): ')
+      await again.shows('(y/n/l/e/c): ')
       again.type('y\r')
       expect((await again.ended()).code).toBe(0)
       expect((await scene.status(run)).state).toBe('done')
+    },
+    LONG,
+  )
+
+  test(
+    'at a terminal the plan is edited, and is what was shown after that',
+    async () => {
+      scene.model.knows('edited-here', { tasks: [task('a')] })
+      const [editor, good] = ['editor', 'good.yaml'].map(name => join(scene.temporal.folder, name))
+      // It spoils the file at first, and mends it the second time.
+      await writeFile(
+        editor ?? '',
+        [
+          '#!/bin/sh',
+          `if [ -e ${good} ]; then sed 's/title: Make a$/title: Make it by hand/' ${good} >"$1"`,
+          `else cp "$1" ${good} && echo 'title: [' >"$1"; fi`,
+        ].join('\n'),
+        { mode: 0o755 },
+      )
+      const terminal = scene.terminal(['run', 'edited-here'], { env: { GIT_EDITOR: editor } })
+      await terminal.shows('(y/n/l/e/c): ')
+      terminal.type('e\r')
+      await terminal.shows(/line \d+: this is no YAML/)
+      await terminal.shows(/\(y\/n\/l\/e\/c\): [\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('e\r')
+      await terminal.shows(/Make it by hand[\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('y\r')
+      const { code, text } = await terminal.ended()
+      expect(code).toBe(0)
+      expect((await scene.status(runIn(text))).tasks).toMatchObject([{ title: 'Make it by hand', state: 'done' }])
+      expect(scene.model.asked('edited-here')).toEqual(['plan', 'implement a'])
+    },
+    LONG,
+  )
+
+  test(
+    'at a terminal a person says what is to be different, and is asked about the new plan',
+    async () => {
+      const plans = [planOf('worded', [task('a')]), planOf('worded', [task('a'), task('b')])]
+      scene.model.knows('worded', {
+        tasks: [],
+        answer: ({ kind, answered }) =>
+          kind === 'plan' ? says('success', 'A plan.', { plan: plans[answered === '' ? 0 : 1] }) : undefined,
+      })
+      const terminal = scene.terminal(['run', 'worded'])
+      await terminal.shows('(y/n/l/e/c): ')
+      terminal.type('c\r')
+      await terminal.shows('What is to be different? ')
+      terminal.type('Make b as well.\r')
+      await terminal.shows(/Make b \([\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('n\r')
+      expect((await terminal.ended()).code).toBe(1)
+      expect(scene.model.heard.get('worded')?.at(-1)?.answered).toContain('Make b as well.')
+    },
+    LONG,
+  )
+
+  test(
+    'a plan that was seen elsewhere is approved by its sign, as long as it is still the same',
+    async () => {
+      scene.model.knows('seen-elsewhere', { tasks: [task('a', { checks: [{ command: 'grep -q done a.txt' }] })] })
+      const terminal = scene.terminal(['run', 'seen-elsewhere'])
+      await terminal.shows('(y/n/l/e/c): ')
+      terminal.type('l\r')
+      const run = runIn((await terminal.ended()).text)
+      const plan = JSON.parse((await scene.forge(['show', run, '--plan', '--json'])).out)
+      expect(plan).toMatchObject({
+        ...{ run, waits: true, title: 'seen-elsewhere', levels: [[{ id: 'a', write: ['a.txt'] }]] },
+        ...{ commands: [{ command: 'grep -q done a.txt', users: ['A1', 'a'] }], others: [], hasNetwork: false },
+        cost: [expect.stringContaining('It may take'), expect.anything(), 'It stops at $5.00.'],
+      })
+      expect((await scene.forge(['show', run, '--plan'])).out).toContain('Commands that will run')
+      expect(await scene.forge(['approve', run])).toMatchObject({ code: 64 })
+      expect(await scene.forge(['approve', run, '--seen', 'f'.repeat(40)])).toEqual({
+        ...{ code: 1, out: '' },
+        err: 'Nothing was approved: the plan, or what belongs to it, has changed since. Look at it again.\n',
+      })
+      expect(await scene.forge(['approve', run, '--seen', plan.seen])).toEqual({
+        ...{ code: 0, err: '' },
+        out: `The run ${run} goes on: forge attach ${run} shows it.\n`,
+      })
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+      expect((await scene.forge(['approve', run, '--seen', plan.seen])).code).toBe(1)
     },
     LONG,
   )
@@ -238,7 +321,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
     async () => {
       scene.model.knows('refused', { tasks: [task('a')] })
       const terminal = scene.terminal(['run', 'refused'])
-      await terminal.shows('(y/n/l): ')
+      await terminal.shows('(y/n/l/e/c): ')
       terminal.type('n\r')
       const { code, text } = await terminal.ended()
       expect(code).toBe(1)
@@ -253,7 +336,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
     async () => {
       scene.model.knows('unapproved', { tasks: [task('a')] })
       const terminal = scene.terminal(['run', 'unapproved'])
-      await terminal.shows('(y/n/l): ')
+      await terminal.shows('(y/n/l/e/c): ')
       terminal.interrupt()
       const { code, text } = await terminal.ended()
       expect(code).toBe(4)
@@ -293,12 +376,34 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   )
 
   test(
-    'without docker says so before anything is paid, and tasks wait with a question',
+    'without docker, or its image, begins nothing and asks no model',
     async () => {
-      await scene.useEngine('down')
       try {
-        const { code, err, out, run } = await scene.run('unchecked', { tasks: [task('a')] })
-        expect(err).toContain('Checks will need docker, and its engine does not answer')
+        for (const [fault, words] of [
+          ['down', 'docker, and its engine does not answer'],
+          ['no-image', 'the image'],
+        ] as const) {
+          await scene.useEngine(fault)
+          const { code, err, run } = await scene.run('undone', { tasks: [task('a')] })
+          expect({ code, run, asked: scene.model.asked('undone') }).toEqual({ code: 1, run: '', asked: [] })
+          expect(err).toStartWith(`Nothing was begun, and nothing is paid: checks need ${words}`)
+        }
+      } finally {
+        await scene.useEngine('')
+      }
+    },
+    LONG,
+  )
+
+  test(
+    'where docker ends meanwhile, a task waits with a question',
+    async () => {
+      const answer = async ({ kind, answered }: AskedStep) => {
+        if (kind === 'implement' && !answered) await scene.useEngine('down')
+        return undefined
+      }
+      try {
+        const { code, out, run } = await scene.run('unchecked', { tasks: [task('a')], answer })
         expect(code).toBe(4)
         expect(out).toContain('a asks')
         await scene.useEngine('')

@@ -86,6 +86,22 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(status.spent.requests).toBe(5)
   })
 
+  test.concurrent('a task that is stopped stays stopped, also where its last request fails, and holds nobody up', async () => {
+    await using host = await server.host(
+      planning([shape('a'), shape('b')], async ({ task }, signal) => {
+        if (task === 'b') return {}
+        await new Promise(resolve => signal.addEventListener('abort', resolve))
+        throw modelError('credit', 'There is no credit left')
+      }),
+    )
+    await host.start()
+    await host.until(() => host.activities.sent.some(({ task }) => task === 'a'))
+    expect(await host.says('stop', 'a')).toBeUndefined()
+    const status = await host.result()
+    expect(status.tasks.map(({ id, state }) => `${id} ${state}`)).toEqual(['a stopped', 'b done'])
+    expect(status.state).toBe('done')
+  })
+
   test.concurrent('a key that is missing while the plan is made pauses too', async () => {
     let hasKey = false
     await using host = await server.host(asked => {
@@ -198,11 +214,32 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     await host.start()
     const asking = await host.untilState('asks')
     expect(taskOf(asking, 'a').words).toContain(`forge resume ${host.run} a`)
+    expect(taskOf(asking, 'a').isLacking).toBe(true)
+    expect(asking.words).toBe(`a waits for something to be set right: forge resume ${host.run} a`)
     hasEngine = true
     expect(await host.says('resume', 'a')).toBeUndefined()
     const status = await host.result()
     expect([status.state, taskOf(status, 'a').attempt]).toEqual(['done', 1])
     expect(host.activities.sent.filter(({ task }) => task === 'a')).toHaveLength(1)
+  })
+
+  test.concurrent('a contract that can’t be checked yet is checked when that is set right, and nothing is planned anew', async () => {
+    let hasEngine = false
+    await using host = await server.host(planning([shape('a')]), {
+      finish: () =>
+        hasEngine
+          ? undefined
+          : { isGood: false, words: 'Checks need docker.', question: host.activities.put('question', 'docker') },
+    })
+    await host.start()
+    const asking = await host.untilState('asks')
+    expect(asking.words).toStartWith(
+      `1 of 1 tasks are done, but Checks need docker. When that is set right: forge resume ${host.run} `,
+    )
+    hasEngine = true
+    expect(await host.says('resume')).toBeUndefined()
+    expect((await host.result()).state).toBe('done')
+    expect(host.activities.sent.map(({ kind }) => kind)).toEqual(['plan', 'implement'])
   })
 
   test.concurrent('a review that is halted takes no answer of another one with it', async () => {

@@ -8,10 +8,11 @@ import {
   listRuns,
   newRunId,
   openRunFolder,
-  pruneRun,
+  resultRef,
   storeRef,
   verifyRunId,
 } from '../../../../forge/tasks/runs/folder.ts'
+import { pruneRun } from '../../../../forge/tasks/runs/pruning.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
@@ -51,12 +52,12 @@ test('a run that is let go of leaves nothing but branches that nobody has merged
   await place.git('update-ref', '-d', 'refs/heads/other')
   await new RunStore(place.objects, run).put('wish', 'x')
   const folder = await openRunFolder(place.repository, run, env)
-  const pruned = await pruneRun(place.repository, run, { env, all: false })
+  const pruned = await pruneRun(place.objects, run, { env, all: false })
   expect(pruned.kept).toEqual([attemptRef(run, 'parser', 1)])
   expect(pruned.refs.sort()).toEqual([storeRef(run), doneRef(run, 'parser')].sort())
   expect(await exists(folder)).toBe(false)
   expect(await listRuns(place.repository, env)).toEqual([])
-  const all = await pruneRun(place.repository, run, { env, all: true })
+  const all = await pruneRun(place.objects, run, { env, all: true })
   expect(all.kept).toEqual([])
   expect(await place.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
 })
@@ -67,6 +68,58 @@ test('a branch that is checked out stays when its run is let go of', async () =>
   const merged = await commit(place.path, 'main', { 'a.txt': 'a' })
   await place.git('update-ref', doneRef(run, 'parser'), merged)
   await place.git('worktree', 'add', '--quiet', join(place.folder, 'looks'), `forge/${run}/parser/done`)
-  const pruned = await pruneRun(place.repository, run, { env: { XDG_STATE_HOME: place.folder }, all: true })
+  const pruned = await pruneRun(place.objects, run, { env: { XDG_STATE_HOME: place.folder }, all: true })
   expect(pruned.kept).toEqual([doneRef(run, 'parser')])
+})
+
+test('a run whose result was landed leaves no branch, and loses no commit', async () => {
+  await using place = await makePlace()
+  const env = { XDG_STATE_HOME: place.folder }
+  const run = '20261122-c-0000'
+  const base = await commit(place.path, 'main', { 'a.txt': 'a' })
+  await place.git('branch', 'work', base)
+  const failed = await commit(place.path, 'failed', { 'a.txt': 'b', 'tried.txt': 'x' })
+  const done = await commit(place.path, 'work', { 'b.txt': 'b' })
+  await place.git('update-ref', attemptRef(run, 'parser', 1), failed)
+  for (const ref of [attemptRef(run, 'parser', 2), doneRef(run, 'parser'), resultRef(run)])
+    await place.git('update-ref', ref, done)
+  await place.git('branch', '-D', 'work', 'failed')
+  // Nobody has landed it yet.
+  const before = await pruneRun(place.objects, run, { env, all: false })
+  expect(before).toMatchObject({ refs: [], saved: [], lost: [] })
+  expect(before.kept).toHaveLength(4)
+  // As one commit, and main has gone on since.
+  await commit(
+    place.path,
+    'main',
+    { 'a.txt': 'a', 'b.txt': 'b' },
+    { message: `Land\n\nForge-Run: ${run}\nForge-Landed: ${done}\n` },
+  )
+  await commit(place.path, 'main', { 'a.txt': 'a', 'b.txt': 'other' })
+  const pruned = await pruneRun(place.objects, run, { env, all: false })
+  expect(pruned.kept).toEqual([])
+  expect(pruned.lost).toEqual([])
+  const at = `refs/forge/kept/forge/${run}/result-${done.slice(0, 8)}`
+  expect(pruned.saved[0]).toEqual({ branch: `forge/${run}/result`, at })
+  expect(await place.git('rev-parse', at)).toBe(done)
+  expect((await place.git('for-each-ref', '--format=%(objectname)', 'refs/forge/kept/')).split('\n').sort()).toEqual(
+    [failed, done].sort(),
+  )
+  expect(await place.git('for-each-ref', '--format=%(refname)', 'refs/heads/')).toBe('refs/heads/main')
+})
+
+test('one task that was landed goes with its branches, in whatever way that was, and the others stay', async () => {
+  await using place = await makePlace()
+  const run = '20261122-c-0000'
+  await commit(place.path, 'main', { 'a.txt': 'a' })
+  for (const id of ['parser', 'docs']) {
+    await place.git('branch', id, 'main')
+    await place.git('update-ref', doneRef(run, id), await commit(place.path, id, { 'a.txt': 'a', [`${id}.txt`]: id }))
+    await place.git('branch', '-D', id)
+  }
+  // Squashed by hand: nothing says so but the files.
+  await commit(place.path, 'main', { 'a.txt': 'a', 'parser.txt': 'parser' })
+  const pruned = await pruneRun(place.objects, run, { env: { XDG_STATE_HOME: place.folder }, all: false })
+  expect(pruned.kept).toEqual([doneRef(run, 'docs')])
+  expect(pruned.refs).toEqual([doneRef(run, 'parser')])
 })

@@ -1,10 +1,17 @@
 /** Sentences of a run for people: in its status, its journal and its questions. */
-import type { LimitName, RunId, TaskId } from '../contract.ts'
-import { type Discovered, type Hold, hasBegun, type TaskRecord } from './records.ts'
+import type { LimitName, RunId, TaskId } from '../../contract.ts'
+import { type Discovered, type Hold, hasBegun, isLacking, type TaskRecord, waitsFor } from './records.ts'
 
 /** What a person types next, as the sentences of a run have it. */
 export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
   `forge ${name} ${run}${task ? ` ${task}` : ''}`
+
+/** How a person answers the run, or a task of it. */
+export const toAnswer = (run: RunId, task?: TaskId): string => `Answer it: ${command('answer', run, task)} "…"`
+
+/** How a person lets something be tried again that lacks no answer. */
+export const whenSetRight = (run: RunId, task?: TaskId): string =>
+  `When that is set right: ${command('resume', run, task)} (--yes approves all commands of the run).`
 
 const OPTIONS: Record<LimitName, string> = {
   cost: '--budget DOLLARS',
@@ -17,7 +24,9 @@ export const toGoOn = (run: RunId, { why, limit = 'cost' }: Pick<Hold, 'why' | '
   why === 'budget' ? `${command('resume', run)} ${OPTIONS[limit]}` : command('resume', run)
 
 /** Why this task, now. */
-export function whyNow({ shape }: TaskRecord, before: TaskId[], row: number): string {
+export function whyNow(record: TaskRecord, row: number): string {
+  const { shape } = record
+  const before = waitsFor(record)
   const ready = before.length > 0 ? `What it waits for is done: ${before.join(', ')}.` : 'It waits for nothing.'
   const alone = shape.isAlone ? ' Nothing runs beside it, as its boundaries are not known.' : ''
   return row > 1 ? `${ready} ${row - 1} more in a row after it.${alone}` : `${ready}${alone}`
@@ -40,6 +49,16 @@ export function progress(records: TaskRecord[]): string {
   ].join('\n')
 }
 
+/** What tasks wait for that ask a person; at least one. */
+export function waiting(run: RunId, asking: TaskRecord[]): string {
+  const ids = asking.map(({ shape }) => shape.id)
+  const verb = ids.length === 1 ? 'waits' : 'wait'
+  // Who answers what lacks no answer begins an attempt anew.
+  const first = asking.find(record => !isLacking(record))?.shape.id
+  if (first) return `${ids.join(', ')} ${verb} for an answer: ${command('answer', run, first)} "…"`
+  return `${ids.join(', ')} ${verb} for something to be set right: ${command('resume', run, ids[0])}`
+}
+
 /** Some by name, with their verb. */
 export function names(records: TaskRecord[]): string {
   const ids = records.map(({ shape }) => shape.id)
@@ -59,3 +78,6 @@ export const wordOf = (state: TaskRecord['state']): string => WORDS[state]
 
 /** Ends as a sentence does. */
 export const sentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)
+
+/** Some things by their number. */
+export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`

@@ -1,30 +1,26 @@
 /**
- * What the desk did to refs, each time as a commit at `refs/forge/operations`, made in the same transaction that moved
+ * What the forge did to a person's refs, on the desk or by a command, each time as a commit at `refs/forge/operations`, made in the same transaction that moved
  * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
  * more, so that no garbage collection takes them. What is no commit (a tag with a message) can be nobody's parent: it
  * gets a ref of its own.
  */
 import * as v from 'valibot'
-import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
-import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import { moveRefsPatiently as movePatiently } from '../../../core/git/patience.ts'
-import { listRefs, type Move, RefMoved } from '../../../core/git/refs.ts'
-import { isOid, type Oid } from '../../../core/git/repository.ts'
-import { GitError } from '../../../core/git/run.ts'
-import { visiblePath } from '../../../core/text.ts'
-import type { Operation } from '../messages.ts'
-import { DESK, DRAFTS, type Renamed } from './drafts.ts'
+import { bytesOf, lineOf, parseCommit, textOf } from '../core/git/commits.ts'
+import { type NewObject, type Objects, oidOf, writeObjects } from '../core/git/objects.ts'
+import { moveRefsPatiently } from '../core/git/patience.ts'
+import { type Move, RefMoved, type RefName } from '../core/git/refs.ts'
+import { isOid, type Oid, type Path } from '../core/git/repository.ts'
 
 export const OPERATIONS = 'refs/forge/operations'
+/** Where the tips of branches that were landed stay, with their many small commits. */
+export const KEPT = 'refs/forge/kept/'
+/** Who makes the commits that are the forge's own notes: nobody's name stands for them. */
+export const FORGE = { name: 'Forge', email: 'forge@forge.invalid' }
 /** What operations would have lost that is no commit, by its id. */
 const LOST = 'refs/forge/lost/'
 
 /** The one kind of operation that nobody has asked for: an undo goes by it. */
 export const PUT_ASIDE = 'put aside'
-
-/** Whether a ref could not be made because another one is in its way. */
-export const isInTheWay = (error: unknown): boolean =>
-  error instanceof GitError && /exists; cannot create|there are still refs under/.test(error.stderr)
 
 /** What is written down of an operation, as JSON behind the first line of its commit's message. */
 const Body = v.object({
@@ -35,6 +31,21 @@ const Body = v.object({
   renamed: v.optional(v.object({ from: v.string(), to: v.string() })),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
 })
+
+/** A file or folder that has another name since. */
+export type Renamed = { from: Path; to: Path }
+
+export type Operation = {
+  id: Oid
+  kind: string
+  /** What it did, in a few words: save lease.ts to main. */
+  words: string
+  /** In seconds since 1970. */
+  time: number
+  refs: { ref: RefName; before?: Oid | undefined; after?: Oid | undefined }[]
+  /** The operation that it undid or did again. */
+  of?: Oid | undefined
+}
 
 /** An operation as it is written down: more than a page is told of it. */
 export type Recorded = Operation & { previous: Oid | undefined; renamed: Renamed | undefined }
@@ -53,10 +64,6 @@ export type NewOperation = {
   /** What has to be written before the refs can move. */
   made?: readonly NewObject[]
 }
-
-/** Moves refs with patience for other gits; a lock that stays on one of the forge's own refs is taken away. */
-export const moveRefsPatiently = (objects: Objects, moves: readonly Move[], message: string): Promise<void> =>
-  movePatiently(objects.repository, moves, { message, own: 'refs/forge/' })
 
 /** The operations of one repository. */
 export class Operations {
@@ -86,10 +93,14 @@ export class Operations {
       const oid = oidOf(this.objects.repository.format, commit)
       try {
         const own = { ref: OPERATIONS, from: previous, to: oid }
-        await moveRefsPatiently(this.objects, [...operation.moves, ...kept.moves, own], `forge: ${operation.words}`)
+        const moves = [...operation.moves, ...kept.moves, own]
+        await moveRefsPatiently(this.objects.repository, moves, {
+          message: `forge: ${operation.words}`,
+          own: 'refs/forge/',
+        })
         return oid
       } catch (error) {
-        // Another desk was faster: this operation comes after that one's.
+        // Another desk or command was faster: this operation comes after that one's.
         if (!(error instanceof RefMoved) || error.ref !== OPERATIONS) throw error
       }
     }
@@ -115,7 +126,7 @@ export class Operations {
     const { format } = this.objects.repository
     const body = { kind, words, previous: previous ?? null, of, renamed, refs }
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
-    const who = lineOf(DESK)
+    const who = lineOf(FORGE)
     const message = `${words}\n\n${JSON.stringify(body)}\n`
     const tree = oidOf(format, EMPTY)
     return { type: 'commit', bytes: bytesOf({ tree, parents, message }, who, who) }
@@ -158,20 +169,6 @@ export class Operations {
       found.push(told)
     }
     return found
-  }
-
-  /**
-   * Takes the drafts of branches that are gone out of the way of a branch: git keeps no ref beside a folder of its
-   * name. They are kept by the operation, and come back with their branch.
-   */
-  async putAside(branch: string): Promise<void> {
-    const drafts = await listRefs(this.objects.repository, [DRAFTS])
-    for (const { name, oid } of drafts) {
-      const other = name.slice(DRAFTS.length)
-      if (!other.startsWith(`${branch}/`) && !branch.startsWith(`${other}/`)) continue
-      const words = `put aside what was typed in ${visiblePath(other)}, which is gone`
-      await this.record({ kind: PUT_ASIDE, words, moves: [{ ref: name, from: oid, to: undefined }] })
-    }
   }
 
   /** What an undo would take back: the newest operation that is not taken back already. */

@@ -1,0 +1,122 @@
+/**
+ * Whether this user's own worker has checked what a run or a task came to: what it signed, from the run's base to the
+ * result without a gap. Branches, the journal and what the server says of a run are no part of that.
+ */
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid, TaskId } from '../contract.ts'
+import { isReviewed } from '../plan/estimate.ts'
+import type { Plan } from '../plan/schema.ts'
+import { hashOfCommands } from './validate.ts'
+import { type Fact, type FactOf, type Facts, hashOfPart } from './verdicts.ts'
+
+export class Believed {
+  /** What is known of commits already: what is being found out counts as not, as nothing is made from itself. */
+  readonly #own = new Map<Oid, boolean>()
+
+  constructor(
+    readonly objects: Objects,
+    readonly plan: Plan,
+    readonly known: Facts,
+  ) {}
+
+  /**
+   * Why a commit is not known to have passed the checks of a task, or without one those of the whole plan: as the end of
+   * a sentence. Undefined where it has.
+   */
+  async whyNot(task: TaskId | undefined, head: Oid): Promise<string | undefined> {
+    const plan = hashOfPart(this.plan, task)
+    const about = this.#all('checked').filter(it => it.task === (task ?? '') && it.head === head)
+    const passed = about.filter(it => it.isGood && it.plan === plan)
+    if (passed.length === 0) return this.#whyNothing(about)
+    const same: typeof passed = []
+    for (const it of passed) if (it.commands === (await this.#commandsOf(task, it))) same.push(it)
+    if (same.length === 0) return 'it was checked by other commands than the plan and the repository ask for now'
+    // Whoever had all of it checked at once, at their own terminal, was told which questions no program answers.
+    if (same.some(({ isWhole }) => isWhole)) return undefined
+    if (!this.#isApproved) return 'you have not approved the plan that it was checked by'
+    const without = same.find(it => this.#isOwn(it.base) && (task !== undefined || this.#isOwn(it.from)))
+    if (!without) return 'there is work in it that was not checked'
+    if (!(await this.isAffirmed(task, head))) return 'not all reviews that the plan asks for have accepted it'
+    return undefined
+  }
+
+  #whyNothing(about: readonly FactOf<'checked'>[]): string {
+    const { facts, hasKey, ofOthers } = this.known
+    if (about.some(({ isGood }) => isGood)) return 'it was checked by another plan than the one that holds'
+    if (about.length > 0) return 'its checks failed'
+    if (facts.length > 0 || ofOthers === 0) return 'there is no signature of yours for its checks'
+    const whose = 'approvals.key in ~/.config/forge'
+    if (!hasKey) return `the key that its checks were signed with is gone (${whose})`
+    return `its checks were signed with another key than yours, which may have been made anew (${whose})`
+  }
+
+  #commandsOf(task: TaskId | undefined, { base, from, isWhole }: FactOf<'checked'>): Promise<string> {
+    const of = this.plan.tasks.find(({ id }) => id === task)
+    const attempt = { plan: this.plan, base, head: from, ...(of && { task: of }), ...(isWhole && { isWhole }) }
+    return hashOfCommands(this.objects, attempt)
+  }
+
+  get #isApproved(): boolean {
+    const plan = hashOfPart(this.plan, undefined)
+    return this.#all('approved').some(it => it.plan === plan)
+  }
+
+  /** Whether a commit is the run's base, or was made from it by nothing but tasks that passed, and their merges. */
+  #isOwn(commit: Oid): boolean {
+    const known = this.#own.get(commit)
+    if (known !== undefined) return known
+    this.#own.set(commit, false)
+    const merges = [...this.#all('gathered'), ...this.#all('judged')].filter(it => it.commit === commit)
+    const isOwn =
+      this.#all('asked').some(({ base }) => base === commit) ||
+      merges.some(({ of }) => of.every(part => this.#isOwn(part))) ||
+      this.#all('checked').some(it => it.head === commit && this.#hasPassed(it))
+    this.#own.set(commit, isOwn)
+    return isOwn
+  }
+
+  #hasPassed({ task, head, base, plan, isGood, isWhole }: FactOf<'checked'>): boolean {
+    const of = this.plan.tasks.find(({ id }) => id === task)
+    if (!of || !isGood || plan !== hashOfPart(this.plan, task)) return false
+    if (isWhole) return true
+    return this.#isOwn(base) && (!isReviewed(of, this.plan) || this.#isAccepted(task, head))
+  }
+
+  /** Whether models have affirmed all that the plan asks reviewers about, of a commit's very files. */
+  async isAffirmed(task: TaskId | undefined, head: Oid): Promise<boolean> {
+    const of = this.plan.tasks.find(({ id }) => id === task)
+    if (of) return !isReviewed(of, this.plan) || this.#isAccepted(of.id, head)
+    const questions = this.plan.contract.filter(({ how }) => how.kind === 'review')
+    if (questions.length === 0 || this.#isAccepted('', head)) return true
+    for (const { id } of questions) if (!(await this.#wasAffirmed(id, head))) return false
+    return true
+  }
+
+  /** Whether the task of an assertion was accepted with the very same files. */
+  async #wasAffirmed(assertion: string, head: Oid): Promise<boolean> {
+    const task = this.plan.tasks.find(({ claims }) => claims.includes(assertion))?.id
+    if (task === undefined) return false
+    const tree = await this.#treeOf(head)
+    const heads = new Set(this.#all('reviewed').flatMap(it => (it.task === task ? [it.head] : [])))
+    for (const other of heads) {
+      if (this.#isAccepted(task, other) && (await this.#treeOf(other)) === tree) return true
+    }
+    return false
+  }
+
+  /** All are content, or the one who was asked last, since they were not of one mind. */
+  #isAccepted(task: TaskId | '', head: Oid): boolean {
+    const plan = hashOfPart(this.plan, task === '' ? undefined : task)
+    const words = this.#all('reviewed').filter(it => it.task === task && it.head === head && it.plan === plan)
+    if (words.some(({ step, isGood }) => isGood && step.endsWith('/last'))) return true
+    return words.length > 0 && words.every(({ isGood }) => isGood)
+  }
+
+  async #treeOf(commit: Oid): Promise<Oid | undefined> {
+    return (await this.objects.info(`${commit}^{tree}`))?.oid
+  }
+
+  #all<Kind extends Fact['fact']>(kind: Kind): FactOf<Kind>[] {
+    return this.known.facts.filter((it): it is FactOf<Kind> => it.fact === kind)
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Whether this user's own worker has checked what is shown and landed, and how a person has it checked here: in this
+ * process, in the locked container, so that nobody between has a word in it.
+ */
+import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
+import { xdgFolder } from '../../../core/folders.ts'
+import { openState } from '../../../core/state.ts'
+import { visible } from '../../../core/text.ts'
+import { Approvals } from '../../ai/approvals.ts'
+import { blackOut } from '../../ai/secrets.ts'
+import { readSettings } from '../../ai/settings.ts'
+import { Believed } from '../checks/believed.ts'
+import { Slots } from '../checks/slots.ts'
+import { type Attempt, commandsOfAttempt, validate } from '../checks/validate.ts'
+import { hashOfPart, Verdicts } from '../checks/verdicts.ts'
+import type { Oid, RunId, TaskId } from '../contract.ts'
+import type { Plan } from '../plan/schema.ts'
+import { openApproved } from './approval.ts'
+import type { CommandContext } from './context.ts'
+import { askPerson } from './follow.ts'
+import { openNetwork } from './network.ts'
+import { openStore, type Place } from './place.ts'
+
+/** What is shown or landed: a commit, of one task of a run or of all of them. */
+export type Result = { run: RunId; task?: TaskId; plan: Plan; base: Oid; tip: Oid }
+
+const openVerdicts = (place: Place, run: RunId, { env }: CommandContext): Verdicts =>
+  new Verdicts(new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')), openStore(place, run))
+
+/** What is known of a run by this user's signatures. Throws a {@link Failure} where the user's key can't be used. */
+export async function openBelieved(
+  place: Place,
+  { run, plan }: Pick<Result, 'run' | 'plan'>,
+  context: CommandContext,
+): Promise<Believed> {
+  return new Believed(place.objects, plan, await openVerdicts(place, run, context).all())
+}
+
+/**
+ * Runs all checks of a result in this process: the contract's commands, those of its tasks and of FORGE.md, and whether
+ * each change is within the boundaries of some task; and signs what came of it. Commands that the person has not seen are
+ * asked about, unless they are sure. Throws a {@link Failure} where something fails or is missing.
+ */
+export async function checkHere(
+  place: Place,
+  { run, task, plan, base, tip }: Result,
+  { isSure }: { isSure: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const { objects, repository } = place
+  const { env, signal, err } = context
+  const of = plan.tasks.find(({ id }) => id === task)
+  const attempt: Attempt = { plan, ...(of && { task: of }), base, head: tip, isWhole: true }
+  const approved = await openApproved(place, run, context)
+  const unseen = await approved.missing(await commandsOfAttempt(objects, attempt))
+  if (unseen.length > 0) {
+    if (!isSure) await askAbout(unseen, context)
+    await approved.approve(unseen)
+  }
+  const store = openStore(place, run)
+  const secrets = await readSettings(env).then(
+    settings => settings.secrets,
+    // Who only looks needs no models.
+    () => [],
+  )
+  await using slots = new Slots(repository, await openState(repository, env))
+  const { isGood, words, report, question, commands } = await validate(
+    {
+      objects,
+      slots,
+      keep: (kind, text) => store.put(kind, blackOut(text, secrets)),
+      commitMended: async head => head,
+      unapproved: all => approved.missing(all),
+      hasNetwork: await (await openNetwork(place, context)).isGiven(),
+      signal,
+      onProgress: said => err(said),
+    },
+    attempt,
+  )
+  if (question) throw new Failure(`Nothing was checked and nothing was merged: ${words}`)
+  await openVerdicts(place, run, context).sign({
+    fact: 'checked',
+    run,
+    task: task ?? '',
+    attempt: 0,
+    ...{ base, from: tip, head: tip, plan: hashOfPart(plan, task), commands, report: report.oid, isGood },
+    isWhole: true,
+  })
+  if (!isGood) throw new Failure(`Nothing was merged, as it was checked here and did not pass: ${words}`)
+}
+
+async function askAbout(commands: readonly string[], context: CommandContext): Promise<void> {
+  if (!context.isTerminal) throw new Failure('Nobody can be asked about the commands here: add --yes.')
+  context.out('To check it, these commands run in the locked container:')
+  for (const command of commands) context.out(`  ${visible(command)}`)
+  const said = await askPerson(context, 'Run them? yes or no (y/n): ')
+  if (!/^y(es)?$/i.test(said?.trim() ?? '')) throw new Failure('Nothing was checked, and nothing was merged.')
+}

@@ -1,0 +1,53 @@
+/** A plan in the person's editor, as the file that `forge run --plan` writes. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
+import { read } from '../../../core/git/run.ts'
+import { visible } from '../../../core/text.ts'
+import type { Reference, RunId } from '../contract.ts'
+import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
+import { openRunFolder } from '../runs/folder.ts'
+import { readPlan } from '../runs/plans.ts'
+import type { CommandContext } from './context.ts'
+import { openStore, type Place } from './place.ts'
+
+/**
+ * Opens a plan in the editor that git would open (GIT_EDITOR, core.editor, VISUAL, EDITOR), and keeps what it has become;
+ * undefined where that is the same. What could not be read as a plan is there again the next time.
+ * @throws Failure with a sentence for each thing that is wrong with it, or where there is no editor.
+ */
+export async function editPlan(
+  place: Place,
+  run: RunId,
+  reference: Reference,
+  context: CommandContext,
+): Promise<Reference | undefined> {
+  const store = openStore(place, run)
+  const plan = await readPlan(store, reference)
+  const folder = await openRunFolder(place.repository, run, context.env)
+  const name = `${reference.oid.slice(0, 12)}.plan.yaml`
+  const path = join(folder, name)
+  await writeFile(path, writePlanFile(plan), { flag: 'wx', mode: 0o600 }).catch(verifyIsThere)
+  await edit(place, path, context)
+  const edited = readPlanFile(await readFile(path, 'utf8'), name)
+  if (JSON.stringify(edited) === JSON.stringify(plan)) return undefined
+  return await store.putJson('plan', edited)
+}
+
+function verifyIsThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
+}
+
+/** As git does it: the editor is words for a shell, and the file is its argument. */
+async function edit({ repository }: Place, path: string, { cwd, env }: CommandContext): Promise<void> {
+  const editor = await read(repository, ['var', 'GIT_EDITOR'], { ok: [0, 1, 128] })
+  if (!editor)
+    throw new Failure(`No editor is known: set EDITOR, or edit ${visible(path)} by hand and choose edit again.`)
+  const child = Bun.spawn(['sh', '-c', `${editor} "$@"`, editor, path], {
+    cwd,
+    env,
+    stdio: ['inherit', 'inherit', 'inherit'],
+  })
+  if ((await child.exited) !== 0)
+    throw new Failure(`The editor (${visible(editor)}) did not end well: the plan is as it was.`)
+}

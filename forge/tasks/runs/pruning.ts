@@ -1,0 +1,142 @@
+/**
+ * Letting go of a run: its refs, its folder, and its branches as far as their work is on a branch of the person's. What
+ * was landed is one commit there; the many small ones stay at `refs/forge/kept/`, so that nothing is lost by it.
+ */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
+import { independentOf, mergeBases } from '../../../core/git/commits.ts'
+import { mergeTrees } from '../../../core/git/merges.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { moveRefsPatiently } from '../../../core/git/patience.ts'
+import { listRefs, type Move, type Ref, type RefName, readHead } from '../../../core/git/refs.ts'
+import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { read } from '../../../core/git/run.ts'
+import { KEPT } from '../../operations.ts'
+import type { RunId } from '../contract.ts'
+import { BRANCHES, RUNS, resultRef, runsFolder, verifyRunId } from './folder.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type Pruned = {
+  refs: RefName[]
+  /** Branches that stay. */
+  kept: RefName[]
+  /** Of the branches that went, those whose commits have a ref of their own still, the result first. */
+  saved: { branch: string; at: RefName }[]
+  /** Those whose commits no ref has any more. */
+  lost: { branch: string; at: Oid }[]
+}
+
+/**
+ * Lets go of a run: its refs, its folder, and those of its branches that are landed or merged; where the result of all
+ * is landed, that is every one of them. With `all`, also those that nobody has landed. One that is checked out stays.
+ * Whether the run has ended is not asked here.
+ */
+export async function pruneRun(
+  objects: Objects,
+  run: RunId,
+  { env, all }: { env: Environment; all: boolean },
+): Promise<Pruned> {
+  const { repository } = objects
+  const id = verifyRunId(run)
+  const [own, branches] = await Promise.all([
+    listRefs(repository, [`${RUNS}${id}/`]),
+    listRefs(repository, [`${BRANCHES}${id}/`]),
+  ])
+  const checkouts = await listCheckouts(repository, await mainFolder(repository))
+  const free = branches.filter(({ name }) => !checkouts.some(({ head }) => head === name))
+  const landed = await landedOf(objects, id, branches)
+  const isAllLanded = branches.some(({ name, oid }) => name === resultRef(id) && landed.has(oid))
+  const going = free.filter(({ oid }) => all || isAllLanded || landed.has(oid))
+  const safe = all ? { moves: [], saved: [] } : await save(objects, going)
+  const moves = [...own, ...going].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
+  await moveRefsPatiently(repository, [...safe.moves, ...moves], { message: `forge: prune ${id}`, own: 'refs/forge/' })
+  await rm(join(await runsFolder(repository, env), id), { recursive: true, force: true })
+  const left = await Promise.all(going.map(({ oid }) => isNamed(repository, oid)))
+  return {
+    refs: moves.map(({ ref }) => ref),
+    kept: branches.filter(branch => !going.includes(branch)).map(({ name }) => name),
+    saved: safe.saved,
+    lost: going.filter((_, at) => !left[at]).map(({ name, oid }) => ({ branch: shortName(name), at: oid })),
+  }
+}
+
+const shortName = (ref: RefName): string => ref.slice('refs/heads/'.length)
+
+/** The tips of a run's branches whose work is on a branch that is no run's: as they are, or as a landing has it. */
+async function landedOf(objects: Objects, run: RunId, branches: readonly Ref[]): Promise<Set<Oid>> {
+  const { repository } = objects
+  if (branches.length === 0) return new Set()
+  const told = await landingsOf(repository, run)
+  const tips = [...new Set(branches.map(({ oid }) => oid))]
+  const here = (await readHead(repository)).oid
+  const isLanded = async (tip: Oid): Promise<boolean> =>
+    told.has(tip) ||
+    (await isMerged(repository, tip)) ||
+    (here !== undefined && (await addsNothing(objects, here, tip)))
+  const landed = new Set<Oid>()
+  for (const tip of tips) if (await isLanded(tip)) landed.add(tip)
+  // What a landed one stands on was landed with it.
+  for (const tip of tips) {
+    if (landed.has(tip)) continue
+    const args = ['for-each-ref', '--format=%(objectname)', `--contains=${tip}`, `${BRANCHES}${run}/`]
+    const above = (await read(repository, args)).split('\n')
+    if (above.some(oid => landed.has(oid))) landed.add(tip)
+  }
+  return landed
+}
+
+/** The tips that commits on branches of the person's say they have landed of a run. */
+async function landingsOf(repository: Repository, run: RunId): Promise<Set<Oid>> {
+  const wanted = ['--fixed-strings', `--grep=Forge-Run: ${run}`, '--format=%(trailers:key=Forge-Landed,valueonly)']
+  // Older than the run's own base it can't be.
+  const where = ['--exclude=forge/*', '--branches', '--not', `--glob=${BRANCHES}${run}/`]
+  const words = (await read(repository, ['log', ...wanted, ...where])).split('\n')
+  return new Set(words.filter(word => isOid(repository.format, word)))
+}
+
+/** Whether a branch that is no run's has a commit in it. */
+async function isMerged(repository: Repository, oid: Oid): Promise<boolean> {
+  const names = await read(repository, ['for-each-ref', '--format=%(refname)', `--contains=${oid}`, 'refs/heads/'])
+  return names.split('\n').some(name => name !== '' && !name.startsWith(BRANCHES))
+}
+
+/** Whether a merge would change nothing: then all of it is there, however it came. */
+async function addsNothing(objects: Objects, here: Oid, tip: Oid): Promise<boolean> {
+  const { repository } = objects
+  if ((await mergeBases(repository, here, tip)).length === 0) return false
+  const merge = await mergeTrees(repository, here, tip, { objects })
+  return merge.conflicts.length === 0 && merge.tree === (await objects.info(`${here}^{tree}`))?.oid
+}
+
+/** Refs for branches that are to go, where nothing else would have their commits. */
+async function save(objects: Objects, going: readonly Ref[]): Promise<{ moves: Move[]; saved: Pruned['saved'] }> {
+  const { repository } = objects
+  const open: Ref[] = []
+  for (const branch of going)
+    if (!(await isMerged(repository, branch.oid)) && !(await isNamed(repository, branch.oid, KEPT))) open.push(branch)
+  // What another one has in it needs no ref of its own.
+  const tips = open.length > 0 ? await independentOf(repository, [...new Set(open.map(({ oid }) => oid))]) : []
+  const moves = tips.flatMap(tip => {
+    const branch = resultFirst(open).find(({ oid }) => oid === tip)
+    return branch ? [{ ref: `${KEPT}${shortName(branch.name)}-${tip.slice(0, 8)}`, from: undefined, to: tip }] : []
+  })
+  const there = (await listRefs(repository, [KEPT])).map(({ name, oid }) => ({ ref: name, to: oid }))
+  const saved = resultFirst(going).flatMap(({ name, oid }) => {
+    const at = [...there, ...moves].find(({ to }) => to === oid)?.ref
+    return at === undefined ? [] : [{ branch: shortName(name), at }]
+  })
+  return { moves, saved }
+}
+
+const resultFirst = (branches: readonly Ref[]): Ref[] => {
+  const isResult = ({ name }: Ref) => name.endsWith('/result')
+  return branches.toSorted((one, other) => Number(isResult(other)) - Number(isResult(one)))
+}
+
+/** Whether any ref, or one of some, has a commit in it. */
+async function isNamed(repository: Repository, oid: Oid, prefix = 'refs/'): Promise<boolean> {
+  const args = ['for-each-ref', '--count=1', '--format=%(refname)', `--contains=${oid}`, prefix]
+  return (await read(repository, args)).trim() !== ''
+}

@@ -1,0 +1,115 @@
+/** The word on a target is what the step's preview says, and that is what happens, of every kind of step. */
+import { expect, test } from 'bun:test'
+import type { BranchStep, Outlook, Source } from '../../../../forge/desk/repository-view.ts'
+import { branchSource, stepOf, titleInto, WAYS, type Way } from '../../../../forge/desk/web/step-ways.ts'
+import { commit } from '../../../support/git.ts'
+import { lines, makePair } from '../../../support/merging.ts'
+
+/**
+ * `topic` has two commits, the last of which conflicts with main. The other branches: one in which all of it is clean,
+ * one that topic stands on, one at the same commit, one with the same files, one of another history, and one in which a
+ * merge waits.
+ */
+async function makeTargets() {
+  const text = (changes: Record<number, string>) => ({ 'a.txt': lines(changes, 20) })
+  const desk = await makePair({ base: text({}), ours: text({ 2: 'main' }), theirs: text({ 18: 'first' }) })
+  const on = (branch: string, files: Record<string, string>, parents = [desk.base]) =>
+    commit(desk.path, branch, files, { parents, message: `In ${branch}\n` })
+  await commit(desk.path, 'topic', text({ 2: 'topic', 18: 'first' }), { message: 'Second of topic\n' })
+  await on('clean', { 'other.txt': 'other\n' })
+  await desk.git('update-ref', 'refs/heads/behind', desk.base)
+  await desk.git('update-ref', 'refs/heads/same', 'topic')
+  await on('squashed', text({ 2: 'topic', 18: 'first' }))
+  await on('stranger', { 'a.txt': 'elsewhere\n' }, [])
+  await on('waits', text({ 2: 'waits' }))
+  await desk.work.look()
+  const source = { commit: await desk.git('rev-parse', 'topic'), branch: 'topic', words: 'topic' }
+  await desk.work.steps.do({ step: 'merge', source, onto: 'waits' })
+  return Object.assign(desk, { source })
+}
+type Targets = Awaited<ReturnType<typeof makeTargets>>
+
+const TARGETS = ['main', 'clean', 'behind', 'same', 'squashed', 'stranger', 'waits']
+
+async function stepsOf({ git }: Targets, way: Way, source: Source): Promise<[string, BranchStep][]> {
+  const steps = TARGETS.map(async (onto): Promise<[string, BranchStep]> => {
+    const step = stepOf(way, source, onto, await git('rev-parse', onto))
+    if (!step) throw new Error(`There is no ${way} of ${source.words} and ${onto}`)
+    return [onto, step]
+  })
+  return await Promise.all(steps)
+}
+
+/** The words on all targets; what takes too long on a machine with other work is asked for again. */
+async function outlooksOf({ work }: Targets, steps: readonly BranchStep[]): Promise<Outlook[]> {
+  const outlooks = await work.steps.outlooks(steps)
+  for (const [at, step] of steps.entries())
+    while (outlooks[at]?.is === 'unknown') outlooks.splice(at, 1, ...(await work.steps.outlooks([step])))
+  return outlooks
+}
+
+/** What comes of it when it is done, as an outlook says it; all of it is taken back. */
+async function endOf({ work, git }: Targets, step: BranchStep): Promise<{ is: string; conflicts: number }> {
+  const preview = await work.steps.preview(step)
+  try {
+    const { merging } = await work.steps.do(step, preview)
+    const branch = step.step === 'rebase' || step.step === 'move' ? step.branch : step.onto
+    if (merging === undefined) {
+      expect(await git('rev-parse', `${branch}^{tree}`)).toBe(preview.tree ?? '')
+      await work.undo()
+      return { is: 'clean', conflicts: 0 }
+    }
+    const files = (await work.mergings.in(merging))?.files ?? []
+    expect(files.map(({ path }) => path)).toEqual(preview.conflictsIn.map(({ path }) => path))
+    await work.mergings.abort(merging)
+    return { is: 'conflicts', conflicts: files.length }
+  } catch (error) {
+    const isNothing = (error as Error).message.startsWith('There is nothing to do')
+    return { is: isNothing ? 'nothing' : 'impossible', conflicts: 0 }
+  }
+}
+
+const ENDS: Record<Way, string[]> = {
+  merge: ['conflicts', 'clean', 'clean', 'nothing', 'clean', 'impossible', 'impossible'],
+  land: ['conflicts', 'clean', 'clean', 'nothing', 'nothing', 'impossible', 'impossible'],
+  // It is done to topic itself: what waits in its target is in nobody's way.
+  rebase: ['conflicts', 'clean', 'nothing', 'nothing', 'clean', 'conflicts', 'conflicts'],
+  'cherry-pick': ['conflicts', 'clean', 'clean', 'nothing', 'nothing', 'conflicts', 'impossible'],
+  move: ['clean', 'clean', 'clean', 'nothing', 'clean', 'clean', 'impossible'],
+}
+
+for (const way of WAYS)
+  test(`the word on each target of a ${way} is what its preview says, and what happens`, async () => {
+    await using desk = await makeTargets()
+    const steps = await stepsOf(desk, way, desk.source)
+    const outlooks = await outlooksOf(
+      desk,
+      steps.map(([, step]) => step),
+    )
+    for (const [at, [onto, step]] of steps.entries()) {
+      const { is, conflicts, words } = await desk.work.steps.preview(step)
+      const outlook = outlooks[at]
+      expect({ onto, is: outlook?.is }).toEqual({ onto, is: ENDS[way][at] as typeof is })
+      expect({ onto, is: outlook?.is, conflicts: outlook?.conflicts }).toEqual({ onto, is, conflicts })
+      if (is !== 'impossible' && words !== 'fast-forward') expect(outlook?.words).toBe(words)
+      expect({ onto, ...(await endOf(desk, step)) }).toEqual({ onto, is, conflicts })
+    }
+  }, 60_000)
+
+test('why nothing can be done to a branch is said in few words', async () => {
+  await using desk = await makeTargets()
+  const merge = (await stepsOf(desk, 'merge', desk.source)).map(([, step]) => step)
+  const said = (await desk.work.steps.outlooks(merge)).filter(({ is }) => is === 'impossible')
+  expect(said.map(({ words }) => words)).toEqual(['no history in common', 'a merge waits there'])
+})
+
+test('a branch of any letters is called by its name in the dialog, and when it is done', async () => {
+  await using desk = await makeTargets()
+  await desk.git('update-ref', 'refs/heads/größe–neu', 'clean')
+  const name = Buffer.from('größe–neu').toString('latin1')
+  const source = branchSource(name, await desk.git('rev-parse', 'clean'))
+  expect(titleInto('merge', source)).toBe('Merge größe–neu into…')
+  const { words } = await desk.work.steps.do({ step: 'merge', source, onto: 'main' })
+  expect(words).toBe('Merged größe–neu into main.')
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe("Merge branch 'größe–neu'")
+})
