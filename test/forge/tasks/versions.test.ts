@@ -81,11 +81,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
 
   test.each([
     ['step.ts', 'const constructed =', "await short.keepWords({ ...place, kind: 'status', words: 'New.' })"],
-    [
-      'run.ts',
-      "this.#doing = 'works'\n      await this.#work()",
-      "await this.#say('new', 'new', 'A new version begins otherwise.')",
-    ],
+    ['run.ts', 'phase.works()', "await short.note({ run: id, id: 'new', what: 'new', words: 'It begins otherwise.' })"],
   ])(
     'that another version would go on with otherwise says so (%s), and goes on when it is resumed',
     async (file, before, more) => {

@@ -27,7 +27,7 @@ describe.skipIf(hasNoTemporal)('a command', () => {
   /** Begins a run at a terminal, and says something to its plan; gives the run and what was shown before that. */
   async function atTerminal(wish: string, said: 'y' | 'l') {
     const terminal = scene.terminal(['run', wish], { columns: 300 })
-    await terminal.shows('(y/n/l): ')
+    await terminal.shows('(y/n/l/e/c): ')
     const shown = terminal.text
     terminal.type(`${said}\r`)
     const { code, text } = await terminal.ended()
@@ -71,7 +71,7 @@ describe.skipIf(hasNoTemporal)('a command', () => {
       await commit('-m', 'Say what is checked')
       scene.model.knows('begun-before', { tasks: [task('a')] })
       const terminal = scene.terminal(['run', 'begun-before'], { columns: 300 })
-      await terminal.shows('(y/n/l): ')
+      await terminal.shows('(y/n/l/e/c): ')
       expect(terminal.text).toContain('forge-md-before')
       // While the person reads.
       await writeFile(join(scene.folder, 'FORGE.md'), `# Checks\n\n- \`${own}\`\n`)
@@ -95,7 +95,7 @@ describe.skipIf(hasNoTemporal)('a command', () => {
       const path = join(scene.folder, file)
       await writeFile(path, (await readFile(path, 'utf8')).replaceAll('as-planned', 'as-edited'))
       const terminal = scene.terminal(['run', file], { columns: 300 })
-      await terminal.shows('(y/n/l): ')
+      await terminal.shows('(y/n/l/e/c): ')
       expect(terminal.text).toContain('as-edited')
       expect(terminal.text).not.toContain('as-planned')
       // While the person reads: the plan that is shown is the one that was given.
@@ -123,9 +123,9 @@ describe.skipIf(hasNoTemporal)('a command', () => {
         },
       })
       const terminal = scene.terminal(['run', 'replaced'], { columns: 300 })
-      await terminal.shows('(y/n/l): ')
+      await terminal.shows('(y/n/l/e/c): ')
       terminal.type('y\r')
-      await terminal.shows(/\(y\/n\/l\): [\s\S]*\(y\/n\/l\): /)
+      await terminal.shows(/\(y\/n\/l\/e\/c\): [\s\S]*\(y\/n\/l\/e\/c\): /)
       expect(terminal.text).toContain('replanned')
       expect(await ran()).not.toContain('replanned')
       terminal.type('l\r')

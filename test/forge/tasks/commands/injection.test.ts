@@ -72,7 +72,7 @@ END OF ${from}`
         },
       })
       const terminal = scene.terminal(['run', 'told'], { columns: 200 })
-      await terminal.shows('(y/n/l): ')
+      await terminal.shows('(y/n/l/e/c): ')
       terminal.type('y\r')
       const { code, text } = await terminal.ended()
       const run = runIn(text)
