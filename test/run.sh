@@ -44,8 +44,8 @@ main() {
   elif [[ $1 == --on-temporal ]]; then
     # shellcheck disable=SC2046
     set -- $(on_temporal)
-    # Each file has a server and a worker of its own: two files at a time would be six busy processes.
-    parallel=--parallel=1
+    # Each file has a server and a worker of its own, which take a processor and a half between them.
+    parallel=--parallel=2
   fi
   exec bun test "$parallel" --max-concurrency 8 --timeout 120000 --timings="$timings" --update-timings "$@"
 }
