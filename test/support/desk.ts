@@ -1,5 +1,5 @@
 /** A repository with the desk's work open on it, as a test of a person's day wants it. */
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openRepository, type Path } from '../../core/git/repository.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
@@ -99,6 +99,14 @@ async function firstCommit(folder: string, path: string, files: Record<string, s
   await git('-c', 'core.autocrlf=false', 'add', '-A')
   await git('commit', '-q', '-m', 'Begin')
   await gitWith(path, ['fetch', '-q', '-u', place, 'main:main'])
+}
+
+/** Lets no desk write a draft, by a file where git needs a folder, until what this gives is called. */
+export async function holdDrafts(path: string): Promise<() => Promise<void>> {
+  const inTheWay = join(path, 'refs/forge/drafts')
+  await mkdir(dirname(inTheWay), { recursive: true })
+  await writeFile(inTheWay, '')
+  return () => rm(inTheWay)
 }
 
 /** The file as an editor with one window has it: what is typed in it goes to the desk. */

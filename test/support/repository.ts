@@ -46,12 +46,12 @@ export async function bytesFrom(cwd: string, ...args: string[]): Promise<string>
   return Buffer.from(await new Response(child.stdout).bytes()).toString('latin1')
 }
 
-/** Waits for what has to come about, looking again and again; throws when it does not. */
-export async function until(holds: () => Promise<boolean> | boolean): Promise<void> {
-  const end = Date.now() + 10_000
-  while (!(await holds())) {
-    if (Date.now() > end) throw new Error('it never came about')
-    await Bun.sleep(5)
+/** Waits until something is so, looking again and again; throws where it does not become so. */
+export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 25_000): Promise<void> {
+  const end = performance.now() + patience
+  while (!(await isSo())) {
+    if (performance.now() > end) throw new Error(`It did not become so within ${patience} ms: ${isSo}`)
+    await Bun.sleep(10)
   }
 }
 

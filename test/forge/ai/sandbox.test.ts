@@ -12,13 +12,13 @@ import { childrenWith, makeFolder, makePlace, type Place, until } from '../../su
 const SCHEMA = "export const schema = { name: 'tool', description: 'It is a tool.' }\n"
 const FILES = { 'a.txt': 'hello\n', 'src/b.ts': 'b', '.forge/x': 'x' }
 // Each run has a process of its own, and other tests want the processor, too.
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 const never = new AbortController().signal
 const CHILD = 'sandbox-child.ts'
 
-/** One for all: each call has a child of its own. */
-const sandbox = new Sandbox({ seconds: 8 })
+/** One for all: each call has a child of its own, and so much time that other bounds end it, however busy all is. */
+const sandbox = new Sandbox({ seconds: 100 })
 /** For tools that never end. */
 const impatient = new Sandbox({ seconds: 0.5 })
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
-import { edit, makeDesk, PERSON, textOf } from '../../support/desk.ts'
+import { edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
 import { PLAIN, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
 import { until } from '../../support/repository.ts'
@@ -67,10 +67,7 @@ test('a single keystroke is written within a second', async () => {
 test('what can’t be written is kept in memory and told once, and written as soon as it can be', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
-  // A file where git needs a folder: no draft can be written.
-  await mkdir(join(desk.path, 'refs/forge'), { recursive: true })
-  const inTheWay = join(desk.path, 'refs/forge/drafts')
-  await writeFile(inTheWay, '')
+  const write = await holdDrafts(desk.path)
   const notices = () => desk.news.filter(it => it.say === 'notice')
   await editor.type('one\n')
   await until(() => notices().length > 0)
@@ -81,7 +78,7 @@ test('what can’t be written is kept in memory and told once, and written as so
     { say: 'notice', isBad: true, words: expect.stringContaining("typed in main can't be written") },
   ])
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\ntwo\n')
-  await rm(inTheWay)
+  await write()
   await until(() => notices().length > 1)
   expect(notices()[1]).toMatchObject({ isBad: false })
   expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\none\ntwo')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../support/browser.ts'
 import { commit, git, gitWith, PLAIN } from '../../support/git.ts'
-import { makeFolder } from '../../support/repository.ts'
+import { makeFolder, until } from '../../support/repository.ts'
 import { builtPage } from './web-stand-in.ts'
 
 const FORGE = join(import.meta.dir, '../../../forge.ts')
@@ -12,15 +12,6 @@ const PIXEL = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII=',
   'base64',
 )
-
-/** Waits until something is so. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 8_000
-  while (!(await isSo())) {
-    if (Date.now() > end) throw new Error(`It did not become so: ${isSo}`)
-    await Bun.sleep(20)
-  }
-}
 
 type Forge = { address: string; kill: (signal: 'SIGKILL' | 'SIGINT') => Promise<unknown> }
 

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { writeObjects } from '../../../../core/git/objects.ts'
 import { mergeDrafts } from '../../../../forge/desk/branches/draft-merges.ts'
 import { type Clashing, type Drafts, noDrafts } from '../../../../forge/desk/branches/drafts.ts'
-import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { edit, holdDrafts, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 
@@ -252,11 +252,14 @@ test('drafts that go to a branch of their own leave nothing behind that another 
   await using desk = await makeDesk({ files: { 'a.txt': START }, bare: true })
   const { work: other } = await desk.another()
   const first = await desk.git('rev-parse', 'main')
+  // Neither knows of the other's draft yet.
+  const write = await holdDrafts(desk.path)
   await (await edit(desk.work, 'main', 'a.txt')).type('one’s', START.indexOf('two'), 3)
   await commit(desk.path, 'main', { 'a.txt': START.replace('two', 'second') })
   await other.look()
   await (await edit(other, 'main', 'a.txt')).type('other’s\n')
   await desk.work.look()
+  await write()
   await desk.work.flush()
   await other.flush()
   await desk.work.look()

@@ -2,6 +2,8 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { StandIn } from '../web-stand-in.ts'
 
+export { until } from '../../../support/repository.ts'
+
 const LEASE = await Bun.file(`${import.meta.dir}/lease.txt`).text()
 
 export const SCENE_FILES = {
@@ -46,15 +48,6 @@ export async function startScene(built: string): Promise<StandIn> {
 }
 
 export type DeskPage = Page & { troubles: string[] }
-
-/** Waits until something is so. */
-export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 25_000): Promise<void> {
-  const end = Date.now() + patience
-  while (!(await isSo())) {
-    if (Date.now() > end) throw new Error(`It did not become so within ${patience} ms: ${isSo}`)
-    await Bun.sleep(20)
-  }
-}
 
 const SETTLED = `(async () => {
   const idle = () => new Promise(resolve => requestIdleCallback(resolve))
