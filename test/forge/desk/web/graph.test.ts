@@ -56,7 +56,7 @@ function giveSteps(desk: StandIn): { done: { step: Step; before: string | undefi
       before: desk.branches.get(onto)?.commits[0]?.oid,
       result: desk.branches.get('topic')?.commits[0]?.oid,
       commits: 2,
-      conflictsIn: outlook.is === 'conflicts' ? [{ path: 'lease.ts', kind: 'both changed it' }] : [],
+      conflictsIn: outlook.is === 'conflicts' ? [{ path: 'lease.ts', words: 'both changed it' }] : [],
       ...(step.step === 'merge' || step.step === 'land' ? { message: `${step.step} topic` } : {}),
       warnings: step.step === 'land' ? ['The hook pre-commit does not run.'] : [],
     }
@@ -464,7 +464,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await page.locator('.graph-row').count()).toBeLessThan(150)
     // 95 % on a machine that has nothing else to do.
     expect(share).toBeGreaterThan(0.3)
-  }, 40_000)
+  }, 120_000)
 
   test('it can be zoomed, and wide graphs can be panned', async () => {
     await open()
