@@ -130,7 +130,8 @@ export const Preview = v.object({
   result: v.optional(Oid),
   /** The commits that it takes along, or makes. */
   commits: Count,
-  conflictsIn: v.array(v.object({ path: Path, kind: v.string() })),
+  /** The files in conflict, and what each conflict is about. */
+  conflictsIn: v.array(v.object({ path: Path, words: v.string() })),
   /** The message of the commit that it makes, to be edited. */
   message: v.optional(v.string()),
   /**

@@ -140,6 +140,46 @@ export async function kindOf(objects: Objects, merge: Merge, group: Group, ends:
   return (await textSides(objects, merge, group, ends)) ? 'text' : 'binary'
 }
 
+type About = { kind: Kind; stages: readonly Stage[]; original?: Path | undefined }
+
+/** What a conflict is about, for a person, who calls the two sides so. */
+export function wordsFor({ kind, stages, original }: About, sides: { ours: string; theirs: string }): string {
+  const [ours, theirs] = [visiblePath(sides.ours), visiblePath(sides.theirs)]
+  const has = (number: number) => stages.find(({ stage }) => stage === number)
+  const [gone, there] = has(2) ? [theirs, ours] : [ours, theirs]
+  const named = (number: number) => visiblePath(has(number)?.path ?? '')
+  switch (kind) {
+    case 'text':
+      return has(1) ? 'both changed the same lines' : 'both added it, each with other lines'
+    case 'binary':
+      return 'both changed it, and it is no text that can be merged'
+    case 'modify/delete':
+      return `deleted in ${gone}, changed in ${there}`
+    case 'rename/delete':
+      return `deleted in ${gone}, renamed in ${there}`
+    case 'rename/rename':
+      return `${named(1)} is ${named(2)} in ${ours}, and ${named(3)} in ${theirs}`
+    case 'file/folder':
+      return `${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
+    case 'file/link':
+      return `a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}: git keeps both, under two names`
+    case 'mode':
+      return `the same file, ${modeWords(has(2)?.mode)} in ${ours}, ${modeWords(has(3)?.mode)} in ${theirs}`
+    case 'symlink':
+      return 'a link that leads elsewhere on each side'
+    case 'submodule':
+      return 'a submodule that is at another commit on each side'
+    case 'folder rename':
+      return 'added in a folder that the other side has renamed: git has put it into the renamed one'
+    case 'other':
+      return 'git could not tell what becomes of it'
+  }
+}
+
+const thing = (mode: string | undefined): string =>
+  mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : 'file'
+const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
+
 async function rowOf(objects: Objects, merge: Merge, group: Group, ends: Ends) {
   const { path, paths, original, stages } = group
   const kind = plainKindOf(group)

@@ -48,7 +48,7 @@ const PATIENCE = 15 * 60
 const USUAL = 10 * 60
 
 /** The name that Forklift gives the runs of a checkout in this folder. */
-export const projectOf = (top: string): string =>
+const projectOf = (top: string): string =>
   basename(top)
     .replace(/[^\w.-]+/g, '-')
     .replace(/^[-.]+/, '') || 'fork'

@@ -32,7 +32,7 @@ import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOf } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { firstMark, marksLeft, partsOf, withBoth } from './conflict-marks.ts'
-import { textBytes } from './conflicts.ts'
+import { textBytes, wordsFor } from './conflicts.ts'
 import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
 import { MergingReviews } from './merging-review.ts'
 import { type Place, requestOf } from './merging-turns.ts'
@@ -396,44 +396,6 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
   const files = open.length <= 2 ? open.map(({ path }) => visiblePath(path)).join(' and ') : many(open.length, 'file')
   return `${many(left, 'conflict')} ${left === 1 ? 'is' : 'are'} left in ${files}.`
 }
-
-/** What a conflict is about, for a person. */
-function wordsFor({ kind, stages, original }: ConflictRow, state: MergingState): string {
-  const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
-  const has = (number: number) => stages.find(({ stage }) => stage === number)
-  const [gone, there] = has(2) ? [theirs, ours] : [ours, theirs]
-  const named = (number: number) => visiblePath(has(number)?.path ?? '')
-  switch (kind) {
-    case 'text':
-      return has(1) ? 'both changed the same lines' : 'both added it, each with other lines'
-    case 'binary':
-      return 'both changed it, and it is no text that can be merged'
-    case 'modify/delete':
-      return `deleted in ${gone}, changed in ${there}`
-    case 'rename/delete':
-      return `deleted in ${gone}, renamed in ${there}`
-    case 'rename/rename':
-      return `${named(1)} is ${named(2)} in ${ours}, and ${named(3)} in ${theirs}`
-    case 'file/folder':
-      return `${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
-    case 'file/link':
-      return `a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}: git keeps both, under two names`
-    case 'mode':
-      return `the same file, ${modeWords(has(2)?.mode)} in ${ours}, ${modeWords(has(3)?.mode)} in ${theirs}`
-    case 'symlink':
-      return 'a link that leads elsewhere on each side'
-    case 'submodule':
-      return 'a submodule that is at another commit on each side'
-    case 'folder rename':
-      return 'added in a folder that the other side has renamed: git has put it into the renamed one'
-    case 'other':
-      return 'git could not tell what becomes of it'
-  }
-}
-
-const thing = (mode: string | undefined): string =>
-  mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : 'file'
-const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
 
 async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFile['ours']> {
   if (!entry) return { is: 'nothing' }

@@ -179,7 +179,10 @@ function verifyNothingTyped({ name, merging, draftPaths }: BranchWork): void {
   )
 }
 
-/** Does what a plan says, unless the signal ends it before a ref has moved. To be called in one go of its branch's work. Gives the commit that the branch is at then. */
+/**
+ * Does what a plan says, unless the signal ends it before a ref has moved. To be called in one go of its branch's work.
+ * Gives the commit that the branch is at then.
+ */
 export async function carryOut(
   work: BranchWork,
   { onto, chain, stop, kind, does, also }: Plan,

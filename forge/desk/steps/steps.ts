@@ -1,14 +1,14 @@
 /** The steps that can be done to refs: previewed, and done as they were previewed. */
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, lineOf } from '../../../core/git/commits.ts'
-import { writeObjects } from '../../../core/git/objects.ts'
+import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE } from '../../operations.ts'
 import type { BranchWork, Room } from '../branches/branch-work.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
-import { groupsOf, kindOf } from '../merging/conflicts.ts'
+import { type Group, groupsOf, kindOf, wordsFor } from '../merging/conflicts.ts'
 import { mergingRef } from '../merging/merging-commits.ts'
 import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../repository-view.ts'
 import { planCherryPick } from './cherry-pick.ts'
@@ -18,7 +18,7 @@ import { planMerge } from './merge.ts'
 import { planMove } from './move.ts'
 import { impossible, Outlooks } from './outlooks.ts'
 import { carryOut } from './perform.ts'
-import { type Plan, pastOf, type Target } from './plan.ts'
+import { type Plan, pastOf, type Stop, type Target } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
 import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
 import { type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
@@ -126,14 +126,9 @@ export class Steps {
   async #previewOf(step: BranchStep['step'], plan: Plan, work: BranchWork): Promise<Preview> {
     const { objects } = this.room
     const { stop, message, before } = plan
-    const groups = stop ? groupsOf(stop.merge) : []
-    const ends = stop && { ours: stop.ours, theirs: stop.theirs, words: stop.words }
-    const kinds = groups.map(async group => ({
-      path: group.path,
-      kind: stop && ends ? await kindOf(objects, stop.merge, group, ends) : 'other',
-    }))
+    const files = stop ? groupsOf(stop.merge).map(group => conflictIn(objects, stop, group)) : []
     const [conflictsIn, warnings, result] = await Promise.all([
-      Promise.all(kinds),
+      Promise.all(files),
       warningsFor(this.room, step, plan),
       stop ? undefined : this.#result(plan),
     ])
@@ -142,7 +137,7 @@ export class Steps {
         `What was typed in ${visiblePath(plan.branch)} has to be saved or discarded before: there are conflicts.`,
       )
     return {
-      ...{ is: plan.is, conflicts: groups.length, words: plan.words, before, commits: plan.commits },
+      ...{ is: plan.is, conflicts: files.length, words: plan.words, before, commits: plan.commits },
       ...(result !== undefined && { tree: plan.tree, result }),
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
       ...(message !== undefined && { message }),
@@ -293,6 +288,12 @@ export class Steps {
     this.room.say({ say: 'repository' })
     return { words: `${pastOf(does)}.`, ...(move.to !== undefined && { commit: await this.#commit(move.to) }) }
   }
+}
+
+/** A file in conflict, and what the conflict is about. */
+async function conflictIn(objects: Objects, { merge, ours, theirs, words }: Stop, group: Group) {
+  const kind = await kindOf(objects, merge, group, { ours, theirs, words })
+  return { path: group.path, words: wordsFor({ ...group, kind }, words) }
 }
 
 const isTagStep = (step: Step): step is TagStep => step.step === 'tag' || step.step === 'delete tag'

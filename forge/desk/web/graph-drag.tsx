@@ -4,10 +4,10 @@ import type { Source } from '../repository-view.ts'
 import { ChangeList } from './change-list.tsx'
 import { openSteps } from './graph-steps.ts'
 import { Icon, type IconName } from './icons.tsx'
-import { readable } from './names.ts'
+import { readable, withoutTricks } from './names.ts'
 import { type Page, usePage } from './state.ts'
 import { commitSource, sourceOf } from './step-ways.ts'
-import { kindWords, outlookLook } from './step-words.tsx'
+import { outlookLook } from './step-words.tsx'
 import { plural } from './times.ts'
 
 /** A press that moves less than this is a click. */
@@ -234,11 +234,11 @@ function PreviewFiles() {
   if (preview.conflictsIn.length > 0) {
     return (
       <div class="card-list">
-        {preview.conflictsIn.slice(0, MOST_FILES).map(({ path, kind }) => (
+        {preview.conflictsIn.slice(0, MOST_FILES).map(({ path, words }) => (
           <div class="conflict-row" key={path}>
             <Icon name="warning" size="xs" tone="is-warn" />
             <bdi class="mono cut">{readable(path)}</bdi>
-            <span class="meta">{kindWords(kind)}</span>
+            <span class="meta cut">{withoutTricks(words)}</span>
           </div>
         ))}
       </div>

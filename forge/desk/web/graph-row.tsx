@@ -77,7 +77,7 @@ function hiddenWords({ parents, abandoned }: GraphRow): string {
 }
 
 /** A label in the graph. A branch is a target for what is dragged: then it says how a merge into it would come out. */
-export function LabelAt({ label }: { label: Label }) {
+function LabelAt({ label }: { label: Label }) {
   const { drag } = usePage().graph
   if (label.kind !== 'branch') {
     return (

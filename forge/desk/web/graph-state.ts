@@ -21,7 +21,7 @@ const LOOK_AFTER = 30
 
 /** The heights of a row that the graph can be zoomed to. */
 export const HEIGHTS = [18, 22, 26, 32] as const
-export const USUAL_HEIGHT = 26
+const USUAL_HEIGHT = 26
 const LANE_AT_26 = 14
 /** The lanes' column: at least as wide as six lanes, at most as some sixteen; others are panned to. */
 const [NARROWEST, WIDEST] = [104, 244]

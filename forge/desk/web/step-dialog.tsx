@@ -8,9 +8,10 @@ import type { DialogContent, StepWay } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { Icon } from './icons.tsx'
 import { shownKeys } from './keys.ts'
+import { withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
 import { changesOf } from './step-drag.ts'
-import { kindWords, OutlookLine } from './step-words.tsx'
+import { OutlookLine } from './step-words.tsx'
 import { onTabKeys } from './tab-keys.ts'
 import { plural } from './times.ts'
 import { Button, Path } from './words.tsx'
@@ -230,11 +231,11 @@ function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
   const rest = conflictsIn.length - MOST_CONFLICTS
   return (
     <ul class="step-conflicts" aria-label="Files in conflict">
-      {conflictsIn.slice(0, MOST_CONFLICTS).map(({ path, kind }) => (
+      {conflictsIn.slice(0, MOST_CONFLICTS).map(({ path, words }) => (
         <li key={path}>
           <Icon name="warning" tone="is-warn" />
           <Path of={path} />
-          <span class="meta">{kindWords(kind)}</span>
+          <span class="meta">{withoutTricks(words)}</span>
         </li>
       ))}
       {rest > 0 ? <li class="meta">and {rest} more</li> : null}

@@ -10,9 +10,10 @@ import { stepOf, type Way } from './step-ways.ts'
 
 /**
  * So many targets at a time: the answer to the first ones is there before the last ones are asked for. What makes many
- * commits anew takes longest.
+ * commits anew takes longest. Those that are nearest come first, and few: where history is long, each takes its time.
  */
 const BATCH: Record<Way, number> = { merge: 24, land: 24, move: 12, 'cherry-pick': 8, rebase: 4 }
+const FIRST = 8
 
 export interface Dragged {
   source: Source
@@ -70,8 +71,9 @@ export class StepDrag {
     for (const branch of targets) this.#asked.add(branch)
     const steps = targets.flatMap(branch => this.#stepOnto(branch) ?? [])
     const most = BATCH[this.#way]
-    for (let from = 0; from < steps.length; from += most) {
-      const some = steps.slice(from, from + most)
+    for (let from = 0; from < steps.length; ) {
+      const some = steps.slice(from, from + (from === 0 ? Math.min(FIRST, most) : most))
+      from += some.length
       try {
         const answers = await this.#page.connection.ask('outlooks', { steps: some.map(({ step }) => step) })
         if (this.#source !== source) return

@@ -56,7 +56,7 @@ function giveSteps(desk: StandIn): { done: { step: Step; before: string | undefi
       before: desk.branches.get(onto)?.commits[0]?.oid,
       result: desk.branches.get('topic')?.commits[0]?.oid,
       commits: 2,
-      conflictsIn: outlook.is === 'conflicts' ? [{ path: 'lease.ts', kind: 'both changed it' }] : [],
+      conflictsIn: outlook.is === 'conflicts' ? [{ path: 'lease.ts', words: 'both changed it' }] : [],
       ...(step.step === 'merge' || step.step === 'land' ? { message: `${step.step} topic` } : {}),
       warnings: step.step === 'land' ? ['The hook pre-commit does not run.'] : [],
     }
