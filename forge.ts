@@ -21,7 +21,7 @@ import { Pages } from './forge/desk/server/pages.ts'
 import { serve } from './forge/desk/server/server.ts'
 import { type Address, nameOf, readAddress, writeAddress } from './forge/desk/server/state.ts'
 import { whenThere } from './forge/desk/server/when-there.ts'
-import { isVerb, listCommands, runVerb } from './forge/tasks/commands/commands.ts'
+import { isVerb, listCommands, runVerb, whyNoVerb } from './forge/tasks/commands/commands.ts'
 import type { CommandContext } from './forge/tasks/commands/context.ts'
 import { version } from './package.json'
 
@@ -208,6 +208,8 @@ function inWords(error: unknown): Failure {
 async function run(argv: string[], signal: AbortSignal): Promise<ExitCode | undefined> {
   const [verb, ...rest] = argv
   if (isVerb(verb)) return await runVerb(verb, rest, contextWith(signal))
+  const unknown = await whyNoVerb(verb, process.cwd())
+  if (unknown !== undefined) throw new Failure(unknown, EXIT.usage)
   const options = parseOptions(argv)
   if (options.help) console.log(HELP)
   else if (options.version) console.log(version)

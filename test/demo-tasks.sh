@@ -69,7 +69,7 @@ isolate() {
 
 clean_up() {
   [[ -z ${model:-} ]] || kill "$model" 2>/dev/null || true
-  (cd "$place" && forge down >/dev/null 2>&1) || true
+  (cd "$place" && forge down --all >/dev/null 2>&1) || true
 }
 
 make_a_repository() {

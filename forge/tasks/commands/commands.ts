@@ -1,6 +1,9 @@
 /** The commands of the tasks: `forge VERB …`. Each is loaded when it is called: it brings packages of its own. */
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { EXIT, Failure } from '../../../core/failure.ts'
 import type { Command } from './context.ts'
+import { nearestTo } from './nearest.ts'
 
 type Entry = {
   /** What may follow the verb. */
@@ -50,7 +53,7 @@ const COMMANDS: Record<string, Entry> = {
     load: () => import('./up.ts').then(({ runUp, UP_HELP }) => ({ runCommand: runUp, HELP: UP_HELP })),
   },
   down: {
-    usage: '',
+    usage: '[--all]',
     words: 'end both; runs go on at the next start',
     load: () => import('./up.ts').then(({ runDown, DOWN_HELP }) => ({ runCommand: runDown, HELP: DOWN_HELP })),
   },
@@ -63,6 +66,19 @@ const COMMANDS: Record<string, Entry> = {
 
 /** Whether the first argument of `forge` is a command of the tasks. A folder of that name is `./NAME`. */
 export const isVerb = (word: string | undefined): word is string => word !== undefined && Object.hasOwn(COMMANDS, word)
+
+/**
+ * What to say to a first argument that is neither a command nor a folder that is there, though it could be a command's
+ * name; undefined for anything else.
+ */
+export async function whyNoVerb(word: string | undefined, cwd: string): Promise<string | undefined> {
+  if (word === undefined || !/^[a-z][a-z-]*$/i.test(word)) return undefined
+  if (Object.hasOwn(COMMANDS, word)) return undefined
+  if (await stat(join(cwd, word)).catch(() => undefined)) return undefined
+  const meant = nearestTo(word.toLowerCase(), Object.keys(COMMANDS))
+  const hint = meant === undefined ? '' : ` Did you mean forge ${meant}?`
+  return `There is no command ${word}, and no folder of that name.${hint} forge --help lists the commands.`
+}
 
 /** A line for each command, for the help of `forge`. */
 export function listCommands(): string {

@@ -13,23 +13,35 @@ import { findWorker, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
 import { parse } from './options.ts'
 
-export const HELP = `forge doctor: says what a run needs, what of it is there, and what to do about the rest.
+const USAGE = 'forge doctor [--json]'
 
-It starts nothing and sends nothing. Exit code 1 where something is missing that a run can't do without.`
+export const HELP = `${USAGE}: says what a run needs, what of it is there, and what to do about the rest.
+
+It starts nothing and sends nothing. Exit code 1 where something is missing that a run can't do without.
+
+  --json   as JSON, one object for each: name, state (good, missing, or optional: a run can do without it), words`
 
 /** What was looked at, as one line; `isGood` is undefined for what a run can do without. */
 type Finding = { name: string; isGood: boolean | undefined; words: string }
 type Context = Pick<CommandContext, 'cwd' | 'env'>
 
 export async function runCommand(argv: string[], { cwd, env, out }: CommandContext): Promise<ExitCode> {
-  parse(argv, { options: {}, usage: 'forge doctor', words: [0, 0] })
+  const { json } = parse(argv, { options: { json: { type: 'boolean' } }, usage: USAGE, words: [0, 0] }).values
   const findings = await Promise.all(CHECKS.map(([name, check]) => find(name, () => check({ cwd, env }))))
   const width = Math.max(...findings.map(({ name }) => name.length))
-  for (const { name, isGood, words } of findings) out(`${sign(isGood)} ${name.padEnd(width)}  ${words}`)
+  for (const { name, isGood, words } of findings)
+    out(
+      json
+        ? JSON.stringify({ name, state: stateOf(isGood), words })
+        : `${sign(isGood)} ${name.padEnd(width)}  ${words}`,
+    )
   return findings.some(({ isGood }) => isGood === false) ? EXIT.error : EXIT.done
 }
 
 const sign = (isGood: boolean | undefined): string => (isGood === undefined ? '-' : isGood ? '✓' : '✗')
+
+const stateOf = (isGood: boolean | undefined): string =>
+  isGood === undefined ? 'optional' : isGood ? 'good' : 'missing'
 
 async function find(name: string, check: () => Promise<Omit<Finding, 'name'>>): Promise<Finding> {
   try {

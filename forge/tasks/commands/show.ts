@@ -1,9 +1,10 @@
 /** `forge show`: a run or one of its tasks, as a person reads it; or its journal as a story. */
+import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
 import type { Oid, RunStatus, TaskId } from '../contract.ts'
 import { contractOf } from '../plan/schema.ts'
-import { doneRef, resultRef } from '../runs/folder.ts'
+import { doneRef, resultRef, runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { readLastStatus, readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -37,7 +38,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const run = await findRun(place, word, context)
   const store = openStore(place, run)
   if (values.journal) {
-    const lines = (await readJournal(store)).filter(line => task === undefined || line.task === task)
+    const folder = join(await runsFolder(place.repository, context.env), run)
+    const lines = (await readJournal(store, folder)).filter(line => task === undefined || line.task === task)
     if (values.json) for (const line of lines) context.out(JSON.stringify(line))
     else for (const line of storyOf(lines)) context.out(line)
     return EXIT.done

@@ -18,9 +18,15 @@ forge run does that by itself. Both stay when the terminal is closed; forge down
 A server of your own is used with TEMPORAL_ADDRESS, TEMPORAL_PROFILE or temporal.toml. Where nothing else is found, the
 program of the server is downloaded once; FORGE_TEMPORAL_BIN names one that you have.`
 
-export const DOWN_HELP = `forge down: ends the local Temporal server and all detached workers.
+const DOWN = 'forge down [--all]'
 
-Nothing is lost: what was under way goes on at the next forge up or forge run, where it was.
+export const DOWN_HELP = `${DOWN}: ends the worker of this repository, and the local Temporal server where nobody else uses it.
+
+Nothing is lost: what was under way goes on at the next forge up or forge run, where it was. Where workers of other
+repositories are on the server, both stay for them; those repositories are named.
+
+  --all   ends the server and the workers of all repositories
+
 With a server of your own (TEMPORAL_ADDRESS), it ends the worker of this repository, and nothing else.`
 
 export async function runUp(argv: string[], { cwd, env, out, err }: CommandContext): Promise<ExitCode> {
@@ -41,30 +47,42 @@ export async function runUp(argv: string[], { cwd, env, out, err }: CommandConte
 }
 
 export async function runDown(argv: string[], { cwd, env, out }: CommandContext): Promise<ExitCode> {
-  parse(argv, { options: {}, usage: 'forge down', words: [0, 0] })
+  const { all } = parse(argv, { options: { all: { type: 'boolean' } }, usage: DOWN, words: [0, 0] }).values
   const server = await openServer(env, { start: false }).catch(() => undefined)
-  const runs = server ? await runsUnderWay(server) : []
   const isTheirs = server !== undefined && server.running === undefined
   const repository = await repositoryOf(cwd)
   const own = repository && (await findWorker(await openWorkerPlace(repository, env)))
-  const workers = isTheirs ? [own].filter(worker => worker !== undefined) : await findWorkers(env)
+  const others = isTheirs ? [] : (await findWorkers(env)).filter(({ process }) => process.pid !== own?.process.pid)
+  // Those that are on another server have nothing to do with this one.
+  const users = all ? [] : others.filter(({ address }) => address === server?.address)
+  const isServerEnded = !isTheirs && users.length === 0
+  const runs = server ? await runsUnderWay(server, isServerEnded ? undefined : repository) : []
+  const workers = [...(own ? [own] : []), ...(all ? others : [])]
   await Promise.all(workers.map(endWorker))
-  const hasEnded = !isTheirs && (await endOurServer(env))
+  const hasEnded = isServerEnded && (await endOurServer(env))
   if (workers.length > 0) out(`Ended ${many(workers.length, 'worker')}.`)
   if (hasEnded) out('Ended the Temporal server.')
   if (isTheirs) out(`The Temporal server at ${visible(server.address)} is yours, and is left as it is.`)
-  if (workers.length === 0 && !hasEnded && !isTheirs) out('Nothing was there to end.')
-  if (runs.length > 0)
+  if (users.length > 0) {
+    const folders = users.map(({ folder }) => visible(folder)).join(', ')
+    out(
+      `The Temporal server stays, as ${users.length === 1 ? 'another worker is' : `${users.length} other workers are`} on it (${folders}): forge down --all ends all.`,
+    )
+  }
+  if (workers.length === 0 && !hasEnded && !isTheirs && users.length === 0) out('Nothing was there to end.')
+  if (runs.length > 0 && (workers.length > 0 || hasEnded))
     out(`${many(runs.length, 'run')} under way, to go on at the next forge up or run: ${visible(runs.join(', '))}`)
   return EXIT.done
 }
 
-async function runsUnderWay(server: OpenServer): Promise<string[]> {
+/** Of one repository, or of all. */
+async function runsUnderWay(server: OpenServer, repository: Repository | undefined): Promise<string[]> {
   try {
     const { Client } = await import('@temporalio/client')
     const connection = await connectTo(server)
     await using _ = closing(connection)
-    return await openRuns(new Client({ connection, namespace: server.namespace }))
+    const client = new Client({ connection, namespace: server.namespace })
+    return await openRuns(client, repository && (await queueOf(repository)))
   } catch {
     // One that does not answer is ended all the same.
     return []

@@ -127,7 +127,7 @@ async function start(
  * Each queue has one worker or a few: in the usual four parts it is polled in all of them, and takes a sixth more of
  * the processor.
  */
-const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
+export const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
 
 /**
  * The disk is waited for when the log is turned over, and not after each write: when the power fails, the last moments

@@ -1,10 +1,11 @@
 /**
  * The journal of a run: one line a decision, for people. Each is in git first, where the same one is written once
  * whatever dies, and then in a file of the run's folder, which any pager reads. A line that a crash has torn is ended
- * by the next one, and counts as never written.
+ * by the next one, and counts as never written. A file that was lost is written again from git with the next line.
  */
 import { Database } from 'bun:sqlite'
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { blackOut } from '../../ai/secrets.ts'
@@ -39,11 +40,20 @@ export type JournalOptions = {
 /** Milliseconds that another process is waited for: it writes a few lines. */
 const PATIENCE = 30_000
 
+const lockFile = (folder: string): string => join(folder, 'journal.lock')
+
+/** An open transaction on an empty database: a lock that the system lets go of when its process ends. */
+function openLock(folder: string): Database {
+  const lock = new Database(lockFile(folder), { create: true })
+  lock.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
+  return lock
+}
+
 export const journalFile = (folder: string): string => join(folder, 'journal.jsonl')
 
 /** To be closed. */
 export class Journal implements Disposable {
-  readonly #lock: Database
+  #lock: Database
   readonly #ids = new Set<string>()
   /** How far the file has been read. */
   #read = 0
@@ -65,9 +75,7 @@ export class Journal implements Disposable {
   }
 
   private constructor(private readonly options: JournalOptions) {
-    // An open transaction on an empty database: a lock that the system lets go of when its process ends.
-    this.#lock = new Database(join(options.folder, 'journal.lock'), { create: true })
-    this.#lock.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
+    this.#lock = openLock(options.folder)
   }
 
   /** Writes a line, unless there is one of its id. When this is done, it is in git and on the disk. */
@@ -82,18 +90,21 @@ export class Journal implements Disposable {
     const oid = await store.keep('journal', line.id, `${JSON.stringify(wanted)}\n`)
     // Where it was written before, that one is written here, too.
     const kept = parseLine(await store.readText({ kind: 'line', oid }))
-    if (kept) this.#append([kept])
+    if (!kept) return
+    const isLost = !existsSync(journalFile(this.options.folder))
+    this.#append(isLost ? await readJournal(store) : [kept])
   }
 
   #append(lines: readonly WrittenLine[]): void {
+    this.#verifyLock()
     this.#lock.exec('BEGIN IMMEDIATE')
     try {
       const file = openSync(journalFile(this.options.folder), 'a+', 0o600)
       try {
         const isTorn = this.#catchUp(file)
-        const rows = lines.filter(({ id }) => !this.#ids.has(id)).map(line => `${JSON.stringify(line)}\n`)
-        if (rows.length === 0) return
-        const bytes = Buffer.from(`${isTorn ? '\n' : ''}${rows.join('')}`)
+        const fresh = lines.filter(({ id }) => !this.#ids.has(id))
+        if (fresh.length === 0) return
+        const bytes = Buffer.from(`${isTorn ? '\n' : ''}${fresh.map(line => `${JSON.stringify(line)}\n`).join('')}`)
         for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)
         fsyncSync(file)
       } finally {
@@ -102,6 +113,15 @@ export class Journal implements Disposable {
     } finally {
       this.#lock.exec('ROLLBACK')
     }
+  }
+
+  /** A folder that was lost is made anew, with a lock that others find. */
+  #verifyLock(): void {
+    const { folder } = this.options
+    if (existsSync(lockFile(folder))) return
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    this.#lock.close()
+    this.#lock = openLock(folder)
   }
 
   /** Reads what is new in the file; gives whether its last line has no end. */
@@ -132,10 +152,15 @@ export class Journal implements Disposable {
   }
 }
 
-/** All lines of a run, from git, in the order in which they were written. */
-export async function readJournal(store: RunStore): Promise<WrittenLine[]> {
+/**
+ * All lines of a run in the order in which they were written: from git, and where that has none, since its refs are gone
+ * or on another machine, from the file in the run's folder.
+ */
+export async function readJournal(store: RunStore, folder?: string): Promise<WrittenLine[]> {
   const contents = await store.all('journal')
   const lines = contents.flatMap(bytes => parseLines(bytes.toString()))
+  if (lines.length === 0 && folder !== undefined)
+    lines.push(...parseLines(await readFile(journalFile(folder), 'utf8').catch(() => '')))
   return lines.sort((a, b) => a.at - b.at || a.count - b.count || (a.id < b.id ? -1 : 1))
 }
 

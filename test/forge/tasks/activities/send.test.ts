@@ -83,11 +83,23 @@ test('called off, a request ends within a second, and gives no answer', async ()
   const sending = send(it.scene).catch(error => error)
   await it.server.asked(1)
   const began = performance.now()
-  it.scene.calledOff.abort(new CancelledFailure('stopped'))
+  it.scene.calls.off.abort(new CancelledFailure('stopped'))
   expect(await sending).toBeInstanceOf(CancelledFailure)
   expect(performance.now() - began).toBeLessThan(1000)
   const [asked] = it.server.requests
   expect((await asked?.closed)?.isWhole).toBe(false)
+})
+
+test('that the server has lost sight of a request is no reason to break it off: the next try gets its answer', async () => {
+  await using it = await serve(() => ({ ...answer(GIVEN_UP), delay: 500 }))
+  const lost = send(it.scene).catch(error => error)
+  await it.server.asked(1)
+  it.scene.calls.off.abort(new CancelledFailure('NOT_FOUND'))
+  it.scene.calls.off = new AbortController()
+  const again = await send(it.scene)
+  await lost
+  expect(it.server.requests).toHaveLength(1)
+  expect(again).toMatchObject({ wasThere: true, spent: { requests: 1 } })
 })
 
 test('with sixty-four in flight, a budget of twenty stops before the twenty-first request', async () => {

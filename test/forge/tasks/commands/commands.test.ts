@@ -69,6 +69,35 @@ test('forge doctor says what is missing, and what to do about it', async () => {
   expect(lines[6]).toMatch(/^- traces +not sent: /)
 })
 
+test('forge doctor --json says the same to a program', async () => {
+  const { code, out, err } = await forge(['doctor', '--json'])
+  expect({ code, err }).toEqual({ code: 1, err: '' })
+  const found = out
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  expect(found).toEqual(
+    expect.arrayContaining([
+      { name: 'git', state: 'good', words: expect.stringMatching(/^2\.\d+$/) },
+      { name: 'repository', state: 'missing', words: expect.stringContaining('There is no git repository in') },
+      { name: 'traces', state: 'optional', words: expect.stringContaining('not sent') },
+    ]),
+  )
+  expect(found).toHaveLength(7)
+})
+
+test.each([
+  ['statsu', ' Did you mean forge stats?'],
+  ['resmue', ' Did you mean forge resume?'],
+  ['Show', ' Did you mean forge show?'],
+  ['nonsense', ''],
+])('%s is no command and no folder, and the nearest one is named', async (word, hint) => {
+  expect(await forge([word, 'last', '--json'])).toEqual({
+    ...{ code: 64, out: '' },
+    err: `There is no command ${word}, and no folder of that name.${hint} forge --help lists the commands.\n`,
+  })
+})
+
 test('forge stats of a repository without runs says so, and lists nothing', async () => {
   const child = Bun.spawn(['git', 'init', '-q', join(folder, 'empty')], { stdio: ['ignore', 'ignore', 'inherit'] })
   expect(await child.exited).toBe(0)

@@ -111,9 +111,10 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       await git({ cwd: folder }, ['init', '--quiet'])
     })
 
-    const forge = async (...args: string[]) => {
+    const forge = (...args: string[]) => forgeIn(folder, ...args)
+    const forgeIn = async (cwd: string, ...args: string[]) => {
       const child = Bun.spawn([join(PROJECT, 'forge.ts'), ...args], {
-        cwd: folder,
+        cwd,
         env: temporal.env,
         stdio: ['ignore', 'pipe', 'pipe'],
       })
@@ -168,6 +169,20 @@ describe.skipIf(hasNoTemporal)('with a server,', () => {
       const newer = await open({})
       expect(newer?.process.pid).not.toBe(keyed?.process.pid as number)
       await until('the older one has drained', async () => !keyed || !(await isRunning(keyed.process)))
+    }, 120_000)
+
+    test('ends its own worker alone while another repository has one on the server, and all with --all', async () => {
+      const other = join(temporal.folder, 'another-repository')
+      await git({ cwd: '/' }, ['init', '--quiet', other])
+      expect(await forge('up')).toMatchObject({ code: 0 })
+      expect(await forgeIn(other, 'up')).toMatchObject({ code: 0 })
+      const stays = `The Temporal server stays, as another worker is on it (${other}): forge down --all ends all.\n`
+      expect((await forge('down')).out).toBe(`Ended 1 worker.\n${stays}`)
+      expect((await forge('down')).out).toBe(stays)
+      expect((await forgeIn('/', 'down')).out).toBe(stays)
+      expect(await forge('up')).toMatchObject({ code: 0 })
+      expect((await forge('down', '--all')).out).toBe('Ended 2 workers.\nEnded the Temporal server.\n')
+      expect(await forge('up')).toMatchObject({ code: 0 })
     }, 120_000)
 
     test('is told which runs go on at the next start', async () => {

@@ -1,13 +1,15 @@
 /** The journal: each decision once, whatever dies; and read as a story. */
 import { expect, test } from 'bun:test'
-import { appendFile, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JournalLine } from '../../../../forge/tasks/contract.ts'
+import { openRunFolder } from '../../../../forge/tasks/runs/folder.ts'
 import { Journal, journalFile, parseLines, readJournal } from '../../../../forge/tasks/runs/journal.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { storyOf } from '../../../../forge/tasks/runs/story.ts'
 import { PLAIN } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
+import { PROJECT } from '../../../support/world.ts'
 
 const RUN = '20261122-test-abcd'
 const NOTER = join(import.meta.dir, 'journal-writer.ts')
@@ -73,6 +75,48 @@ test('a line that lacks only its end is not written twice', async () => {
   await after.note(line('one'))
   await after.note(line('two'))
   expect(idsIn(await fileOf(place))).toEqual(['one', 'two'])
+})
+
+test('a file that was lost with its folder is whole again with the next line, in its order', async () => {
+  await using place = await makePlace()
+  const store = new RunStore(place.objects, RUN)
+  const folder = join(place.folder, 'runs', RUN)
+  await mkdir(folder, { recursive: true })
+  using journal = await Journal.open({ store, folder, secrets: [] })
+  await journal.note(line('one'))
+  await journal.note(line('two'))
+  await rm(folder, { recursive: true })
+  // By the process that had it open, and after that by a new one.
+  await journal.note(line('three'))
+  expect(idsIn(await readFile(journalFile(folder), 'utf8'))).toEqual(['one', 'two', 'three'])
+  await rm(journalFile(folder))
+  using after = await Journal.open({ store, folder, secrets: [] })
+  await after.note(line('three'))
+  expect(idsIn(await readFile(journalFile(folder), 'utf8'))).toEqual(['one', 'two', 'three'])
+})
+
+test('is read from git where the folder is lost, and from the folder where the refs are', async () => {
+  await using place = await makePlace()
+  const env = { XDG_STATE_HOME: place.folder }
+  const folder = await openRunFolder(place.repository, RUN, env)
+  using journal = await Journal.open({ store: new RunStore(place.objects, RUN), folder, secrets: [] })
+  await journal.note(line('one'))
+  const show = async () => {
+    const command = [join(PROJECT, 'forge.ts'), 'show', RUN, '--journal']
+    const child = Bun.spawn(command, {
+      cwd: place.path,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    return (await child.stdout.text()) + (await child.stderr.text())
+  }
+  const text = await readFile(journalFile(folder), 'utf8')
+  await rm(folder, { recursive: true })
+  expect(await show()).toContain('decided: Decided one.')
+  await mkdir(folder)
+  await writeFile(journalFile(folder), text)
+  await place.git('update-ref', '-d', `refs/forge/runs/${RUN}/store`)
+  expect(await show()).toContain('decided: Decided one.')
 })
 
 test('two processes that are killed and started again write every line once', async () => {
