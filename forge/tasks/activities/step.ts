@@ -221,8 +221,7 @@ export class StepWork implements StepActivities {
     // An answer is found by what was asked, so nobody may ask something else in its name.
     if (createHash('sha256').update(bytes).digest('hex') !== input.key)
       throw new Failure(`The request of the step ${visible(input.step)} is not the one that was constructed.`)
-    const { signal: called } = this.means.surroundings()
-    const signal = unlessLost(called)
+    const signal = unlessLost(this.means.surroundings().signal)
     const { limits } = await this.means.stored(run.store)
     const price = missingPrice([input.model], this.means.settings, limits)
     if (price) throw ApplicationFailure.nonRetryable(price, 'ModelError', 'key')

@@ -57,8 +57,8 @@ export type Scene = AsyncDisposable & {
   input: (more?: Partial<StepInput>) => StepInput
   /** All five activities of a step. */
   step: (more?: Partial<StepInput>) => Promise<StepResult>
-  /** Calls off what activities do; with another one, those that come after. */
-  calledOff: AbortController
+  /** Calls off what activities do that begin while it is there. */
+  calls: { off: AbortController }
   /** Until git has looked whether there is much to tidy up, where it is to look. */
   tidied: () => Promise<void>
 }
@@ -89,8 +89,8 @@ export async function makeScene({
     OPENAI_API_KEY: 'key-of-nobody-0123456789',
     ...env,
   })
-  let calledOff = new AbortController()
-  const surroundings = (): Surroundings => ({ signal: calledOff.signal, heartbeat: () => undefined })
+  const calls = { off: new AbortController() }
+  const surroundings = (): Surroundings => ({ signal: calls.off.signal, heartbeat: () => undefined })
   const opened: ReturnType<typeof activitiesOf>[] = []
   const again = (more: Partial<ActivityOptions> = {}): Activities => {
     const made = activitiesOf({
@@ -142,12 +142,7 @@ export async function makeScene({
     again,
     input,
     step: more => wholeStep(activities, input(more)),
-    get calledOff() {
-      return calledOff
-    },
-    set calledOff(next) {
-      calledOff = next
-    },
+    calls,
     tidied: async () => {
       for (const it of opened) await it.tidied()
     },

@@ -23,4 +23,4 @@ test('a change of any file that a worker runs is another version', async () => {
   expect(files.size).toBeGreaterThan(50)
   const isCounted = (file: string) => PARTS.some(part => file === part || file.startsWith(`${part}/`))
   expect([...files].filter(file => !isCounted(file))).toEqual([])
-})
+}, 60_000)
