@@ -150,7 +150,9 @@ describe.skipIf(hasNoTemporal)('a command', () => {
       await handle.executeUpdate('approve', { args: [plan] })
       const attached = await scene.forge(['attach', run])
       expect(attached.code).toBe(4)
-      expect(attached.out).toContain(NOT_APPROVED)
+      expect(attached.out).toContain('Somebody has said yes to a plan')
+      expect(attached.out).toContain(`forge stop ${run}`)
+      expect(scene.model.asked('unsigned')).toEqual(['plan'])
       expect(await ran()).not.toContain('unsigned')
       expect((await scene.forge(['stop', run])).code).toBe(0)
     },
