@@ -26,14 +26,17 @@ export async function canBeWritten(folder: string): Promise<boolean> {
  */
 export async function whyFull(error: unknown, folders: readonly string[]): Promise<string | undefined> {
   const isSaid = saysFull(error)
-  // Git does not always say why it can't write.
-  if (!isSaid && !(error instanceof GitError)) return undefined
+  if (!isSaid && !mayBeFull(error)) return undefined
   for (const folder of folders) {
     if (!(await isFull(folder).catch(() => false))) continue
     return `No space is left on the disk of ${visible(folder)}: make room there.`
   }
   return isSaid ? 'No space is left on a disk that is written to: make room there.' : undefined
 }
+
+/** Git and SQLite do not always say why they can't write. */
+const mayBeFull = (error: unknown): boolean =>
+  error instanceof GitError || `${(error as { code?: unknown } | undefined)?.code}`.startsWith('SQLITE_IOERR')
 
 /** Whether an error, or what it was caused by, is that nothing more fits: as the system, SQLite and git say it. */
 function saysFull(error: unknown): boolean {

@@ -374,6 +374,8 @@ export const News = v.variant('say', [
   say('forklift', { line: v.optional(v.string()), end: v.optional(Count) }),
   /** Refs, the graph or the runs of Forklift are not what they were. */
   say('repository', {}),
+  /** What was to be done in a branch waits for a commit that a person has to sign; without words, nothing does any more. */
+  say('waiting', { branch: Branch, words: v.optional(v.string()) }),
   /** Something that a person should know, once: drafts can't be written, for example. */
   say('notice', { words: v.string(), isBad: v.boolean() }),
 ])

@@ -52,13 +52,17 @@ export const TasksWord = v.variant('tell', [
     ),
   }),
   v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
-  /** `tree`: what was shown to come of it. Where it is another by now, nothing is done. */
+  /**
+   * `tree`: what was shown to come of it. Where it is another by now, nothing is done. `anyway`: the person was told that
+   * nobody has checked it.
+   */
   v.object({
     tell: v.literal('land'),
     run: RunId,
     task: v.optional(TaskId),
     onto: Onto,
     tree: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
+    anyway: v.optional(v.literal(true)),
   }),
 ])
 export type TasksWord = v.InferOutput<typeof TasksWord>

@@ -58,6 +58,8 @@ export const RunTask = v.object({
   dependsOn: v.array(TaskId),
   /** Whether something of it has passed: then it is a branch. */
   hasResult: v.boolean(),
+  /** Why that counts as not checked by this user, as the end of a sentence, where it does. */
+  unchecked: v.optional(v.string()),
 })
 export type RunTask = v.InferOutput<typeof RunTask>
 
@@ -103,6 +105,8 @@ export const Run = v.object({
   report: v.optional(v.string()),
   /** Whether there is a branch of all results together. */
   hasResult: v.boolean(),
+  /** Why that counts as not checked by this user, as the end of a sentence, where it does. */
+  unchecked: v.optional(v.string()),
 })
 export type Run = v.InferOutput<typeof Run>
 
@@ -172,8 +176,12 @@ export const JournalLine = v.object({
 })
 export type JournalLine = v.InferOutput<typeof JournalLine>
 
-/** What a landing would show: without a tree there is nothing to land. */
-export const Landing = v.object({ tree: v.optional(v.string()), words: v.array(v.string()) })
+/** What a landing would show: without a tree there is nothing to land. `unchecked`: why it is refused, unless anyway. */
+export const Landing = v.object({
+  tree: v.optional(v.string()),
+  words: v.array(v.string()),
+  unchecked: v.optional(v.string()),
+})
 export type Landing = v.InferOutput<typeof Landing>
 
 export const views = {

@@ -81,8 +81,8 @@ export type StepInput = StepPlace & {
 export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
- * An answer as its schema reads it; without `parsed`, it is none, and `words` say why. `isConfused`: it ended by a signal
- * that nobody knows.
+ * An answer as its schema reads it; without `parsed`, it is none, and `words` say why. `isConfused`: it ended by a
+ * signal that nobody knows.
  */
 export type Received = { parsed?: Reference; words: string; isConfused?: boolean }
 /** What became of it: a commit where it changed files; `words` where it can't be applied. */
@@ -102,7 +102,10 @@ export type StepResult = {
   steps?: Reference[]
   /** With a review: its verdict. */
   isGood?: boolean
-  /** With plan, and with check plan where the plan is no longer right: the plan that is proposed, as `lintPlan` takes it. */
+  /**
+   * With plan, and with check plan where the plan is no longer right: the plan that is proposed, as `lintPlan` takes
+   * it.
+   */
   plan?: Reference
   /** With success: what it wants to have found out before it is done. */
   fanOut?: SubAgent[]
@@ -120,7 +123,8 @@ export interface StepActivities {
   /**
    * Asks the model, unless its answer is there. Heartbeats. Fails as `ApplicationFailure` of type ModelError, with the
    * trouble's name as the first of its details: retryable with the provider's own delay, or not; of type OutOfBudget
-   * where it would pass a limit (never retryable; its name is the first of the details). Its message is a sentence for a person.
+   * where it would pass a limit (never retryable; its name is the first of the details). Its message is a sentence for
+   * a person.
    */
   send(input: StepPlace & Constructed): Promise<Sent>
   receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
@@ -154,7 +158,10 @@ export type TaskShape = {
 export type Linted = { plan?: Reference; tasks: TaskShape[]; complaints: string[]; report?: Reference }
 
 export interface PlanActivities {
-  /** `parsed` is a model's plan or a person's; `done` the tasks that have begun, which a new plan must leave as they are. */
+  /**
+   * `parsed` is a model's plan or a person's; `done` the tasks that have begun, which a new plan must leave as they
+   * are.
+   */
   lintPlan(input: { run: RunId; parsed: Reference; base: Oid; done: TaskId[] }): Promise<Linted>
 }
 
@@ -167,8 +174,8 @@ export type Gathered = { commit: Oid; conflicts?: { ours: Oid; theirs: Oid; repo
 export type Validated = { isGood: boolean; head: Oid; report: Reference; words: string; question?: Reference }
 
 /**
- * What checks say of all results together. `review`: assertions that no command shows, to be asked about once more, since
- * nobody has seen these files as they are now; of how many models, and of which tier.
+ * What checks say of all results together. `review`: assertions that no command shows, to be asked about once more,
+ * since nobody has seen these files as they are now; of how many models, and of which tier.
  */
 export type Finished = Validated & {
   conflicts?: Gathered['conflicts']
@@ -221,8 +228,8 @@ export type RunInput = {
 }
 
 /**
- * What was decided before, found in git: a run whose server has lost everything goes on with it. `facts` are for whoever
- * plans, and the same for as long as the run lasts.
+ * What was decided before, found in git: a run whose server has lost everything goes on with it. `facts` are for
+ * whoever plans, and the same for as long as the run lasts.
  */
 export type Remembered = {
   approvedPlan?: Reference
@@ -300,7 +307,9 @@ export interface RunActivities {
   }): Promise<Reference>
   /** Keeps how a run is, so that it can be read where no server is: whenever it rests, and when it goes on. */
   rest(status: RunStatus): Promise<void>
-  /** Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract. Heartbeats. */
+  /**
+   * Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract. Heartbeats.
+   */
   finish(input: {
     run: RunId
     base: Oid

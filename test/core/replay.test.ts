@@ -5,7 +5,7 @@ import { page } from '../../forklift/pull-request.ts'
 import { type History, makeHistory, type Tree, text } from '../support/histories.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 
-const SEEDS = Number(process.env.REPLAY_SEEDS ?? 16)
+const SEEDS = Number(process.env.REPLAY_SEEDS ?? 8)
 const NAMES = [
   'a.txt',
   'src/b c.ts',

@@ -12,7 +12,7 @@ import { refusePushes } from '../support/moments.ts'
 import { type Random, randomFrom } from '../support/random.ts'
 import { type Ended, makeWorld, type World } from '../support/world.ts'
 
-const MORNINGS = Number(process.env.MORNINGS ?? 25)
+const MORNINGS = Number(process.env.MORNINGS ?? 15)
 const SEEDS = process.env.MORNINGS_SEED?.split(',').map(Number) ?? [1, 2]
 setDefaultTimeout(60_000 + MORNINGS * 20_000)
 

@@ -303,9 +303,10 @@ describe.concurrent('time', () => {
   })
 
   test('cut short by a TERM ends the same way, promptly', async () => {
-    const began = performance.now()
+    let began = 0
     const result = await run({ ...conflict, seconds: 600, agent: 'sleep 60' }, async ({ pid, mark }) => {
       await appears(mark)
+      began = performance.now()
       process.kill(pid, 'SIGTERM')
     })
     expect(result.code).toBe(2)

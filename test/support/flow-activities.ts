@@ -7,6 +7,7 @@ import { ApplicationFailure, Context } from '@temporalio/activity'
 import type {
   Activities,
   Constructed,
+  Finished,
   Gathered,
   JournalLine,
   Linted,
@@ -48,7 +49,7 @@ export type Script = (asked: Asked, signal: AbortSignal) => Said | Promise<Said>
 /** A test's own word on what is no model's: each is asked before the usual is done. */
 export type Overrides = {
   validate?: (input: TaskPlace & { head: Oid }) => Partial<Validated> | undefined
-  finish?: (tries: number) => Partial<Validated> | undefined
+  finish?: (tries: number) => Partial<Finished> | undefined
   /** Results that can't be merged: labels that are in conflict with each other. */
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
@@ -272,7 +273,7 @@ export class ScriptedActivities {
     return { isGood: true, head: input.head, report, words: '', ...this.overrides.validate?.(input) }
   }
 
-  #finish(base: Oid, results: { head: Oid }[]): Validated & { conflicts?: Gathered['conflicts'] } {
+  #finish(base: Oid, results: { head: Oid }[]): Finished {
     const { commit, conflicts } = this.#gather(
       base,
       results.map(({ head }) => head),

@@ -22,6 +22,7 @@ import {
   type WorkflowBundle,
 } from '@temporalio/worker'
 import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
+import { ONE_PARTITION } from '../../forge/tasks/engine/server.ts'
 import type { run } from '../../forge/tasks/flows/run.ts'
 import { type Overrides, type Script, ScriptedActivities } from './flow-activities.ts'
 
@@ -67,9 +68,9 @@ export class FlowServer {
     const pragmas = ['journal_mode=wal', 'synchronous=0'].flatMap(it => ['--sqlite-pragma', it])
     const database = ['--db-filename', join(folder, 'temporal.db'), ...pragmas]
     const attributes = ['forgeRun', 'forgeTask', 'forgeState'].flatMap(it => ['--search-attribute', `${it}=Keyword`])
-    const server = spawn(TEMPORAL ?? 'temporal', ['server', 'start-dev', ...options, ...database, ...attributes], {
-      stdio: 'ignore',
-    })
+    const partitions = ONE_PARTITION.flatMap(it => ['--dynamic-config-value', it])
+    const args = ['server', 'start-dev', ...options, ...database, ...attributes, ...partitions]
+    const server = spawn(TEMPORAL ?? 'temporal', args, { stdio: 'ignore' })
     Runtime.install({ logger: new DefaultLogger('ERROR'), shutdownSignals: [] })
     const address = `127.0.0.1:${port}`
     const native = await again(() => NativeConnection.connect({ address }))
@@ -103,7 +104,7 @@ async function again<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
     } catch (error) {
-      if (tries >= 200) throw error
+      if (tries >= 800) throw error
       await Bun.sleep(50)
     }
   }

@@ -20,7 +20,7 @@ import { RunStore } from '../../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
 import { FILES, turnFor } from './chaos-model.ts'
 import { commit, type Files, gitWith } from './git.ts'
-import { homeIn } from './temporal.ts'
+import { endAtOnce, homeIn } from './temporal.ts'
 import { DOCKER, PROJECT } from './world.ts'
 
 type Environment = Record<string, string | undefined>
@@ -70,9 +70,9 @@ export class TasksWorld implements AsyncDisposable {
     return new TasksWorld(root, folder, model, all, await openRepository(folder))
   }
 
-  /** Starts the command. */
-  start(args: string[], env: Environment = {}) {
-    const child = Bun.spawn([join(PROJECT, 'forge.ts'), ...args], {
+  /** Starts the command; `program` is that of another installation. */
+  start(args: string[], env: Environment = {}, program = join(PROJECT, 'forge.ts')) {
+    const child = Bun.spawn([program, ...args], {
       cwd: this.folder,
       env: { ...this.env, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -105,8 +105,8 @@ export class TasksWorld implements AsyncDisposable {
   }
 
   /** Runs the command to its end. */
-  forge(args: string[], env: Environment = {}): Promise<Ended> {
-    return this.start(args, env).ended
+  forge(args: string[], env: Environment = {}, program?: string): Promise<Ended> {
+    return this.start(args, env, program).ended
   }
 
   git = (...args: string[]): Promise<string> => gitWith(this.folder, args)
@@ -195,7 +195,7 @@ export class TasksWorld implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.forge(['down'])
+    await endAtOnce(this.env)
     await this.model.stop()
     await rm(this.root, { recursive: true, force: true })
   }

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, type Connection } from '@temporalio/client'
 import { connectTo, endOurServer, type OpenServer, openServer } from '../../forge/tasks/engine/engine.ts'
+import { send } from '../../forge/tasks/engine/processes.ts'
+import { findRunning, openServerPlace } from '../../forge/tasks/engine/server.ts'
 import { endWorker, findWorkers } from '../../forge/tasks/engine/workers.ts'
 import { PROJECT } from './world.ts'
 
@@ -49,13 +51,21 @@ export async function homeIn(folder: string): Promise<Environment> {
   }
 }
 
+/** Ends the workers and the server of a home that goes: the server would take a second to write down what it knows. */
+export async function endAtOnce(env: Environment): Promise<void> {
+  await Promise.all((await findWorkers(env)).map(endWorker))
+  const running = await findRunning(await openServerPlace(env))
+  if (running) send(running.process, 'SIGKILL')
+  // Waits for it, and for whoever is starting another one.
+  await endOurServer(env)
+}
+
 /** Starts a server; closing it ends it, and all workers that were started with its environment. */
 export async function startTemporal(): Promise<TestTemporal> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'forge-temporal-')))
   const env = await homeIn(folder)
   const end = async () => {
-    await Promise.all((await findWorkers(env)).map(endWorker))
-    await endOurServer(env)
+    await endAtOnce(env)
     await rm(folder, { recursive: true, force: true })
   }
   try {

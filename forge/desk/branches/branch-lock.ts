@@ -11,6 +11,10 @@ export class BranchLock {
   #isHeld = false
   /** Somebody has it, and has stepped aside: nothing but what is brief may come between. */
   #isAside = false
+  #isSomebodyWaiting = false
+
+  /** Is told when something that is not brief begins to wait for who has stepped aside, and when nothing does any more. */
+  constructor(readonly onWaiting: (isWaiting: boolean) => void) {}
 
   /** Does something when all that came before is done. What is brief moves no branch, and never steps aside. */
   async hold<Result>(task: () => Promise<Result>, { isBrief = false } = {}): Promise<Result> {
@@ -58,6 +62,14 @@ export class BranchLock {
   }
 
   #next(): void {
+    this.#begin()
+    const isWaiting = this.#isAside && this.#waiting.some(({ isBrief }) => !isBrief)
+    if (isWaiting === this.#isSomebodyWaiting) return
+    this.#isSomebodyWaiting = isWaiting
+    this.onWaiting(isWaiting)
+  }
+
+  #begin(): void {
     if (this.#isHeld) return
     const at = this.#waiting.findIndex(({ isBrief }) => isBrief || !this.#isAside)
     const [next] = at < 0 ? [] : this.#waiting.splice(at, 1)

@@ -65,6 +65,9 @@ const hasSameClashes = (one: Drafts, other: Drafts): boolean =>
   isSameDrafts(one, { ...other, files: one.files }) &&
   [...one.clashes.keys()].every(path => one.files.get(path)?.oid === other.files.get(path)?.oid)
 
+/** What waits longer for a signature, in milliseconds, waits for a person, who should know it. */
+const LONG_WAIT = 500
+
 /** How often work begins anew because somebody else has moved the same refs. */
 const TRIES = 10
 
@@ -80,7 +83,9 @@ export class BranchWork {
   #moved: Moved | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
-  readonly #lock = new BranchLock()
+  readonly #lock = new BranchLock(isWaiting => this.#sayWaiting(isWaiting))
+  #waitingTimer: ReturnType<typeof setTimeout> | undefined
+  #hasSaidWaiting = false
   /** The files with drafts when it was last said that there are others. */
   #saidDrafts = ''
 
@@ -335,6 +340,23 @@ export class BranchWork {
   /** Nothing is written any more. */
   end(): void {
     this.#writing.end()
+    this.#sayWaiting(false)
+  }
+
+  /** Who discards or undoes something while a commit waits for its signature would else see nothing happen. */
+  #sayWaiting(isWaiting: boolean): void {
+    clearTimeout(this.#waitingTimer)
+    const { say } = this.room
+    if (isWaiting)
+      this.#waitingTimer = setTimeout(() => {
+        this.#hasSaidWaiting = true
+        const words = `A commit in ${visiblePath(this.name)} is still being made: what you wanted there comes after it. If it is to be signed, sign it or refuse that.`
+        say({ say: 'waiting', branch: this.name, words })
+      }, LONG_WAIT)
+    else if (this.#hasSaidWaiting) {
+      this.#hasSaidWaiting = false
+      say({ say: 'waiting', branch: this.name })
+    }
   }
 
   #notice(words: string, isBad: boolean): void {

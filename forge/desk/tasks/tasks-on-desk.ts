@@ -117,7 +117,15 @@ function argumentsOf(word: TasksWord): string[] {
     case 'resume':
       return ['resume', run, ...some(task), ...limitsOf(word.limits)]
     case 'land':
-      return ['land', run, ...some(task), `--onto=${asText(word.onto)}`, '--yes', `--seen=${word.tree}`]
+      return [
+        'land',
+        run,
+        ...some(task),
+        `--onto=${asText(word.onto)}`,
+        '--yes',
+        `--seen=${word.tree}`,
+        ...(word.anyway ? ['--anyway'] : []),
+      ]
     default:
       return [word.tell, run, ...some(task)]
   }

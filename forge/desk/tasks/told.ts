@@ -47,6 +47,7 @@ const ToldTask = v.object({
   words: Line,
   dependsOn: v.array(TaskId),
   head: v.optional(v.string()),
+  unchecked: v.optional(Line),
 })
 
 const Status = v.object({
@@ -75,6 +76,7 @@ const ToldRun = v.object({
   contract: v.optional(v.array(v.object({ ...Assertion.entries, says: Line, how: Line })), []),
   asks: v.optional(Page),
   tells: v.optional(Page),
+  unchecked: v.optional(Line),
 })
 
 const PlannedTask = v.object({
@@ -100,7 +102,12 @@ const ToldPlan = v.object({
 /** Milliseconds since 1970. */
 const ToldLine = v.object({ ...JournalLine.entries, id: Line, words: Page, why: v.optional(Page), what: text(100) })
 
-const ToldLanding = v.object({ onto: v.string(), tree: v.optional(v.string()), words: v.array(Line) })
+const ToldLanding = v.object({
+  onto: v.string(),
+  tree: v.optional(v.string()),
+  words: v.array(Line),
+  unchecked: v.optional(Line),
+})
 
 /** `forge runs --json`. */
 export function readRuns(lines: readonly string[]): RunRow[] {
@@ -129,7 +136,22 @@ export const digestOf = (words: string): string =>
 /** `forge show RUN --json`. */
 export function readRun(lines: readonly string[]): Run {
   const told = readOne(ToldRun, lines)
-  const { run, state, words, wish, title, summary, contract, complaints, spent, limits, limit, asks, tells } = told
+  const {
+    run,
+    state,
+    words,
+    wish,
+    title,
+    summary,
+    contract,
+    complaints,
+    spent,
+    limits,
+    limit,
+    asks,
+    tells,
+    unchecked,
+  } = told
   return {
     ...{ run, state, words, wish, contract, complaints, spent, limits },
     ...(limit && { limit }),
@@ -139,11 +161,13 @@ export function readRun(lines: readonly string[]): Run {
     ...(summary !== undefined && { summary }),
     ...(asks !== undefined && { asks }),
     ...(tells !== undefined && { report: tells }),
+    ...(unchecked !== undefined && { unchecked }),
   }
 }
 
-const taskOf = ({ head, attempt, ...task }: v.InferOutput<typeof ToldTask>): RunTask => ({
+const taskOf = ({ head, attempt, unchecked, ...task }: v.InferOutput<typeof ToldTask>): RunTask => ({
   ...task,
+  ...(unchecked !== undefined && { unchecked }),
   attempt: Math.max(0, Math.trunc(attempt)),
   hasResult: head !== undefined,
 })
@@ -181,9 +205,9 @@ export function readJournal(lines: readonly string[]): JournalLine[] {
 }
 
 /** `forge land RUN [TASK] --json`. */
-export function readLanding(lines: readonly string[]): { tree?: string; words: string[] } {
-  const { tree, words } = readOne(ToldLanding, lines)
-  return { words, ...(tree !== undefined && { tree }) }
+export function readLanding(lines: readonly string[]): { tree?: string; words: string[]; unchecked?: string } {
+  const { tree, words, unchecked } = readOne(ToldLanding, lines)
+  return { words, ...(tree !== undefined && { tree }), ...(unchecked !== undefined && { unchecked }) }
 }
 
 /** The one thing that was said. */

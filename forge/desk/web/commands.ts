@@ -32,6 +32,8 @@ import { ago } from './times.ts'
 export interface Command {
   words: string
   keys?: string
+  /** Whether these are heard by the list alone that it is about, while that has the focus. */
+  isOfList?: boolean
   icon: IconName
   run: () => void
 }

@@ -7,7 +7,7 @@ import { Icon, type IconName } from './icons.tsx'
 import { readable } from './names.ts'
 import { type Page, usePage } from './state.ts'
 import { commitSource, sourceOf } from './step-ways.ts'
-import { outlookLook } from './step-words.tsx'
+import { kindWords, outlookLook } from './step-words.tsx'
 import { plural } from './times.ts'
 
 /** A press that moves less than this is a click. */
@@ -201,11 +201,15 @@ export function DragLayer() {
               {readable(dragged.source.words)} → {readable(over)}
             </span>
             <span class="grow" />
-            {previewed ? (
+            {previewed && previewed.preview.is !== 'impossible' ? (
               <span class={`outlook ${outlookLook(previewed.preview).tone}`}>{readable(previewed.preview.words)}</span>
             ) : null}
           </header>
-          {previewed ? <PreviewFiles /> : null}
+          {previewed?.preview.is === 'impossible' ? (
+            <p class="drop-why">{readable(previewed.preview.words)}</p>
+          ) : (
+            <PreviewFiles />
+          )}
           <footer>
             <span>{previewed && previewed.preview.commits > 0 ? plural(previewed.preview.commits, 'commit') : ''}</span>
             <span class="grow" />
@@ -234,7 +238,7 @@ function PreviewFiles() {
           <div class="conflict-row" key={path}>
             <Icon name="warning" size="xs" tone="is-warn" />
             <bdi class="mono cut">{readable(path)}</bdi>
-            <span class="meta">{readable(kind)}</span>
+            <span class="meta">{kindWords(kind)}</span>
           </div>
         ))}
       </div>

@@ -11,7 +11,7 @@ import { drawLanes, type Palette, paletteOf } from './graph-drawing.ts'
 import type { Label } from './graph-labels.ts'
 import { commitMenu, labelMenu, letterOf } from './graph-menus.ts'
 import { Row, RowToCome } from './graph-row.tsx'
-import type { GraphState } from './graph-state.ts'
+import { type GraphState, HEIGHTS } from './graph-state.ts'
 import { fetchRemotes } from './graph-steps.ts'
 import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { type Page, usePage } from './state.ts'
@@ -45,7 +45,8 @@ export function GraphList() {
   useEffect(() => graph.view(from, to, first), [graph, from, to])
   useSize(box, height)
   useScroll(box, graph)
-  const rows = useRows(from, to, visible + STEP + 2 * MARGIN)
+  // Enough for the smallest rows: with another number each row would be another element when it is zoomed.
+  const rows = useRows(from, to, Math.ceil(height.value / HEIGHTS[0]) + STEP + 2 * MARGIN)
 
   return (
     <div
@@ -196,7 +197,19 @@ function useScroll(box: { current: HTMLDivElement | null }, graph: GraphState): 
     const top = graph.selected.peek().row * rowHeight
     const isThere = top >= element.scrollTop && top + rowHeight <= element.scrollTop + element.clientHeight
     if (!isThere) element.scrollTop = top - element.clientHeight / 2
-  }, [centre, rowHeight])
+  }, [centre])
+  const before = useRef(rowHeight)
+  useLayoutEffect(() => {
+    const element = box.current
+    const old = before.current
+    before.current = rowHeight
+    if (!element || old === rowHeight) return
+    // What is there stays there: what the pointer is at, else what is selected, else the middle of the view.
+    const selected = (graph.selected.peek().row + 0.5) * old - element.scrollTop
+    const isSeen = selected >= 0 && selected <= element.clientHeight
+    const around = graph.zoomedAround ?? (isSeen ? selected : element.clientHeight / 2)
+    element.scrollTop = ((element.scrollTop + around) * rowHeight) / old - around
+  }, [rowHeight])
   const shift = graph.shift.value
   useLayoutEffect(() => {
     if (shift === 0 || !box.current) return
@@ -212,7 +225,7 @@ function useScroll(box: { current: HTMLDivElement | null }, graph: GraphState): 
     if (!element) return undefined
     const onWheel = (event: WheelEvent) => {
       const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX
-      if (event.ctrlKey) graph.zoom(event.deltaY < 0 ? 1 : -1)
+      if (event.ctrlKey) graph.zoom(event.deltaY < 0 ? 1 : -1, event.clientY - element.getBoundingClientRect().top)
       else if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) graph.panBy(sideways)
       else return
       event.preventDefault()
@@ -239,7 +252,9 @@ function Tiles({ from, to, count }: { from: number; to: number; count: number })
   return (
     <div ref={holder} class="lane-tiles" aria-hidden="true">
       {tiles.current.map((tile, key) =>
-        palette && tile.start < count ? <Tile key={key} {...tile} palette={palette} /> : null,
+        palette && tile.start < count ? (
+          <Tile key={key} {...tile} palette={palette} isInView={tile.start < to && tile.start + TILE > from} />
+        ) : null,
       )}
     </div>
   )
@@ -251,7 +266,7 @@ interface TileProps {
   above: GraphRow | undefined
 }
 
-function Tile({ start, rows, above, palette }: TileProps & { palette: Palette }) {
+function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: Palette; isInView: boolean }) {
   const { graph } = usePage()
   const canvas = useRef<HTMLCanvasElement>(null)
   const drawn = useRef<unknown[]>([])
@@ -262,7 +277,7 @@ function Tile({ start, rows, above, palette }: TileProps & { palette: Palette })
   useLayoutEffect(() => {
     const inputs = [palette, rowHeight, width, gap, pan, window.devicePixelRatio, above, ...rows]
     const isSame = inputs.length === drawn.current.length && inputs.every((input, at) => input === drawn.current[at])
-    if (isSame || !canvas.current) return
+    if (isSame || !isInView || !canvas.current) return
     drawLanes(canvas.current, { above, rows, rowHeight, width, gap, pan }, palette)
     drawn.current = inputs
   })

@@ -1,6 +1,7 @@
 /** What can be done with a commit and with each label that stands at it, as the items of a menu. */
 import type { GraphRow, Source } from '../repository-view.ts'
 import { copy, deleteBranch, renameBranch } from './actions.ts'
+import type { Command } from './commands.ts'
 import type { Label } from './graph-labels.ts'
 import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, pull, push, tagAt } from './graph-steps.ts'
 import type { IconName } from './icons.tsx'
@@ -31,13 +32,13 @@ function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
 }
 
 /** What can be done with the commit that is selected, in whole words. */
-export function stepsWithSelected(page: Page): Pick<MenuItem, 'words' | 'icon' | 'run'>[] {
+export function stepsWithSelected(page: Page): Command[] {
   const { row } = page.graph
   if (!row) return []
   const source = sourceAt(page, row)
   return waysOf(source).map(way => ({
     words: titleInto(way, source),
-    icon: ICONS[way],
+    ...{ icon: ICONS[way], keys: KEYS[way], isOfList: true },
     run: () => chooseTarget(page, source, way),
   }))
 }

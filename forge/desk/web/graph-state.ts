@@ -41,6 +41,8 @@ export class GraphState {
   /** The row that is selected, and its commit where it is known. */
   readonly selected = signal<{ row: number; oid: string | undefined }>({ row: 0, oid: undefined })
   readonly rowHeight = signal<number>(USUAL_HEIGHT)
+  /** Where in the view it was zoomed last, in pixels from its top, if at a place of it. */
+  zoomedAround: number | undefined
   /** How many lanes the rows have that were seen, and how far they are panned, in pixels. */
   readonly lanes = signal(1)
   readonly pan = signal(0)
@@ -221,11 +223,12 @@ export class GraphState {
     if (next !== undefined) await this.#goToFound(next)
   }
 
-  zoom(by: 1 | -1 | 0): void {
+  /** `around`: what is so many pixels below the top of the view stays there. */
+  zoom(by: 1 | -1 | 0, around?: number): void {
     const at = HEIGHTS.indexOf(this.rowHeight.peek() as (typeof HEIGHTS)[number])
     const next = by === 0 ? USUAL_HEIGHT : HEIGHTS[Math.max(0, Math.min(at + by, HEIGHTS.length - 1))]
+    this.zoomedAround = around
     if (next !== undefined) this.rowHeight.value = next
-    this.centreWanted.value++
   }
 
   panBy(pixels: number): void {

@@ -37,7 +37,9 @@ const IN_THE_GRAPH: [string, string][] = [
 
 export function KeyList({ close }: { close: () => void }) {
   const page = usePage()
-  const keys = commandsOf(page).flatMap(({ keys, words }): [string, string][] => (keys ? [[keys, words]] : []))
+  const keys = commandsOf(page).flatMap(({ keys, words, isOfList }): [string, string][] =>
+    keys && !isOfList ? [[keys, words]] : [],
+  )
   const here = page.tab.value ? IN_THE_EDITOR : page.active.value === REPOSITORY ? IN_THE_GRAPH : []
   return (
     <DialogFrame title="Keys" close={close}>

@@ -102,7 +102,7 @@ export function abort(page: Page, tab: Tab): void {
 /** Shows where a person goes on, once that is known: a merge waits in a tab since a moment. */
 export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
   await tab.merging.refresh()
-  goToConflict(page, tab, 1)
+  await goToConflict(page, tab, 1)
 }
 
 /** Shows the next conflict that is left: in this file, else in the next one that has some. */

@@ -20,7 +20,7 @@ import { effect, type Signal, signal } from '@preact/signals'
 import type { At, Edit, File } from '../messages.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, goToConflict, isNumbered } from './conflict-editor.ts'
-import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
+import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
 import { LARGEST_COLOURED, loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
 import { Disconnected } from './socket.ts'
@@ -184,6 +184,8 @@ export class OpenFile {
     this.#view = view
     this.#wrap(this.#choices.isWrapped.peek())
     const { top } = this
+    // Where it is already.
+    if (top === 0) return
     view.requestMeasure({
       read: () => {},
       write: () => {
@@ -211,9 +213,15 @@ export class OpenFile {
   }
 
   hide(): void {
-    if (!this.#view) return
-    this.top = Math.round(this.#view.scrollDOM.scrollTop)
     this.#view = undefined
+  }
+
+  /**
+   * Its view was scrolled. Where to, is asked then, and not when it goes: the browser would have to lay out what comes
+   * instead of it first, and once more when all of that is there.
+   */
+  scrolled(): void {
+    if (this.#view) this.top = Math.round(this.#view.scrollDOM.scrollTop)
   }
 
   focus(): void {
@@ -222,8 +230,7 @@ export class OpenFile {
 
   /** Where the window is now, to be there again after a restart. */
   get position(): { top: number; cursor: number } {
-    const top = this.#view ? Math.round(this.#view.scrollDOM.scrollTop) : this.top
-    return { top, cursor: this.state?.selection.main.head ?? 0 }
+    return { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
   }
 
   set isWrapped(isWrapped: boolean) {
@@ -325,7 +332,9 @@ export class OpenFile {
   }
 
   #wrap(isWrapped: boolean): void {
-    this.dispatch({ effects: this.#adjustable.wrapping.reconfigure(isWrapped ? EditorView.lineWrapping : []) })
+    const { wrapping } = this.#adjustable
+    const wanted = isWrapped ? EditorView.lineWrapping : NOT_WRAPPED
+    if (this.state && wrapping.get(this.state) !== wanted) this.dispatch({ effects: wrapping.reconfigure(wanted) })
   }
 
   #collaboration(startVersion: number) {

@@ -96,8 +96,7 @@ function Middle({ page }: { page: Page }) {
     if (tab) page.load()
   }, [page, tab])
   if (tab && !parts) return <RoomToCome tab={tab} />
-  if (tab && parts)
-    return <parts.Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
+  if (tab && parts) return <parts.Room tab={tab} />
   return page.active.value === TASKS ? <Tasks page={page} /> : <Repository />
 }
 
@@ -138,7 +137,7 @@ function listenForKeys(page: Page): () => void {
     const keys = keysOf(event)
     const isFree = !page.dialog.peek() && !page.menu.peek() && !event.isComposing
     if (!isFree || isForTheList(event, keys)) return
-    const command = commandsOf(page).find(known => known.keys === keys)
+    const command = commandsOf(page).find(known => known.keys === keys && !known.isOfList)
     if (!command) return
     event.preventDefault()
     event.stopPropagation()

@@ -500,10 +500,20 @@ export class Page {
       case 'turn':
         this.#tabOf(news.branch)?.conversation.receive(news.news)
         return
+      case 'waiting':
+        this.#waits(news.branch, news.words)
+        return
       case 'notice':
         this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
         return
     }
+  }
+
+  /** Also where it was begun elsewhere, as an undo is: it is shown everywhere. */
+  #waits(branch: string, words: string | undefined): void {
+    const topic = `waiting ${branch}`
+    if (words === undefined) this.solved(topic)
+    else this.notify({ topic, tone: 'plain', title: words })
   }
 
   /** The branch has this commit now, and these drafts are left: seen at once, before the server sends all of the desk. */
@@ -559,10 +569,13 @@ export class Page {
     this.changed.value = new Map(changed).set(branch, (changed.get(branch) ?? 0) + 1)
   }
 
-  /** Asks for what the tab that is shown needs, at the first time. */
   #showActive(): void {
     const tab = this.tab.value
-    if (!tab) return
+    if (tab) this.need(tab)
+  }
+
+  /** A tab is shown, or about to be: what it needs is asked for, at the first time. */
+  need(tab: Tab): void {
     const { pane } = tab
     tab.tree.load()
     tab.conversation.load()

@@ -7,10 +7,10 @@ import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
 import type { DialogContent, StepWay } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
 import { Icon } from './icons.tsx'
-import { readable } from './names.ts'
+import { shownKeys } from './keys.ts'
 import { usePage } from './state.ts'
 import { changesOf } from './step-drag.ts'
-import { OutlookLine } from './step-words.tsx'
+import { kindWords, OutlookLine } from './step-words.tsx'
 import { onTabKeys } from './tab-keys.ts'
 import { plural } from './times.ts'
 import { Button, Path } from './words.tsx'
@@ -69,6 +69,11 @@ export function StepDialog({ content, close }: Props) {
           event.preventDefault()
           run()
         }}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          run()
+        }}
       >
         {ways.length > 1 ? (
           <div class="step-ways">
@@ -117,7 +122,9 @@ export function StepDialog({ content, close }: Props) {
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
             <Message key={`${way.key} ${preview.message}`} field={message} value={preview.message} />
           ) : null}
-          {step.step === 'merge' && preview && (preview.message === undefined || isCommitWanted.value) ? (
+          {step.step === 'merge' &&
+          preview?.is === 'clean' &&
+          (preview.message === undefined || isCommitWanted.value) ? (
             <label class="step-check">
               <input
                 type="checkbox"
@@ -156,6 +163,8 @@ export function StepDialog({ content, close }: Props) {
             type="submit"
             class={`button ${way.isDangerous || way.step.step === 'move' ? 'stop' : 'main'}`}
             aria-disabled={isOff}
+            aria-keyshortcuts="Control+Enter"
+            title={shownKeys('Ctrl+Enter')}
             autofocus={ways.length === 1}
           >
             {preview?.is === 'conflicts' ? `${way.button} and settle ${plural(preview.conflicts, 'file')}` : way.button}
@@ -225,7 +234,7 @@ function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
         <li key={path}>
           <Icon name="warning" tone="is-warn" />
           <Path of={path} />
-          <span class="meta">{readable(kind)}</span>
+          <span class="meta">{kindWords(kind)}</span>
         </li>
       ))}
       {rest > 0 ? <li class="meta">and {rest} more</li> : null}
@@ -244,11 +253,6 @@ function Message({ field, value }: { field: { current: HTMLTextAreaElement | nul
         class="field"
         rows={Math.min(8, Math.max(2, value.split('\n').length))}
         defaultValue={value}
-        onKeyDown={event => {
-          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-          event.preventDefault()
-          event.currentTarget.form?.requestSubmit()
-        }}
       />
     </div>
   )

@@ -4,7 +4,7 @@ import { useEffect, useId } from 'preact/hooks'
 import { splitByRun } from './branches-of-runs.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { DialogFrame } from './dialog-frame.tsx'
-import { BranchIcon } from './icons.tsx'
+import { BranchIcon, Icon } from './icons.tsx'
 import { readable } from './names.ts'
 import { usePage } from './state.ts'
 import { outlookLook } from './step-words.tsx'
@@ -113,7 +113,10 @@ export function TargetDialog({ content, close }: Props) {
                 <Name of={branch.name} />
                 <span class="grow" />
                 {outlook ? (
-                  <span class={`outlook ${outlookLook(outlook).tone}`}>{readable(outlook.words)}</span>
+                  <span class={`outlook ${outlookLook(outlook).tone}`} title={readable(outlook.words)}>
+                    <Icon name={outlookLook(outlook).icon} size="xs" />
+                    <span class="cut">{readable(outlook.words)}</span>
+                  </span>
                 ) : (
                   <span class="meta" />
                 )}

@@ -64,6 +64,6 @@ export function explain(way: Way, { words, commit }: Source, onto: string): stri
     case 'cherry-pick':
       return `${target} gets what ${shortId(commit)} alone changed, as a commit of its own.`
     case 'move':
-      return `${target} is then at ${source}. What it had beyond that is in no branch any more; Undo brings it back.`
+      return `${target} is then at ${source}, without the commits that it had beyond that. Undo brings them back.`
   }
 }

@@ -28,6 +28,18 @@ export function outlookWord({ is, conflicts, words }: Outlook): string {
   }
 }
 
+/** Kinds of conflicts whose names say nothing to who has not read of them. */
+const KINDS: Record<string, string> = {
+  text: 'both changed the same lines',
+  binary: 'no text, changed by both',
+  mode: 'another mode on both sides',
+  submodule: 'a submodule that both moved',
+  symlink: 'a link that both changed',
+}
+
+/** What a file in conflict is about, beside its name. */
+export const kindWords = (kind: string): string => KINDS[kind] ?? readable(kind)
+
 export function OutlookLine({ outlook }: { outlook: Outlook }) {
   const { icon, tone } = outlookLook(outlook)
   return (

@@ -47,6 +47,7 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
         </div>
         <h2>{titleOf({ run })}</h2>
         {run.words ? <Told class="prose" text={run.words} /> : null}
+        <Unchecked why={run.unchecked} />
         {run.asks === undefined ? null : <Told class="asked" text={run.asks} />}
         {canAnswer(run) ? <Answer run={run} tasks={tasks} /> : null}
       </section>
@@ -98,6 +99,7 @@ function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksS
         </div>
         <h2>{titleOf(about)}</h2>
         {state.words ? <Told class="prose" text={state.words} /> : null}
+        <Unchecked why={state.unchecked} />
         {detail?.asks === undefined ? null : <Told class="asked" text={detail.asks} />}
         {state.state === 'asks' ? <Answer run={run} task={state} tasks={tasks} /> : null}
         <div class="acts">
@@ -155,6 +157,17 @@ function Planned({ detail, run }: { detail: Task; run: Run }) {
 
 // --- Pieces
 // ----------------------------------------------------------------------------------------------------------
+
+/** What has passed by the word of the server alone. */
+function Unchecked({ why }: { why: string | undefined }) {
+  if (why === undefined) return null
+  return (
+    <p class="step-warning">
+      <Icon name="alert" />
+      <span>What came of it was not checked by you: {withoutTricks(why)}.</span>
+    </p>
+  )
+}
 
 function Section({ title, children }: { title: string; children: preact.ComponentChildren }) {
   return (

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Change } from '../messages.ts'
+import type { TasksWord } from '../tasks-questions.ts'
 import { type Landing, resultBranch } from '../tasks-view.ts'
 import { undo } from './actions.ts'
 import { splitByRun } from './branches-of-runs.ts'
@@ -40,9 +41,16 @@ export function LandingDialog({ content, tasks, close }: Props) {
     isBusy.value = true
     problem.value = undefined
     try {
-      const word = { tell: 'land', run, ...(task !== undefined && { task }), onto: onto.value, tree: landing.tree }
+      const word = {
+        tell: 'land',
+        run,
+        ...(task !== undefined && { task }),
+        onto: onto.value,
+        tree: landing.tree,
+        ...(landing.unchecked !== undefined && { anyway: true }),
+      } satisfies TasksWord
       const lasts = untilMore(page)
-      const { words: said } = await page.connection.ask('tell tasks', { word: word as { tell: 'land' } & typeof word })
+      const { words: said } = await page.connection.ask('tell tasks', { word })
       close()
       const [title = 'Landed', words] = said.slice(-2)
       page.notify({
@@ -95,10 +103,10 @@ export function LandingDialog({ content, tasks, close }: Props) {
               </>
             ) : null}
           </div>
-          {warnings.map(warning => (
+          {(landing?.unchecked === undefined ? warnings : [landing.unchecked, ...warnings]).map(warning => (
             <p class="step-warning" key={warning}>
               <Icon name="alert" />
-              <span>{warning}</span>
+              <span>{visible(warning)}</span>
             </p>
           ))}
           <section
@@ -122,8 +130,12 @@ export function LandingDialog({ content, tasks, close }: Props) {
           </p>
           <span class="grow" />
           <Button words="Cancel" keys="Esc" isFirst onClick={close} />
-          <button type="submit" class="button main" aria-disabled={isOff}>
-            Land
+          <button
+            type="submit"
+            class={`button ${landing?.unchecked === undefined ? 'main' : 'stop'}`}
+            aria-disabled={isOff}
+          >
+            {landing?.unchecked === undefined ? 'Land' : 'Land anyway'}
           </button>
         </footer>
       </form>

@@ -24,6 +24,7 @@ import { Plan, type Task } from '../plan/schema.ts'
 import { Ledger } from '../runs/budget.ts'
 import { openRunFolder, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
+import { readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer } from '../runs/stored-answer.ts'
 import { personAt, readUser } from '../steps/commits.ts'
@@ -78,27 +79,6 @@ export type ActivityOptions = {
   /** How a provider's gate begins. */
   openGate?: () => Gate
 }
-
-const StoredRun = v.looseObject({
-  /** When it began, in milliseconds since 1970. */
-  began: v.number(),
-  wish: v.object({ kind: v.string(), oid: v.string() }),
-  base: v.string(),
-  limits: v.object({
-    requests: v.optional(v.number()),
-    tokens: v.optional(v.number()),
-    cost: v.optional(v.number()),
-    minutes: v.optional(v.number()),
-    tasks: v.optional(v.number()),
-    depth: v.number(),
-  }),
-  facts: v.optional(v.array(v.object({ kind: v.string(), oid: v.string() }))),
-})
-/**
- * What has to be known of how a run was asked for. `facts` are what its planners are told, found out when it began and
- * never again: the same step asks with the same words whenever it is asked.
- */
-export type StoredRun = { began: number; wish: Reference; base: Oid; limits: Limits; facts: Reference[] | undefined }
 
 /** A run that is open in this process. `inode` tells its folder from another one that is made in the same place. */
 export type OpenRun = {
@@ -216,9 +196,9 @@ export class Means implements Disposable {
 
   /** Throws a {@link Failure} where it has not begun. */
   async stored(store: RunStore): Promise<StoredRun> {
-    const bytes = await store.get('run.json')
-    if (!bytes) throw new Failure(`The run ${store.run} has not begun in this repository.`)
-    return asStoredRun(bytes)
+    const stored = await readStoredRun(store)
+    if (stored) return stored
+    throw new Failure(`The run ${store.run} has not begun in this repository.`)
   }
 
   async plan(store: RunStore, reference: Reference): Promise<Plan> {
@@ -274,13 +254,6 @@ export class Means implements Disposable {
     this.#open.add(opened)
     return opened
   }
-}
-
-/** exactOptionalPropertyTypes: what is not there is left out. */
-function asStoredRun(bytes: Buffer): StoredRun {
-  const { limits, began, wish, base, facts } = v.parse(StoredRun, JSON.parse(bytes.toString()))
-  const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-  return { began, wish, base, facts, limits: { depth: limits.depth, ...Object.fromEntries(given) } }
 }
 
 function currentSurroundings(): Surroundings {

@@ -23,14 +23,14 @@ import type {
 import { type Plan, TIERS } from '../plan/schema.ts'
 import { missingPrice } from '../runs/budget.ts'
 import { resultRef } from '../runs/folder.ts'
-import { readLastStatus } from '../runs/plans.ts'
+import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import { setRef } from '../steps/commits.ts'
 import { questionsInWords } from '../steps/prompts.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { gatherAll } from './gathering.ts'
-import type { Means, StoredRun } from './means.ts'
+import type { Means } from './means.ts'
 import { evidenceInWords, signGathering, type TaskWork, withReport } from './task.ts'
 
 const Decision = v.object({
@@ -69,9 +69,9 @@ export class RunWork implements RunActivities {
       throw new Failure(
         `Nobody has asked for ${input.run} with such limits in this repository: see forge run and forge resume.`,
       )
-    const before = (await store.get('run.json')) && (await this.means.stored(store))
+    const before = await readStoredRun(store)
     const facts = before?.facts ?? (await this.#facts(input, store))
-    const stored: StoredRun & RunInput = { ...input, began: before?.began ?? now(), facts }
+    const stored: StoredRun = { ...input, began: before?.began ?? now(), facts }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
@@ -214,13 +214,13 @@ export class RunWork implements RunActivities {
 
 const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
 
-/** What a person decided, as git knows it. */
+/** What a person decided, as git knows it. The plan that was approved last is the one that holds. */
 async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
   const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
-  const sorted = decisions.sort((a, b) => a.count - b.count)
-  const approved = sorted.findLast(({ kind }) => kind === 'approval')
-  const answers = sorted
+  const answers = decisions
     .filter(({ kind }) => kind === 'answer')
+    .sort((a, b) => a.count - b.count)
     .map(({ task, count, answer }) => ({ task, count, answer }))
-  return { answers, ...(approved && { approvedPlan: approved.answer }) }
+  const plan = await store.get('plan.json')
+  return { answers, ...(plan && { approvedPlan: await store.put('plan', plan) }) }
 }

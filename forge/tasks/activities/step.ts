@@ -3,7 +3,7 @@
  * come out the same, an answer that is there is not asked for again, and a commit is found by what it says of itself.
  */
 import { createHash } from 'node:crypto'
-import { ApplicationFailure } from '@temporalio/common'
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
@@ -212,7 +212,11 @@ export class StepWork implements StepActivities {
         known.catch(() => undefined),
         signal,
       )
-      if (sent) return { ...sent, spent: NOTHING, wasThere: true }
+      // It may be this very step that the server has lost sight of: then what it took is its own.
+      if (sent)
+        return (
+          (await this.#answered(await this.means.run(input.run), input)) ?? { ...sent, spent: NOTHING, wasThere: true }
+        )
     }
     const sending = this.#send(input)
     this.#sending.set(id, sending)
@@ -233,7 +237,8 @@ export class StepWork implements StepActivities {
     // An answer is found by what was asked, so nobody may ask something else in its name.
     if (createHash('sha256').update(bytes).digest('hex') !== input.key)
       throw new Failure(`The request of the step ${visible(input.step)} is not the one that was constructed.`)
-    const { signal, heartbeat } = this.means.surroundings()
+    const { signal: called, heartbeat } = this.means.surroundings()
+    const signal = unlessLost(called)
     const { limits } = await this.means.stored(run.store)
     const price = missingPrice([input.model], this.means.settings, limits)
     if (price) throw ApplicationFailure.nonRetryable(price, 'ModelError', 'key')
@@ -405,6 +410,24 @@ function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
     ...(wait > 0 && { nextRetryDelay: Math.ceil(wait) }),
   })
 }
+
+/**
+ * The same signal, but not where the server has only lost sight of the activity, as it does on a machine that is very
+ * busy: the request has been paid for, and the next try waits for its answer.
+ */
+function unlessLost(signal: AbortSignal): AbortSignal {
+  const control = new AbortController()
+  const hear = () => {
+    const { reason } = signal
+    if (!(reason instanceof CancelledFailure && LOST.includes(reason.message))) control.abort(reason)
+  }
+  if (signal.aborted) hear()
+  signal.addEventListener('abort', hear, { once: true })
+  return control.signal
+}
+
+/** How Temporal says that it waits for an activity no more, without that anybody has called it off. */
+const LOST: readonly string[] = ['NOT_FOUND', 'TIMED_OUT']
 
 /** What comes of some work; throws the signal's reason where that comes first, and leaves the work alone. */
 async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {

@@ -1,7 +1,7 @@
 /** `forge attach`: shows a run that is under way, as `forge run` does. */
 import type { ExitCode } from '../../../core/failure.ts'
 import type { Reference } from '../contract.ts'
-import { UnknownRun } from '../engine/client.ts'
+import { OtherVersion, UnknownRun } from '../engine/client.ts'
 import { approvePlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { follow, tellLast } from './follow.ts'
@@ -26,7 +26,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   try {
     return await follow({ server, store, run, context, approve })
   } catch (error) {
-    if (!(error instanceof UnknownRun)) throw error
+    if (!(error instanceof UnknownRun || error instanceof OtherVersion)) throw error
     return await tellLast({ server, store, run, context, approve })
   }
 }

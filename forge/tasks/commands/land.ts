@@ -88,7 +88,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   }
   const { why } = belief
   for (const line of await review(place, landing, { target, tree, belief })) context.out(line)
-  if (why !== undefined && !values.anyway) throw new Failure(refusal(landing, why))
+  if (why !== undefined && !values.anyway) throw new Failure(`Nothing was merged. ${uncheckedWords(landing, why)}`)
   if (!values.yes && !(await isWanted(place, landing, target, { tree, context }))) {
     context.out('Nothing was merged.')
     return EXIT.stuck
@@ -109,7 +109,7 @@ async function inFull(
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
   const words = await review(place, landing, { target, tree, belief })
-  return { onto: target.name, tree, words, ...(why !== undefined && { unchecked: refusal(landing, why) }) }
+  return { onto: target.name, tree, words, ...(why !== undefined && { unchecked: uncheckedWords(landing, why) }) }
 }
 
 // --- Whether it was checked
@@ -123,9 +123,10 @@ async function beliefIn(place: Place, landing: Landing, context: CommandContext)
   return { why: await believed.whyNot(task, tip), isAffirmed: await believed.isAffirmed(task, tip) }
 }
 
-function refusal({ run, task }: Landing, why: string): string {
+/** What a person is told who is about to merge it. */
+function uncheckedWords({ run, task }: Landing, why: string): string {
   const again = `forge land ${run}${task === undefined ? '' : ` ${task}`}`
-  return `Nothing was merged: this was not checked by you, as ${why}. ${again} --check runs all checks here first; --anyway merges it as it is.`
+  return `This was not checked by you, as ${why}. ${again} --check runs all checks here first; --anyway merges it as it is.`
 }
 
 // --- What is landed, and where

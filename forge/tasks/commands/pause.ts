@@ -1,15 +1,15 @@
 /** `forge pause`, `forge resume` and `forge stop`: a whole run, or one of its tasks. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
-import type { Limits, RunStatus } from '../contract.ts'
-import { UnknownRun } from '../engine/client.ts'
+import type { Limits, RunId, RunStatus } from '../contract.ts'
+import { OtherVersion, UnknownRun } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { hasEnded } from './follow.ts'
 import { count, dollars, parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
-import { openRunServer } from './server.ts'
+import { openRunServer, type RunServer } from './server.ts'
 
 const PAUSE = 'forge pause RUN [TASK]'
 const RESUME = 'forge resume RUN [TASK] [--budget DOLLARS] [--requests N] [--minutes N] [--yes]'
@@ -85,24 +85,19 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   if (values.yes) await approved.approveAll()
   await using server = await openRunServer(place, context, { start: true })
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
-  const isUnderWay = await server.isUnderWay(run)
+  const isUnderWay = await canGoOn(server, run)
   const isRaised = Object.keys(more).length > 0
-  const last = isUnderWay ? undefined : await readLastStatus(openStore(place, run))
-  if (!isUnderWay) {
-    if (last?.state === 'done') throw new Failure(whyDone(last))
-  }
-  const before = isUnderWay ? (await server.status(run)).state : undefined
-  if (!isUnderWay || isRaised) {
+  const last = isUnderWay === 'no' ? await readLastStatus(openStore(place, run)) : undefined
+  if (last?.state === 'done') throw new Failure(whyDone(last))
+  const before = isUnderWay === 'yes' ? (await server.status(run)).state : undefined
+  if (isUnderWay !== 'yes' || isRaised) {
     const input = await readRunInput(openStore(place, run))
     const limits = { ...input.limits, ...more }
     await approved.approveAsking({ ...input, limits })
-    if (!isUnderWay) {
+    if (isUnderWay !== 'yes') {
+      if (isUnderWay === 'elsewhere') await server.forget(run)
       await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
-      const why =
-        last && hasEnded(last)
-          ? `It was ${last.state === 'failed' ? 'over' : 'stopped'}`
-          : 'The server did not know it any more'
-      context.out(`${going} ${why}: it was submitted again, and what is done stays done.`)
+      context.out(`${going} ${whyAgain(isUnderWay, last)}: it was submitted again, and what is done stays done.`)
       return EXIT.done
     }
     await server.update(run, 'raise', more)
@@ -118,4 +113,23 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   else await server.update(run, 'resume', task)
   context.out(going)
   return EXIT.done
+}
+
+/** Whether a run goes on by a word; `elsewhere`: it is under way, but only another version could let it go on. */
+async function canGoOn(server: RunServer, run: RunId): Promise<'yes' | 'no' | 'elsewhere'> {
+  if (!(await server.isUnderWay(run))) return 'no'
+  try {
+    await server.status(run)
+    return 'yes'
+  } catch (error) {
+    if (error instanceof OtherVersion) return 'elsewhere'
+    throw error
+  }
+}
+
+/** Why a run was submitted once more, `last` being what is known of one that is not under way. */
+function whyAgain(isUnderWay: 'no' | 'elsewhere', last: RunStatus | undefined): string {
+  if (isUnderWay === 'elsewhere') return 'Another version of Forge had begun it'
+  if (!last || !hasEnded(last)) return 'The server did not know it any more'
+  return `It was ${last.state === 'failed' ? 'over' : 'stopped'}`
 }

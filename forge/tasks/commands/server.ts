@@ -1,6 +1,6 @@
 /** The runs of a repository on the Temporal server, as the commands speak to them. */
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
-import { openRuns, queryRun, startRun, updateRun } from '../engine/client.ts'
+import { forgetRun, openRuns, queryRun, startRun, updateRun } from '../engine/client.ts'
 import { openEngine } from '../engine/engine.ts'
 import type { CommandContext } from './context.ts'
 import type { Place } from './place.ts'
@@ -15,6 +15,8 @@ export type RunServer = AsyncDisposable & {
   ) => Promise<void>
   submit: (input: RunInput) => Promise<void>
   isUnderWay: (run: RunId) => Promise<boolean>
+  /** Ends it on the server alone, so that it can be submitted again. */
+  forget: (run: RunId) => Promise<void>
 }
 
 /** Opens the server; `start` starts one, and a worker, where there is none. Throws a Failure where that can't be done. */
@@ -34,6 +36,7 @@ export async function openRunServer(
     submit: async input => {
       await startRun(client, queue, input)
     },
+    forget: run => forgetRun(client, run, 'It is submitted again.'),
     isUnderWay: async run => (await openRuns(client, queue)).includes(run),
     [Symbol.asyncDispose]: engine.close,
   }

@@ -7,7 +7,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { FileEntry } from '../../../core/git/trees.ts'
 import { type Folder, readFolders } from '../../ai/folders.ts'
 import { isCode } from '../../ai/languages.ts'
-import { TagStore, type Tags } from './tags.ts'
+import { NONE, TagStore, type Tags } from './tags.ts'
 
 /**
  * A file near others, nearest first; `isNext`: they use it, or it uses them. `lines` say what it offers to others, in
@@ -39,12 +39,26 @@ const MOST_INDEXES = 4
 /** Made by programs, or somebody else's. */
 const FOREIGN = /(?:^|\/)(?:node_modules|vendor|third_party|dist|\.venv|venv)\/|\.min\.js$|[._-]pb2?\.|\.generated\./
 
-/** A tree's files of code, and who defines which name. */
-type Index = { files: readonly FileEntry[]; tags: readonly Tags[]; definers: ReadonlyMap<number, readonly number[]> }
+/**
+ * A tree's files of code, and who defines which name: `base` is shared with indexes of other trees, and `own` is what is
+ * otherwise in this one.
+ */
+type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[]; base: Definers; own: Definers }
+/** Files by the names that they define, in rising order. */
+type Definers = ReadonlyMap<number, readonly number[]>
+/** With more names of its own, an index is made anew. */
+const MOST_OWN = 5000
+
+const definersOf = ({ base, own }: Pick<Index, 'base' | 'own'>, name: number): readonly number[] | undefined =>
+  own.get(name) ?? base.get(name)
 
 export class CodeMap implements Disposable {
+  /** The one that was used last is the last one. */
   readonly #indexes = new Map<Oid, Promise<Index>>()
-  #last: Folder | undefined
+  /** The files of code that are in a folder itself. */
+  readonly #code = new WeakMap<Folder, readonly FileEntry[]>()
+  /** The one that was made last: the next one is mostly much like it. */
+  #last: Index | undefined
 
   constructor(
     readonly objects: Objects,
@@ -60,7 +74,7 @@ export class CodeMap implements Disposable {
   async near(tree: Oid, own: readonly Path[]): Promise<Near[]> {
     const index = await this.#indexOf(tree)
     const isOwn = new Set(own)
-    const seeds = index.files.flatMap(({ path }, at) => (isOwn.has(path) ? [at] : []))
+    const seeds = [...index.files.keys()].filter(at => isOwn.has(index.files[at]?.path ?? ''))
     if (seeds.length === 0) return []
     const { ranked, next } = rank(index, seeds)
     const wanted = new Set(seeds.flatMap(at => [...(index.tags[at]?.refers ?? [])]))
@@ -100,27 +114,76 @@ export class CodeMap implements Disposable {
     return await index
   }
 
+  /** Of a tree that is much like the last one, what differs is read. */
   async #read(tree: Oid): Promise<Index> {
-    const root = await readFolders(this.objects, tree, this.#last)
-    this.#last = root
-    const files = [...codeIn(root)].slice(0, MOST_FILES)
-    const tags = await this.store.of(files)
-    const definers = new Map<number, number[]>()
-    for (const [at, { defines }] of tags.entries()) {
-      for (const name of defines) {
-        const known = definers.get(name)
-        if (known) known.push(at)
-        else definers.set(name, [at])
-      }
-    }
-    return { files, tags, definers }
+    const before = this.#last
+    const root = await readFolders(this.objects, tree, before?.root)
+    const files = this.#codeIn(root).slice(0, MOST_FILES)
+    const places = before && placesOf(before, files)
+    const missing = files.filter((_, at) => places?.[at] === undefined)
+    const made = (await this.store.of(missing)).values()
+    const tags = files.map((_, at) => before?.tags[places?.[at] ?? -1] ?? made.next().value ?? NONE)
+    const index = { root, files, tags, ...((before && changed(before, files, tags)) ?? definersIn(tags)) }
+    this.#last = index
+    return index
+  }
+
+  /** In the order of the tree, the files of a folder before those of the folders in it. */
+  #codeIn(folder: Folder): FileEntry[] {
+    const own = this.#code.get(folder) ?? folder.files.filter(isOwnCode)
+    this.#code.set(folder, own)
+    return [...own, ...folder.folders.flatMap(inner => this.#codeIn(inner))]
   }
 }
 
-function* codeIn(folder: Folder): Generator<FileEntry> {
-  for (const file of folder.files)
-    if ((file.mode === '100644' || file.mode === '100755') && isCode(file.path) && !FOREIGN.test(file.path)) yield file
-  for (const inner of folder.folders) yield* codeIn(inner)
+const isOwnCode = ({ mode, path }: FileEntry): boolean =>
+  (mode === '100644' || mode === '100755') && isCode(path) && !FOREIGN.test(path)
+
+/** Where files of the same name and content stand in an index. */
+function placesOf({ files: known }: Index, files: readonly FileEntry[]): (number | undefined)[] {
+  const isSame = (one: FileEntry | undefined, other: FileEntry): boolean =>
+    one === other || (one?.path === other.path && one.oid === other.oid)
+  if (files.length === known.length && files.every(({ path }, at) => known[at]?.path === path))
+    return files.map((file, at) => (isSame(known[at], file) ? at : undefined))
+  const places = new Map(known.map(({ path }, at) => [path, at]))
+  return files.map(file => {
+    const at = places.get(file.path)
+    return at !== undefined && isSame(known[at], file) ? at : undefined
+  })
+}
+
+function definersIn(tags: readonly Tags[]): Pick<Index, 'base' | 'own'> {
+  const base = new Map<number, number[]>()
+  for (const [at, { defines }] of tags.entries()) {
+    for (const name of defines) {
+      const known = base.get(name)
+      if (known) known.push(at)
+      else base.set(name, [at])
+    }
+  }
+  return { base, own: new Map() }
+}
+
+/** What is defined where only the contents of some files are others than in an index; undefined where it is made anew. */
+function changed(
+  before: Index,
+  files: readonly FileEntry[],
+  tags: readonly Tags[],
+): Pick<Index, 'base' | 'own'> | undefined {
+  if (files.length !== before.files.length) return undefined
+  if (files.some(({ path }, at) => path !== before.files[at]?.path)) return undefined
+  const { base } = before
+  const own = new Map(before.own)
+  for (const [at, { defines }] of tags.entries()) {
+    const old = before.tags[at]?.defines
+    if (!old || old === defines) continue
+    for (const name of new Set([...old, ...defines])) {
+      const others = (definersOf({ base, own }, name) ?? []).filter(it => it !== at)
+      own.set(name, defines.includes(name) ? [...others, at].sort((a, b) => a - b) : others)
+    }
+    if (own.size > MOST_OWN) return undefined
+  }
+  return { base, own }
 }
 
 type Weights = Map<number, number>
@@ -161,10 +224,10 @@ function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next:
 }
 
 /** The files that define what one refers to. */
-function used({ tags, definers }: Index, from: number): Weights {
+function used(index: Index, from: number): Weights {
   const weights: Weights = new Map()
-  for (const name of tags[from]?.refers ?? []) {
-    const by = definers.get(name)
+  for (const name of index.tags[from]?.refers ?? []) {
+    const by = definersOf(index, name)
     // What it defines itself, it means itself.
     if (!by || by.length > MOST_DEFINERS || by.includes(from)) continue
     const weight = (TELLING[name & 3] ?? 1) / by.length
@@ -174,18 +237,18 @@ function used({ tags, definers }: Index, from: number): Weights {
 }
 
 /** For each of some files, those that refer to what it defines. */
-function usersOf({ tags, definers }: Index, seeds: readonly number[]): Map<number, Weights> {
+function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
   const owners = new Map<number, readonly number[]>()
   const isSeed = new Set(seeds)
   for (const seed of seeds) {
-    for (const name of tags[seed]?.defines ?? []) {
-      const by = definers.get(name) ?? []
+    for (const name of index.tags[seed]?.defines ?? []) {
+      const by = definersOf(index, name) ?? []
       if (by.length <= MOST_DEFINERS) owners.set(name, by)
     }
   }
   const users = new Map<number, Weights>(seeds.map(seed => [seed, new Map()]))
   if (owners.size === 0) return users
-  for (const [at, { refers }] of tags.entries()) {
+  for (const [at, { refers }] of index.tags.entries()) {
     // All names of all files: an iterator would take four times as long.
     for (let place = 0; place < refers.length; place++) {
       const name = refers[place] ?? 0

@@ -185,7 +185,9 @@ class Room {
 
 const nameOf = ({ kind }: About): string => `the text of kind ${kind}`
 
-/** One message, with a mark behind what other steps of the run have, too, and one behind what those of the task have. */
+/**
+ * One message, with a mark behind what other steps of the run have, too, and one behind what those of the task have.
+ */
 function messagesOf({ parts, leftOut }: Room): { messages: RequestMessage[]; leftOut: string[] } {
   const textAt = (places: readonly string[]): string =>
     PLACES.filter(place => places.includes(place))
@@ -212,7 +214,6 @@ const inShort = (names: readonly string[]): string[] =>
     : [...names.slice(0, MOST_NAMED), `and ${(names.length - MOST_NAMED).toLocaleString('en')} more`]
 
 // --- Files
-// ----------------------------------------------------------------------------------------------------------
 
 /** `wanted` are named by the task or the step, those to be written first; `found` only fit its boundaries. */
 async function filesOf({ objects, tree, task, files = [] }: Packing): Promise<{ wanted: Path[]; found: Path[] }> {
@@ -286,7 +287,6 @@ async function offerFile(
 }
 
 // --- Around them
-// ----------------------------------------------------------------------------------------------------
 
 const nearName = ({ path }: Near): string => `signatures of ${visiblePath(path)}`
 

@@ -39,7 +39,6 @@ export function numberOf(name: string): number {
 
 export class TagStore implements Disposable {
   readonly #file: CacheFile
-  readonly #known = new Map<string, Tags>()
 
   constructor(
     readonly objects: Objects,
@@ -51,15 +50,15 @@ export class TagStore implements Disposable {
   /** The tags of files, in their order; those that nobody has made yet are made. */
   async of(files: readonly FileEntry[]): Promise<Tags[]> {
     const keys = files.map(keyOf)
-    this.#load(keys)
-    const missing = files.filter((_, at) => !this.#known.has(keys[at] ?? ''))
+    const known = this.#load(keys)
+    // The same content may stand in several places.
+    const missing = [...new Map(files.map((file, at) => [keys[at] ?? '', file]))].filter(([key]) => !known.has(key))
     for (let from = 0; from < missing.length; from += BATCH) {
-      const batch = missing.slice(from, from + BATCH)
-      this.#keep(await Promise.all(batch.map(file => this.#make(file))))
+      const made = await Promise.all(missing.slice(from, from + BATCH).map(([, file]) => this.#make(file)))
+      for (const { key, tags } of made) known.set(key, tags)
+      this.#keep(made)
     }
-    const tags = keys.map(key => this.#known.get(key) ?? NONE)
-    this.#forget(keys)
-    return tags
+    return keys.map(key => known.get(key) ?? NONE)
   }
 
   /** The lines by which a file defines names, in their order. */
@@ -75,20 +74,19 @@ export class TagStore implements Disposable {
     this.#file[Symbol.dispose]()
   }
 
-  #load(keys: readonly string[]): void {
-    const wanted = keys.filter(key => !this.#known.has(key))
-    if (wanted.length === 0) return
+  #load(keys: readonly string[]): Map<string, Tags> {
+    const known = new Map<string, Tags>()
     this.#file.try(database => {
       const find = database.query<Row, [string]>('SELECT defines, refers FROM tags WHERE key = ?')
-      for (const key of wanted) {
-        const row = find.get(key)
-        if (row) this.#known.set(key, { defines: numbersIn(row.defines), refers: numbersIn(row.refers) })
+      for (const key of keys) {
+        const row = known.has(key) ? undefined : find.get(key)
+        if (row) known.set(key, { defines: numbersIn(row.defines), refers: numbersIn(row.refers) })
       }
     })
+    return known
   }
 
   #keep(made: readonly Made[]): void {
-    for (const { key, tags } of made) this.#known.set(key, tags)
     this.#file.try(database => {
       const keep = database.query('INSERT OR REPLACE INTO tags (key, defines, refers, lines) VALUES (?, ?, ?, ?)')
       database.transaction(() => {
@@ -96,13 +94,6 @@ export class TagStore implements Disposable {
         database.exec(`DELETE FROM tags WHERE rowid <= (SELECT max(rowid) FROM tags) - ${MOST_KEPT}`)
       })()
     })
-  }
-
-  /** In memory stays what the last tree has, and as much again. */
-  #forget(keys: readonly string[]): void {
-    if (this.#known.size <= keys.length * 2 + 1000) return
-    const used = new Set(keys)
-    for (const key of this.#known.keys()) if (!used.has(key)) this.#known.delete(key)
   }
 
   async #make(file: FileEntry): Promise<Made> {
@@ -126,7 +117,7 @@ export class TagStore implements Disposable {
 type Row = { defines: Uint8Array; refers: Uint8Array }
 type Made = { key: string; tags: Tags; lines: string }
 
-const NONE: Tags = { defines: new Uint32Array(), refers: new Uint32Array() }
+export const NONE: Tags = { defines: new Uint32Array(), refers: new Uint32Array() }
 
 /** The same bytes are read otherwise under another ending. */
 const keyOf = ({ path, oid }: FileEntry): string => {

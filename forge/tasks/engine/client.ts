@@ -4,6 +4,12 @@ import { Failure } from '../../../core/failure.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import type { TheirServer } from './find.ts'
 
+/** A run whose history does not fit the workflows of this version. */
+export class OtherVersion extends Failure {}
+
+/** How the server's library says that. */
+const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
+
 /** The server has no such run that is under way. */
 export class UnknownRun extends Failure {}
 
@@ -108,7 +114,6 @@ async function addSearchAttributes(connection: Connection, server: Server, wante
 }
 
 // --- Runs
-// -------------------------------------------------------------------------------------------------------------
 
 /** The id of a run's workflow. */
 export const workflowOf = (run: string): string => `forge-run-${run}`
@@ -169,6 +174,11 @@ export async function openRuns(client: Client, queue?: string): Promise<string[]
   return runs
 }
 
+/** Ends a run on the server, and all that it has started there: what is in git stays. */
+export async function forgetRun(client: Client, run: string, why: string): Promise<void> {
+  await spoken(run, () => client.workflow.getHandle(workflowOf(run)).terminate(why))
+}
+
 async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<Answer> {
   const { WorkflowNotFoundError } = await import('@temporalio/common')
   const { WorkflowUpdateFailedError, QueryRejectedError, WorkflowUpdateRPCTimeoutOrCancelledError } = await import(
@@ -177,6 +187,10 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
   try {
     return await ask()
   } catch (error) {
+    if (OTHER_STEPS.test(reasonOf(error)))
+      throw new OtherVersion(
+        `Another version of Forge has begun ${visible(run)}, and it can't go on in this one as it is: forge resume ${visible(run)} submits it again; what is done stays done.`,
+      )
     if (error instanceof WorkflowNotFoundError)
       throw new UnknownRun(`The Temporal server knows no run ${visible(run)} that is under way: see forge runs.`)
     if (error instanceof WorkflowUpdateFailedError) throw new Failure(visible(error.cause?.message ?? error.message))
@@ -188,7 +202,6 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
 }
 
 // --- Failures
-// ---------------------------------------------------------------------------------------------------------
 
 const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED] = [
   4, 5, 6, 7, 12, 16,

@@ -98,7 +98,6 @@ export const withoutSecrets = (env: Environment): Environment =>
 const HARMLESS = /^(PATH|HOME|TMPDIR|LANG|LC_\w+|TZ|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|XDG_\w+)$/i
 
 // --- The download
-// -----------------------------------------------------------------------------------------------------
 
 /** How long a download of 45 MB may take. */
 const PATIENCE = 10 * 60_000

@@ -1,8 +1,8 @@
 #!/usr/bin/env bun
 /**
- * Replays recorded histories with a bundle of workflows, and tells of those that would not go on as they began: a change
- * of a workflow that breaks runs which are under way is found by that. It knows nothing of Bun, so that it also runs
- * under Node: replay.ts BUNDLE HISTORY.json …
+ * Replays recorded histories with a bundle of workflows, and tells of those that would not go on as they began: a
+ * change of a workflow that breaks runs which are under way is found by that. It knows nothing of Bun, so that it also
+ * runs under Node: replay.ts BUNDLE HISTORY.json …
  */
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'

@@ -1,7 +1,7 @@
 /**
- * The Temporal server of our own: one for each user of a machine, started by the first command that needs it, found again
- * by the next one, ended by `forge down`. It listens on this machine alone, keeps everything in the state folder, and
- * its interface for browsers is locked, since a page in the user's browser could reach that.
+ * The Temporal server of our own: one for each user of a machine, started by the first command that needs it, found
+ * again by the next one, ended by `forge down`. It listens on this machine alone, keeps everything in the state folder,
+ * and its interface for browsers is locked, since a page in the user's browser could reach that.
  */
 import { randomUUID } from 'node:crypto'
 import { readFile, stat, truncate } from 'node:fs/promises'
@@ -62,8 +62,8 @@ export async function findRunning(place: ServerPlace): Promise<RunningServer | u
 }
 
 /**
- * The server that runs, or one that is started now; of commands that are started at once, one starts it. It listens when
- * it is given. With `ui`, it has Temporal's web page: one without is ended for that, and started again.
+ * The server that runs, or one that is started now; of commands that are started at once, one starts it. It listens
+ * when it is given. With `ui`, it has Temporal's web page: one without is ended for that, and started again.
  */
 export async function ensureServer(
   place: ServerPlace,
@@ -127,7 +127,7 @@ async function start(
  * Each queue has one worker or a few: in the usual four parts it is polled in all of them, and takes a sixth more of
  * the processor.
  */
-const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
+export const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
 
 /**
  * The disk is waited for when the log is turned over, and not after each write: when the power fails, the last moments

@@ -1,6 +1,6 @@
 /**
- * Traces by OpenTelemetry, where its usual variables ask for them: run, workflow, activity and the request to a model in
- * one trace. Without those variables nothing of it is loaded, and nothing is sent. A trace tells names, numbers and
+ * Traces by OpenTelemetry, where its usual variables ask for them: run, workflow, activity and the request to a model
+ * in one trace. Without those variables nothing of it is loaded, and nothing is sent. A trace tells names, numbers and
  * times; whatever could hold words of a prompt, an answer, a file or an error is taken out here, once for all.
  */
 import type { Context, TextMapPropagator } from '@opentelemetry/api'

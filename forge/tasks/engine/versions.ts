@@ -7,8 +7,16 @@ import { join } from 'node:path'
 export const SERVER_VERSION = 'v1.9.1'
 
 const ROOT = join(import.meta.dir, '../../..')
-/** What a worker runs. */
-const PARTS = ['core', 'forge/ai', 'forge/tasks', 'bun.lock', '.tools/tasks/workflows.js']
+/** The files and folders that a worker runs. */
+export const PARTS = [
+  'core',
+  'forge.ts',
+  'forge/ai',
+  'forge/tasks',
+  'forge/vfs.ts',
+  'bun.lock',
+  '.tools/tasks/workflows.js',
+]
 
 /** Of the names, sizes and times of all files that a worker runs: another one after any change. */
 export async function codeVersion(): Promise<string> {

@@ -123,6 +123,8 @@ function settingsOf(
     maxConcurrentActivityTaskExecutions: ACTIVITIES,
     shutdownGraceTime: DRAIN,
     stickyQueueScheduleToStartTimeout: STICKY,
+    // What another version began with other steps would be tried again for ever, and nobody would hear of it.
+    workflowFailureErrorTypes: { '*': ['NondeterminismError' as const] },
     // A cancellation comes with a heartbeat, and is to be heard within seconds.
     maxHeartbeatThrottleInterval: '2 seconds' as const,
     defaultHeartbeatThrottleInterval: '1 second' as const,
@@ -163,7 +165,6 @@ function inTheWay(error: unknown, server: Server): Error {
 }
 
 // --- Around every activity
-// -------------------------------------------------------------------------------------------
 
 /** Says to the trace where in a run an activity belongs: all of them are told that in their first argument. */
 const placing = (): ActivityInterceptors => ({

@@ -1,6 +1,6 @@
 /**
- * The workers of this machine: one for each repository, detached, so that it outlives the terminal. What it says is in a
- * log beside what is known of it.
+ * The workers of this machine: one for each repository, detached, so that it outlives the terminal. What it says is in
+ * a log beside what is known of it.
  */
 import { createHash } from 'node:crypto'
 import { appendFileSync, renameSync, statSync } from 'node:fs'
@@ -117,7 +117,9 @@ function isGood(there: WorkerRecord, wanted: Wanted): boolean {
   return !there.settings.names.every(name => wanted.settings.names.includes(name))
 }
 
-/** What a worker reads when it begins. Of the values only a short digest is kept, from which none can be found again. */
+/**
+ * What a worker reads when it begins. Of the values only a short digest is kept, from which none can be found again.
+ */
 const SETTINGS = /^(FORGE_(?!PAGE$|TEMPORAL_)\w+|(ANTHROPIC|OPENAI|OPENROUTER)_\w+|OTEL_\w+|HTTPS?_PROXY|NO_PROXY)$/
 
 async function settingsOf(env: Environment): Promise<WorkerRecord['settings']> {
@@ -224,7 +226,6 @@ async function claim(path: string): Promise<Claim> {
 }
 
 // --- The log
-// ----------------------------------------------------------------------------------------------------------
 
 /** Writes lines with their time to a log that does not grow for ever. */
 export function logTo(path: string): (line: string) => void {

@@ -10,8 +10,8 @@ import {
 } from '@temporalio/workflow'
 
 /**
- * Begins nothing new, and ends what is under way, until it hears `false`. Two signals may arrive in the other order: the
- * one with the higher number is the later one.
+ * Begins nothing new, and ends what is under way, until it hears `false`. Two signals may arrive in the other order:
+ * the one with the higher number is the later one.
  */
 export const hold = defineSignal<[isHeld: boolean, number: number]>('hold')
 

@@ -1,6 +1,6 @@
 /**
- * The activities with their clocks. Whatever a machine does has an end: a retry is for the machine (a crash, the network,
- * a provider that is busy), never for an answer that is bad.
+ * The activities with their clocks. Whatever a machine does has an end: a retry is for the machine (a crash, the
+ * network, a provider that is busy), never for an answer that is bad.
  */
 import {
   ActivityCancellationType,
@@ -51,9 +51,10 @@ const CHECKING: ActivityOptions = {
 }
 
 /**
- * What comes after an answer takes some milliseconds, and can be done twice: it is done by the worker that has the flow,
- * and the server hears of all of it at once. As activities of their own, these would take as long again, and the server
- * twice as much work for the whole step. The server knows of a killed worker by the flow's task, after ten seconds.
+ * What comes after an answer takes some milliseconds, and can be done twice: it is done by the worker that has the
+ * flow, and the server hears of all of it at once. As activities of their own, these would take as long again, and the
+ * server twice as much work for the whole step. The server knows of a killed worker by the flow's task, after ten
+ * seconds.
  */
 const AFTER_ANSWER: LocalActivityOptions = {
   startToCloseTimeout: '5 minutes',

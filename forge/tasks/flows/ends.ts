@@ -33,7 +33,9 @@ export type FanOutInput = {
   spent: Spent
   isHeld: boolean
 }
-/** `ended` has all sub-agents in the order in which they were asked for, unless it was halted or nobody understands one. */
+/**
+ * `ended` has all sub-agents in the order in which they were asked for, unless it was halted or nobody understands one.
+ */
 export type FanOutEnd = { ended: SubAgentEnd[]; spent: Spent; halt?: Halt; confused?: string }
 export type FanOutFlow = (input: FanOutInput) => Promise<FanOutEnd>
 

@@ -58,7 +58,9 @@ export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
     }
   }
 
-  /** One that found nothing gives its words as its artifact: the parent is told, and never finds less than it asked for. */
+  /**
+   * One that found nothing gives its words as its artifact: the parent is told, and never finds less than it asked for.
+   */
   async function endOf(step: string, { result }: Extract<StepEnd, { halt?: undefined }>): Promise<SubAgentEnd> {
     const { outcome, artifact, words } = result
     if (outcome === 'success' && artifact) return { artifact, isGood: true, words: '' }

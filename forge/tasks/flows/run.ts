@@ -1,7 +1,7 @@
 /**
  * A run: plans, waits for a person's yes, does the tasks in their order, some at a time, brings their results together
- * and checks the contract. All that needs a person stands in its status, and waits without a clock. Each of its parts is
- * in run/; here they are put together.
+ * and checks the contract. All that needs a person stands in its status, and waits without a clock. Each of its parts
+ * is in run/; here they are put together.
  */
 import {
   allHandlersFinished,
@@ -13,6 +13,7 @@ import {
 } from '@temporalio/workflow'
 import type { RunInput, RunStatus } from '../contract.ts'
 import { short } from './effects.ts'
+import type { Halt } from './ends.ts'
 import { ListedState } from './run/attributes.ts'
 import { Budget } from './run/budget.ts'
 import { Escalation } from './run/escalation.ts'
@@ -75,7 +76,9 @@ export async function run(input: RunInput, carried?: Carried): Promise<RunStatus
   async function live(): Promise<void> {
     const isUnderWay = () =>
       !phase.ending && !holds.now && (!scheduler.isIdle || (ownWork.isUnderWay && !questions.open))
-    budget.watchClock(isUnderWay, halt => holds.halt(halt)).catch(() => undefined)
+    // Where something else holds it, it is held by that first.
+    const halt = (why: Halt) => ownWork.patiently(() => holds.halt(why))
+    budget.watchClock(isUnderWay, halt).catch(() => undefined)
     if (!carried) await plan()
     while (!phase.ending) {
       phase.works()

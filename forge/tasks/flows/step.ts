@@ -1,6 +1,6 @@
 /**
- * The universal step: construct, send, receive, serialize, transition. All kinds of work are this. One that wants to know
- * more before it is done gets sub-agents, if its depth permits, and is asked again with what they found.
+ * The universal step: construct, send, receive, serialize, transition. All kinds of work are this. One that wants to
+ * know more before it is done gets sub-agents, if its depth permits, and is asked again with what they found.
  */
 import type { Reference, Spent, StepInput, StepPlace, SubAgent } from '../contract.ts'
 import { Children, idOfRun } from './children.ts'

@@ -7,7 +7,7 @@ import type { Gathered, Oid, Outcome, Reference, StepInput, StepResult, Tier, Va
 import { Children, idOfRun } from './children.ts'
 import { checking, short } from './effects.ts'
 import { added, HELD, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
-import { tierAbove } from './graph.ts'
+import { tierAbove } from './tiers.ts'
 import { haltOf, troubleOf, wordsOf } from './troubles.ts'
 
 /** What a task tells its run about what it does. */
@@ -122,7 +122,9 @@ class Attempt {
     return result.steps
   }
 
-  /** One step on the commit of the one before. Gives the commit after it: the same one where it had nothing to change. */
+  /**
+   * One step on the commit of the one before. Gives the commit after it: the same one where it had nothing to change.
+   */
   async #change(doing: string, name: string, base: Oid, about: Reference | undefined): Promise<Oid> {
     await this.#reached(doing)
     const result = await this.#need(name, { kind: 'implement', base, about: about ? [about] : [] })

@@ -8,9 +8,12 @@ const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 /** Troubles of a model that are the request's own: the same one fails again, another one may not. */
 const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 
+/** How the server's library says that a history does not fit the code. */
+const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
+
 /**
- * What an activity or a child threw when its retries were over: a halt, or only the `words` by which this attempt fails.
- * Throws it again where it is a cancellation.
+ * What an activity or a child threw when its retries were over: a halt, or only the `words` by which this attempt
+ * fails. Throws it again where it is a cancellation.
  */
 export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
   if (isCancellation(error)) throw error
@@ -23,6 +26,10 @@ export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
     const trouble: unknown = failure.details?.[0]
     if (typeof trouble === 'string' && OF_THE_REQUEST.includes(trouble)) return { words: failure.message }
     return { halt: { why: 'model', words: failure.message } }
+  }
+  if (chainOf(error).some(({ message }) => OTHER_STEPS.test(message))) {
+    const words = 'Another version of Forge has begun a part of this with other steps: that part has to begin again.'
+    return { halt: { why: 'machine', words } }
   }
   return { halt: { why: 'machine', words: wordsOf(error) } }
 }

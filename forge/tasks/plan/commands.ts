@@ -185,7 +185,6 @@ function unwrapped(words: readonly Word[]): Word[] {
 }
 
 // --- Whether it can end badly
-// ------------------------------------------------------------------------------------------
 
 function canFail(items: readonly Item[], hasPipefail: boolean): boolean {
   const stops = items.some(({ pipeline }) =>
@@ -243,7 +242,6 @@ function whyItCannotFail(items: readonly Item[], command: string): string {
 }
 
 // --- Reading it
-// ----------------------------------------------------------------------------------------------------------
 
 type Token = Word | { operator: string }
 

@@ -122,7 +122,6 @@ const inWords = (type: string): string =>
     .join(' or ')
 
 // --- Defaults, and fields that are none
-// ------------------------------------------------------------------------------
 
 /** What a field becomes where it is not there. */
 const DEFAULTS = {

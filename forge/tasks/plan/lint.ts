@@ -121,7 +121,6 @@ const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): TaskShape =>
 })
 
 // --- Names and order
-// -----------------------------------------------------------------------------------------------
 
 const quote = (text: string): string => `"${text}"`
 const listed = (names: readonly string[], most = 6): string => {
@@ -213,7 +212,6 @@ async function scriptsOf(objects: Objects, tree: Oid): Promise<ReadonlySet<strin
 }
 
 // --- Limits, and what is done
-// -----------------------------------------------------------------------------------------
 
 function* limits({ plan, linting, done }: Room): Generator<string> {
   const { limits: most, priceOf = () => undefined } = linting
@@ -259,7 +257,6 @@ function* finished({ plan, linting, done }: Room): Generator<string> {
 }
 
 // --- One task
-// --------------------------------------------------------------------------------------------------------
 
 function* oneTask(task: Task, room: Room): Generator<string> {
   const { linting, there, writes, graph } = room

@@ -10,7 +10,9 @@ export type Showing = {
   limits: Limits
   /** Whether the person lets checks of this repository reach the network. */
   hasNetwork?: boolean
-  /** All commands that will run, also those that do not stand in the plan: the repository's own, and ready-made ones. */
+  /**
+   * All commands that will run, also those that do not stand in the plan: the repository's own, and ready-made ones.
+   */
   commands?: readonly string[]
   /** Columns of the terminal. */
   width?: number

@@ -198,7 +198,7 @@ export function priceOf(model: string, settings: Settings): Price | undefined {
 }
 
 /** The models of which nobody knows the price, each once. */
-export const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
+const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
   [...new Set(models)].filter(model => !priceOf(model, settings))
 
 /** What a person has to set before a limit in dollars can be held; undefined where it can be. */

@@ -39,7 +39,9 @@ export function verifyRunId(text: string): RunId {
   throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)
 }
 
-/** A new run's id: the day, a few words of what it is about, and a sign that makes it the only one and grows by the day. */
+/**
+ * A new run's id: the day, a few words of what it is about, and a sign that makes it the only one and grows by the day.
+ */
 export function newRunId(about: string, now: Date): RunId {
   const day = now.toISOString().slice(0, 10).replaceAll('-', '')
   const plain = about.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()

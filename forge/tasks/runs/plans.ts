@@ -1,13 +1,14 @@
-/** What of a run can be read from git alone: the wish, how it was asked for, its plan, and how it was last. */
+/** What of a run can be read from git alone: how it was asked for, its wish, its plan, and how it was last. */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
-import type { Reference, RunInput, RunStatus } from '../contract.ts'
+import type { Limits, Reference, RunInput, RunStatus } from '../contract.ts'
 import { Plan } from '../plan/schema.ts'
 import type { RunStore } from './store.ts'
 
-const Reference_ = v.object({ kind: v.string(), oid: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)) })
+const OidSchema = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
+const ReferenceSchema = v.object({ kind: v.string(), oid: OidSchema })
 const amount = v.pipe(v.number(), v.minValue(0))
-const Limits = v.object({
+const LimitsSchema = v.object({
   requests: v.optional(amount),
   tokens: v.optional(amount),
   cost: v.optional(amount),
@@ -15,16 +16,25 @@ const Limits = v.object({
   tasks: v.optional(amount),
   depth: amount,
 })
-const Input = v.object({
+const StoredRunSchema = v.object({
   run: v.string(),
-  wish: Reference_,
-  plan: v.optional(Reference_),
-  base: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
-  limits: Limits,
+  wish: ReferenceSchema,
+  plan: v.optional(ReferenceSchema),
+  base: OidSchema,
+  limits: LimitsSchema,
   isApproved: v.boolean(),
   onlyPlan: v.boolean(),
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  began: v.number(),
+  facts: v.optional(v.array(ReferenceSchema)),
 })
+
+/**
+ * A run as it is written down when it begins: how it was asked for, and since when it is there, in milliseconds since
+ * 1970. `facts` are what its planners are told, found out when it began and never again: the same step asks with the
+ * same words whenever it is asked.
+ */
+export type StoredRun = RunInput & { began: number; facts?: Reference[] }
 
 /** The plan that a reference names; without one, the plan that holds. Throws a {@link Failure} where there is none. */
 export async function readPlan(store: RunStore, reference?: Reference): Promise<Plan> {
@@ -35,16 +45,27 @@ export async function readPlan(store: RunStore, reference?: Reference): Promise<
   throw new Failure(`The plan of run ${store.run} can't be read (${parsed.issues[0].message}): begin a new run.`)
 }
 
-/** How a run was asked for: to submit it again. Throws a {@link Failure} where that was never written down. */
-export async function readRunInput(store: RunStore): Promise<RunInput> {
+/** A run as it began; undefined where it has not begun. Throws a {@link Failure} where that can't be read. */
+export async function readStoredRun(store: RunStore): Promise<StoredRun | undefined> {
   const bytes = await store.get('run.json')
-  const parsed = bytes && v.safeParse(v.pipe(v.string(), v.parseJson(), Input), bytes.toString())
-  if (!parsed?.success) throw new Failure(`How run ${store.run} was asked for can't be read: begin a new run.`)
-  const { limits, plan, ...input } = parsed.output
-  return { ...input, ...(plan && { plan }), limits: withoutUndefined(limits) }
+  if (!bytes) return undefined
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), StoredRunSchema), bytes.toString())
+  if (!parsed.success) throw new Failure(unreadable(store))
+  const { limits, plan, facts, ...others } = parsed.output
+  return { ...others, ...(plan && { plan }), ...(facts && { facts }), limits: withoutUndefined(limits) }
 }
 
-const withoutUndefined = (limits: v.InferOutput<typeof Limits>): RunInput['limits'] => ({
+/** How a run was asked for: to submit it again. Throws a {@link Failure} where that was never written down. */
+export async function readRunInput(store: RunStore): Promise<RunInput> {
+  const stored = await readStoredRun(store)
+  if (!stored) throw new Failure(unreadable(store))
+  const { began: _began, facts: _facts, ...input } = stored
+  return input
+}
+
+const unreadable = ({ run }: RunStore): string => `How run ${run} was asked for can't be read: begin a new run.`
+
+const withoutUndefined = (limits: v.InferOutput<typeof LimitsSchema>): Limits => ({
   depth: limits.depth,
   ...(limits.requests !== undefined && { requests: limits.requests }),
   ...(limits.tokens !== undefined && { tokens: limits.tokens }),

@@ -27,7 +27,9 @@ export async function keepEscalation(store: RunStore, report: Reference, escalat
   await store.keep('escalations', report.oid, `${JSON.stringify(escalation)}\n`)
 }
 
-/** What a report was made from; undefined where the reference is no report. It was written by us, and is read as such. */
+/**
+ * What a report was made from; undefined where the reference is no report. It was written by us, and is read as such.
+ */
 export async function readEscalation(store: RunStore, report: Reference): Promise<Escalation | undefined> {
   const oid = await store.find('escalations', report.oid)
   return oid === undefined ? undefined : ((await store.readJson({ kind: 'escalation', oid })) as Escalation)

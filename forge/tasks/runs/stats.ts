@@ -128,7 +128,9 @@ export function statsTable(rows: readonly StatsRow[]): string[] {
 /** The answers that a planner's table is made of: of the newest runs, and no more than take a second to be read. */
 const ENOUGH_TO_PLAN = 3000
 
-/** The same table for whoever plans; undefined where no task has come to an end yet, so that there is nothing to learn. */
+/**
+ * The same table for whoever plans; undefined where no task has come to an end yet, so that there is nothing to learn.
+ */
 export async function statsForPlanners(objects: Objects, runs: readonly RunId[]): Promise<string | undefined> {
   const rows = await readStats(objects, runs, { enough: ENOUGH_TO_PLAN })
   if (rows.every(({ tasks }) => tasks === 0)) return undefined

@@ -20,7 +20,7 @@ export const Edit = v.variant('kind', [
 export type Edit = v.InferOutput<typeof Edit>
 
 /** A question to a model that has no part in the work: its answer is a text, never a commit. */
-export const SubAgentWish = v.object({
+const SubAgentWish = v.object({
   id: Id,
   asks: Words(8000),
   files: v.optional(v.pipe(v.array(Path), v.maxLength(100)), []),

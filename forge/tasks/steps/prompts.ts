@@ -138,7 +138,6 @@ Change as little as does it, and say in \`words\` what and why.`,
 export const systemWords = (kind: StepKind): string => `${COMMON}\n\n${KINDS[kind]}`
 
 // --- What a step is about
-// ---------------------------------------------------------------------------------------------
 
 /** A text that a step is about. `kind` says what it is; those of {@link ABOUT} are known. */
 export type About = { kind: string; text: string }
@@ -191,7 +190,6 @@ export function aboutWords(about: About): string {
 }
 
 // --- The plan and the task
-// --------------------------------------------------------------------------------------------
 
 const listOf = (items: readonly string[]): string => items.map(item => `- ${item.replaceAll('\n', '\n  ')}`).join('\n')
 const code = (text: string): string => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``)

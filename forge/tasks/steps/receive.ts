@@ -8,9 +8,7 @@ import { parseJson } from '../../ai/json.ts'
 import type { Answer } from '../../ai/request.ts'
 import type { StepKind } from '../contract.ts'
 import { ANSWERS, type AnswerOf } from './answers.ts'
-
-/** The name of the only tool that a step has. */
-export const TOOL = 'answer'
+import { ANSWER_NAME } from './prompts.ts'
 
 /**
  * An answer as its schema has it, or why it is none. `isConfused`: it says that it ended in a way which nobody knows,
@@ -41,16 +39,16 @@ export function readAnswer<Kind extends StepKind>(
   answer: Pick<Answer, 'blocks' | 'end'>,
 ): ReadAnswer<Kind> {
   if (answer.end === 'length') return noAnswer(CUT)
-  const calls = answer.blocks.filter(block => block.type === 'call' && block.name === TOOL)
+  const calls = answer.blocks.filter(block => block.type === 'call' && block.name === ANSWER_NAME)
   if (calls.length > 1)
-    return noAnswer(`There were ${calls.length} calls of the tool ${TOOL}: call it once, with everything in it.`)
+    return noAnswer(`There were ${calls.length} calls of the tool ${ANSWER_NAME}: call it once, with everything in it.`)
   const [call] = calls
   const text = answer.blocks.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('')
   const sent = call?.type === 'call' ? call.arguments : jsonIn(text)
   if (sent === undefined) return noAnswer(withoutCall(answer, text))
   const wanted = unwrapped(sent)
   if (typeof wanted !== 'object' || wanted === null || Array.isArray(wanted))
-    return noAnswer(`The arguments of ${TOOL} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`)
+    return noAnswer(`The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`)
   const whole = withoutStrings(wanted)
   const parsed = v.safeParse(ANSWERS[kind], whole)
   // The schema of each kind is known by its kind alone.
@@ -69,10 +67,10 @@ function withoutCall({ end, blocks }: Pick<Answer, 'blocks' | 'end'>, text: stri
   if (end === 'refused') return 'The model refused to answer this.'
   const other = blocks.find(block => block.type === 'call')
   if (other?.type === 'call')
-    return `There is no tool ${short(visible(other.name), 60)}: the only one is ${TOOL}. Call it once.`
-  if (text.trim() === '') return `The answer was empty: call the tool ${TOOL} once.`
-  const what = `The answer was a text that is not the JSON of ${TOOL}`
-  return `${what}: call the tool ${TOOL} once, with all that is to be said in it.`
+    return `There is no tool ${short(visible(other.name), 60)}: the only one is ${ANSWER_NAME}. Call it once.`
+  if (text.trim() === '') return `The answer was empty: call the tool ${ANSWER_NAME} once.`
+  const what = `The answer was a text that is not the JSON of ${ANSWER_NAME}`
+  return `${what}: call the tool ${ANSWER_NAME} once, with all that is to be said in it.`
 }
 
 /** What stands in `answer`, as the tool has it; some models leave that out, or send its JSON as a string. */

@@ -39,7 +39,7 @@ export type StoredRequest = v.InferOutput<typeof StoredRequest>
 export const parseRequest = (json: unknown): StoredRequest => v.parse(StoredRequest, json)
 
 /** What the only tool of a step takes. Some providers refuse a choice at the top of it, so it stands in a property. */
-export function toolFor(kind: StepKind): ToolDescription {
+function toolFor(kind: StepKind): ToolDescription {
   const { $schema: _, ...answer } = toJsonSchema(ANSWERS[kind], { typeMode: 'input', errorMode: 'ignore' })
   return {
     name: ANSWER_NAME,

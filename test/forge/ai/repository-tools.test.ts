@@ -9,6 +9,7 @@ import { Sandbox } from '../../../forge/ai/sandbox.ts'
 import { CommitVfs, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { commit, type Files } from '../../support/git.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
+import { shortest } from '../../support/times.ts'
 import { roomOf } from './room.ts'
 
 setDefaultTimeout(60_000)
@@ -137,9 +138,8 @@ test('tools that never say what they are do not hold up a turn for long, and onl
   const patient = new RepositoryTools(impatient, new Approvals(config))
   const words = (await patient.find(vfs, { taken: new Set(), signal: never })).broken.map(it => it.words)
   expect(words.filter(it => it.includes('took longer than 0.3 seconds'))).toHaveLength(6)
-  const begun = performance.now()
-  await patient.find(vfs, { taken: new Set(), signal: never })
-  expect(performance.now() - begun).toBeLessThan(250)
+  const again = () => patient.find(vfs, { taken: new Set(), signal: never })
+  expect(await shortest(250, again)).toBeLessThan(250)
 })
 
 // --- Approval

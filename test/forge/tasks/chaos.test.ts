@@ -7,11 +7,13 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { findRunning, openServerPlace } from '../../../forge/tasks/engine/server.ts'
 import { findWorkers } from '../../../forge/tasks/engine/workers.ts'
+import { openRunFolder } from '../../../forge/tasks/runs/folder.ts'
 import { begin, IN_FLIGHT, STEPS, strikeAtRandom, survive, verifyNothingIsLeft } from '../../support/chaos.ts'
 import { TasksWorld } from '../../support/tasks-world.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 
 const INJECTOR = join(import.meta.dir, '../../support/chaos-injector.ts')
+const CLOCK = join(import.meta.dir, '../../support/clock-injector.ts')
 const MINUTES = 5 * 60_000
 
 describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
@@ -77,6 +79,60 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
       const { git: written } = await world.journal(run)
       expect(new Set(written.map(({ id }) => id)).size).toBe(written.length)
+      await verifyNothingIsLeft(world)
+    },
+    MINUTES,
+  )
+
+  test(
+    'goes on where its folder is deleted in the middle, as soon as its commands are approved again',
+    async () => {
+      await using world = await TasksWorld.make({ delay: 100 })
+      const run = await begin(world)
+      await world.model.asked(STEPS / 2)
+      await rm(await openRunFolder(world.repository, run, world.env), { recursive: true })
+      const { code, out, err } = await world.forge(['attach', run])
+      expect({ code, err }).toEqual({ code: 4, err: '' })
+      // What was signed for was in there, and nothing else can say so.
+      expect(out).toContain('These commands have not been approved yet')
+      expect(out).toContain(`forge answer ${run}`)
+      for (let last: number | null = 4, times = 0; last !== 0; times++) {
+        expect(times).toBeLessThan(6)
+        const { out: shown } = await world.forge(['show', run, '--json'])
+        const { tasks } = JSON.parse(shown) as { tasks: { id: string; state: string }[] }
+        const asking = tasks.filter(({ state }) => state === 'asks')
+        for (const { id } of asking) expect(await world.forge(['resume', run, id, '--yes'])).toMatchObject({ code: 0 })
+        last = (await world.forge(['attach', run])).code
+      }
+      expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)
+      expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
+      // The story is whole, in git and in the new folder.
+      const { git: written, file } = await world.journal(run)
+      expect(new Set(written.map(({ id }) => id)).size).toBe(written.length)
+      expect(file.map(({ id }) => id).sort()).toEqual(written.map(({ id }) => id).sort())
+      await verifyNothingIsLeft(world)
+    },
+    MINUTES,
+  )
+
+  test(
+    'ends the same where the clock is set back by a day in the middle, and its journal is in order',
+    async () => {
+      await using world = await TasksWorld.make({ delay: 100 })
+      const clock = join(world.root, 'clock')
+      Object.assign(world.env, { BUN_OPTIONS: `--preload=${CLOCK}`, CLOCK_FILE: clock })
+      const run = await begin(world, ['--minutes', '60'])
+      await world.model.asked(STEPS / 3)
+      await writeFile(clock, '-86400000')
+      await world.model.asked((STEPS * 2) / 3)
+      // With a worker that knows of no other time.
+      await world.kill('worker')
+      expect(await world.forge(['attach', run])).toMatchObject({ code: 0, err: '' })
+      expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)
+      expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
+      const { git: written, file } = await world.journal(run)
+      expect(written.map(({ id }) => id)).toEqual(file.map(({ id }) => id))
+      expect(written.at(-1)?.what).toBe('done')
       await verifyNothingIsLeft(world)
     },
     MINUTES,

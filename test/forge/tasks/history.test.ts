@@ -15,11 +15,13 @@ import type { Client } from '@temporalio/client'
 import { commit } from '../../../core/git/commits.ts'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
+import type { ApprovedCommands } from '../../../forge/tasks/checks/approved.ts'
 import { openApproved } from '../../../forge/tasks/commands/approval.ts'
 import type { CommandContext } from '../../../forge/tasks/commands/context.ts'
 import type { RunInput, RunStatus, TaskId } from '../../../forge/tasks/contract.ts'
 import { queryRun, startRun, updateRun, workflowOf } from '../../../forge/tasks/engine/client.ts'
 import { openEngine } from '../../../forge/tasks/engine/engine.ts'
+import { readPlan } from '../../../forge/tasks/runs/plans.ts'
 import { RunStore } from '../../../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Turn } from '../../doubles/model-server.ts'
 import { bare, git, gitWith } from '../../support/git.ts'
@@ -201,11 +203,12 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
   const approved = await openApproved({ repository, objects } as Parameters<typeof openApproved>[0], run, context)
   await approved.approveAll()
   await approved.approveAsking(input)
+  await approved.approvePlan(await readPlan(store, input.plan))
   await using engine = await openEngine(repository, env, { start: true })
   const { client, queue } = engine
   const began = performance.now()
   await startRun(client, queue, input)
-  await answerAll(client, run, store)
+  await answerAll(client, run, { store, approved })
   const status: RunStatus = await client.workflow.getHandle(workflowOf(run)).result()
   const seconds = (performance.now() - began) / 1000
   const tree = status.result === undefined ? '' : await git(path, 'rev-parse', `${status.result}^{tree}`)
@@ -213,7 +216,11 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
 }
 
 /** The person: answers each question when it comes, until the run has ended. Throws where it waits for more. */
-async function answerAll(client: Client, run: string, store: RunStore): Promise<void> {
+async function answerAll(
+  client: Client,
+  run: string,
+  { store, approved }: { store: RunStore; approved: ApprovedCommands },
+): Promise<void> {
   for (const handle = client.workflow.getHandle(workflowOf(run)); ; await Bun.sleep(250)) {
     const { status } = await handle.describe()
     if (status.name !== 'RUNNING') return
@@ -227,7 +234,9 @@ async function answerAll(client: Client, run: string, store: RunStore): Promise<
       const asked = question ? await store.readText(question) : ''
       // What a task asks after two failures is no question of its own.
       if (asked.trim() !== `Shall ${id} be done?`) throw new Error(`${words}\n${asked}`)
-      await updateRun(client, run, 'answer', [id, await store.put('answer', answerOf(id))])
+      const answer = await store.put('answer', answerOf(id))
+      await approved.signAnswer(id, answer.oid)
+      await updateRun(client, run, 'answer', [id, answer])
     }
   }
 }

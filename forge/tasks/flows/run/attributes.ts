@@ -1,5 +1,6 @@
 /**
- * By what the server lists runs and tasks, where it knows these attributes: whoever starts a run says so by giving it one.
+ * By what the server lists runs and tasks, where it knows these attributes: whoever starts a run says so by giving it
+ * one.
  */
 import { upsertSearchAttributes, workflowInfo } from '@temporalio/workflow'
 import type { RunId, RunState, TaskId } from '../../contract.ts'

@@ -1,6 +1,6 @@
 /**
- * What holds a run as a whole: a person's pause, a limit, a model or a machine that does not do, too many failures, or an
- * end that nobody can classify. While it is held nothing new is begun, and what is under way comes to its next step.
+ * What holds a run as a whole: a person's pause, a limit, a model or a machine that does not do, too many failures, or
+ * an end that nobody can classify. While it is held nothing new is begun, and what is under way comes to its next step.
  */
 import { condition } from '@temporalio/workflow'
 import type { Reference, RunId, TaskId } from '../../contract.ts'
@@ -121,7 +121,9 @@ export class Holds {
     this.#counted = { ended: ended + 1, failed: failed + (hasFailed ? 1 : 0) }
   }
 
-  /** Where a large share of the tasks fails something is wrong with the plan: a person is asked before more is spent. */
+  /**
+   * Where a large share of the tasks fails something is wrong with the plan: a person is asked before more is spent.
+   */
   async holdIfDegraded(): Promise<void> {
     const { ended, failed } = this.#counted
     if (this.now || ended < DEGRADED.tasks || failed < ended * DEGRADED.share) return

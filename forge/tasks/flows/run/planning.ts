@@ -162,7 +162,10 @@ export class Planning {
     return 'plan' in linted ? linted : { words: refusalOf(linted), evidence: [plan] }
   }
 
-  /** Asks a model for a plan, with the linter's sentences, until one is good; after some tries that is a person's matter. */
+  /**
+   * Asks a model for a plan, with the linter's sentences, until one is good; after some tries that is a person's
+   * matter.
+   */
   async #propose(kind: 'plan' | 'check plan', wish: Reference[]): Promise<GoodPlan | 'kept' | Stuck> {
     const { input, ownWork, journal } = this.#means
     const told = [...wish]

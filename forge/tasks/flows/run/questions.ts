@@ -6,8 +6,8 @@ import type { Carried, GoodPlan } from './records.ts'
 import { command, sentence, toAnswer, whenSetRight } from './sentences.ts'
 
 /**
- * Why there is no plan, or no result, that a person could be shown. `isLacking`: something has to be set right, and then
- * the same is tried again; there is nothing to answer.
+ * Why there is no plan, or no result, that a person could be shown. `isLacking`: something has to be set right, and
+ * then the same is tried again; there is nothing to answer.
  */
 export type Stuck = { words: string; evidence: Reference[]; isLacking?: boolean }
 

@@ -13,7 +13,7 @@ import type {
   Tier,
 } from '../../contract.ts'
 import { HELD } from '../ends.ts'
-import type { Node } from '../graph.ts'
+import type { Node } from './graph.ts'
 
 /** Attempts that a task has before it halts and asks. */
 export const ATTEMPTS = 2

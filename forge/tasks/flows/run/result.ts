@@ -11,7 +11,7 @@ import type {
   Tier,
 } from '../../contract.ts'
 import { checking, short } from '../effects.ts'
-import { tierAbove } from '../graph.ts'
+import { tierAbove } from '../tiers.ts'
 import type { Journal } from './journal.ts'
 import type { OwnWork } from './own-work.ts'
 import type { Phase } from './phase.ts'
@@ -117,7 +117,7 @@ export class Result {
     if (results.some(isAccepted)) results.push(await ask('last', tierAbove(tier) ?? tier, 0))
     const last = results.at(-1)
     if (last && isAccepted(last)) return undefined
-    const evidence = results.flatMap(({ parsed, question }) => [parsed, question].filter(it => it !== undefined))
+    const evidence = results.flatMap(({ parsed }) => (parsed ? [{ ...parsed, kind: 'review' }] : []))
     return { words: `a review does not accept the whole: ${last?.words ?? ''}`, evidence }
   }
 

@@ -28,7 +28,9 @@ const HISTORY = { events: 15_000, bytes: 15_000_000 }
 /** A task that is under way. `isHeld` is what its workflow was told last. */
 type Running = { task: Task; scope: CancellationScope; child?: ChildWorkflowHandle<TaskFlow>; isHeld: boolean }
 
-/** `show` tells the server how the run is; `goOnAnew` goes on with a new history, when nothing of this one is under way. */
+/**
+ * `show` tells the server how the run is; `goOnAnew` goes on with a new history, when nothing of this one is under way.
+ */
 type Means = {
   input: RunInput
   tasks: Tasks

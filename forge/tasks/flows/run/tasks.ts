@@ -1,7 +1,8 @@
 /** The tasks of a run: how each one goes from its wait to its end, and which may begin. */
 import type { Oid, Reference, Spent, TaskId, TaskShape, Tier } from '../../contract.ts'
 import { NOTHING, type Told } from '../ends.ts'
-import { rowsOf, tierAbove, wayBetween } from '../graph.ts'
+import { tierAbove } from '../tiers.ts'
+import { rowsOf, wayBetween } from './graph.ts'
 import { hasBegun, isOver, newRecord, nodeOf, renewed, type TaskRecord, waitsFor } from './records.ts'
 
 /** One task of a plan. What becomes of it is said by its methods, and read in its record. */
@@ -59,7 +60,9 @@ export class Task {
     this.#record.isAgain = true
   }
 
-  /** Only what it lacks from outside keeps this attempt from going on: the same one is begun again when that is there. */
+  /**
+   * Only what it lacks from outside keeps this attempt from going on: the same one is begun again when that is there.
+   */
   lack(): void {
     this.#record.isAgain = true
   }

@@ -1,4 +1,6 @@
-/** What a person says to a run while it is under way. Each word is refused with a sentence where it can't be followed. */
+/**
+ * What a person says to a run while it is under way. Each word is refused with a sentence where it can't be followed.
+ */
 import {
   ApplicationFailure,
   type CancellationScope,

@@ -116,6 +116,23 @@ test('other branches are saved while one waits for its signature, and a second s
   expect(await desk.git('log', '--format=%s', '-2', 'main')).toBe('edit: b.txt\nedit: a.txt')
 })
 
+test('what is discarded or undone while a save waits for its signature says that it waits, and when it does no more', async () => {
+  await using desk = await start()
+  await (await edit(desk.work, 'main', 'b.txt')).type('first\n')
+  await desk.work.save('main', 'all')
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  const saved = desk.work.save('main', 'all')
+  await hand.asked()
+  const said = () => desk.news.flatMap(news => (news.say === 'waiting' ? [news.words] : []))
+  const discarded = desk.work.discard('main', ['b.txt'])
+  await until(async () => said().length === 1)
+  expect(said()).toEqual([expect.stringContaining('A commit in main is still being made')])
+  await hand.answer('yes')
+  await Promise.all([saved, discarded])
+  expect(said()).toEqual([expect.any(String), undefined])
+})
+
 test('what is typed in a file while another name for it waits to be signed goes along', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)

@@ -13,7 +13,7 @@ import { randomFrom } from '../../../support/random.ts'
 
 const ASKER = join(import.meta.dir, 'asker.ts')
 /** More of them where somebody has the time. */
-const ROUNDS = Number(process.env.TURNS_KILLED ?? 12)
+const ROUNDS = Number(process.env.TURNS_KILLED ?? 6)
 const FILES = ['a.txt', 'b.txt', 'c.txt', 'd.txt']
 
 const write = (path: string, round: string) => ({ name: 'write_file', arguments: { path, content: `${round}\n` } })
@@ -136,5 +136,5 @@ test(
     await desk.git('fsck', '--strict', '--no-dangling')
     console.log(JSON.stringify({ ends, requests: server.requests.length }))
   },
-  ROUNDS * 10_000,
+  60_000 + ROUNDS * 10_000,
 )

@@ -16,7 +16,7 @@ import { randomPairs } from '../../../support/random-histories.ts'
 import { makeFolder } from '../../../support/repository.ts'
 
 /** More of them where somebody has the time: FORGE_PAIRS=1000. */
-const PAIRS = Number(process.env.FORGE_PAIRS ?? 200)
+const PAIRS = Number(process.env.FORGE_PAIRS ?? 80)
 const HANDS = 2
 /** Milliseconds for all of them; a machine with other work takes its time. */
 const PATIENCE = Math.max(300_000, PAIRS * 2_000)

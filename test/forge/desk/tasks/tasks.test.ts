@@ -138,6 +138,7 @@ describe('what forge is told', () => {
       { tell: 'resume', run: RUN, limits: { requests: 300, minutes: 90 } },
       { tell: 'stop', run: RUN, task: 'docs' },
       { tell: 'land', run: RUN, onto: asBytes('ünder/-x'), tree: 'a'.repeat(40) },
+      { tell: 'land', run: RUN, onto: asBytes('main'), tree: 'a'.repeat(40), anyway: true },
     ]
     for (const word of words) await tasks.tell(v.parse(TasksWord, word))
     expect(await called()).toEqual([
@@ -148,6 +149,7 @@ describe('what forge is told', () => {
       ['resume', RUN, '--requests=300', '--minutes=90'],
       ['stop', RUN, 'docs'],
       ['land', RUN, '--onto=ünder/-x', '--yes', `--seen=${'a'.repeat(40)}`],
+      ['land', RUN, '--onto=main', '--yes', `--seen=${'a'.repeat(40)}`, '--anyway'],
     ])
   })
 

@@ -4,9 +4,13 @@ import type { DeskPage } from './scene.ts'
 
 const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 
-/** What is wrong, by rule, with the places. */
-export async function findings(page: DeskPage): Promise<string[]> {
-  const results: AxeResults = await page.evaluate(`${AXE}; axe.run(document, { resultTypes: ['violations'] })`)
+/** The rules about colours alone. */
+export const COLOURS = ['color-contrast', 'link-in-text-block']
+
+/** What is wrong, by rule, with the places: by all rules, or by some of them. */
+export async function findings(page: DeskPage, rules?: readonly string[]): Promise<string[]> {
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) }
+  const results: AxeResults = await page.evaluate(`${AXE}; axe.run(document, ${JSON.stringify(options)})`)
   return results.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>

@@ -63,7 +63,10 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   }
 
   const STATES: Record<string, () => Promise<unknown>> = {
-    'the repository': () => page.keyboard.press('Alt+0'),
+    'the repository': async () => {
+      await page.keyboard.press('Alt+0')
+      await page.getByRole('listbox', { name: 'Commits' }).getByRole('option', { selected: true }).waitFor()
+    },
     'the tasks': async () => {
       withTasks(desk)
       await page.keyboard.press('Alt+t')

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { RunTask } from '../../../../forge/desk/tasks-view.ts'
 import { layOut, neighbour } from '../../../../forge/desk/web/tasks-layout.ts'
+import { workOf } from '../../../support/times.ts'
 
 const plan = (graph: Record<string, string[]>): RunTask[] =>
   Object.entries(graph).map(([id, dependsOn]) => ({
@@ -38,9 +39,8 @@ describe('a plan', () => {
   test('of a thousand tasks is laid out at once', () => {
     const ids = Array.from({ length: 1_000 }, (_, at) => `t${at}`)
     const graph = Object.fromEntries(ids.map((id, at) => [id, at < 10 ? [] : [`t${at - 10}`, `t${at - 7}`]]))
-    const start = performance.now()
-    expect(layOut(plan(graph)).nodes).toHaveLength(1_000)
-    expect(performance.now() - start).toBeLessThan(2_000)
+    const work = workOf(() => expect(layOut(plan(graph)).nodes).toHaveLength(1_000))
+    expect(work).toBeLessThan(2_000)
   })
 })
 

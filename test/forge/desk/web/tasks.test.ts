@@ -335,6 +335,31 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     ])
   })
 
+  test('that nobody has checked say so, and are landed only anyway', async () => {
+    desk.given.set(
+      'preview',
+      (): Preview => ({
+        ...{ is: 'clean', words: 'Merges cleanly', conflicts: 0, commits: 6, conflictsIn: [], warnings: [] },
+      }),
+    )
+    const [first, ...others] = DONE.tasks
+    if (!first) throw new Error('There is no task')
+    const why = 'there is no signature of yours for its checks'
+    await open([{ ...DONE, unchecked: why, tasks: [{ ...first, unchecked: why }, ...others] }])
+    await node('Part 1').waitFor()
+    await page.getByText(`What came of it was not checked by you: ${why}.`).waitFor()
+    tasks.landing = { ...tasks.landing, unchecked: `This was not checked by you, as ${why}.` }
+    await page.keyboard.press('Alt+Shift+f')
+    const dialog = page.getByRole('dialog', { name: 'Typed errors in http → main' })
+    await dialog.getByText(`This was not checked by you, as ${why}.`).waitFor()
+    expect(await focused()).toStartWith('Cancel')
+    expect(await findings(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Land anyway', exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
+    const tree = '5f20c1aa5f20c1aa5f20c1aa5f20c1aa5f20c1aa'
+    expect(tasks.told).toEqual([{ tell: 'land', run: DONE.run, onto: 'main', tree, anyway: true }])
+  })
+
   test('never let what models wrote be more than text', async () => {
     const evil = '<img src=x onerror="document.title=1"> \u202Eturned'
     const [first] = ASKING.tasks

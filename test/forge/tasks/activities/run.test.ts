@@ -42,6 +42,15 @@ test('minutes that were used are there when the run begins again', async () => {
   expect((await begun(scene, { limits: { depth: 3, minutes: 2 } })).used).toBe(90_000)
 })
 
+test('of two plans that were approved without a question, the run goes on with the second', async () => {
+  await using scene = await makeScene()
+  await begun(scene)
+  const revised = await scene.store.put('plan', JSON.stringify({ ...PLAN, title: 'Add undo and redo' }))
+  for (const answer of [scene.plan, revised])
+    await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer })
+  expect((await begun(scene)).approvedPlan).toEqual(revised)
+})
+
 test('what planners are told is found out once, and the same when the run begins again', async () => {
   await using scene = await makeScene()
   let count = 0

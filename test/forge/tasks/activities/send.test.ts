@@ -91,6 +91,18 @@ test('called off, a request ends within a second, and gives no answer', async ()
   expect(it.scene.hearts.count).toBeGreaterThan(0)
 })
 
+test('that the server has lost sight of a request is no reason to break it off: the next try gets its answer', async () => {
+  await using it = await serve(() => ({ ...answer(GIVEN_UP), delay: 500 }))
+  const lost = send(it.scene).catch(error => error)
+  await it.server.asked(1)
+  it.scene.hearts.abort.abort(new CancelledFailure('NOT_FOUND'))
+  it.scene.hearts.abort = new AbortController()
+  const again = await send(it.scene)
+  await lost
+  expect(it.server.requests).toHaveLength(1)
+  expect(again).toMatchObject({ wasThere: true, spent: { requests: 1 } })
+})
+
 test('with sixty-four in flight, a budget of twenty stops before the twenty-first request', async () => {
   await using scene = await makeScene({ script: () => answer(GIVEN_UP), limits: { requests: 20 } })
   const workers = [scene.activities, scene.again()]

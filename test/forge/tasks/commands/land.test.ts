@@ -203,8 +203,9 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       await rm(key(), { force: true })
       await rename(`${key()}.away`, key())
     }
-    const refused = (why: string) =>
-      `Nothing was merged: this was not checked by you, as ${why}. forge land ${run} --check runs all checks here first; --anyway merges it as it is.\n`
+    const unchecked = (why: string) =>
+      `This was not checked by you, as ${why}. forge land ${run} --check runs all checks here first; --anyway merges it as it is.`
+    const refused = (why: string) => `Nothing was merged. ${unchecked(why)}\n`
 
     test(
       'is shown as such and not merged, where the key is gone or another one',
@@ -216,7 +217,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
           const { code, err, out } = await land('--yes')
           expect({ code, err }).toEqual({ code: 1, err: refused(gone) })
           expect(out).toContain('What is to be true, and was not checked by you:')
-          expect(JSON.parse((await land('--json')).out).unchecked).toBe(refused(gone).trimEnd())
+          expect(JSON.parse((await land('--json')).out).unchecked).toBe(unchecked(gone))
           const shown = (await scene.forge(['show', run])).out
           expect(shown).toContain(`The result was not checked by you: ${gone}.`)
           expect(shown).toContain(`What a came to was not checked by you: ${gone}.`)

@@ -380,6 +380,48 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   )
 
   test(
+    'asks reviewers once more what no command shows, where others have changed something since',
+    async () => {
+      const tasks = [task('a'), task('b')]
+      const { contract, ...plan } = planOf('reviewed', tasks) as { contract: { id: string }[]; tasks: object[] }
+      const question = { id: 'A3', says: 'All of it is short.', how: { kind: 'review', question: 'Is it short?' } }
+      const [first, ...others] = plan.tasks
+      const claiming = { ...first, claims: ['A1', 'A3'] }
+      const wholes: string[] = []
+      const { code, run } = await scene.run('reviewed', {
+        tasks,
+        plan: { ...plan, contract: [...contract, question], tasks: [claiming, ...others] },
+        answer: ({ kind, task, text }) => {
+          if (kind === 'review' && task === '') wholes.push(text)
+          return undefined
+        },
+      })
+      expect(code).toBe(0)
+      expect(scene.model.asked('reviewed').filter(it => it.startsWith('review'))).toEqual(['review a', 'review'])
+      expect(wholes).toHaveLength(1)
+      expect(wholes[0]).toContain('- A3: All of it is short. (reviewed: Is it short?)')
+      expect(wholes[0]).toContain('+++ b/b.txt')
+      const told = JSON.parse((await scene.forge(['land', run, '--json'])).out)
+      expect(told).not.toHaveProperty('unchecked')
+      expect(told.words.join('\n')).not.toContain('look yourself')
+      // What nothing has changed since is not asked about again.
+      const alone = planOf('reviewed-alone', [task('a')]) as { contract: object[]; tasks: object[] }
+      const ended = await scene.run('reviewed-alone', {
+        tasks: [task('a')],
+        plan: {
+          ...alone,
+          contract: [...alone.contract, { ...question, id: 'A2' }],
+          tasks: [{ ...alone.tasks[0], claims: ['A1', 'A2'] }],
+        },
+      })
+      expect(ended.code).toBe(0)
+      expect(scene.model.asked('reviewed-alone')).toEqual(['plan', 'implement a', 'review a'])
+      expect(JSON.parse((await scene.forge(['land', ended.run, '--json'])).out)).not.toHaveProperty('unchecked')
+    },
+    LONG,
+  )
+
+  test(
     'without docker, or its image, begins nothing and asks no model',
     async () => {
       try {

@@ -82,6 +82,34 @@ test('after a commit, only what has changed is another', async () => {
   expect((await pathsNear('src/tides.ts')).next).toEqual(['src/chart.ts', 'src/page.ts'])
 })
 
+test('a map that has followed many commits says the same as one that is made anew', async () => {
+  await using folder = await makeFolder()
+  using following = openCodeMap(place.objects, { folder: folder.path })
+  const tide = FILES['src/tides.ts'] as string
+  const changes: Files[] = [
+    { 'src/ledger.ts': 'export const readChart = 1\n' },
+    { 'src/ledger.ts': 'export async function openLedger(): Promise<void> {}\nexport const nextTide = 2\n' },
+    { 'src/more.ts': "import { readChart } from './chart.ts'\nexport const drawMore = () => readChart(2)\n" },
+    { 'src/tides.ts': tide.replaceAll('readChart', 'drawMore') },
+    { 'src/chart.ts': 'export const nothing = 1\n' },
+    { 'src/chart.ts': FILES['src/chart.ts'] as string, 'src/tides.ts': tide },
+    { 'lib/ledger.ts': FILES['src/ledger.ts'] as string },
+  ]
+  const trees = [tree]
+  let files = FILES
+  for (const change of changes) {
+    files = { ...files, ...change }
+    trees.push(await commit(place.path, 'following', files))
+  }
+  // Also back again, and to what another task has.
+  for (const at of [0, 1, 2, 3, 4, 5, 6, 7, 3, 0, 6]) {
+    const [own, it] = [['src/tides.ts', 'src/page.ts'], trees[at] as string]
+    await using other = await makeFolder()
+    using anew = openCodeMap(place.objects, { folder: other.path })
+    expect(await following.near(it, own)).toEqual(await anew.near(it, own))
+  }
+})
+
 test('a name that many files define brings none of them near', async () => {
   const same = Object.fromEntries(
     Array.from({ length: 20 }, (_, at) => [`src/same${at}.ts`, 'export function readChart() {}\n']),

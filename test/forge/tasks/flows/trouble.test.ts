@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { ApplicationFailure } from '@temporalio/activity'
 import type { TaskShape } from '../../../../forge/tasks/contract.ts'
-import { type Asked, type Said, shape } from '../../../support/flow-activities.ts'
+import { type Asked, type Said, type ScriptedActivities, shape } from '../../../support/flow-activities.ts'
 import { FlowServer, hasNoTemporal, taskOf } from '../../../support/flows.ts'
 import { randomFrom } from '../../../support/random.ts'
 
@@ -212,6 +212,24 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect((await host.result()).state).toBe('done')
   })
 
+  test.concurrent('minutes that are over in the moment of a pause are over when it ends', async () => {
+    await using host = await server.host(
+      planning([shape('a')], (_, signal) => new Promise((_, no) => signal.addEventListener('abort', () => no(signal)))),
+    )
+    await host.start()
+    await host.until(() => host.activities.sent.length === 2)
+    expect(await host.says('raise', { minutes: 0.1 })).toBeUndefined()
+    await host.end()
+    // Nobody works while the minutes go by and the person pauses: both are heard at once.
+    await Bun.sleep(6500)
+    const paused = host.says('pause')
+    await host.begin()
+    expect(await paused).toBeUndefined()
+    expect((await host.status()).state).toBe('paused')
+    expect(await host.says('resume')).toBeUndefined()
+    await host.untilState('out of budget')
+  })
+
   test.concurrent('limits that can’t be held are refused with the reason', async () => {
     await using host = await server.host(
       planning([shape('a')], async (_, signal) => {
@@ -342,6 +360,56 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     const status = await host.result()
     expect(status.state).toBe('done')
     expect(taskOf(status, 'tests').state).toBe('done')
+  })
+
+  describe('questions that no command answers', () => {
+    const asks = { kind: 'asks', oid: 'a'.repeat(40) }
+    const finish = (count: number) => () => ({ review: { asks, count, tier: 'generation' as const } })
+    const reviews = ({ sent }: ScriptedActivities) =>
+      sent.flatMap(it => (it.kind === 'review' ? [`${it.step} ${it.tier} ${it.choice}`] : []))
+
+    test.concurrent('are asked once more, of all results together', async () => {
+      const tasks = [shape('a'), shape('b')]
+      await using host = await server.host(
+        planning(tasks, () => ({ isGood: true })),
+        { finish: finish(2) },
+      )
+      await host.start()
+      const { state, result = '' } = await host.result()
+      expect({ state, labels: host.activities.labels(result) }).toEqual({
+        state: 'done',
+        labels: ['a/1/1', 'b/1/1', 'base'],
+      })
+      expect(reviews(host.activities)).toEqual(['finish/review/1 generation 0', 'finish/review/2 generation 1'])
+      const [first] = host.activities.sent.filter(({ kind }) => kind === 'review')
+      expect(first).toMatchObject({ base: result, about: [{ kind: 'plan' }, { kind: 'validation' }, asks] })
+    })
+
+    test.concurrent('are decided by one who is more capable, where two are not of one mind', async () => {
+      await using host = await server.host(
+        planning([shape('a')], ({ kind, choice, tier }) =>
+          kind === 'review' ? { isGood: choice === 0 || tier === 'reasoning' } : {},
+        ),
+        { finish: finish(2) },
+      )
+      await host.start()
+      expect((await host.result()).state).toBe('done')
+      expect(reviews(host.activities).at(-1)).toBe('finish/review/last reasoning 0')
+    })
+
+    test.concurrent('let the run ask a person, where no reviewer affirms them', async () => {
+      await using host = await server.host(
+        planning([shape('a')], ({ kind }) => (kind === 'review' ? { isGood: false, words: 'Nobody is told.' } : {})),
+        { finish: tries => (tries === 1 ? finish(1)() : undefined) },
+      )
+      await host.start()
+      const asking = await host.untilState('asks')
+      expect(asking.words).toBe(
+        `1 of 1 tasks are done, but a review does not accept the whole: Nobody is told. Answer it: forge answer ${host.run} "…"`,
+      )
+      await host.answer('', 'They are told elsewhere.')
+      expect((await host.result()).state).toBe('done')
+    })
   })
 
   test.concurrent('what was approved and answered before is not asked again', async () => {

@@ -1,6 +1,6 @@
-/** The order of tasks: the longest row first, ways along what waits for what, and tiers. */
+/** The order of tasks: the longest row first, and ways along what waits for what. */
 import { expect, test } from 'bun:test'
-import { type Node, rowsOf, tierAbove, wayBetween } from '../../../../forge/tasks/flows/graph.ts'
+import { type Node, rowsOf, wayBetween } from '../../../../../forge/tasks/flows/run/graph.ts'
 
 const node = (id: string, ...waitsFor: string[]): Node => ({ id, waitsFor })
 
@@ -24,10 +24,4 @@ test('the shortest way from one task to another is found, and none where there i
   expect(wayBetween(nodes, 'a', 'd')).toEqual(['a', 'b', 'd'])
   expect(wayBetween(nodes, 'd', 'a')).toBeUndefined()
   expect(wayBetween(nodes, 'a', 'a')).toEqual(['a'])
-})
-
-test('above the highest tier there is none', () => {
-  expect(tierAbove('classification')).toBe('summarization')
-  expect(tierAbove('generation')).toBe('reasoning')
-  expect(tierAbove('reasoning')).toBeUndefined()
 })

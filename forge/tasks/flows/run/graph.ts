@@ -1,10 +1,5 @@
-/** The order of tasks: which may begin, which first, and whether waiting for one another would go in a circle. */
-import type { TaskId, Tier } from '../contract.ts'
-
-const TIERS: Tier[] = ['classification', 'summarization', 'generation', 'reasoning']
-
-/** The next more capable tier; undefined above the highest. */
-export const tierAbove = (tier: Tier): Tier | undefined => TIERS[TIERS.indexOf(tier) + 1]
+/** The order of tasks: which of them is to go first, and whether waiting for one another would go in a circle. */
+import type { TaskId } from '../../contract.ts'
 
 /** A task among others: what it waits for, of the plan and beyond. */
 export type Node = { id: TaskId; waitsFor: TaskId[] }
