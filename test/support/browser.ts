@@ -60,7 +60,7 @@ export async function openBrowser({
     reducedMotion: 'reduce',
   })
   // Shorter than a test's time: a wait that fails says for what, and the browser stays for the next test.
-  context.setDefaultTimeout(25_000)
+  context.setDefaultTimeout(60_000)
   if (SLOW > 1) context.on('page', page => slowDown(page))
   return {
     context,

@@ -47,7 +47,7 @@ export async function bytesFrom(cwd: string, ...args: string[]): Promise<string>
 }
 
 /** Waits until something is so, looking again and again; throws where it does not become so. */
-export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 25_000): Promise<void> {
+export async function until(isSo: () => boolean | undefined | Promise<boolean>, patience = 60_000): Promise<void> {
   const end = performance.now() + patience
   while (!(await isSo())) {
     if (performance.now() > end) throw new Error(`It did not become so within ${patience} ms: ${isSo}`)

@@ -92,6 +92,6 @@ for (const seed of [1, 2, 3, 4])
       expect([...words].filter(word => !all.includes(word))).toEqual([])
     }
     await desk.git('fsck', '--strict', '--no-dangling')
-  }, 60_000)
+  }, 120_000)
 
 const textOfSide = (side: Side): string => (typeof side === 'string' ? side : '')

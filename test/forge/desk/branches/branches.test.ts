@@ -142,7 +142,7 @@ test('of thousands of branches all are listed, and counts that take long come la
   const counted = async () => (await desk.work.branches()).filter(it => it.upstream?.behind === 2).length
   expect(await counted()).toBeGreaterThanOrEqual(20)
   await until(async () => (await counted()) === 60)
-}, 60_000)
+}, 120_000)
 
 test('a branch that is renamed while somebody types in it loses nothing, and is found by both names', async () => {
   await using desk = await makeDesk({ files: FILES })

@@ -43,7 +43,7 @@ test('after a save git tidies up where there is much, and all that was typed is 
   expect(await desk.git('fsck', '--strict')).toBe('')
   await desk.work.undo()
   expect((await desk.work.branches()).find(({ name }) => name === 'main')?.drafts).toEqual(['a.txt'])
-}, 30_000)
+}, 120_000)
 
 test.each<[string, string]>([
   ['gc.auto', '0'],
@@ -65,7 +65,7 @@ test('nor where a hook would be asked, which is not run', async () => {
   await saveOnce(desk)
   expect(await countLoose(desk)).toBeGreaterThan(MANY)
   expect(await Bun.file(join(desk.path, 'ran')).exists()).toBe(false)
-}, 30_000)
+}, 120_000)
 
 test('a second of typing leaves a handful of objects, however fast one types', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
@@ -79,4 +79,4 @@ test('a second of typing leaves a handful of objects, however fast one types', a
   await desk.work.flush()
   // A blob, a tree and a commit each time.
   expect((await countLoose(desk)) - before).toBeLessThanOrEqual(5 * 3)
-}, 30_000)
+}, 120_000)

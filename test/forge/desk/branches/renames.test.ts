@@ -113,4 +113,4 @@ test('where somebody has gone on under the old name before the next desk, both s
     expect(await desk.git('for-each-ref', 'refs/forge/renaming')).toBe('')
   }
   expect(isSeen).toBe(true)
-}, 60_000)
+}, 120_000)

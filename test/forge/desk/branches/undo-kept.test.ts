@@ -10,7 +10,7 @@ import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { until } from '../../../support/repository.ts'
 import { modelsOf, type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 
-setDefaultTimeout(30_000)
+setDefaultTimeout(120_000)
 
 const CLEAN: Sides = {
   base: { 'a.txt': 'a\n', 'b.txt': 'b\n' },

@@ -187,4 +187,4 @@ test('a turn that can’t be written down ends, says why, and is kept as soon as
   await unblock()
   await desk.work.chat.turns.end('main', true)
   expect(await desk.git('log', '--format=%s', 'main')).toBe('chat: Please.\nBegin')
-}, 60_000)
+}, 120_000)

@@ -115,7 +115,7 @@ test('no path of a model’s leads out of the repository or into what is git’s
   const done = said.items.flatMap(it => (it.kind === 'call' && it.call.state === 'done' ? [it.call.title] : []))
   expect(done).toEqual([])
   expect(endIn(said)).toMatchObject({ how: 'done', commit: { files: [] } })
-}, 60_000)
+}, 120_000)
 
 test('a conversation that is full takes no more, can still be read, and says how to begin a new one', async () => {
   const text = 'all work and no play '.repeat(50_000)
@@ -131,7 +131,7 @@ test('a conversation that is full takes no more, can still be read, and says how
   await desk.work.chat.turns.end('main', true)
   await desk.restart()
   expect((await desk.work.conversation(onBranch())).items.length).toBe(said.items.length)
-}, 60_000)
+}, 120_000)
 
 test('an answer of megabytes, or of thousands of calls, is not acted on', async () => {
   const calls = Array.from({ length: 3000 }, () => write('b.txt', 'x'))
@@ -145,4 +145,4 @@ test('an answer of megabytes, or of thousands of calls, is not acted on', async 
   chat.model.play([{ text: 'and so on '.repeat(4 << 20), error: new Error('It broke off') }])
   const cut = (await run(chat.desk)).items.find(item => item.kind === 'text')
   expect(cut?.kind === 'text' && cut.text.length).toBeLessThan(2 << 20)
-}, 30_000)
+}, 120_000)

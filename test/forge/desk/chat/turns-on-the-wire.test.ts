@@ -51,7 +51,7 @@ for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
     )
     expect(broken).toEqual([])
     expect(said.usage.input).toBeGreaterThan(0)
-  }, 30_000)
+  }, 120_000)
 
 test('a stream that is cut inside of a call runs nothing of it, and the key is nowhere', async () => {
   await using wire = await makeWire('openai', [])
@@ -64,7 +64,7 @@ test('a stream that is cut inside of a call runs nothing of it, and the key is n
   await wire.desk.work.chat.turns.end('main', true)
   const everything = await wire.desk.git('log', '-p', '--all', '--format=%B')
   expect(everything + JSON.stringify(wire.desk.news)).not.toContain(wire.server.key)
-}, 30_000)
+}, 120_000)
 
 test('a key that the provider does not know is said with what to do, and nothing is lost', async () => {
   await using wire = await makeWire('anthropic', [{ status: 401 }])
@@ -74,7 +74,7 @@ test('a key that the provider does not know is said with what to do, and nothing
     { kind: 'user', text: 'Write it.' },
     { kind: 'end', how: 'failed' },
   ])
-}, 30_000)
+}, 120_000)
 
 test('a window asks for a turn, hears what becomes of it, and may be closed meanwhile', async () => {
   await using place = await makePlace()
@@ -107,4 +107,4 @@ test('a window asks for a turn, hears what becomes of it, and may be closed mean
     'refs/heads/main',
   )
   expect(await place.git('show', 'main:a.txt')).toBe('one')
-}, 30_000)
+}, 120_000)

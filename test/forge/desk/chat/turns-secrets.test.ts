@@ -50,4 +50,4 @@ for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
     expect(server.requests.slice(1).some(({ body }) => body.includes(SECRET))).toBe(false)
     // Nor is any of it seen while it comes.
     expect(JSON.stringify(desk.news)).not.toMatch(new RegExp(`${SECRET}|${TOKEN}`))
-  }, 60_000)
+  }, 120_000)

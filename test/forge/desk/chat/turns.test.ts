@@ -543,7 +543,7 @@ test('a tool of the repository waits until the person has approved it, and asks 
   expect(await desk.git('diff', '--name-only', 'main~1', 'main')).toContain('.forge/approved_tools.json')
   chat.model.play([{ calls: [shout] }, { text: 'Done.' }])
   expect((await run(desk)).turn).toBeUndefined()
-}, 20_000)
+}, 120_000)
 
 test('a tool that is not approved does not run, and the model is told', async () => {
   await using chat = await makeChat([{ calls: [shout] }, { text: 'Then not.' }], {
@@ -559,7 +559,7 @@ test('a tool that is not approved does not run, and the model is told', async ()
     call: { state: 'failed', result: expect.stringContaining('has not approved') },
   })
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
-}, 20_000)
+}, 120_000)
 
 // --- A conversation that is a stranger's
 // ------------------------------------------------------------------------------

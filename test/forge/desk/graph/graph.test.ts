@@ -227,7 +227,7 @@ describe('windows', () => {
       await using fresh = openView(place.objects)
       expect(await wholeOf(fresh)).toEqual({ ...(await wholeOf(view)) })
     }
-  }, 20_000)
+  }, 120_000)
 
   test('nothing is there in an empty repository, and a first commit comes', async () => {
     await using place = await makePlace()

@@ -10,7 +10,7 @@ import { makeFolder } from '../../../support/repository.ts'
 import { makePage, type TestWindow } from '../../../support/served.ts'
 import { exists, expectExit, makeWorld, until, type World, type WorldOptions } from '../../../support/world.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 let folder: Awaited<ReturnType<typeof makeFolder>>
 let page: string

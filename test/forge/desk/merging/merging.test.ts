@@ -741,4 +741,4 @@ test('after kill -9 at any moment the merge waits with what was settled, or is d
     await work[Symbol.asyncDispose]()
   }
   await desk.git('fsck', '--strict', '--no-dangling')
-}, 60_000)
+}, 120_000)

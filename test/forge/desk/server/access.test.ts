@@ -398,4 +398,4 @@ test('connections that say nothing, or very slowly, keep nobody waiting, and are
   expect(answered).toBeLessThan(1_000)
   // All of them before the time of this test is over.
   await Promise.all(closed)
-}, 60_000)
+}, 120_000)

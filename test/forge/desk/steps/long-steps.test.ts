@@ -6,7 +6,7 @@ import { commit, gitWith } from '../../../support/git.ts'
 import { makePair, type Pair } from '../../../support/merging.ts'
 import { makePlace, until } from '../../../support/repository.ts'
 
-setDefaultTimeout(60_000)
+setDefaultTimeout(120_000)
 
 /** Topic has so many commits of its own, each of another file. */
 async function makeLong(count: number): Promise<Pair> {

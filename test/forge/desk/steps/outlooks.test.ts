@@ -94,7 +94,7 @@ for (const way of WAYS)
       if (is !== 'impossible' && words !== 'fast-forward') expect(outlook?.words).toBe(words)
       expect({ onto, ...(await endOf(desk, step)) }).toEqual({ onto, is, conflicts })
     }
-  }, 60_000)
+  }, 120_000)
 
 test('why nothing can be done to a branch is said in few words', async () => {
   await using desk = await makeTargets()

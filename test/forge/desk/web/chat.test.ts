@@ -17,7 +17,6 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   beforeAll(async () => {
     built = await builtPage()
     browser = await openBrowser()
-    browser.context.setDefaultTimeout(25_000)
   })
   afterAll(() => browser[Symbol.asyncDispose]())
   beforeEach(async () => {
