@@ -316,6 +316,17 @@ class OpenWidget extends Block {
     return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
   }
 
+  /** The editor may draw a conflict anew: a person who is in it stays in it. */
+  override destroy(box: HTMLElement): void {
+    const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
+    super.destroy(box)
+    if (!editor) return
+    requestAnimationFrame(() => {
+      const again = editor.querySelector<HTMLElement>(`[data-conflict="${this.number}"]`)
+      if (document.activeElement === document.body) again?.focus({ preventScroll: true })
+    })
+  }
+
   protected override content(view: EditorView): ComponentChild {
     const { settings, region, number, all } = this
     return h(ConflictBox, {
