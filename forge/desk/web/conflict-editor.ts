@@ -45,6 +45,9 @@ export interface ConflictSettings {
   onCount: () => void
 }
 
+/** So many frames at most pass until what is gone to is drawn. */
+const MOST_FRAMES = 20
+
 /** A conflict that is left, and its number among all of the file. */
 export interface OpenConflict {
   region: ConflictRegion
@@ -231,13 +234,16 @@ function showConflict(view: EditorView, { region, number }: OpenConflict): void 
     selection: { anchor: region.from },
     effects: EditorView.scrollIntoView(region.from, { y: 'center' }),
   })
-  const focus = (): boolean => {
+  const { activeElement: before } = document
+  // Who goes elsewhere meanwhile stays there.
+  const isHere = () => document.activeElement === before || view.dom.contains(document.activeElement)
+  const focus = (frames: number) => {
     const box = view.dom.querySelector<HTMLElement>(`[data-conflict="${number}"]`)
-    box?.focus({ preventScroll: true })
-    return box !== null
+    if (box) box.focus({ preventScroll: true })
+    // What is far away is drawn when it is scrolled to, and what was just opened when it is laid out.
+    else if (frames > 0 && isHere()) requestAnimationFrame(() => focus(frames - 1))
   }
-  // What is far away is drawn when it is scrolled to.
-  if (!focus()) requestAnimationFrame(() => requestAnimationFrame(focus))
+  focus(MOST_FRAMES)
 }
 
 // --- How it is drawn
@@ -308,6 +314,17 @@ class OpenWidget extends Block {
     const { ours, base, theirs } = this.region
     const isSame = ours === other.region.ours && base === other.region.base && theirs === other.region.theirs
     return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
+  }
+
+  /** The editor may draw a conflict anew: a person who is in it stays in it. */
+  override destroy(box: HTMLElement): void {
+    const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
+    super.destroy(box)
+    if (!editor) return
+    requestAnimationFrame(() => {
+      const again = editor.querySelector<HTMLElement>(`[data-conflict="${this.number}"]`)
+      if (document.activeElement === document.body) again?.focus({ preventScroll: true })
+    })
   }
 
   protected override content(view: EditorView): ComponentChild {

@@ -72,8 +72,10 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   useEffect(() => {
     const { goingTo } = tab.merging
     if (goingTo?.path !== file.path || left === 0) return undefined
-    tab.merging.goingTo = undefined
-    const frame = requestAnimationFrame(() => file.goToConflict(goingTo.by))
+    const frame = requestAnimationFrame(() => {
+      tab.merging.goingTo = undefined
+      file.goToConflict(goingTo.by)
+    })
     return () => cancelAnimationFrame(frame)
   }, [tab, file, left])
 }

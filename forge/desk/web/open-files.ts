@@ -68,6 +68,7 @@ export class OpenFile {
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
+  #conflictWanted: 1 | -1 | undefined
   #view: EditorView | undefined
   /** The text as the server has it, by all that is known, and what it was before that. */
   #confirmed = Text.empty
@@ -182,6 +183,10 @@ export class OpenFile {
   /** The view was made with the state of this file. */
   show(view: EditorView): void {
     this.#view = view
+    const by = this.#conflictWanted
+    this.#conflictWanted = undefined
+    // When all that comes with the editor is done: what else would give it the focus, too.
+    if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
     this.#wrap(this.#choices.isWrapped.peek())
     const { top } = this
     // Where it is already.
@@ -276,8 +281,10 @@ export class OpenFile {
     this.#say()
   }
 
+  /** Also before the editor is there: then it goes there as soon as it is. */
   goToConflict(by: 1 | -1): void {
     if (this.#view) goToConflict(this.#view, by)
+    else this.#conflictWanted = by
   }
 
   /** All functions, classes or headings of the file. */
