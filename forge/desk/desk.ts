@@ -13,6 +13,7 @@ import { emptyTree } from '../../core/git/trees.ts'
 import { branchOf, HEADS } from './branches/branches.ts'
 import { Operations } from './branches/operations.ts'
 import type { Models } from './chat/models.ts'
+import { CHUNK, firstQuestions } from './first-questions.ts'
 import { GraphView } from './graph/graph-view.ts'
 import { Forklift, type ForkliftOptions } from './merging/forklift-on-desk.ts'
 import {
@@ -23,7 +24,9 @@ import {
   Layout,
   type Match,
   type News,
+  type PageBeginning,
   type Question,
+  type Reply,
 } from './messages.ts'
 import { changesBetween } from './reading/changes.ts'
 import { FileFinder } from './reading/find.ts'
@@ -86,6 +89,8 @@ export class Desk implements AsyncDisposable {
   /** When the desk is described anew. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
+  /** How much was said to all windows. It begins anywhere: so that no page takes it for what another desk has said. */
+  #said = Math.floor(Math.random() * 2 ** 40)
   /** What the first page will begin with, made while its browser starts. */
   #ready: { all: Promise<Beginning>; since: number } | undefined
 
@@ -132,9 +137,12 @@ export class Desk implements AsyncDisposable {
 
   /** Reads the graph, where a page is to show it first. */
   async #readGraph(): Promise<void> {
+    if (await this.#isGraphShown()) await this.#graph.window({ withAbandoned: false }, 0, CHUNK)
+  }
+
+  async #isGraphShown(): Promise<boolean> {
     const layout = await readLayout(this.options.state, Layout)
-    const isShown = !layout || layout.active >= layout.tabs.length
-    if (isShown) await this.#graph.window({ withAbandoned: false }, 0, 100)
+    return !layout || layout.active >= layout.tabs.length
   }
 
   get #opened(): Work {
@@ -156,6 +164,19 @@ export class Desk implements AsyncDisposable {
     const window = new Window(line, question => this.#answer(window, question))
     this.#windows.add(window)
     return { hear: text => window.hear(text), leave: () => this.#leave(window) }
+  }
+
+  /** What comes with a page, for who may see all of the repository: what its first questions would be answered. */
+  async beginning(): Promise<PageBeginning> {
+    const said = this.#said
+    const replies: Reply[] = []
+    // It hears no news: the page asks whether there was any when it can hear some itself.
+    const window = new Window({ send: text => replies.push(JSON.parse(text)), end: () => undefined }, question =>
+      this.#answer(window, question),
+    )
+    const questions = firstQuestions(await this.#isGraphShown())
+    await Promise.all(questions.map(question => window.hear(JSON.stringify(question))))
+    return { said, replies }
   }
 
   image(oid: Oid): Promise<Response | undefined> {
@@ -189,6 +210,7 @@ export class Desk implements AsyncDisposable {
   }
 
   #tell(news: News): void {
+    this.#said++
     for (const window of this.#windows) window.tell(news)
   }
 
@@ -290,6 +312,8 @@ export class Desk implements AsyncDisposable {
     switch (question.ask) {
       case 'desk':
         return await this.#begin()
+      case 'has missed':
+        return question.said !== this.#said
       case 'keep layout':
         return await this.#keepLayout(question.layout)
       case 'folder':

@@ -184,6 +184,8 @@ const ask = <const Kind extends string, const Fields extends v.ObjectEntries>(ki
 export const Question = v.variant('ask', [
   /** { desk: Desk, layout: Layout | undefined } */
   ask('desk', {}),
+  /** boolean: whether anything was said to all windows since a page was made, see {@link PageBeginning} */
+  ask('has missed', { said: Count }),
   /** nothing */
   ask('keep layout', { layout: Layout }),
   /** FolderEntry[]; `path` is '' for the top */
@@ -329,6 +331,13 @@ export type Question = v.InferOutput<typeof Question>
 /** The answer to a question, or why there is none: what happened, what is kept, what to do. */
 export const Reply = v.union([v.object({ re: Count, value: v.unknown() }), v.object({ re: Count, error: v.string() })])
 export type Reply = v.InferOutput<typeof Reply>
+
+/**
+ * What comes with a page: the answers to its first questions, and how much had been said to all windows before: what is
+ * said later it may have missed, until it is one of them itself.
+ */
+export const PageBeginning = v.object({ said: Count, replies: v.array(Reply) })
+export type PageBeginning = v.InferOutput<typeof PageBeginning>
 
 const say = <const Kind extends string, const Fields extends v.ObjectEntries>(kind: Kind, fields: Fields) =>
   v.object({ say: v.literal(kind), ...fields })

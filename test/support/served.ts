@@ -60,6 +60,7 @@ export async function openTestDesk(path: string, models?: Models, built?: string
     image: (oid: string) => desk.image(oid),
     name: 'repo',
     enter: desk.enter.bind(desk),
+    beginning: () => desk.beginning(),
   }
   const { key, stop } = serve(served, {})
   return {

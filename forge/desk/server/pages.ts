@@ -7,6 +7,8 @@ import { visible } from '../../../core/text.ts'
 
 /** What stands in the page for what changes with every visit: see {@link Visit}. */
 const [NONCE_MARK, SECRET_MARK] = ['STYLE_NONCE', 'PAGE_SECRET']
+/** What stands in it for what it begins with, once. */
+const BEGINNING_MARK = 'PAGE_BEGINNING'
 
 export type Visit = {
   /** The word without which a style of a script's is not taken. */
@@ -65,9 +67,11 @@ export class Pages {
     return assets
   }
 
-  /** The page itself, for one visit. */
-  html({ nonce, secret = '' }: Visit): string {
-    return this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
+  /** The page itself, for one visit: up to what it begins with, and from there on. */
+  html({ nonce, secret = '' }: Visit): [head: string, end: string] {
+    const html = this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
+    const [head = '', end = ''] = html.split(BEGINNING_MARK)
+    return [head, end]
   }
 
   /** One of the page's files, as the browser wishes it. */

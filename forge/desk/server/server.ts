@@ -39,6 +39,8 @@ export type Served = {
   /** What the repository is called, for who has no key. */
   name: string
   enter(line: Line): Listener
+  /** What comes with the page of somebody who may see all of the repository. */
+  beginning(): Promise<unknown>
 }
 
 export type DeskServer = {
@@ -55,6 +57,8 @@ const MOST_UNSENT = 64 << 20
 const MOST_WINDOWS = 64
 /** The seconds after which a connection that says nothing is closed. A window's is kept open by the server's pings. */
 const [SILENT_REQUEST, SILENT_WINDOW] = [10, 120]
+/** The milliseconds that a page waits for what it begins with, of which nothing is seen meanwhile. */
+const PAGE_WAITS = 1000
 
 type Data = { listener: Listener | undefined }
 type Socket = ServerWebSocket<Data>
@@ -203,7 +207,7 @@ async function answer(request: Request, server: Bun127, house: House): Promise<R
       const [token, ticket] = [searchParams.get('token'), searchParams.get('ticket')]
       if (token === null && ticket === null) return page(served.pages)
       const isAdmitted = token === null ? tickets.take(ticket ?? '') : isToken(token, key)
-      return isAdmitted ? enter(served.pages, key) : refuse(notAdmitted(served.name))
+      return isAdmitted ? enter(served, key) : refuse(notAdmitted(served.name))
     }
     case 'here':
       return Response.json({
@@ -234,11 +238,28 @@ async function content(pathname: string, served: Served): Promise<Response | und
 
 const nothing = (): Response => new Response('There is nothing here.', { status: 404 })
 
-/** What a visit with a token in its address gets: the page, with the cookie and the secret that let in from then on. */
-function enter(pages: Pages, key: Key): Response {
-  const entered = page(pages, secretFor(key))
+/**
+ * What a visit with a token in its address gets: the page, with the cookie and the secret that let in from then on, and
+ * what it begins with.
+ */
+function enter(served: Served, key: Key): Response {
+  const entered = page(served.pages, { secret: secretFor(key), beginning: beginningOf(served) })
   entered.headers.set('set-cookie', cookieFor(key))
   return entered
+}
+
+/** As a part of HTML: empty where it takes too long, or where it can't be had. Then the page asks, and is told why. */
+async function beginningOf(served: Served): Promise<string> {
+  const beginning = served.beginning().then(it => JSON.stringify(it).replaceAll('<', '\\u003c'))
+  const late = Promise.withResolvers<string>()
+  const clock = setTimeout(() => late.resolve(''), PAGE_WAITS)
+  try {
+    return await Promise.race([beginning, late.promise])
+  } catch {
+    return ''
+  } finally {
+    clearTimeout(clock)
+  }
 }
 
 /** An address that is none leads nowhere. */
@@ -248,9 +269,20 @@ function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
 
 const newNonce = (): string => randomBytes(16).toString('base64')
 
-function page(pages: Pages, secret?: string): Response {
+/** The head of a page goes at once, so that the browser gets what it is made of; then what it begins with, and its end. */
+function page(pages: Pages, visit: { secret?: string; beginning?: Promise<string> } = {}): Response {
   const nonce = newNonce()
-  return new Response(pages.html({ nonce, ...(secret !== undefined && { secret }) }), {
+  const { secret = '', beginning } = visit
+  const [head, end] = pages.html({ nonce, secret })
+  const encoder = new TextEncoder()
+  const body = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      controller.enqueue(encoder.encode(head))
+      controller.enqueue(encoder.encode((await beginning) + end))
+      controller.close()
+    },
+  })
+  return new Response(beginning ? body : head + end, {
     headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policyOf(nonce) },
   })
 }

@@ -1,7 +1,7 @@
 /** A desk that is still being loaded when its server begins to answer: who asks for it waits. */
 import type { Line, Listener, Served } from './server.ts'
 
-type Asked = Pick<Served, 'image' | 'enter'>
+type Asked = Pick<Served, 'image' | 'enter' | 'beginning'>
 
 /** What a desk is asked for, as soon as it is there. What a window says before is heard then, in its order. */
 export function whenThere(coming: Promise<Asked>): Asked {
@@ -9,6 +9,7 @@ export function whenThere(coming: Promise<Asked>): Asked {
   coming.catch(() => undefined)
   return {
     image: async oid => await (await coming).image(oid),
+    beginning: async () => await (await coming).beginning(),
     enter: line => listenWhenThere(coming, line),
   }
 }

@@ -9,6 +9,7 @@ const Commit = v.object({ commit: v.string() })
 
 export const answers = {
   desk: v.object({ desk: Desk, layout: v.optional(v.nullable(Layout)) }),
+  'has missed': v.boolean(),
   'keep layout': Nothing,
   folder: v.array(FolderEntry),
   'find file': v.array(v.object({ path: v.string(), ranges: v.array(v.tuple([v.number(), v.number()])) })),

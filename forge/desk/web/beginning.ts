@@ -1,16 +1,15 @@
-/** The connection as the page's first script begins it, and how the rest of the page takes it over. */
+/** How a page begins: with what came with it, or with what its first script asks; the rest of the page takes it over. */
+import { BEGINNING, firstQuestions } from '../first-questions.ts'
 import type { Question } from '../messages.ts'
 import { protocolsWith, SECRET_NAME } from '../server/secret.ts'
 import { readSecret } from './secret.ts'
 
-/** So many rows of the graph are asked for at a time. */
-export const CHUNK = 100
 /** By this the browser remembers that the window showed a branch or commit last, not the repository. */
 export const SHOWED_TAB = 'a tab was shown'
 
 export interface Beginning {
   socket: WebSocket
-  /** What is asked as soon as the socket is open. */
+  /** What is asked as soon as the socket is open: nothing where the answers come with the page. */
   questions: readonly Question[]
   /** Gives what the server has said so far, and leaves all that it says from now on to whoever called. */
   takeOver: () => string[]
@@ -24,23 +23,19 @@ declare global {
   }
 }
 
-const DESK: Question = { id: 0, ask: 'desk' }
-const GRAPH: readonly Question[] = [
-  { id: 1, ask: 'graph', filter: { withAbandoned: false }, from: 0, count: CHUNK },
-  { id: 2, ask: 'refs' },
-]
-
 /** Begins, in whichever of the page's scripts comes first: no browser promises that it is the small one. */
 export function beginOnce(): void {
   if (window.hasBegun) return
   window.hasBegun = true
   const given = takeSecret()
   // The browser takes its time to keep something: the connection is on its way meanwhile.
-  window.beginning = begin(given || readSecret(), localStorage.getItem(SHOWED_TAB) === null)
+  window.beginning = given ? begin(given, []) : begin(readSecret(), firstQuestions(!showedTab()))
   if (!given) return
   localStorage.setItem(SECRET_NAME, given)
   history.replaceState(null, '', '/')
 }
+
+const showedTab = (): boolean => localStorage.getItem(SHOWED_TAB) !== null
 
 /** Who comes with a token or ticket gets the secret with the page, once. Neither stays where it came. */
 function takeSecret(): string {
@@ -49,10 +44,9 @@ function takeSecret(): string {
   return meta?.content ?? ''
 }
 
-/** Opens the socket, and asks for the desk, and for the graph where that is what the page will show. */
-function begin(secret: string, showsGraph: boolean): Beginning {
+/** Opens the socket, and asks as soon as it is open. */
+function begin(secret: string, questions: readonly Question[]): Beginning {
   const socket = open(secret)
-  const questions = showsGraph ? [DESK, ...GRAPH] : [DESK]
   const heard: string[] = []
   const listen = (event: MessageEvent) => heard.push(String(event.data))
   const ask = () => {
@@ -72,6 +66,13 @@ export function takeBeginning(): Beginning | undefined {
   const { beginning } = window
   window.beginning = undefined
   return beginning
+}
+
+/** What came with the page, as it was written; empty where nothing did. It does not stay there. */
+export function takeBrought(): string {
+  const element = document.getElementById(BEGINNING)
+  element?.remove()
+  return element?.textContent ?? ''
 }
 
 export function open(secret: string): WebSocket {

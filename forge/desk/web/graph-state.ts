@@ -3,9 +3,9 @@
  * The server has all of it; here are the rows that were looked at last.
  */
 import { batch, computed, signal } from '@preact/signals'
+import { CHUNK } from '../first-questions.ts'
 import type { BranchInfo, News } from '../messages.ts'
 import type { GraphFilter, GraphRow, Refs } from '../repository-view.ts'
-import { CHUNK } from './beginning.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import type { Page } from './state.ts'
 import { StepDrag } from './step-drag.ts'
@@ -104,13 +104,13 @@ export class GraphState {
     return oid === undefined || there?.oid === oid ? there : undefined
   }
 
-  /** Is called when the graph is shown, and {@link end} when it is not any more. */
-  begin(): void {
+  /** Is called when the graph is shown, and {@link end} when it is not any more. Waits until it is there. */
+  async begin(): Promise<void> {
     this.#isShown = true
     if (this.#isBegun && !this.#isStale) return
     this.#isBegun = true
     this.#isStale = false
-    this.look()
+    await this.look()
   }
 
   end(): void {
@@ -137,10 +137,10 @@ export class GraphState {
     this.#round++
     const top = this.#top
     const anchor = top > 0 ? this.rowAt(top)?.oid : undefined
-    this.#fill()
     try {
       const [refs] = await Promise.all([
         this.#page.connection.ask('refs', {}),
+        this.#fill(),
         this.#keepSelected(),
         this.#keepInPlace(anchor, top),
       ])
@@ -272,15 +272,17 @@ export class GraphState {
     if (row !== undefined && row !== null && row !== top && this.#top === top) this.shift.value = row - top
   }
 
-  #fill(): void {
+  async #fill(): Promise<void> {
     if (!this.#isBegun) return
     const [from, to] = this.#view
+    const asked: Promise<void>[] = []
     for (let chunk = Math.floor(from / CHUNK); chunk * CHUNK < to; chunk++) {
-      if (this.#asked.size >= MOST_ASKED) return
+      if (this.#asked.size >= MOST_ASKED) break
       const isFresh = this.#chunks.get(chunk)?.round === this.#round
       if (isFresh || this.#asked.has(chunk)) continue
-      this.#ask(chunk).then(() => this.#fill())
+      asked.push(this.#ask(chunk).then(() => this.#fill()))
     }
+    await Promise.all(asked)
   }
 
   async #ask(chunk: number): Promise<void> {

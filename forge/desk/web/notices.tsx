@@ -59,9 +59,9 @@ function Line({ notice, dismiss }: { notice: Notice; dismiss?: () => void }) {
 }
 
 function disconnected(page: Page): Notice | undefined {
-  const { isUp, isLockedOut } = page.connection
+  const { isLost, isLockedOut } = page.connection
   const hasBegun = page.desk.value !== undefined
-  if (isUp.value || !(hasBegun || isLockedOut.value)) return undefined
+  if (!isLost.value || !(hasBegun || isLockedOut.value)) return undefined
   const folder = page.desk.value?.folder ?? 'the folder of your repository'
   if (isLockedOut.value) {
     return {

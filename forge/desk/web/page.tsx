@@ -166,16 +166,24 @@ function guardTyping(page: Page): void {
   })
 }
 
-beginOnce()
-const page = new Page(
-  nonceOfStyles(),
-  () => import('./working-parts.ts'),
-  () => import('./tasks-parts.tsx'),
-)
-page.start()
-guardTyping(page)
-watchQueued(page)
-keepLayoutAtEnd(page)
-keepWayBack(page)
-loadWhenShown(page)
-render(<Desk page={page} />, document.body)
+async function begin(): Promise<void> {
+  beginOnce()
+  const page = new Page(
+    nonceOfStyles(),
+    () => import('./working-parts.ts'),
+    () => import('./tasks-parts.tsx'),
+  )
+  const started = page.start()
+  guardTyping(page)
+  watchQueued(page)
+  keepLayoutAtEnd(page)
+  keepWayBack(page)
+  loadWhenShown(page)
+  // What came with the page is there in this very moment; nobody waits for what did not.
+  await Promise.race([started, new Promise(resolve => setTimeout(resolve))])
+  render(<Desk page={page} />, document.body)
+}
+
+// What it begins with is the last thing in the page.
+if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', begin, { once: true })
+else begin()

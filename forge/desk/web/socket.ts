@@ -5,9 +5,10 @@
  */
 import { signal } from '@preact/signals'
 import * as v from 'valibot'
-import { News, type Question, Reply } from '../messages.ts'
+import { firstQuestions } from '../first-questions.ts'
+import { News, PageBeginning, type Question, Reply } from '../messages.ts'
 import { type Answer, answers, type QuestionOf } from './answers.ts'
-import { type Beginning, open, takeBeginning } from './beginning.ts'
+import { type Beginning, open, takeBeginning, takeBrought } from './beginning.ts'
 import { fetchWith, readSecret } from './secret.ts'
 
 /** The server said no, in a sentence for the person. */
@@ -74,30 +75,57 @@ const ASKED_FOR = 5_000
 export class Connection {
   /** Whether the server hears us now. */
   readonly isUp = signal(false)
+  /** Whether it heard us before, or somebody tried in vain. */
+  readonly isLost = signal(false)
   /** Whether somebody answers, but does not know this window: it has no key, or that of another time. */
   readonly isLockedOut = signal(false)
-  /** Called each time that the connection is there, before anything is asked again. */
+  /**
+   * Called each time that the connection is there, before anything is asked again: the first time not where what came
+   * with the page is still all there is to know.
+   */
   onUp: (isFirst: boolean) => void = () => {}
   onNews: (news: News) => void = () => {}
 
   readonly #pending = new Map<number, Pending>()
   #socket: WebSocket | undefined
   /**
-   * What the page's first script has asked on this socket, until somebody here wants to know it, and replies that came
-   * before that. Something else may be true a moment later: then it is asked again.
+   * What is answered by the page itself, or was asked by its first script, until somebody here wants to know it, and
+   * replies that came before that. Something else may be true a moment later: then it is asked again.
    */
   #asked: Question[] = []
   readonly #early = new Map<number, Reply>()
-  #lastId = 0
+  #lastId = firstQuestions(true).length
   #pause = FIRST_PAUSE
   #wasUp = false
+  /** How much had been said to all windows before what came with the page. */
+  #said: number | undefined
 
-  /** Goes on with what the page's first script has begun, or connects by itself where that has come to nothing. */
-  start(): void {
+  /**
+   * Goes on with what the page's first script has begun, or connects by itself where that has come to nothing. Answers
+   * whether the page brought what it begins with: whoever asks for that is answered at once, without any connection.
+   */
+  start(): boolean {
+    const brought = this.#takeBrought()
     const beginning = takeBeginning()
     const isGood = beginning && beginning.socket.readyState <= WebSocket.OPEN
     if (isGood) this.#goOn(beginning)
     else this.connect()
+    return brought
+  }
+
+  #takeBrought(): boolean {
+    const text = takeBrought()
+    if (text === '') return false
+    const { said, replies } = v.parse(PageBeginning, JSON.parse(text))
+    this.#said = said
+    this.#expect(firstQuestions(true).filter(({ id }) => replies.some(({ re }) => re === id)))
+    for (const reply of replies) this.#replied(reply)
+    return true
+  }
+
+  #expect(asked: readonly Question[]): void {
+    this.#asked.push(...asked)
+    setTimeout(() => this.#forgetAsked(), ASKED_FOR)
   }
 
   connect(): void {
@@ -106,9 +134,7 @@ export class Connection {
   }
 
   #goOn({ socket, questions, takeOver }: Beginning): void {
-    this.#asked = [...questions]
-    this.#lastId = questions.length
-    setTimeout(() => this.#forgetAsked(), ASKED_FOR)
+    this.#expect(questions)
     const heard = takeOver()
     this.#listenTo(socket)
     if (socket.readyState === WebSocket.OPEN) this.#opened()
@@ -168,14 +194,24 @@ export class Connection {
     const unanswered = [...this.#pending.values()]
     this.#pause = FIRST_PAUSE
     this.isUp.value = true
+    this.isLost.value = false
     this.isLockedOut.value = false
-    this.onUp(!this.#wasUp)
+    const isFirst = !this.#wasUp
     this.#wasUp = true
+    if (isFirst && this.#said !== undefined) this.#catchUp(this.#said)
+    else this.onUp(isFirst)
     for (const { question } of unanswered) this.#send(question)
+  }
+
+  /** What was said after the page was made, and before it could hear it, it has to ask for. */
+  async #catchUp(said: number): Promise<void> {
+    const hasMissed = await this.ask('has missed', { said }).catch(() => true)
+    if (hasMissed && this.isUp.peek()) this.onUp(false)
   }
 
   #closed(): void {
     this.isUp.value = false
+    this.isLost.value = true
     this.#forgetAsked()
     for (const [id, { question, reject }] of this.#pending) {
       if (REPEATABLE.has(question.ask)) continue

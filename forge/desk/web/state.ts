@@ -210,8 +210,9 @@ export class Page {
     this.connection.onUp = isFirst => this.#begin(isFirst)
   }
 
-  start(): void {
-    this.connection.start()
+  /** Connects. Waits for what came with the page, if something did: it is what is shown first then. */
+  async start(): Promise<void> {
+    const isBrought = this.connection.start()
     // Who comes back to a branch does not wait until it is known that it is there.
     if (kept(SHOWED_TAB) !== '') this.load()
     WIDE.addEventListener('change', ({ matches }) => {
@@ -219,6 +220,9 @@ export class Page {
     })
     effect(() => this.#showActive())
     effect(() => this.#watchLayout())
+    if (!isBrought) return
+    await this.#begin(true)
+    if (this.active.peek() === REPOSITORY) await this.graph.begin()
   }
 
   /** Loads the parts in which one works. Where that fails it is tried again when they are needed again. */

@@ -139,7 +139,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
           <bdi class="cut">{readable(merging.ours)}</bdi>
         </span>
       ) : null}
-      {page.connection.isUp.value ? (
+      {!page.connection.isLost.value ? (
         merging && (
           <span class="seg saved">
             Draft kept · {all - left} of {plural(all, 'conflict')} settled
@@ -168,7 +168,7 @@ function Distance({ upstream }: { upstream: NonNullable<BranchInfo['upstream']> 
 
 function Saved({ branch }: { branch: BranchInfo | undefined }) {
   const page = usePage()
-  if (!page.connection.isUp.value) {
+  if (page.connection.isLost.value) {
     return (
       <span class="seg">
         <Icon name="warning" tone="is-warn" />

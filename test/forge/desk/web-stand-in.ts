@@ -297,7 +297,7 @@ export class StandIn {
     if (pathname === '/key') return new Response(null, { status: 204 })
     if (pathname === '/') {
       const text = await Bun.file(`${this.#built}/page.html`).text()
-      const page = text.replace('STYLE_NONCE', nonce).replace('PAGE_SECRET', '')
+      const page = text.replace('STYLE_NONCE', nonce).replace('PAGE_SECRET', '').replace('PAGE_BEGINNING', '')
       return new Response(page, { headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
     }
     if (pathname.startsWith('/image/')) {
