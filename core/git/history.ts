@@ -14,6 +14,12 @@ export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number;
 /** In which order commits come, none before its children: lines of development not mixed, or the newest first. */
 export type Order = 'topology' | 'date'
 
+/**
+ * So many commits are read at first; and the milliseconds after which all are, where nobody asks for more before: git
+ * and this process would be busy with them while who asked for the first ones waits for what else there is to do.
+ */
+const [FIRST, REST] = [512, 250]
+
 /** So many new commits are read one after the other, which is quicker than to ask git for them; of more, git is. */
 const FEW = 100
 
@@ -34,8 +40,10 @@ export class History implements AsyncDisposable {
   #isComplete = false
   #waiting: (() => void)[] = []
   readonly #children = new Set<ChildProcess>()
-  /** Gives the number of commits when all are loaded; throws {@link GitError} where git can't read them. */
-  complete: Promise<number>
+  #complete: Promise<number>
+  /** Ends the rest after the first commits. */
+  readonly #hurry = Promise.withResolvers<void>()
+  #isClosed = false
 
   constructor(
     readonly objects: Objects,
@@ -44,9 +52,20 @@ export class History implements AsyncDisposable {
   ) {
     this.#graph = new Graph(objects.repository.format)
     this.#tips = tips
-    this.complete = this.#loadAll(tips)
+    this.#complete = this.#loadAll(tips)
     // Who asks for a window is told.
-    this.complete.catch(() => undefined)
+    this.#complete.catch(() => undefined)
+  }
+
+  /** Gives the number of commits when all are loaded; throws {@link GitError} where git can't read them. */
+  get complete(): Promise<number> {
+    this.#hurry.resolve()
+    return this.#complete
+  }
+
+  /** The same for who is in no hurry. */
+  get completeSoon(): Promise<number> {
+    return this.#complete
   }
 
   /** The rows from one place to another, without that; fewer where the history ends. */
@@ -95,7 +114,7 @@ export class History implements AsyncDisposable {
   /** Follows the tips to where they are now: only commits that are new are asked for. Gives the number of commits. */
   async move(tips: readonly Oid[]): Promise<number> {
     const before = this.complete
-    this.complete = (async () => {
+    this.#complete = (async () => {
       await before
       const known = new Set(this.#tips)
       const added = tips.filter(tip => !known.has(tip))
@@ -111,8 +130,8 @@ export class History implements AsyncDisposable {
       this.#order = this.#arrange(true)
       return this.#order.length
     })()
-    this.complete.catch(() => undefined)
-    return await this.complete
+    this.#complete.catch(() => undefined)
+    return await this.#complete
   }
 
   /** The nodes of tips. They may be tags, whose commits only git knows. */
@@ -182,6 +201,8 @@ export class History implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    this.#hurry.resolve()
     const gone = [...this.#children].map(child => new Promise(resolve => child.once('close', resolve)))
     for (const child of this.#children) end(child, 'SIGKILL')
     await Promise.all(gone)
@@ -195,17 +216,10 @@ export class History implements AsyncDisposable {
 
   async #loadAll(tips: readonly Oid[]): Promise<number> {
     try {
-      let looked = 0
-      if (tips.length > 0)
-        await this.#load(tips, [], nodes => {
-          for (const node of nodes) this.#listed.push(node)
-          // Each look takes as long as what is there: so only when that has doubled.
-          if (this.#waiting.length === 0 || this.#listed.length < Math.max(2 * looked, 256)) return
-          looked = this.#listed.length
-          this.#order = this.#arrange(false)
-          this.#places = undefined
-          this.#wake()
-        })
+      if (tips.length > 0 && !(await this.#loadFirst(tips))) {
+        await this.#rest()
+        await this.#loadEach(tips)
+      }
       this.#order = this.#arrange(true)
       this.#places = undefined
       return this.#order.length
@@ -215,12 +229,46 @@ export class History implements AsyncDisposable {
     }
   }
 
+  /** Answers whether those are all. */
+  async #loadFirst(tips: readonly Oid[]): Promise<boolean> {
+    await this.#load(tips, [`--max-count=${FIRST}`], nodes => this.#listed.push(...nodes))
+    const isWhole = this.#listed.length < FIRST
+    this.#order = this.#arrange(isWhole)
+    if (!isWhole) this.#wake()
+    return isWhole
+  }
+
+  async #rest(): Promise<void> {
+    if (this.#waiting.length > 0) this.#hurry.resolve()
+    const clock = setTimeout(() => this.#hurry.resolve(), REST)
+    await this.#hurry.promise
+    clearTimeout(clock)
+    if (this.#isClosed) throw new Error('This history is closed')
+  }
+
+  async #loadEach(tips: readonly Oid[]): Promise<void> {
+    let looked = this.#listed.length
+    this.#listed = []
+    await this.#load(tips, [], nodes => {
+      for (const node of nodes) this.#listed.push(node)
+      // Each look takes as long as what is there: so only when that has doubled.
+      if (this.#waiting.length === 0 || this.#listed.length < 2 * looked) return
+      looked = this.#listed.length
+      this.#order = this.#arrange(false)
+      this.#places = undefined
+      this.#wake()
+    })
+  }
+
   #wake(): void {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
   async #settle(to: number): Promise<void> {
-    while (!this.#isComplete && this.#order.length < to) await new Promise<void>(resolve => this.#waiting.push(resolve))
+    while (!this.#isComplete && this.#order.length < to) {
+      if (this.#order.length > 0) this.#hurry.resolve()
+      await new Promise<void>(resolve => this.#waiting.push(resolve))
+    }
     if (this.#order.length < to) await this.complete
   }
 

@@ -252,7 +252,7 @@ export class GraphView implements AsyncDisposable {
   #sayWhenWhole(view: View): void {
     if (view.isSaid) return
     view.isSaid = true
-    view.history.complete.then(this.onChange, () => undefined)
+    view.history.completeSoon.then(this.onChange, () => undefined)
   }
 }
 

@@ -43,7 +43,7 @@ export class Histories implements AsyncDisposable {
         this.objects,
         shape.map(({ oid }) => oid),
       )
-      const total = await Promise.race([history.complete, Promise.resolve(undefined)])
+      const total = await Promise.race([history.completeSoon, Promise.resolve(undefined)])
       return { rows, total }
     } finally {
       entry.users--
