@@ -124,8 +124,9 @@ export class History implements AsyncDisposable {
       const now = new Set(tips)
       const left = await this.#nodesOf(this.#tips.filter(tip => !now.has(tip)))
       this.#tips = tips
+      const isOnTop = read && left.every(node => read.met.has(node)) && this.#areListed(read.met)
       this.#places = undefined
-      if (read && left.every(node => read.met.has(node)) && this.#putOnTop(read.nodes)) return this.#order.length
+      if (isOnTop && this.#putOnTop(read.nodes)) return this.#order.length
       this.#listed = byDate(this.#graph, nodes)
       this.#order = this.#arrange(true)
       return this.#order.length
@@ -174,6 +175,13 @@ export class History implements AsyncDisposable {
       waiting.push(...parents)
     }
     return { nodes, met }
+  }
+
+  /** Whether some nodes are in the history as it is: a commit that no tip has reached any more is still known. */
+  #areListed(nodes: Iterable<Node>): boolean {
+    this.#places ??= this.#placesOf(this.#order)
+    for (const node of nodes) if ((this.#places[node] ?? -1) < 0) return false
+    return true
   }
 
   /** New commits above all others, where they are newer; false where they are not, or may not be. */

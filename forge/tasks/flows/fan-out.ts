@@ -15,7 +15,7 @@ import {
   type StepFlow,
   type SubAgentEnd,
 } from './ends.ts'
-import { troubleOf } from './troubles.ts'
+import { haltOf } from './troubles.ts'
 
 /** Sub-agents at the same time; the server's own bound is 2,000 that have not ended. */
 const AT_MOST = 50
@@ -49,8 +49,9 @@ export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
       else if (end.result.outcome === 'confused') confused ??= `Sub-agent ${agent.id}: ${end.result.words}`
       else ended.set(at, await endOf(step, end))
     } catch (error) {
-      const trouble = troubleOf(error)
-      halt ??= 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words }
+      // Also where a halt is known already: what is a cancellation is thrown on by this.
+      const next = haltOf(error)
+      halt ??= next
     } finally {
       running--
     }

@@ -8,7 +8,7 @@ import { Children, idOfRun } from './children.ts'
 import { checking, short } from './effects.ts'
 import { added, HELD, NOTHING, type StepFlow, type TaskEnd, type TaskInput, type Told } from './ends.ts'
 import { tierAbove } from './graph.ts'
-import { troubleOf, wordsOf } from './troubles.ts'
+import { haltOf, troubleOf, wordsOf } from './troubles.ts'
 
 /** What a task tells its run about what it does. */
 export const told = defineSignal<[Told]>('told')
@@ -217,8 +217,7 @@ class Attempt {
       const report = await short.reportFailure({ ...this.#place, plan: this.input.plan, outcome, words, evidence })
       return { ...end, report }
     } catch (error) {
-      const trouble = troubleOf(error)
-      return { ...end, halt: 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words } }
+      return { ...end, halt: haltOf(error) }
     }
   }
 

@@ -27,6 +27,12 @@ export function troubleOf(error: unknown): { halt: Halt } | { words: string } {
   return { halt: { why: 'machine', words: wordsOf(error) } }
 }
 
+/** What was thrown, where nothing can go on without a person. Throws it again where it is a cancellation. */
+export function haltOf(error: unknown): Halt {
+  const trouble = troubleOf(error)
+  return 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words }
+}
+
 /** The innermost sentence of an error, for a person. */
 export function wordsOf(error: unknown): string {
   const causes = chainOf(error)

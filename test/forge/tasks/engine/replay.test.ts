@@ -83,7 +83,7 @@ if (recorded.length > 0)
     const changes: Change[] = [
       {
         what: 'a task is done by another flow',
-        file: 'run.ts',
+        file: 'run/scheduler.ts',
         from: "startChild<TaskFlow>('task'",
         to: "startChild<TaskFlow>('attempt'",
       },

@@ -258,6 +258,27 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(host.activities.sent[2]?.told.at(-1)).toBe('Just do it.')
   })
 
+  test.concurrent('a run that is paused stays so when its confused step is answered', async () => {
+    const isPaused = Promise.withResolvers<void>()
+    await using host = await server.host(
+      planning([shape('a'), shape('b')], async ({ task, attempt }) => {
+        if (task !== 'a' || attempt > 1) return {}
+        await isPaused.promise
+        return { signal: 'confused', words: 'Lorem ipsum' }
+      }),
+    )
+    await host.start({ atMost: 1 })
+    await host.until(() => host.activities.inFlight === 1 && host.activities.sent.length === 2)
+    expect(await host.says('pause')).toBeUndefined()
+    isPaused.resolve()
+    await host.untilState('asks')
+    expect(await host.answer('a', 'Just do it.')).toBeUndefined()
+    expect((await host.status()).words).toBe(`It is paused: go on with forge resume ${host.run}.`)
+    expect(host.activities.sent).toHaveLength(2)
+    expect(await host.says('resume')).toBeUndefined()
+    expect((await host.result()).state).toBe('done')
+  })
+
   test.concurrent('where half of the tasks fail at first the run pauses and asks', async () => {
     const tasks = Array.from({ length: 10 }, (_, at) => shape(`t${at}`))
     await using host = await server.host(planning(tasks), {
@@ -271,6 +292,17 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(sent).toBeLessThan(20)
     expect(await host.says('resume')).toBeUndefined()
     expect((await host.result()).state).toBe('done')
+  })
+
+  test.concurrent('where every task fails for good the run pauses and asks, too', async () => {
+    const tasks = Array.from({ length: 10 }, (_, at) => shape(`t${at}`))
+    await using host = await server.host(
+      planning(tasks, ({ attempt }) => (attempt === 1 ? { signal: 'failure_terminal', words: 'No such library' } : {})),
+    )
+    await host.start({ atMost: 1 })
+    const asking = await host.until(({ state, question }) => state === 'asks' && question !== undefined)
+    expect(asking.words).toContain('6 of 6 tasks failed at their first attempt')
+    expect(asking.tasks.filter(({ state }) => state === 'waits')).toHaveLength(4)
   })
 
   test.concurrent('new tasks are planned for what has not begun, and a person approves the new plan', async () => {
@@ -393,11 +425,9 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(await host.says('pause')).toBeUndefined()
     expect((await host.status()).state).toBe('paused')
     gate('b/1/1').resolve()
-    const begun = Date.now()
     expect(await host.says('stop', 'c')).toBeUndefined()
     expect(await host.says('resume')).toBeUndefined()
     const status = await host.result()
-    expect(Date.now() - begun).toBeLessThan(5000)
     expect(status.tasks.map(({ id, state }) => `${id} ${state}`)).toEqual([
       'a done',
       'b done',
@@ -407,7 +437,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(status.words).toContain('2 of 4 tasks are done (c, d were stopped)')
   })
 
-  test.concurrent('a run that is stopped ends its requests within seconds', async () => {
+  test.concurrent('a run that is stopped ends its requests, which nothing else would end', async () => {
     let aborted = 0
     await using host = await server.host(
       planning(
@@ -423,10 +453,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     )
     await host.start()
     await host.until(() => host.activities.inFlight === 2)
-    const begun = Date.now()
     expect(await host.says('stop')).toBeUndefined()
     const status = await host.result()
-    expect(Date.now() - begun).toBeLessThan(5000)
     expect(status.state).toBe('stopped')
     expect(aborted).toBe(2)
   })

@@ -86,6 +86,22 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
     expect(status.spent.requests).toBe(5)
   })
 
+  test.concurrent('a task that is stopped stays stopped, also where its last request fails, and holds nobody up', async () => {
+    await using host = await server.host(
+      planning([shape('a'), shape('b')], async ({ task }, signal) => {
+        if (task === 'b') return {}
+        await new Promise(resolve => signal.addEventListener('abort', resolve))
+        throw modelError('credit', 'There is no credit left')
+      }),
+    )
+    await host.start()
+    await host.until(() => host.activities.sent.some(({ task }) => task === 'a'))
+    expect(await host.says('stop', 'a')).toBeUndefined()
+    const status = await host.result()
+    expect(status.tasks.map(({ id, state }) => `${id} ${state}`)).toEqual(['a stopped', 'b done'])
+    expect(status.state).toBe('done')
+  })
+
   test.concurrent('a key that is missing while the plan is made pauses too', async () => {
     let hasKey = false
     await using host = await server.host(asked => {

@@ -3,6 +3,7 @@ import type {
   LimitName,
   Limits,
   Linted,
+  PersonAnswer,
   Reference,
   RunStatus,
   Spent,
@@ -10,9 +11,9 @@ import type {
   TaskShape,
   TaskState,
   Tier,
-} from '../contract.ts'
-import { HELD } from './ends.ts'
-import type { Node } from './graph.ts'
+} from '../../contract.ts'
+import { HELD } from '../ends.ts'
+import type { Node } from '../graph.ts'
 
 /** Attempts that a task has before it halts and asks. */
 export const ATTEMPTS = 2
@@ -52,9 +53,9 @@ export type TaskRecord = {
   question?: Reference
 }
 
-/** Why nothing is begun: until a person says `resume`, answers, or raises a limit. */
+/** Why nothing is begun, beside a person's pause: until a person says `resume`, answers, or raises a limit. */
 export type Hold = {
-  why: 'person' | 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
+  why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
   words: string
   question?: Reference
@@ -77,9 +78,10 @@ export type Carried = {
   lines: number
   counted: { ended: number; failed: number }
   discovered: Discovered[]
-  remembered: { task: TaskId | ''; count: number; answer: Reference }[]
+  remembered: PersonAnswer[]
   facts?: Reference[]
   hold?: Hold
+  isPaused: boolean
 }
 
 /** A task has found that the plan may be wrong. */
@@ -122,12 +124,6 @@ export const nodeOf = (record: TaskRecord): Node => ({ id: record.shape.id, wait
 export const hasBegun = ({ state, attempt }: TaskRecord): boolean => attempt > 0 || state === 'done'
 
 export const isOver = ({ state }: TaskRecord): boolean => state === 'done' || state === 'stopped'
-
-/** Of records: the one with this id, as an entry, or nothing. */
-export const entryOf = (records: Map<TaskId, TaskRecord>, id: TaskId): [TaskId, TaskRecord][] => {
-  const record = records.get(id)
-  return record ? [[id, record]] : []
-}
 
 /** Whether nothing of a task is under way since it, or all of the run, is held. */
 const isResting = ({ state, isPaused, doing }: TaskRecord): boolean =>

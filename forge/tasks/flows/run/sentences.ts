@@ -1,6 +1,6 @@
 /** Sentences of a run for people: in its status, its journal and its questions. */
-import type { LimitName, RunId, TaskId } from '../contract.ts'
-import { type Discovered, type Hold, hasBegun, type TaskRecord } from './records.ts'
+import type { LimitName, RunId, TaskId } from '../../contract.ts'
+import { type Discovered, type Hold, hasBegun, type TaskRecord, waitsFor } from './records.ts'
 
 /** What a person types next, as the sentences of a run have it. */
 export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
@@ -17,7 +17,9 @@ export const toGoOn = (run: RunId, { why, limit = 'cost' }: Pick<Hold, 'why' | '
   why === 'budget' ? `${command('resume', run)} ${OPTIONS[limit]}` : command('resume', run)
 
 /** Why this task, now. */
-export function whyNow({ shape }: TaskRecord, before: TaskId[], row: number): string {
+export function whyNow(record: TaskRecord, row: number): string {
+  const { shape } = record
+  const before = waitsFor(record)
   const ready = before.length > 0 ? `What it waits for is done: ${before.join(', ')}.` : 'It waits for nothing.'
   const alone = shape.isAlone ? ' Nothing runs beside it, as its boundaries are not known.' : ''
   return row > 1 ? `${ready} ${row - 1} more in a row after it.${alone}` : `${ready}${alone}`
@@ -59,3 +61,6 @@ export const wordOf = (state: TaskRecord['state']): string => WORDS[state]
 
 /** Ends as a sentence does. */
 export const sentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)
+
+/** Some things by their number. */
+export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
