@@ -8,7 +8,7 @@ import { Link } from './link.tsx'
 import { isMerging } from './merging-actions.ts'
 import { readable, withoutTricks } from './names.ts'
 import { type Tab, usePage } from './state.ts'
-import { age, fullTime, plural } from './times.ts'
+import { age, digits, plural, timeTitle } from './times.ts'
 import { Button, Name } from './words.tsx'
 
 /** So many of the last runs are listed. */
@@ -53,9 +53,7 @@ export function ForkliftPanel() {
       {upstream ? (
         <div class="ref">
           <Name of={`upstream/${upstream.branch}`} />
-          <span class="count">
-            {upstream.ahead === 0 ? 'up to date' : `${upstream.ahead.toLocaleString('en')} ahead`}
-          </span>
+          <span class="count">{upstream.ahead === 0 ? 'up to date' : `${digits(upstream.ahead)} ahead`}</span>
         </div>
       ) : (
         <p class="meta words">Upstream was not fetched yet: Fetch, or run Forklift.</p>
@@ -91,7 +89,7 @@ function RunRow({ run }: { run: ForkliftRun }) {
       <Icon name={icon} tone={tone} />
       <span class="cut grow">{words}</span>
       {words.startsWith(word) ? null : <span class="vh">, {word}</span>}
-      <span class="count" title={fullTime(started)}>
+      <span class="count" {...timeTitle(started)}>
         {age(started)}
       </span>
     </>

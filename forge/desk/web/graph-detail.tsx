@@ -10,7 +10,7 @@ import { Icon } from './icons.tsx'
 import { placeOfMenu } from './menu-content.ts'
 import { shortId, visible, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
-import { ago, fullTime, plural, whenWords } from './times.ts'
+import { ago, plural, timeTitle, whenWords } from './times.ts'
 import { Button, IconButton } from './words.tsx'
 
 /** Who holds an arrow key down passes many commits: only the one that stays is asked for. */
@@ -40,7 +40,7 @@ export function GraphDetail() {
         </h2>
         {commit ? <Body message={commit.message} /> : null}
       </div>
-      <Facts row={row} />
+      <Facts row={row} isRead={commit !== undefined} />
       <Acts row={row} />
       {commit ? <Files key={row.oid} commit={commit} /> : null}
     </aside>
@@ -86,7 +86,8 @@ function Body({ message }: { message: string }) {
   )
 }
 
-function Facts({ row }: { row: GraphRow }) {
+/** `isRead`: all of the commit is there, not its row alone. Then there is time for what takes some. */
+function Facts({ row, isRead }: { row: GraphRow; isRead: boolean }) {
   const page = usePage()
   const { oid, parents, author, model, committed, abandoned } = row
   return (
@@ -114,8 +115,9 @@ function Facts({ row }: { row: GraphRow }) {
       </dd>
       <dt>When</dt>
       <dd>
-        <span class="cut" title={fullTime(committed)}>
-          {whenWords(committed)}, {ago(committed)}
+        <span class="cut" {...timeTitle(committed)}>
+          {isRead ? `${whenWords(committed)}, ` : ''}
+          {ago(committed)}
         </span>
       </dd>
       {abandoned === undefined ? null : (

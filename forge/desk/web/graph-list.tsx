@@ -20,7 +20,7 @@ import { type Page, usePage } from './state.ts'
 const STEP = 8
 /** So many rows above and below the view are there already: not while one scrolls past them in one frame. */
 const MARGIN = 16
-/** Who has not scrolled for so many milliseconds is there. */
+/** Who has not scrolled for so many milliseconds is there. So is who has just come: what is in view is made first. */
 const REST = 120
 /** The rows of a tile, and the canvases that there are: as many as tiles can be in view. */
 const TILE = 50
@@ -78,18 +78,21 @@ export function GraphList() {
 
 /** The first row in view, and how many above and below the view are wanted. */
 function useFirst(rowHeight: number) {
-  const view = useSignal({ first: 0, margin: MARGIN })
+  const view = useSignal({ first: 0, margin: 0 })
   const rest = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(rest.current), [])
+  const fill = () => {
+    view.value = { first: view.peek().first, margin: MARGIN }
+  }
+  useEffect(() => {
+    rest.current = setTimeout(fill, REST)
+    return () => clearTimeout(rest.current)
+  }, [])
   const scrolledTo = (scrollTop: number) => {
     const first = Math.floor(scrollTop / rowHeight / STEP) * STEP
     const { first: before, margin } = view.peek()
     const isFast = Math.abs(first - before) > MARGIN
     if (first !== before) view.value = { first, margin: isFast ? 0 : margin }
     clearTimeout(rest.current)
-    const fill = () => {
-      view.value = { first: view.peek().first, margin: MARGIN }
-    }
     if (view.peek().margin < MARGIN) rest.current = setTimeout(fill, REST)
   }
   return { ...view.value, scrolledTo }
@@ -155,6 +158,8 @@ function useRows(from: number, to: number, most: number): VNode[] {
 
 function useSize(box: { current: HTMLDivElement | null }, height: { value: number }): void {
   const { graph } = usePage()
+  // The observer is called before the first frame, when all of the page is laid out: to ask before that would have it
+  // laid out once more.
   useLayoutEffect(() => {
     const element = box.current
     if (!element) return undefined
@@ -162,7 +167,6 @@ function useSize(box: { current: HTMLDivElement | null }, height: { value: numbe
       height.value = element.clientHeight
     })
     observer.observe(element)
-    height.value = element.clientHeight
     return () => observer.disconnect()
   }, [box, height])
   const { value: rowHeight } = graph.rowHeight
@@ -266,17 +270,29 @@ function Tile({ start, rows, above, palette }: TileProps & { palette: Palette })
   return <canvas ref={canvas} style={{ ...size, transform: `translateY(${start * rowHeight}px)` }} />
 }
 
-/** The colours, anew when the system's wish for light or dark is another one. */
+/**
+ * The colours, anew when the system's wish for light or dark is another one. The observer is called before the first
+ * frame, when all of the page has its style already.
+ */
 function usePalette(holder: { current: HTMLElement | null }): Palette | undefined {
   const palette = useSignal<Palette | undefined>(undefined)
   useLayoutEffect(() => {
+    const element = holder.current
+    if (!element) return undefined
     const read = () => {
-      if (holder.current) palette.value = paletteOf(holder.current)
+      palette.value = paletteOf(element)
     }
-    read()
+    const observer = new ResizeObserver(() => {
+      observer.disconnect()
+      read()
+    })
+    observer.observe(element)
     const scheme = window.matchMedia('(prefers-color-scheme: dark)')
     scheme.addEventListener('change', read)
-    return () => scheme.removeEventListener('change', read)
+    return () => {
+      observer.disconnect()
+      scheme.removeEventListener('change', read)
+    }
   }, [holder, palette])
   return palette.value
 }

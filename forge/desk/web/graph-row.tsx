@@ -5,7 +5,7 @@ import { Icon } from './icons.tsx'
 import { readable, shortId, withoutTricks } from './names.ts'
 import { usePage } from './state.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
-import { age, fullTime } from './times.ts'
+import { age, timeTitle } from './times.ts'
 
 /** More labels at one commit are counted. */
 const MOST_LABELS = 3
@@ -58,7 +58,7 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
         <bdi class="cut">{withoutTricks(model ?? author.name)}</bdi>
       </span>
       <span class="hash">{shortId(oid)}</span>
-      <span class="age" title={fullTime(committed)}>
+      <span class="age" {...timeTitle(committed)}>
         {age(committed)}
       </span>
     </div>

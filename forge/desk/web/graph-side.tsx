@@ -1,6 +1,7 @@
 /** The side of the repository view: its branches, remotes and tags. Each leads to its commit in the graph. */
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../messages.ts'
 import { ForkliftPanel } from './forklift.tsx'
 import type { Label } from './graph-labels.ts'
@@ -11,6 +12,7 @@ import { asksForMenu, placeOfMenu } from './menu-content.ts'
 import { readable } from './names.ts'
 import { type Page, usePage } from './state.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
+import { digits } from './times.ts'
 import { IconButton, Name } from './words.tsx'
 
 /** So many of each kind are there at first, and so many more each time. */
@@ -142,7 +144,8 @@ function Tags() {
   const page = usePage()
   const shown = useSignal(AT_FIRST.tags)
   // By name, with numbers as numbers: the highest version first.
-  const tags = (page.graph.refs.value?.tags ?? []).toSorted((one, other) => VERSIONS.compare(other.name, one.name))
+  const { value: refs } = page.graph.refs
+  const tags = useMemo(() => byVersion(refs?.tags ?? []), [refs])
   if (tags.length === 0) return null
   return (
     <>
@@ -158,7 +161,12 @@ function Tags() {
   )
 }
 
-const VERSIONS = new Intl.Collator('en', { numeric: true })
+function byVersion<Tag extends { name: string }>(tags: readonly Tag[]): Tag[] {
+  // Where there is nothing to sort, what knows of languages is not loaded.
+  if (tags.length < 2) return [...tags]
+  const versions = new Intl.Collator('en', { numeric: true })
+  return tags.toSorted((one, other) => versions.compare(other.name, one.name))
+}
 
 function More({ shown, all }: { shown: Signal<number>; all: number }) {
   const rest = all - shown.value
@@ -172,7 +180,7 @@ function More({ shown, all }: { shown: Signal<number>; all: number }) {
       }}
     >
       <Icon name="more" />
-      <span class="cut">{rest.toLocaleString('en')} more</span>
+      <span class="cut">{digits(rest)} more</span>
     </button>
   )
 }

@@ -10,7 +10,7 @@ import { tallyOf } from './merging-state.ts'
 import { readable, shortId } from './names.ts'
 import type { OpenFile } from './open-files.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
-import { ago, fullTime, plural } from './times.ts'
+import { ago, plural, timeTitle } from './times.ts'
 import { isAtWork } from './turn-sign.tsx'
 import { AiDoing, AiFigures } from './turn-state.tsx'
 import { Button } from './words.tsx'
@@ -65,7 +65,7 @@ function RepositoryPlace() {
       </span>
       <span class="seg">{counts.filter(Boolean).join(' · ')}</span>
       {refs?.fetched === undefined ? null : (
-        <span class="seg opt-wide" title={fullTime(refs.fetched)}>
+        <span class="seg opt-wide" {...timeTitle(refs.fetched)}>
           <Icon name="check" tone="is-ok" />
           Fetched {ago(refs.fetched)}
         </span>

@@ -1,4 +1,5 @@
 /** How long ago something was, in the fewest words: now, 4 min, 3 h, 2 d, 5 mon, 2 y. */
+import type { TargetedPointerEvent } from 'preact'
 
 const MINUTE = 60
 const HOUR = 60 * MINUTE
@@ -6,8 +7,12 @@ const DAY = 24 * HOUR
 const MONTH = 30 * DAY
 const YEAR = 365 * DAY
 
-// Made once: to make one takes as long as to show a row.
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+// Made once, and when it is first needed: a browser takes as long to learn how times are written as to begin a page.
+let clock: Intl.DateTimeFormat | undefined
+const clockWords = (date: Date): string => {
+  clock ??= new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+  return clock.format(date)
+}
 
 /** `time` in seconds since 1970. A time to come, by a clock that is off, counts as now. */
 export function age(time: number, now = Date.now() / 1000): string {
@@ -29,17 +34,27 @@ export function fullTime(time: number): string {
   return new Date(time * 1000).toLocaleString()
 }
 
+/** A full time as the title of an element, made when somebody points at it. */
+export const timeTitle = (time: number) => ({
+  onPointerEnter: ({ currentTarget }: TargetedPointerEvent<HTMLElement>) => {
+    currentTarget.title = fullTime(time)
+  },
+})
+
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+  return `${digits(count)} ${count === 1 ? one : many}`
 }
+
+/** A whole number with its thousands apart, as 50,000. */
+export const digits = (count: number): string => `${count}`.replace(/\B(?=(\d{3})+$)/g, ',')
 
 /** When something was, as a person says it: today 09:04, yesterday 17:30, else the day. */
 export function whenWords(time: number, now = Date.now() / 1000): string {
   const date = new Date(time * 1000)
-  const clock = CLOCK.format(date)
+  const at = clockWords(date)
   const daysBack =
     (new Date(now * 1000).setHours(0, 0, 0, 0) - new Date(time * 1000).setHours(0, 0, 0, 0)) / (DAY * 1000)
-  if (Math.round(daysBack) === 0) return `today ${clock}`
-  if (Math.round(daysBack) === 1) return `yesterday ${clock}`
-  return `${date.toLocaleDateString()} ${clock}`
+  if (Math.round(daysBack) === 0) return `today ${at}`
+  if (Math.round(daysBack) === 1) return `yesterday ${at}`
+  return `${date.toLocaleDateString()} ${at}`
 }
