@@ -5,7 +5,6 @@
  * loaded then. (The first line keeps the .env and bunfig.toml of the folder that it is started in, which may be a
  * stranger's code, out.)
  */
-import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -175,9 +174,11 @@ async function loadDesk() {
 /** Without waiting for it, and whatever comes of it: an address that does the same is printed. */
 function openInBrowser(url: string): void {
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open'
-  const child = spawn(program, [url], { stdio: 'ignore', detached: true })
-  child.on('error', () => say('No browser could be opened: open the address by hand.'))
-  child.unref()
+  try {
+    Bun.spawn([program, url], { stdio: ['ignore', 'ignore', 'ignore'], detached: true }).unref()
+  } catch {
+    say('No browser could be opened: open the address by hand.')
+  }
 }
 
 // --- Ends

@@ -4,7 +4,6 @@
  * process at a time does something.
  */
 import { Database } from 'bun:sqlite'
-import { createHash, randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
@@ -18,7 +17,7 @@ type Environment = Record<string, string | undefined>
 /** Finds the state folder of a repository, and makes it where it is not there. */
 export async function openState(repository: Pick<Repository, 'commonDir'>, env: Environment): Promise<string> {
   const common = await realpath(repository.commonDir)
-  const digest = createHash('sha256').update(common).digest('hex').slice(0, 16)
+  const digest = new Bun.CryptoHasher('sha256').update(common).digest('hex').slice(0, 16)
   return await openFolder(join(xdgFolder(env.XDG_STATE_HOME, '.local/state'), 'forge', digest))
 }
 
@@ -95,7 +94,7 @@ export async function readJson<Schema extends v.GenericSchema>(
 
 /** The whole of it or nothing: who reads meanwhile, or after a power failure, finds the old or the new one. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
-  const draft = `${path}.${randomUUID()}`
+  const draft = `${path}.${crypto.randomUUID()}`
   try {
     const file = await open(draft, 'wx', 0o600)
     try {

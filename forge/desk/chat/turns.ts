@@ -3,7 +3,6 @@
  * branch's files are its own. It ends as one commit; one that did not end well waits until a person keeps or discards
  * what it did, also over a restart. Nothing is asked of a model but what a person has sent.
  */
-import { randomUUID } from 'node:crypto'
 import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
@@ -181,7 +180,7 @@ export class Turns implements AsyncDisposable {
       this.#complain(error)
     })
     await this.#driver
-    const id = randomUUID()
+    const id = crypto.randomUUID()
     const since = Date.now()
     const checkpoint: Checkpoint = {
       turn: id,

@@ -9,7 +9,6 @@
  * machine, so any other server there that the user visits gets it, too. What is in the repository therefore takes a
  * secret besides, which the page keeps where only pages of this very port can read it.
  */
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { SECRET_HEADER, SECRET_PROTOCOL } from './secret.ts'
 
 /** What lets in, and the port that it is for. */
@@ -21,11 +20,11 @@ export type Refusal = { status: 400 | 401 | 403 | 405 | 421; words: string }
  */
 export type Door = 'page' | 'asset' | 'socket' | 'content' | 'here'
 
-export const newToken = (): string => randomBytes(32).toString('base64url')
+export const newToken = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
 
 /** From what is made here nobody learns the token, nor what is made of it for another purpose or port. */
 const madeOf = ({ token, port }: Key, purpose: string): string =>
-  createHmac('sha256', token).update(`${purpose}\n${port}`).digest('base64url')
+  new Bun.CryptoHasher('sha256', token).update(`${purpose}\n${port}`).digest('base64url')
 
 /** Browsers send a cookie to every port of a machine: so its name says for which one it is. */
 const cookieName = (port: number): string => `desk_${port}`
@@ -120,7 +119,7 @@ export class Tickets {
   }
 }
 
-const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+const digestOf = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
 /** What is said to a browser that comes with a token or ticket that is none. */
 export const notAdmitted = (name: string): Refusal => ({ status: 401, words: byTheAddress(name) })
@@ -134,6 +133,6 @@ function hasCookie(header: string, key: Key): boolean {
 
 /** Takes as long for a text that is nearly right as for any other. */
 function isSame(one: string, other: string): boolean {
-  const [a, b] = [one, other].map(text => createHash('sha256').update(text).digest())
-  return a !== undefined && b !== undefined && timingSafeEqual(a, b)
+  const [a, b] = [one, other].map(text => new Bun.CryptoHasher('sha256').update(text).digest())
+  return a !== undefined && b !== undefined && crypto.timingSafeEqual(a, b)
 }

@@ -2,7 +2,6 @@
  * The desk on this machine's own address: its page, the images of its repository, and one socket for each window. What
  * it does not know it does not answer, and nothing is answered before {@link refusalOf} was asked.
  */
-import { randomBytes } from 'node:crypto'
 import type { Server as BunServer, ServerWebSocket } from 'bun'
 import { EXIT, Failure } from '../../../core/failure.ts'
 import {
@@ -267,7 +266,7 @@ function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
   return URL.parse(url) ?? { pathname: '/nowhere', searchParams: new URLSearchParams() }
 }
 
-const newNonce = (): string => randomBytes(16).toString('base64')
+const newNonce = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64')
 
 /** The head of a page goes at once, so that the browser gets what it is made of; then what it begins with, and its end. */
 function page(pages: Pages, visit: { secret?: string; beginning?: Promise<string> } = {}): Response {

@@ -2,7 +2,6 @@
  * What `forge … --json` prints, read as a stranger's, and as the desk tells it to its page. A line that is not
  * understood is left out where it is one of many; where it is all there is, that is said.
  */
-import { createHash } from 'node:crypto'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { RunId, TaskId } from '../tasks-questions.ts'
@@ -115,7 +114,8 @@ function countsOf(status: Status | undefined): Pick<RunRow, 'state' | 'tasks' | 
   return { tasks, ...(status && { state: status.state, spent: status.spent }) }
 }
 
-export const digestOf = (words: string): string => createHash('sha256').update(words).digest('hex').slice(0, 16)
+export const digestOf = (words: string): string =>
+  new Bun.CryptoHasher('sha256').update(words).digest('hex').slice(0, 16)
 
 /** `forge show RUN --json`. */
 export function readRun(lines: readonly string[]): Run {
