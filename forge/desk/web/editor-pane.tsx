@@ -199,7 +199,10 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     file.show(view)
     const isFree = document.activeElement === document.body || document.activeElement === null
     if (isFree) view.focus()
-    const keep = () => page.keepLayout()
+    const keep = () => {
+      file.scrolled()
+      page.keepLayout()
+    }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
     return () => {
       file.hide()

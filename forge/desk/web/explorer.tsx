@@ -61,6 +61,7 @@ function TreeRows({ tab }: { tab: Tab }) {
       count={Math.max(1, rows.length)}
       rowHeight={ROW_HEIGHT}
       active={active}
+      listOf={tab}
       onContextMenu={event => {
         event.preventDefault()
         const element = event.target instanceof Element ? event.target.closest('[role="treeitem"]') : null

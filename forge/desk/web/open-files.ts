@@ -210,9 +210,15 @@ export class OpenFile {
   }
 
   hide(): void {
-    if (!this.#view) return
-    this.top = Math.round(this.#view.scrollDOM.scrollTop)
     this.#view = undefined
+  }
+
+  /**
+   * Its view was scrolled. Where to, is asked then, and not when it goes: the browser would have to lay out what comes
+   * instead of it first, and once more when all of that is there.
+   */
+  scrolled(): void {
+    if (this.#view) this.top = Math.round(this.#view.scrollDOM.scrollTop)
   }
 
   focus(): void {
@@ -221,8 +227,7 @@ export class OpenFile {
 
   /** Where the window is now, to be there again after a restart. */
   get position(): { top: number; cursor: number } {
-    const top = this.#view ? Math.round(this.#view.scrollDOM.scrollTop) : this.top
-    return { top, cursor: this.state?.selection.main.head ?? 0 }
+    return { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
   }
 
   set isWrapped(isWrapped: boolean) {

@@ -96,8 +96,7 @@ function Middle({ page }: { page: Page }) {
     if (tab) page.load()
   }, [page, tab])
   if (tab && !parts) return <RoomToCome tab={tab} />
-  if (tab && parts)
-    return <parts.Room key={tab.at.kind === 'branch' ? `b ${tab.at.branch}` : tab.at.commit} tab={tab} />
+  if (tab && parts) return <parts.Room tab={tab} />
   return page.active.value === TASKS ? <Tasks page={page} /> : <Repository />
 }
 

@@ -7,6 +7,7 @@ import { Clashes } from './clashes.tsx'
 import { EditorPane } from './editor-pane.tsx'
 import { Explorer } from './explorer.tsx'
 import { FileTabs } from './file-tabs.tsx'
+import { placeOf } from './files.ts'
 import { Find } from './find.tsx'
 import { PublishStrip } from './forklift.tsx'
 import { History } from './history.tsx'
@@ -22,17 +23,19 @@ import { TimeTravel } from './time-travel.tsx'
 import { TurnNotice } from './turn-state.tsx'
 import { Empty } from './words.tsx'
 
+/** What is made anew for each tab has its place for a key; the rest only shows what is different in this one. */
 export function Room({ tab }: { tab: Tab }) {
   const page = usePage()
+  const place = placeOf(tab.at)
   const { pane } = tab
   const hasChat = pane.kind === 'chat' || tab.at.kind === 'commit' || page.isGone(tab.at)
   const isDocked = page.isDocked.value && page.isWide.value && !hasChat
   return (
     <main class={`room ${isDocked ? 'three' : ''}`}>
-      <Boundary part="The side column" about={pane.kind}>
+      <Boundary part="The side column" about={`${place} ${pane.kind}`}>
         <Side tab={tab} />
       </Boundary>
-      <section class="middle" aria-label="Work">
+      <section key={place} class="middle" aria-label="Work">
         <FileTabs tab={tab} />
         <Notices tab={tab} />
         <PublishStrip tab={tab} />
@@ -44,7 +47,7 @@ export function Room({ tab }: { tab: Tab }) {
       </section>
       {isDocked ? (
         <Boundary part="The chat" about={tab}>
-          <DockedChat tab={tab} />
+          <DockedChat key={place} tab={tab} />
         </Boundary>
       ) : null}
     </main>
@@ -54,8 +57,9 @@ export function Room({ tab }: { tab: Tab }) {
 /** One list at a time: what changed, the conflicts of a merge, or all files. */
 function Side({ tab }: { tab: Tab }) {
   const page = usePage()
-  if (tab.pane.kind === 'review') return <ReviewSide tab={tab} />
-  if (isMerging(page, tab) && !tab.merging.showsExplorer.value) return <MergingSide tab={tab} />
+  const place = placeOf(tab.at)
+  if (tab.pane.kind === 'review') return <ReviewSide key={place} tab={tab} />
+  if (isMerging(page, tab) && !tab.merging.showsExplorer.value) return <MergingSide key={place} tab={tab} />
   return <Explorer tab={tab} />
 }
 

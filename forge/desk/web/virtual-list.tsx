@@ -1,10 +1,14 @@
 /** A long list of rows of one height, of which only those in view are in the page. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, HTMLAttributes } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 
-/** Rows above and below the view that are there already when it moves. */
+/**
+ * Rows above and below the view that are there already when it moves; and the milliseconds after which they are made:
+ * what is in view comes first.
+ */
 const MARGIN = 12
+const MARGIN_AFTER = 100
 /** What the height is taken for until it is known. */
 const FIRST_HEIGHT = 600
 
@@ -14,19 +18,26 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   row: (index: number) => ComponentChildren
   /** The row that is kept in view. */
   active?: number
+  /** What the list is of: where that becomes something else, the row is brought into view again. */
+  listOf?: unknown
   /** Called with the last row that is in view. */
   onReach?: (index: number) => void
 }
 
-export function VirtualList({ count, rowHeight, row, active, onReach, ...attributes }: Props) {
+export function VirtualList({ count, rowHeight, row, active, listOf, onReach, ...attributes }: Props) {
   const box = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
   const height = useSignal(FIRST_HEIGHT)
+  const margin = useSignal(0)
   const isLaidOut = useRef(false)
   const keepActive = useRef(() => {})
   keepActive.current = () => {
     const element = box.current
-    if (element && active !== undefined && active >= 0) keepInView(element, active * rowHeight, rowHeight)
+    if (!element || active === undefined || active < 0) return
+    const from = active * rowHeight
+    // To ask the browser where the list is has it lay out all that is new in the page.
+    const isInView = from >= top.peek() && from + rowHeight <= top.peek() + height.peek()
+    if (!isInView) keepInView(element, from, rowHeight)
   }
 
   // The observer is called before the first frame, when all of the page is laid out: to ask before that would have it
@@ -45,10 +56,17 @@ export function VirtualList({ count, rowHeight, row, active, onReach, ...attribu
 
   useLayoutEffect(() => {
     if (isLaidOut.current) keepActive.current()
-  }, [active, rowHeight])
+  }, [active, rowHeight, listOf])
 
-  const first = Math.max(0, Math.floor(top.value / rowHeight) - MARGIN)
-  const last = Math.min(count, Math.ceil((top.value + height.value) / rowHeight) + MARGIN)
+  useEffect(() => {
+    const clock = setTimeout(() => {
+      margin.value = MARGIN
+    }, MARGIN_AFTER)
+    return () => clearTimeout(clock)
+  }, [margin])
+
+  const first = Math.max(0, Math.floor(top.value / rowHeight) - margin.value)
+  const last = Math.min(count, Math.ceil((top.value + height.value) / rowHeight) + margin.value)
   onReach?.(last - 1)
   return (
     <div
