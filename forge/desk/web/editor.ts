@@ -20,6 +20,9 @@ import {
 import { changeMarks } from './change-marks.ts'
 import { coloured } from './code-style.ts'
 
+/** What stands where lines are not wrapped. */
+export const NOT_WRAPPED: Extension = []
+
 /** What of an editor is changed while it is open. Each editor has its own. */
 export class Adjustable {
   readonly language = new Compartment()
@@ -87,7 +90,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     adjustable.language.of([]),
     adjustable.collaboration.of(settings.collaboration),
     adjustable.readOnly.of(EditorState.readOnly.of(settings.isReadOnly)),
-    adjustable.wrapping.of(settings.isWrapped ? EditorView.lineWrapping : []),
+    adjustable.wrapping.of(settings.isWrapped ? EditorView.lineWrapping : NOT_WRAPPED),
     keymap.of([
       { key: 'Alt-g', run: gotoLine },
       ...closeBracketsKeymap,

@@ -20,7 +20,7 @@ import { effect, type Signal, signal } from '@preact/signals'
 import type { At, Edit, File } from '../messages.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, goToConflict } from './conflict-editor.ts'
-import { Adjustable, editorExtensions, indentationOf } from './editor.ts'
+import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
 import { LARGEST_COLOURED, loadLanguage } from './languages.ts'
 import type { Connection } from './socket.ts'
 import { Disconnected } from './socket.ts'
@@ -183,6 +183,8 @@ export class OpenFile {
     this.#view = view
     this.#wrap(this.#choices.isWrapped.peek())
     const { top } = this
+    // Where it is already.
+    if (top === 0) return
     view.requestMeasure({
       read: () => {},
       write: () => {
@@ -329,7 +331,9 @@ export class OpenFile {
   }
 
   #wrap(isWrapped: boolean): void {
-    this.dispatch({ effects: this.#adjustable.wrapping.reconfigure(isWrapped ? EditorView.lineWrapping : []) })
+    const { wrapping } = this.#adjustable
+    const wanted = isWrapped ? EditorView.lineWrapping : NOT_WRAPPED
+    if (this.state && wrapping.get(this.state) !== wanted) this.dispatch({ effects: wrapping.reconfigure(wanted) })
   }
 
   #collaboration(startVersion: number) {

@@ -43,14 +43,19 @@ function placeIn(page: Page): Place {
   return { at: tab.at, pane: tab.pane }
 }
 
-/** A browser may refuse where there are very many at once: then this one is not gone back to. */
+/**
+ * When what is shown is in the page: to be told of it takes the browser as long as that. It may refuse where there are
+ * very many at once: then this one is not gone back to.
+ */
 function keep(place: Place, isFirst: boolean): void {
-  try {
-    if (isFirst) history.replaceState(place, '')
-    else history.pushState(place, '')
-  } catch (error) {
-    if (!(error instanceof DOMException)) throw error
-  }
+  setTimeout(() => {
+    try {
+      if (isFirst) history.replaceState(place, '')
+      else history.pushState(place, '')
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error
+    }
+  })
 }
 
 /** Where a branch is no more, what is shown stays. */
