@@ -21,7 +21,7 @@ export const SCRIPT_TEXT = `export const text = '${'desk '.repeat(500)}'\n`
 export async function makePage(folder: string): Promise<string> {
   await mkdir(folder, { recursive: true })
   const metas = '<meta name="style-nonce" content="STYLE_NONCE"><meta name="forge-secret" content="PAGE_SECRET">'
-  await writeFile(join(folder, 'page.html'), `<!doctype html>${metas}`)
+  await writeFile(join(folder, 'page.html'), `<!doctype html>${metas}<body>PAGE_BEGINNING</body>`)
   await writeFile(join(folder, SCRIPT), SCRIPT_TEXT)
   return folder
 }

@@ -1,0 +1,91 @@
+/** What comes with the page for who comes by its address: what is shown first, and nothing to anybody else. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import * as v from 'valibot'
+import { PageBeginning } from '../../../forge/desk/messages.ts'
+import { hasBrowser, openBrowser } from '../../support/browser.ts'
+import { commit } from '../../support/git.ts'
+import { makePlace, type Place } from '../../support/repository.ts'
+import { cookieOf, openTestDesk, type TestDesk } from '../../support/served.ts'
+import { builtPage } from './web-stand-in.ts'
+
+let place: Place
+let desk: TestDesk
+
+beforeAll(async () => {
+  place = await makePlace()
+  await commit(
+    place.path,
+    'main',
+    { 'a.txt': 'one\n' },
+    { message: 'End it </script><script>alert(1)</script><!-- now' },
+  )
+  desk = await openTestDesk(place.path, undefined, hasBrowser ? await builtPage() : undefined)
+})
+afterAll(async () => {
+  await desk[Symbol.asyncDispose]()
+  await place[Symbol.asyncDispose]()
+})
+
+const address = () => `http://127.0.0.1:${desk.key.port}/`
+
+/** The text of the page for some way to come in. */
+async function pageFor(query: string, headers: Record<string, string> = {}): Promise<string> {
+  return await (await fetch(address() + query, { headers })).text()
+}
+
+/** What came with a page. */
+function broughtBy(page: string): PageBeginning {
+  const [, text = ''] = /<script type="application\/json" id="beginning">(.*)<\/script>/.exec(page) ?? []
+  return v.parse(PageBeginning, JSON.parse(text))
+}
+
+describe.skipIf(!hasBrowser)('who comes by the address', () => {
+  test('gets the desk, its graph and its refs with the page', async () => {
+    const { replies } = broughtBy(await pageFor(`?token=${desk.key.token}`))
+    const [first, graph, refs] = replies.toSorted((one, other) => one.re - other.re)
+    expect(first).toMatchObject({ re: 0, value: { desk: { branches: [{ name: 'main' }] } } })
+    expect(graph).toMatchObject({ re: 1, value: { rows: [{ author: { name: expect.any(String) } }] } })
+    expect(refs).toMatchObject({ re: 2, value: { remotes: [], tags: [] } })
+  })
+
+  test('gets nothing of the repository as HTML', async () => {
+    const page = await pageFor(`?token=${desk.key.token}`)
+    expect(page.match(/<\/script>/g)).toHaveLength(3)
+    expect(page).not.toContain('<!--')
+    expect(JSON.stringify(broughtBy(page))).toContain('</script><script>alert(1)</script><!-- now')
+  })
+
+  test('who has the cookie alone gets nothing of the repository with the page', async () => {
+    const page = await pageFor('', { cookie: cookieOf(desk.key) })
+    expect(page).toContain('<script type="application/json" id="beginning"></script>')
+    expect(page).not.toContain('alert(1)')
+  })
+
+  test('is told whether something was said since', async () => {
+    const { said } = broughtBy(await pageFor(`?token=${desk.key.token}`))
+    await using window = await desk.window()
+    expect(await window.ask({ ask: 'has missed', said })).toBe(false)
+    await window.ask({ ask: 'new branch', branch: 'other', from: null })
+    expect(await window.ask({ ask: 'has missed', said })).toBe(true)
+    await window.ask({ ask: 'delete branch', branch: 'other' })
+  })
+
+  test('sees it before the page can ask for anything, and then what became of it meanwhile', async () => {
+    await using browser = await openBrowser()
+    const page = await browser.context.newPage()
+    const held = Promise.withResolvers<void>()
+    await page.routeWebSocket(/\/socket$/, async socket => {
+      await held.promise
+      socket.connectToServer()
+    })
+    await page.goto(`${address()}?token=${desk.key.token}`)
+    const row = (words: string) => page.getByRole('listbox', { name: 'Commits' }).getByRole('option', { name: words })
+    await row('End it').waitFor()
+    await using window = await desk.window()
+    await commit(place.path, 'main', { 'a.txt': 'two\n' }, { message: 'Made meanwhile' })
+    await window.heard('branch', news => news.branch === 'main')
+    expect(await row('Made meanwhile').count()).toBe(0)
+    held.resolve()
+    await row('Made meanwhile').waitFor()
+  })
+})
