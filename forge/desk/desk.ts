@@ -13,7 +13,7 @@ import { emptyTree } from '../../core/git/trees.ts'
 import { branchOf, HEADS } from './branches/branches.ts'
 import { Operations } from './branches/operations.ts'
 import type { Models } from './chat/models.ts'
-import { CHUNK, firstQuestions } from './first-questions.ts'
+import { firstQuestions } from './first-questions.ts'
 import { GraphView } from './graph/graph-view.ts'
 import { Forklift, type ForkliftOptions } from './merging/forklift-on-desk.ts'
 import {
@@ -92,7 +92,7 @@ export class Desk implements AsyncDisposable {
   /** How much was said to all windows. It begins anywhere: so that no page takes it for what another desk has said. */
   #said = Math.floor(Math.random() * 2 ** 40)
   /** What the first page will begin with, made while its browser starts. */
-  #ready: { all: Promise<Beginning>; since: number } | undefined
+  #ready: { beginning: Promise<PageBeginning>; said: number; since: number } | undefined
 
   private constructor(
     readonly repository: Repository,
@@ -122,22 +122,10 @@ export class Desk implements AsyncDisposable {
 
   /** Makes ready what a page begins with, while the browser that is to show it starts. */
   async prepare(): Promise<void> {
-    try {
-      await Promise.all([this.#readGraph(), this.opened.then(() => this.#readBeginning())])
-    } catch {
-      // Who asks for it is told why.
-    }
-  }
-
-  async #readBeginning(): Promise<void> {
-    const all = this.#all()
-    this.#ready = { all, since: performance.now() }
-    await all
-  }
-
-  /** Reads the graph, where a page is to show it first. */
-  async #readGraph(): Promise<void> {
-    if (await this.#isGraphShown()) await this.#graph.window({ withAbandoned: false }, 0, CHUNK)
+    const beginning = this.#makeBeginning()
+    this.#ready = { beginning, said: this.#said, since: performance.now() }
+    // Who asks for it is told why.
+    await beginning.catch(() => undefined)
   }
 
   async #isGraphShown(): Promise<boolean> {
@@ -166,8 +154,18 @@ export class Desk implements AsyncDisposable {
     return { hear: text => window.hear(text), leave: () => this.#leave(window) }
   }
 
-  /** What comes with a page, for who may see all of the repository: what its first questions would be answered. */
+  /**
+   * What comes with a page, for who may see all of the repository: what its first questions would be answered. Once, it
+   * is what was made ready, where that is still so.
+   */
   async beginning(): Promise<PageBeginning> {
+    const ready = this.#ready
+    this.#ready = undefined
+    const isYoung = ready && ready.said === this.#said && performance.now() - ready.since < READY_FOR
+    return await (isYoung ? ready.beginning : this.#makeBeginning())
+  }
+
+  async #makeBeginning(): Promise<PageBeginning> {
     const said = this.#said
     const replies: Reply[] = []
     // It hears no news: the page asks whether there was any when it can hear some itself.
@@ -201,7 +199,6 @@ export class Desk implements AsyncDisposable {
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
     // Before it is said: who hears it asks.
     if (isOfRefs) this.#graph.touch()
-    if (isOfRefs || isOfDrafts) this.#ready = undefined
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.
@@ -291,14 +288,8 @@ export class Desk implements AsyncDisposable {
     }
   }
 
-  /** What a page begins with: once, what was made ready for it. */
-  async #begin(): Promise<Beginning> {
-    const { all, since = 0 } = this.#ready ?? {}
-    this.#ready = undefined
-    return all && performance.now() - since < READY_FOR ? await all : await this.#all()
-  }
-
-  async #all(): Promise<Beginning> {
+  /** What a page begins with: how the user has set things is read anew then. */
+  async #describeAll() {
     const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
     return { desk, layout }
   }
@@ -307,11 +298,14 @@ export class Desk implements AsyncDisposable {
 
   /** The value of the reply. What goes to the work goes there at once, in the order in which it was asked. */
   async #answer(window: Window, question: Question): Promise<unknown> {
+    // These two take no work in progress: they are read while that is opened.
+    if (question.ask === 'graph') return await this.#graph.window(question.filter, question.from, question.count)
+    if (question.ask === 'refs') return await this.#graph.refs()
     if (!this.#work) await this.opened
     const work = this.#opened
     switch (question.ask) {
       case 'desk':
-        return await this.#begin()
+        return await this.#describeAll()
       case 'has missed':
         return question.said !== this.#said
       case 'keep layout':
@@ -394,14 +388,10 @@ export class Desk implements AsyncDisposable {
         return work.chat.turns.approve(question.branch, question.path, question.oid, question.isApproved)
       case 'set context':
         return await work.chat.setContext(question.branch, question.path, question.isWhole)
-      case 'graph':
-        return await this.#graph.window(question.filter, question.from, question.count)
       case 'graph place':
         return { row: await this.#graph.place(question.filter, question.name) }
       case 'find commits':
         return await this.#findCommits(window, question)
-      case 'refs':
-        return await this.#graph.refs()
       case 'forklift':
         return await this.#theForklift.describe()
       case 'run forklift':
@@ -580,8 +570,6 @@ const isSamePlace = (one: At, other: At): boolean =>
   one.kind === 'branch'
     ? other.kind === 'branch' && one.branch === other.branch
     : other.kind === 'commit' && one.commit === other.commit
-
-type Beginning = { desk: DeskInfo; layout: Layout | undefined }
 
 /** What the user has set, and a page is told. */
 type Settings = Pick<DeskInfo, 'identity' | 'hooks'>
