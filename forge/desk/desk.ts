@@ -29,7 +29,7 @@ import {
   type Reply,
 } from './messages.ts'
 import { changesBetween } from './reading/changes.ts'
-import { FileFinder } from './reading/find.ts'
+import type { FileFinder } from './reading/find.ts'
 import { listFolder } from './reading/folders.ts'
 import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './reading/history.ts'
 import { listedAt, type Place, placeOf } from './reading/place.ts'
@@ -78,7 +78,7 @@ export class Desk implements AsyncDisposable {
   readonly objects: Objects
   readonly #windows = new Set<Window>()
   readonly #histories: Histories
-  readonly #finder: FileFinder
+  #finder: Promise<FileFinder> | undefined
   readonly #graph: GraphView
   /** Fails where the work could not be opened. What is asked before it is there waits for it. */
   readonly opened: Promise<void>
@@ -100,7 +100,6 @@ export class Desk implements AsyncDisposable {
   ) {
     this.objects = openObjects(repository)
     this.#histories = new Histories(this.objects)
-    this.#finder = new FileFinder(repository)
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
     this.#tasks = options.tasks && new Tasks(repository, options.tasks)
@@ -146,6 +145,12 @@ export class Desk implements AsyncDisposable {
   get #theTasks(): Tasks {
     if (!this.#tasks) throw new Failure('There are no tasks beside this desk.')
     return this.#tasks
+  }
+
+  /** It is loaded when somebody looks for a file first. */
+  #theFinder(): Promise<FileFinder> {
+    this.#finder ??= import('./reading/find.ts').then(({ FileFinder }) => new FileFinder(this.repository))
+    return this.#finder
   }
 
   enter(line: Line): Listener {
@@ -314,7 +319,7 @@ export class Desk implements AsyncDisposable {
         return await this.#folder(question.at, question.path)
       case 'find file': {
         const { tree } = await this.#placeOf(question.at)
-        return await this.#finder.find(tree, question.words, Math.min(question.count, 1000))
+        return await (await this.#theFinder()).find(tree, question.words, Math.min(question.count, 1000))
       }
       case 'open':
         return await this.#open(window, question.at, question.path)

@@ -7,7 +7,7 @@ import { visiblePath } from '../../../core/text.ts'
 import { beginOfTurn } from '../chat/turn-checkpoints.ts'
 import { MERGING } from '../merging/merging-commits.ts'
 import type { Operation } from '../messages.ts'
-import { BranchWork, type Room } from './branch-work.ts'
+import type { BranchWork, Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
 import { PUT_ASIDE } from './operations.ts'
@@ -53,11 +53,11 @@ export class OpenBranches {
     const { objects } = this.room
     const [head, drafts] = await Promise.all([headRef(name), draftsRef(name)].map(ref => objects.info(ref)))
     if (head || drafts || (await readHead(objects.repository)).ref === headRef(name))
-      return await BranchWork.open(this.room, name)
+      return await openWork(this.room, name)
     const { tip } = await this.whereItWas(name)
     if (tip === undefined || !(await objects.info(`${tip}^{commit}`)))
       throw new Failure(`There is no branch ${visiblePath(name)}.`)
-    return await BranchWork.open(this.room, name, tip)
+    return await openWork(this.room, name, tip)
   }
 
   /**
@@ -67,7 +67,7 @@ export class OpenBranches {
   async workToBe<Result>(name: string, at: Oid, make: (work: BranchWork) => Promise<Result>): Promise<Result> {
     // Whoever typed in one of this name that is gone has it open: it goes on from there.
     const known = this.#works.get(name)
-    const opened = known ?? BranchWork.open(this.room, name, at)
+    const opened = known ?? openWork(this.room, name, at)
     if (!known) this.#works.set(name, opened)
     try {
       const work = await opened
@@ -165,6 +165,12 @@ export class OpenBranches {
   async refresh(name: string): Promise<void> {
     await (await this.#works.get(name))?.refresh()
   }
+}
+
+/** What it takes to work on a branch, such as texts that change, is loaded with the first one: no start waits for it. */
+async function openWork(room: Room, name: string, at?: Oid): Promise<BranchWork> {
+  const { BranchWork } = await import('./branch-work.ts')
+  return await BranchWork.open(room, name, at)
 }
 
 /** The names of a branch before and after it got another one. */
