@@ -543,10 +543,13 @@ export class Page {
     this.changed.value = new Map(changed).set(branch, (changed.get(branch) ?? 0) + 1)
   }
 
-  /** Asks for what the tab that is shown needs, at the first time. */
   #showActive(): void {
     const tab = this.tab.value
-    if (!tab) return
+    if (tab) this.need(tab)
+  }
+
+  /** A tab is shown, or about to be: what it needs is asked for, at the first time. */
+  need(tab: Tab): void {
     const { pane } = tab
     tab.tree.load()
     tab.conversation.load()

@@ -125,6 +125,8 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
       title={at.kind === 'branch' ? readable(at.branch) : `The commit ${at.commit}, read-only`}
+      onPointerEnter={() => page.need(tab)}
+      onFocus={() => page.need(tab)}
       onClick={event => {
         if (isCross(event)) page.close(tab)
         else {
