@@ -268,21 +268,27 @@ function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
 
 const newNonce = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64')
 
-/** The head of a page goes at once, so that the browser gets what it is made of; then what it begins with, and its end. */
 function page(pages: Pages, visit: { secret?: string; beginning?: Promise<string> } = {}): Response {
   const nonce = newNonce()
   const { secret = '', beginning } = visit
   const [head, end] = pages.html({ nonce, secret })
+  const body = beginning ? inTwo(head, withEnd(beginning, end)) : head + end
+  return new Response(body, {
+    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policyOf(nonce) },
+  })
+}
+
+const withEnd = async (beginning: Promise<string>, end: string): Promise<string> => (await beginning) + end
+
+/** The first part goes at once: the head of a page, so that the browser gets what it is made of while it waits. */
+function inTwo(first: string, second: Promise<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>({
+  return new ReadableStream({
     async start(controller) {
-      controller.enqueue(encoder.encode(head))
-      controller.enqueue(encoder.encode((await beginning) + end))
+      controller.enqueue(encoder.encode(first))
+      controller.enqueue(encoder.encode(await second))
       controller.close()
     },
-  })
-  return new Response(beginning ? body : head + end, {
-    headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policyOf(nonce) },
   })
 }
 
