@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { isRunning } from '../../../forge/tasks/engine/processes.ts'
 import { findWorker, openWorkerPlace } from '../../../forge/tasks/engine/workers.ts'
+import type { Heard, Turn } from '../../doubles/model-server.ts'
 import { begin, IN_FLIGHT, STEPS, verifyNothingIsLeft } from '../../support/chaos.ts'
+import { turnFor } from '../../support/chaos-model.ts'
 import { TasksWorld } from '../../support/tasks-world.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 import { PROJECT, until } from '../../support/world.ts'
@@ -86,10 +88,17 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     'that another version would go on with otherwise says so (%s), and goes on when it is resumed',
     async (file, before, more) => {
       const changed = await installChanged(file, before, more)
-      await using world = await TasksWorld.make({ delay: 300 })
+      // What was asked before the other version comes is answered after that: it has to go on with these steps.
+      const hasCome = Promise.withResolvers<void>()
+      const script = async (heard: Heard, count: number): Promise<Turn> => {
+        if (count >= STEPS / 3) await hasCome.promise
+        return turnFor(heard, 0)
+      }
+      await using world = await TasksWorld.make({ script })
       const run = await begin(world)
-      await world.model.asked(STEPS / 3)
+      await world.model.asked(STEPS / 3 + 1)
       expect((await world.forge(['up'], {}, changed)).code).toBe(0)
+      hasCome.resolve()
       const attach = () => world.forge(['attach', run], {}, changed)
       let attached = await attach()
       // A machine that is busy replays for longer than a command waits for an answer.
