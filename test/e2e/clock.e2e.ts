@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { clean, conflict } from '../harness/scene.ts'
+import { until } from '../support/world.ts'
 import { appears, box, docker, expectCode, removeBoxes } from './box.ts'
 import { bash } from './model.ts'
 
@@ -70,6 +71,8 @@ describe('time', () => {
       script: turn(script),
       whileRunning: async ({ workspace }) => {
         await appears(join(workspace, 'started'))
+        // It is setsid and nohup before it is a sleep.
+        await until('what the agent left behind', () => running('sleep 98762').length > 0)
         seen = running('sleep 98762').length
       },
     })

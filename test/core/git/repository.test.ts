@@ -6,6 +6,7 @@ import { Failure } from '../../../core/failure.ts'
 import { asBytes, asText, openRepository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { bare, commit, git, PLAIN } from '../../support/git.ts'
+import { refusalOf } from '../../support/refusals.ts'
 import { makeFolder, makePlace } from '../../support/repository.ts'
 
 const open = (folder: string, env = {}) => openRepository(folder, { env: { ...PLAIN, ...env } })
@@ -81,7 +82,7 @@ test('where there is none, a sentence says so', async () => {
     expect(error.message).not.toContain('\n')
   }
   await writeFile(join(folder.path, '.git'), 'gitdir: /nowhere\n')
-  await expect(open(folder.path)).rejects.toBeInstanceOf(Failure)
+  expect(await refusalOf(open(folder.path))).toBeInstanceOf(Failure)
 })
 
 test('a shallow clone and a partial one are told', async () => {

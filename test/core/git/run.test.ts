@@ -2,6 +2,7 @@
 import { expect, test } from 'bun:test'
 import { GitError, holds, read, run } from '../../../core/git/run.ts'
 import { commit } from '../../support/git.ts'
+import { refusalOf, refusedBy } from '../../support/refusals.ts'
 import { makePlace, until } from '../../support/repository.ts'
 
 test('what is put in comes out to the byte', async () => {
@@ -25,7 +26,7 @@ test('a question is answered by the exit code, and no failure is taken for a no'
   const two = await commit(place.path, 'main', { a: '2' })
   const isBefore = (a: string, b: string) => holds(place.repository, ['merge-base', '--is-ancestor', a, b])
   expect([await isBefore(one, two), await isBefore(two, one)]).toEqual([true, false])
-  await expect(isBefore(one, 'nothing')).rejects.toBeInstanceOf(GitError)
+  expect(await refusalOf(isBefore(one, 'nothing'))).toBeInstanceOf(GitError)
 })
 
 test('more than was asked for is not read', async () => {
@@ -48,8 +49,8 @@ test('an interruption ends git with all that it started, and lets nothing more b
   asked.catch(() => undefined)
   await until(() => said.includes('here'))
   interruption.abort(new Error('enough'))
-  await expect(asked).rejects.toThrow('enough')
-  await expect(run(where, ['version'])).rejects.toThrow('enough')
+  expect(await refusedBy(asked)).toThrow('enough')
+  expect(await refusedBy(run(where, ['version']))).toThrow('enough')
 })
 
 /** How long a git is waited for that does not want to end, in milliseconds. */
@@ -66,7 +67,7 @@ async function timeToEnd(script: string): Promise<number> {
   await until(() => said.includes('here'))
   const begun = performance.now()
   interruption.abort(new Error('enough'))
-  await expect(asked).rejects.toThrow('enough')
+  expect(await refusedBy(asked)).toThrow('enough')
   const [, pid] = /here (\d+)/.exec(said) ?? []
   try {
     process.kill(Number(pid), 'SIGKILL')

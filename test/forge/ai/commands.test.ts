@@ -16,6 +16,7 @@ import {
 import type { ToolResult } from '../../../forge/ai/tool.ts'
 import { WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { commit } from '../../support/git.ts'
+import { refusedBy } from '../../support/refusals.ts'
 import { makePlace, type Place, until } from '../../support/repository.ts'
 import { roomOf } from './room.ts'
 
@@ -153,7 +154,7 @@ test('a signal stops it, and leaves nothing running or lying about', async () =>
   const containers = () => readdir(join(place.folder, 'engine/containers')).catch(() => [])
   await until(async () => (await containers()).length === 1)
   stop.abort(new Error('stopped by the user'))
-  await expect(ended).rejects.toThrow('stopped by the user')
+  expect(await refusedBy(ended)).toThrow('stopped by the user')
   expect([await containers(), await readdir(join(state, 'materialized'))]).toEqual([[], []])
 })
 

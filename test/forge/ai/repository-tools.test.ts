@@ -8,6 +8,7 @@ import { type RepositoryTool, RepositoryTools } from '../../../forge/ai/reposito
 import { Sandbox } from '../../../forge/ai/sandbox.ts'
 import { CommitVfs, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { commit, type Files } from '../../support/git.ts'
+import { refusedBy } from '../../support/refusals.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 import { shortest } from '../../support/times.ts'
 import { roomOf } from './room.ts'
@@ -183,7 +184,7 @@ test('what has changed since it was shown is not approved', async () => {
   const tool = await theTool(vfs)
   const question = await tool.question(vfs)
   await write(vfs, 'tools/mend.ts', toolOf('mend', "return 'evil'"))
-  if (question) await expect(tool.approve(vfs, question)).rejects.toThrow('has changed meanwhile')
+  if (question) expect(await refusedBy(tool.approve(vfs, question))).toThrow('has changed meanwhile')
   expect(await stateOf(vfs)).toBe('new')
 })
 
@@ -264,7 +265,7 @@ test('without the key nothing is approved any more; one that is not alone is not
   const key = join(config, 'approvals.key')
   expect([(await stat(key)).mode & 0o777, await readdir(config)]).toEqual([0o600, ['approvals.key']])
   await chmod(key, 0o644)
-  await expect(stateOf(vfs)).rejects.toThrow('can be read by others')
+  expect(await refusedBy(stateOf(vfs))).toThrow('can be read by others')
   await chmod(key, 0o600)
   await rename(key, `${key}.away`)
   expect(await stateOf(vfs)).toBe('new')
@@ -272,10 +273,10 @@ test('without the key nothing is approved any more; one that is not alone is not
   expect(await stateOf(vfs)).toBe('approved')
   await rename(`${key}.away`, key)
   await writeFile(key, 'no key')
-  await expect(stateOf(vfs)).rejects.toThrow('is no key for approvals')
+  expect(await refusedBy(stateOf(vfs))).toThrow('is no key for approvals')
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   await writeFile(key, rsa.export({ type: 'pkcs8', format: 'pem' }))
-  await expect(stateOf(vfs)).rejects.toThrow('is no key for approvals')
+  expect(await refusedBy(stateOf(vfs))).toThrow('is no key for approvals')
   await rm(key)
 })
 

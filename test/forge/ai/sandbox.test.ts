@@ -7,6 +7,7 @@ import { type Ran, Sandbox, SandboxError } from '../../../forge/ai/sandbox.ts'
 import { framesOf } from '../../../forge/ai/sandbox-messages.ts'
 import { type Vfs, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { commit } from '../../support/git.ts'
+import { refusalOf, refusedBy } from '../../support/refusals.ts'
 import { childrenWith, makeFolder, makePlace, type Place, until } from '../../support/repository.ts'
 
 const SCHEMA = "export const schema = { name: 'tool', description: 'It is a tool.' }\n"
@@ -140,10 +141,10 @@ describe('a tool', () => {
     const read = (source: string) => sandbox.schema({ file: 'tools/t.ts', source }, never)
     const execute = '\nexport async function execute() {}'
     expect(JSON.parse(await read(`${SCHEMA}${execute}`))).toEqual({ name: 'tool', description: 'It is a tool.' })
-    await expect(read(SCHEMA)).rejects.toThrow('has no `export async function execute')
-    await expect(read(`export const schema = 'text'${execute}`)).rejects.toThrow('has no `export const schema')
-    await expect(read(`export const schema = { a: 'x'.repeat(40000) }${execute}`)).rejects.toThrow('longer than')
-    await expect(read(`export const schema = { get a() { for (;;); } }${execute}`)).rejects.toThrow(
+    expect(await refusedBy(read(SCHEMA))).toThrow('has no `export async function execute')
+    expect(await refusedBy(read(`export const schema = 'text'${execute}`))).toThrow('has no `export const schema')
+    expect(await refusedBy(read(`export const schema = { a: 'x'.repeat(40000) }${execute}`))).toThrow('longer than')
+    expect(await refusedBy(read(`export const schema = { get a() { for (;;); } }${execute}`))).toThrow(
       'took longer than 2',
     )
   })
@@ -330,7 +331,7 @@ describe('what is too much ends it', () => {
   test('a source that is nested too deeply, or no text at all', async () => {
     const schemaOf = (source: string) => sandbox.schema({ file: 'tools/t.ts', source }, never)
     for (const source of ['('.repeat(1e5), `export const schema = ${'['.repeat(1e5)}`, '\0', '`${'.repeat(1e5), ''])
-      await expect(schemaOf(source)).rejects.toBeInstanceOf(Failure)
+      expect(await refusalOf(schemaOf(source))).toBeInstanceOf(Failure)
   })
 
   test('a result of megabytes is cut in the middle, and says so', async () => {
@@ -373,11 +374,11 @@ describe('its end', () => {
     await running.promise
     const begun = performance.now()
     stop.abort(new Error('stopped by the user'))
-    await expect(ended).rejects.toThrow('stopped by the user')
+    expect(await refusedBy(ended)).toThrow('stopped by the user')
     expect(performance.now() - begun).toBeLessThan(2000)
     await own[Symbol.asyncDispose]()
     expect((await childrenWith(CHILD)).filter(pid => !before.has(pid))).toEqual([])
-    await expect(own.execute({ file: 't.ts', source }, {}, vfs, stop.signal)).rejects.toThrow('stopped by the user')
+    expect(await refusedBy(own.execute({ file: 't.ts', source }, {}, vfs, stop.signal))).toThrow('stopped by the user')
   })
 
   test('comes also where the process that it belongs to is killed', async () => {
@@ -545,8 +546,8 @@ describe('frames', () => {
   }
 
   test('that say they are larger than any may be are not waited for', async () => {
-    await expect(read(header(101, 0))).rejects.toThrow('larger')
-    await expect(read(header(4, 2 ** 32 - 1))).rejects.toThrow('larger')
+    expect(await refusedBy(read(header(101, 0)))).toThrow('larger')
+    expect(await refusedBy(read(header(4, 2 ** 32 - 1)))).toThrow('larger')
   })
 
   test('that are cut anywhere come whole or not at all', async () => {
@@ -558,6 +559,6 @@ describe('frames', () => {
   })
 
   test('that are no JSON are an error', async () => {
-    await expect(read(header(1, 0), Buffer.from('x'))).rejects.toThrow()
+    expect(await refusedBy(read(header(1, 0), Buffer.from('x')))).toThrow()
   })
 })

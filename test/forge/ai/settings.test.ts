@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openModel } from '../../../forge/ai/providers.ts'
 import { readSettings, type Settings } from '../../../forge/ai/settings.ts'
+import { refusalOf } from '../../support/refusals.ts'
 
 const KEY = 'sk-ant-very-secret-0123456789'
 const OTHER = 'sk-or-also-secret-9876543210'
@@ -115,8 +116,8 @@ describe('without a key, one line says what to set:', () => {
   ])('%s needs %s', async (model, name) => {
     const settings = await read(`FORGE_MODEL=${model}`)
     expect(settings.missing()).toContain(name)
-    const opened = openModel(model, settings)
-    expect(opened).rejects.toMatchObject({ trouble: 'key', message: settings.missing() })
+    const refusal = await refusalOf(openModel(model, settings))
+    expect(refusal).toMatchObject({ trouble: 'key', message: settings.missing() })
   })
 
   test('a server of one’s own needs none', async () => {

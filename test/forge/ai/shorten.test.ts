@@ -7,6 +7,7 @@ import { type Session, withAnswer, withUser } from '../../../forge/ai/session.ts
 import { readSession, writeSession } from '../../../forge/ai/session-file.ts'
 import { shorten } from '../../../forge/ai/shorten.ts'
 import { beginsWith } from '../../doubles/model-server.ts'
+import { refusedBy } from '../../support/refusals.ts'
 import { clean, Talk } from './talk.ts'
 
 const usage: Usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
@@ -126,7 +127,7 @@ describe('where nothing comes of it, the session stays as it was, and it is said
       stop.abort(new Error('stopped by the person'))
       throw stop.signal.reason
     })
-    await expect(shorten(talk.session, { ...(await options(talk, model)), signal: stop.signal })).rejects.toThrow(
+    expect(await refusedBy(shorten(talk.session, { ...(await options(talk, model)), signal: stop.signal }))).toThrow(
       'stopped by the person',
     )
   })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { openRepository } from '../../../core/git/repository.ts'
 import { edit, makeDesk, PERSON } from '../../support/desk.ts'
 import { gitWith, PLAIN } from '../../support/git.ts'
+import { refusedBy } from '../../support/refusals.ts'
 import { bytesFrom } from '../../support/repository.ts'
 
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
@@ -88,9 +89,9 @@ test('modes, links and submodules stay; what is no text is not edited', async ()
   const at = { kind: 'branch', branch: 'main' } as const
   expect(await desk.work.open(at, 'link')).toMatchObject({ kind: 'other', what: 'A symbolic link to a.txt.' })
   expect(await desk.work.open(at, 'module')).toMatchObject({ kind: 'other', mode: '160000' })
-  await expect(desk.work.edit('main', 'link', 0, [{ client: 'x', changes: [5] }])).rejects.toThrow("can't be edited")
-  await expect(desk.work.rename('main', 'module', 'other')).rejects.toThrow('git mv')
-  await expect(desk.work.delete('main', 'module')).rejects.toThrow('git rm')
+  expect(await refusedBy(desk.work.edit('main', 'link', 0, [{ client: 'x', changes: [5] }]))).toThrow("can't be edited")
+  expect(await refusedBy(desk.work.rename('main', 'module', 'other'))).toThrow('git mv')
+  expect(await refusedBy(desk.work.delete('main', 'module'))).toThrow('git rm')
 })
 
 test('attributes and configuration that would change line ends or content change nothing', async () => {
@@ -116,7 +117,7 @@ test('large files are shown and not edited, larger ones are only named', async (
   expect(await desk.work.open(at, 'big')).toMatchObject({ kind: 'text', readOnly: expect.stringContaining('3.0 MB') })
   expect(await desk.work.open(at, 'huge')).toMatchObject({ kind: 'other', what: '11.0 MB: too large to be shown.' })
   expect(await desk.work.open(at, 'pointer')).toMatchObject({ kind: 'other' })
-  await expect(desk.work.edit('main', 'big', 0, [{ client: 'x', changes: [3 << 20] }])).rejects.toThrow(
+  expect(await refusedBy(desk.work.edit('main', 'big', 0, [{ client: 'x', changes: [3 << 20] }]))).toThrow(
     "can't be edited",
   )
 })
@@ -129,11 +130,11 @@ test('a commit is shown as it was, and not edited', async () => {
   const file = await desk.work.open({ kind: 'commit', commit: old }, 'a.txt')
   expect(file).toMatchObject({ kind: 'text', text: 'a\n', readOnly: expect.stringContaining('never changes') })
   const vfs = await desk.work.vfsOf({ kind: 'commit', commit: old })
-  await expect(vfs.writeFile('a.txt', Buffer.from('x'))).rejects.toThrow('never changes')
-  await expect(desk.work.open({ kind: 'commit', commit: '1'.repeat(40) }, 'a.txt')).rejects.toThrow(
+  expect(await refusedBy(vfs.writeFile('a.txt', Buffer.from('x')))).toThrow('never changes')
+  expect(await refusedBy(desk.work.open({ kind: 'commit', commit: '1'.repeat(40) }, 'a.txt'))).toThrow(
     'There is no commit',
   )
-  await expect(desk.work.open({ kind: 'commit', commit: '--help' }, 'a.txt')).rejects.toThrow('There is no commit')
+  expect(await refusedBy(desk.work.open({ kind: 'commit', commit: '--help' }, 'a.txt'))).toThrow('There is no commit')
 })
 
 test('names that lead out of the repository, or into git’s own folder, are refused in words', async () => {
@@ -156,11 +157,11 @@ test('names that lead out of the repository, or into git’s own folder, are ref
     '\u012fetc',
   ]
   for (const path of bad) {
-    await expect(desk.work.newFile('main', path)).rejects.toThrow("can't be the name of a file")
-    await expect(desk.work.rename('main', 'a.txt', path)).rejects.toThrow("can't be the name of a file")
+    expect(await refusedBy(desk.work.newFile('main', path))).toThrow("can't be the name of a file")
+    expect(await refusedBy(desk.work.rename('main', 'a.txt', path))).toThrow("can't be the name of a file")
   }
-  await expect(desk.work.newFile('main', 'a.txt')).rejects.toThrow('There is a.txt already')
-  await expect(desk.work.newFile('main', 'a.txt/b')).rejects.toThrow('a.txt is a file: nothing can be in it')
+  expect(await refusedBy(desk.work.newFile('main', 'a.txt'))).toThrow('There is a.txt already')
+  expect(await refusedBy(desk.work.newFile('main', 'a.txt/b'))).toThrow('a.txt is a file: nothing can be in it')
   expect(await desk.git('rev-list', '--count', 'main')).toBe('1')
 })
 
@@ -192,7 +193,7 @@ test('the first save in an empty repository makes the first commit and the branc
   for (const bare of [true, false]) {
     await using desk = await makeDesk({ bare })
     expect(await desk.work.branches()).toEqual([])
-    await expect(desk.work.newBranch('topic', null)).rejects.toThrow('no commit yet')
+    expect(await refusedBy(desk.work.newBranch('topic', null))).toThrow('no commit yet')
     await desk.work.newFile('main', 'read me.md')
     await (await edit(desk.work, 'main', 'read me.md')).type('# Hello\n')
     await desk.work.save('main', 'all')
@@ -226,7 +227,7 @@ test('a text in Latin-1 is shown with what it seems to be, and not a byte of it 
       'a.txt is no UTF-8, but Windows-1252 perhaps, as it is shown here: it is not edited, so that no byte of it changes.',
   })
   const edits = [{ client: 'window', changes: [[0, 'x'], 9] }]
-  await expect(desk.work.edit('main', 'a.txt', 0, edits)).rejects.toThrow("can't be edited")
+  expect(await refusedBy(desk.work.edit('main', 'a.txt', 0, edits))).toThrow("can't be edited")
   await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
   await desk.work.rename('main', 'a.txt', 'folder/a.txt')
   await desk.work.save('main', 'all')

@@ -6,6 +6,7 @@ import { Watch } from '../../../forge/desk/branches/watch.ts'
 import type { Side } from '../../../forge/desk/messages.ts'
 import { edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
+import { refusedBy } from '../../support/refusals.ts'
 import { makePlace, until } from '../../support/repository.ts'
 import { shortest } from '../../support/times.ts'
 
@@ -83,7 +84,7 @@ test('where both changed the same lines, both ends are kept until the person has
     readOnly: expect.stringContaining('choose'),
   })
   // It can't be saved by mistake, but other files can.
-  await expect(desk.work.save('main', 'all')).rejects.toThrow('choose')
+  expect(await refusedBy(desk.work.save('main', 'all'))).toThrow('choose')
   expect(await desk.work.save('main', ['b.ts'])).toBeDefined()
   // It is the same after a restart, and after garbage was collected.
   await desk.work.flush()
@@ -141,7 +142,7 @@ test('a branch that was deleted elsewhere can be brought back with all that was 
   await desk.git('branch', '-D', 'topic')
   await desk.work.look()
   await editor.type('and more\n')
-  await expect(desk.work.save('topic', 'all')).rejects.toThrow('was deleted: bring it back')
+  expect(await refusedBy(desk.work.save('topic', 'all'))).toThrow('was deleted: bring it back')
   expect(await desk.work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])
   const work = await desk.restart()
   expect(await work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])
@@ -160,7 +161,7 @@ test('a branch without drafts comes back to where it vanished', async () => {
   await desk.work.look()
   await desk.work.restoreBranch('topic')
   expect(await desk.git('rev-parse', 'topic')).toBe(tip)
-  await expect(desk.work.restoreBranch('never')).rejects.toThrow('Nobody knows')
+  expect(await refusedBy(desk.work.restoreBranch('never'))).toThrow('Nobody knows')
 })
 
 test('two desks on one repository show each other’s drafts, and destroy none', async () => {
@@ -329,9 +330,11 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
   for (const [path, text] of ON_OLD)
     expect(await textOf(work, 'mine', path)).toBe(path === 'c.ts' ? `${text}typed there\n` : text)
   for (const name of ['main', 'mine'])
-    await expect(work.draftsElsewhere('main', before, name)).rejects.toThrow('There is a branch')
-  await expect(work.draftsElsewhere('main', before, 'other')).rejects.toThrow('There are no drafts in main any more.')
-  await expect(work.draftsElsewhere('mine', '1'.repeat(40), 'other')).rejects.toThrow('There is no commit')
+    expect(await refusedBy(work.draftsElsewhere('main', before, name))).toThrow('There is a branch')
+  expect(await refusedBy(work.draftsElsewhere('main', before, 'other'))).toThrow(
+    'There are no drafts in main any more.',
+  )
+  expect(await refusedBy(work.draftsElsewhere('mine', '1'.repeat(40), 'other'))).toThrow('There is no commit')
 })
 
 test('thousands of folders of branches are looked at about as fast as the system tells their times', async () => {

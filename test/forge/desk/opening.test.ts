@@ -7,6 +7,7 @@ import { Desk } from '../../../forge/desk/desk.ts'
 import type { Desk as DeskInfo } from '../../../forge/desk/messages.ts'
 import { openWork } from '../../../forge/desk/work.ts'
 import { commit, PLAIN } from '../../support/git.ts'
+import { refusedBy } from '../../support/refusals.ts'
 import { makePlace } from '../../support/repository.ts'
 
 type Opening = Parameters<typeof Desk.begin>[1]['openWork']
@@ -69,7 +70,7 @@ test('a window that comes before the desk is open is answered when it is', async
 test('where the desk can not be opened, a window is told why, as is who opened it', async () => {
   await using it = await beginDesk(() => Promise.reject(new Error('the disk is gone')))
   expect((await it.ask()).error).toContain('the disk is gone')
-  await expect(it.desk.opened).rejects.toThrow('the disk is gone')
+  expect(await refusedBy(it.desk.opened)).toThrow('the disk is gone')
 })
 
 test('a page that begins is told what was set a moment ago', async () => {

@@ -95,7 +95,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       expect({ code, err }).toEqual({ code: 4, err: '' })
       // What was signed for was in there, and nothing else can say so.
       expect(out).toContain('These commands have not been approved yet')
-      expect(out).toContain(`forge answer ${run}`)
+      expect(out).toContain(`forge resume ${run}`)
       for (let last: number | null = 4, times = 0; last !== 0; times++) {
         expect(times).toBeLessThan(6)
         const { out: shown } = await world.forge(['show', run, '--json'])

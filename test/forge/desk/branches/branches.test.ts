@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Work } from '../../../../forge/desk/work.ts'
 import { edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit, gitWith } from '../../../support/git.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
 
 const FILES = { 'a.txt': 'a\n' }
@@ -63,11 +64,11 @@ test('names that git would not take are refused in words', async () => {
     ['x\ny', "can't be the name"],
   ]
   for (const [name, why] of bad) {
-    await expect(desk.work.newBranch(name, null)).rejects.toThrow(why)
-    await expect(desk.work.renameBranch('a', name)).rejects.toThrow(why)
+    expect(await refusedBy(desk.work.newBranch(name, null))).toThrow(why)
+    expect(await refusedBy(desk.work.renameBranch('a', name))).toThrow(why)
   }
-  await expect(desk.work.newBranch('new', '1'.repeat(40))).rejects.toThrow('There is no commit')
-  await expect(desk.work.save('nowhere', 'all')).rejects.toThrow('There is no branch nowhere')
+  expect(await refusedBy(desk.work.newBranch('new', '1'.repeat(40)))).toThrow('There is no commit')
+  expect(await refusedBy(desk.work.save('nowhere', 'all'))).toThrow('There is no branch nowhere')
   expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('a\nmain')
 })
 
@@ -110,10 +111,10 @@ test('a deleted branch comes back with its drafts, by undo or by its name, even 
 
 test('a branch that is checked out is not deleted', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await expect(desk.work.deleteBranch('main')).rejects.toThrow(`main is checked out in ${desk.path}`)
+  expect(await refusedBy(desk.work.deleteBranch('main'))).toThrow(`main is checked out in ${desk.path}`)
   await desk.work.newBranch('topic', null)
   await desk.git('checkout', '-q', 'topic')
-  await expect(desk.work.undo()).rejects.toThrow('topic is checked out')
+  expect(await refusedBy(desk.work.undo())).toThrow('topic is checked out')
 })
 
 test('a switch in the terminal is noticed', async () => {
@@ -243,9 +244,9 @@ test('in a branch that was deleted, by whomever, typing goes on, and no commit i
   // Nobody had a file open, and the desk was started again meanwhile.
   let work = await desk.restart()
   for (const name of ['here', 'outside']) {
-    await expect(work.newFile(name, 'new.txt')).rejects.toThrow('was deleted: bring it back first')
+    expect(await refusedBy(work.newFile(name, 'new.txt'))).toThrow('was deleted: bring it back first')
     await (await edit(work, name, 'a.txt')).type('typed\n')
-    await expect(work.save(name, 'all')).rejects.toThrow('was deleted: bring it back first')
+    expect(await refusedBy(work.save(name, 'all'))).toThrow('was deleted: bring it back first')
   }
   work = await desk.restart()
   expect(await work.vanished()).toEqual([

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Desk, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, PLAIN, tryGit } from '../../../support/git.ts'
 import { makePair } from '../../../support/merging.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
 import { signBySlowHand } from '../../../support/signing.ts'
 
@@ -50,7 +51,7 @@ test('where the signature is not given nothing is saved, and all that was typed 
   await hand.asked()
   await editor.type('typed\n')
   await hand.answer('no')
-  await expect(saved).rejects.toThrow('could not be signed')
+  expect(await refusedBy(saved)).toThrow('could not be signed')
   expect(await desk.git('rev-parse', 'main')).toBe(tip)
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\n')
   await desk.work.flush()

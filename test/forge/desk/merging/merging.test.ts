@@ -8,6 +8,7 @@ import { type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show } from '../../../support/git.ts'
 import { lines, makePair, type Pair, rowsIn, type Sides } from '../../../support/merging.ts'
 import { randomFrom } from '../../../support/random.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
 import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.ts'
 
@@ -200,7 +201,7 @@ for (const { name, sides, rows, ...ends } of CASES)
       await begin(desk)
       expect(await rowsIn(work)).toEqual(rows.map(([path, kind]) => [path, kind, 'open']))
       expect((await work.mergings.in('main'))?.notYet).toContain('left in')
-      await expect(work.mergings.finish('main')).rejects.toThrow('left in')
+      expect(await refusedBy(work.mergings.finish('main'))).toThrow('left in')
       const [path = ''] = rows[0] ?? []
       expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
       // Whatever was taken or let go before, the last word counts.
@@ -355,7 +356,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
     () => work.deleteBranch('main'),
     () => work.steps.do(merge(desk)),
   ])
-    await expect(refused()).rejects.toThrow('A merge waits in main')
+    expect(await refusedBy(refused())).toThrow('A merge waits in main')
   expect(await work.steps.preview(merge(desk))).toMatchObject({
     is: 'impossible',
     words: expect.stringContaining('waits'),
@@ -370,7 +371,7 @@ test('what was typed and not saved is in the way of conflicts, and of nothing el
   await (await edit(work, 'main', 'b.txt')).type('typed\n')
   const preview = await work.steps.preview(merge(desk))
   expect(preview.warnings.join()).toContain('saved or discarded')
-  await expect(work.steps.do(merge(desk))).rejects.toThrow('b.txt in main is not saved')
+  expect(await refusedBy(work.steps.do(merge(desk)))).toThrow('b.txt in main is not saved')
   expect(await textOf(work, 'main', 'b.txt')).toBe('b\ntyped\n')
   expect(await desk.git('for-each-ref', 'refs/forge/merging')).toBe('')
 })
@@ -383,7 +384,7 @@ test('a branch that was moved from outside is not overwritten', async () => {
   const tip = await commit(desk.path, 'main', { 'c.txt': 'c\n' })
   await work.look()
   expect((await work.mergings.in('main'))?.notYet).toContain('main was moved')
-  await expect(work.mergings.finish('main')).rejects.toThrow('abort it, and begin anew')
+  expect(await refusedBy(work.mergings.finish('main'))).toThrow('abort it, and begin anew')
   expect(await textOf(work, 'main', 'a.txt')).toContain('theirs 2')
   await work.mergings.abort('main')
   expect(await desk.git('rev-parse', 'main')).toBe(tip)
@@ -635,7 +636,7 @@ test('an AI is asked for one conflict, by its line, and for no other', async () 
   expect(request).toContain(`the one that begins in line ${marks[1]}, number 2 of the 2 that are left`)
   expect(request).toContain('could not settle this file:\n\n- `a.txt` (text, 2 conflicts left)')
   expect(await work.mergings.requestFor('main', ['a.txt'])).not.toContain('begins in line')
-  await expect(work.mergings.requestFor('main', ['a.txt'], 2)).rejects.toThrow('no such conflict left in a.txt')
+  expect(await refusedBy(work.mergings.requestFor('main', ['a.txt'], 2))).toThrow('no such conflict left in a.txt')
   await work.askForConflicts('main', ['a.txt'], 0)
   await until(async () => (await work.conversation({ kind: 'branch', branch: 'main' })).turn?.state !== 'running')
   expect(JSON.stringify(model.requests[0])).toContain(`begins in line ${marks[0]}, number 1 of the 2`)
@@ -684,7 +685,7 @@ test('a turn goes on with what was settled, and what it did before it was stoppe
   await settleFirst(work, 'a.txt', 'settled 2\n')
   await askForAll(work)
   expect(await textOf(work, 'main', 'a.txt')).toContain('settled 2')
-  await expect(work.mergings.finish('main')).rejects.toThrow('did not end well')
+  expect(await refusedBy(work.mergings.finish('main'))).toThrow('did not end well')
   await work.chat.turns.end('main', true)
   expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
   expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 1 })

@@ -1,6 +1,7 @@
 /** The gate before a provider. */
 import { expect, test } from 'bun:test'
 import { Gate } from '../../../../forge/tasks/activities/gate.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 
 const signal = new AbortController().signal
 
@@ -62,9 +63,9 @@ test('who is called off while waiting leaves, and takes nobody’s place', async
   const gate = new Gate({ most: 1 })
   const pass = await gate.enter(signal)
   const control = new AbortController()
-  const waiting = gate.enter(control.signal)
+  const waiting = refusedBy(gate.enter(control.signal))
   control.abort(new Error('stopped'))
-  expect(waiting).rejects.toThrow('stopped')
+  expect(await waiting).toThrow('stopped')
   gate.leave(pass, { how: 'other' })
   await gate.enter(signal)
 })

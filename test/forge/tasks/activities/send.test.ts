@@ -8,6 +8,7 @@ import { ModelError } from '../../../../forge/ai/request.ts'
 import { Gate } from '../../../../forge/tasks/activities/gate.ts'
 import type { Sent } from '../../../../forge/tasks/contract.ts'
 import { ModelServer, type Script, type Turn } from '../../../doubles/model-server.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { answer, failureOf, makeScene, RUN, type Scene, sendAgain } from './scene.ts'
 
@@ -184,7 +185,7 @@ test('an answer that could not be kept is not asked for again while its process 
       return answer(GIVEN_UP)
     },
   })
-  await expect(send(scene)).rejects.toThrow()
+  expect(await refusedBy(send(scene))).toThrow()
   rmSync(refs(scene, 'forge'))
   renameSync(refs(scene, 'away'), refs(scene, 'forge'))
   expect(await send(scene)).toMatchObject({ wasThere: false, spent: { requests: 1 } })

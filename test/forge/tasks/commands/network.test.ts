@@ -4,6 +4,7 @@ import { PassThrough } from 'node:stream'
 import type { ReadStream } from 'node:tty'
 import type { CommandContext } from '../../../../forge/tasks/commands/context.ts'
 import { openNetwork, settleNetwork } from '../../../../forge/tasks/commands/network.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 import { makePlace } from '../../../support/repository.ts'
 
 async function makeTerminal(answer?: string) {
@@ -43,13 +44,13 @@ test('a person is told what it opens, and their yes holds until it is taken back
 
 test('with any other answer nothing is begun, and nothing is given', async () => {
   await using terminal = await makeTerminal('why')
-  await expect(terminal.settle('give')).rejects.toThrow('The network was not allowed, and nothing was begun')
+  expect(await refusedBy(terminal.settle('give'))).toThrow('The network was not allowed, and nothing was begun')
   expect(await terminal.isGiven()).toBe(false)
 })
 
 test('where nobody can be asked, --yes is the word', async () => {
   await using terminal = await makeTerminal()
-  await expect(terminal.settle('give')).rejects.toThrow('Nobody can be asked about the network here: add --yes.')
+  expect(await refusedBy(terminal.settle('give'))).toThrow('Nobody can be asked about the network here: add --yes.')
   expect(await terminal.isGiven()).toBe(false)
   await terminal.settle('give', true)
   expect(await terminal.isGiven()).toBe(true)

@@ -8,6 +8,7 @@ import { connectTo, endOurServer, openServer } from '../../../../forge/tasks/eng
 import { findServer, lookForServer } from '../../../../forge/tasks/engine/find.ts'
 import { isRunning } from '../../../../forge/tasks/engine/processes.ts'
 import { findRunning, openServerPlace } from '../../../../forge/tasks/engine/server.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 import { hasNoTemporal, homeIn } from '../../../support/temporal.ts'
 
 type Environment = Record<string, string | undefined>
@@ -50,7 +51,7 @@ describe('a server is found', () => {
   })
 
   test('not by a profile that is not there', async () => {
-    await expect(findServer({ ...env, TEMPORAL_PROFILE: 'none' }, quiet)).rejects.toThrow(
+    expect(await refusedBy(findServer({ ...env, TEMPORAL_PROFILE: 'none' }, quiet))).toThrow(
       /^Temporal's configuration can't be used \(.*none.*\): check TEMPORAL_PROFILE/,
     )
   })
@@ -60,7 +61,7 @@ describe('a server is found', () => {
     const named = { ...env, FORGE_TEMPORAL_BIN: path }
     expect(await findServer(named, quiet)).toEqual({ kind: 'ours', path, how: 'FORGE_TEMPORAL_BIN' })
     await chmod(path, 0o644)
-    await expect(findServer(named, quiet)).rejects.toThrow(/^FORGE_TEMPORAL_BIN is .*mine, which is no program: /)
+    expect(await refusedBy(findServer(named, quiet))).toThrow(/^FORGE_TEMPORAL_BIN is .*mine, which is no program: /)
   })
 
   test('on PATH, but not in a folder that depends on where the command is called', async () => {
@@ -98,7 +99,7 @@ describe('a server is found', () => {
     const script = join(folder, 'download.ts')
     await writeFile(script, "console.error('no way to temporal.download'); process.exit(1)")
     const without = { ...env, FORGE_TEMPORAL_BIN: undefined, PATH: '', FORGE_TEMPORAL_DOWNLOAD: script }
-    await expect(findServer(without, quiet, NOT_INSTALLED)).rejects.toThrow(
+    expect(await refusedBy(findServer(without, quiet, NOT_INSTALLED))).toThrow(
       /^There is no Temporal server, .* \(no way to temporal\.download\)\. Install one .*brew install.*releas.*go install/,
     )
   })
@@ -112,7 +113,7 @@ describe.skipIf(hasNoTemporal)('our own server', () => {
   }, 60_000)
 
   test('is not started where nobody asked for that', async () => {
-    await expect(openServer(env, { start: false })).rejects.toThrow(
+    expect(await refusedBy(openServer(env, { start: false }))).toThrow(
       'No Temporal server runs here: start one with forge up.',
     )
   })
@@ -186,11 +187,11 @@ describe.skipIf(hasNoTemporal)('our own server', () => {
       'broken',
       'case $1 in --version) echo "temporal version 1 (Server 1.2.3)";; *) echo "Error: no such thing"; exit 1;; esac',
     )
-    await expect(openServer({ ...env, FORGE_TEMPORAL_BIN: broken }, { start: true })).rejects.toThrow(
+    expect(await refusedBy(openServer({ ...env, FORGE_TEMPORAL_BIN: broken }, { start: true }))).toThrow(
       /^The Temporal server \(.*broken\) did not start: Error: no such thing\. All that it said is in .*server\.log\.$/,
     )
     const other = await program('other', 'echo "some other program"')
-    await expect(openServer({ ...env, FORGE_TEMPORAL_BIN: other }, { start: true })).rejects.toThrow(
+    expect(await refusedBy(openServer({ ...env, FORGE_TEMPORAL_BIN: other }, { start: true }))).toThrow(
       /other does not say that it is Temporal with a server in it/,
     )
   }, 60_000)
@@ -200,14 +201,14 @@ describe('a server that can’t be used', () => {
   const options = { tls: false as const }
 
   test('nobody listens there', async () => {
-    await expect(connect({ address: '127.0.0.1:1', namespace: 'n', options })).rejects.toThrow(
+    expect(await refusedBy(connect({ address: '127.0.0.1:1', namespace: 'n', options }))).toThrow(
       /^No Temporal server answers at 127\.0\.0\.1:1 \(.*ECONNREFUSED.*\): check that it runs, and TEMPORAL_ADDRESS/,
     )
   })
 
   test('something else listens there', async () => {
     await using other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('hello') })
-    await expect(connect({ address: `127.0.0.1:${other.port}`, namespace: 'n', options })).rejects.toThrow(
+    expect(await refusedBy(connect({ address: `127.0.0.1:${other.port}`, namespace: 'n', options }))).toThrow(
       /Temporal server/,
     )
   }, 30_000)
