@@ -1,11 +1,12 @@
 /** History for a graph and for a path: which commits there are, in which order, and what only reflogs still know. */
+import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Commit, type Person, parseCommit, textOf } from './commits.ts'
 import { byDate, byDateOrder, byTopology, Graph, type Node } from './graph.ts'
 import type { Objects } from './objects.ts'
 import { asText, fields, isOid, type Oid, type Path, type Repository } from './repository.ts'
-import { end, type Git, GitError, readEach, readWords, run, start } from './run.ts'
+import { end, GitError, run, start } from './run.ts'
 
 /** A commit as a graph shows it. `committed` is in seconds since 1970. */
 export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number; subject: string }
@@ -38,7 +39,7 @@ export class History implements AsyncDisposable {
   #tips: readonly Oid[]
   #isComplete = false
   #waiting: (() => void)[] = []
-  readonly #children = new Set<Git>()
+  readonly #children = new Set<ChildProcess>()
   #complete: Promise<number>
   /** Ends the rest after the first commits. */
   readonly #hurry = Promise.withResolvers<void>()
@@ -210,7 +211,7 @@ export class History implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     this.#hurry.resolve()
-    const gone = [...this.#children].map(child => child.exited)
+    const gone = [...this.#children].map(child => new Promise(resolve => child.once('close', resolve)))
     for (const child of this.#children) end(child, 'SIGKILL')
     await Promise.all(gone)
   }
@@ -288,16 +289,23 @@ export class History implements AsyncDisposable {
     repository.signal?.throwIfAborted()
     // Not a piece for every line: that would take longer than git itself.
     const buffered = { GIT_FLUSH: '0' }
-    const input = Buffer.from(`${revisions.join('\n')}\n`)
-    const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], input, buffered)
+    const child = start(repository, ['rev-list', '--timestamp', '--parents', ...flags, '--stdin'], 'pipe', buffered)
     const interrupt = () => end(child, 'SIGKILL')
     repository.signal?.addEventListener('abort', interrupt, { once: true })
     this.#children.add(child)
     try {
-      const output = readEach(child.stdout, piece => take(this.#graph.take(piece)))
-      const [code, stderr] = await Promise.all([child.exited, readWords(child), output])
+      let stderr = ''
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        stderr = (stderr + text).slice(-65_536)
+      })
+      child.stdout?.on('data', (piece: Buffer) => take(this.#graph.take(piece)))
+      child.stdin?.end(`${revisions.join('\n')}\n`)
+      const code = await new Promise<number | undefined>((resolve, reject) => {
+        child.on('error', reject)
+        child.on('close', status => resolve(status ?? undefined))
+      })
       repository.signal?.throwIfAborted()
-      if (code !== 0) throw new GitError('rev-list', child.exitCode ?? undefined, stderr, '')
+      if (code !== 0) throw new GitError('rev-list', code, stderr, '')
     } finally {
       this.#children.delete(child)
       repository.signal?.removeEventListener('abort', interrupt)

@@ -1,6 +1,7 @@
 /** Reading objects through one git that keeps running, and writing many of them by one that does not. */
+import type { ChildProcess } from 'node:child_process'
 import { type Format, isOid, type Oid, type Repository } from './repository.ts'
-import { end, type Git, GitError, readEach, readWords, run, start, writeTo } from './run.ts'
+import { end, GitError, run, start } from './run.ts'
 
 export type ObjectType = 'blob' | 'tree' | 'commit' | 'tag'
 export type Info = { oid: Oid; type: ObjectType; size: number }
@@ -32,7 +33,7 @@ type Request = {
  * repack. To be closed: `await using objects = openObjects(repository)`.
  */
 export class Objects implements AsyncDisposable {
-  #child: Git | undefined
+  #child: ChildProcess | undefined
   #unsent: Request[] = []
   #pending: Request[] = []
   #answer = new AnswerReader()
@@ -68,8 +69,9 @@ export class Objects implements AsyncDisposable {
   /** Ends the git that runs. What has not been answered is rejected, as is all that is asked afterwards. */
   async [Symbol.asyncDispose](): Promise<void> {
     const child = this.#child
+    const gone = child && new Promise(resolve => child.once('close', resolve))
     this.#end(new Error('The objects of this repository are closed'))
-    await child?.exited
+    await gone
   }
 
   #end(reason: unknown): void {
@@ -96,11 +98,10 @@ export class Objects implements AsyncDisposable {
 
   #send(): void {
     if (this.#ended || this.#unsent.length === 0) return
-    const child = this.#child ?? this.#start()
-    if (!child) return
+    this.#child ??= this.#start()
     const lines = this.#unsent.map(({ command, name }) => `${command} ${name}\n`)
     this.#pending.push(...this.#unsent.splice(0))
-    writeTo(child, Buffer.from(`${lines.join('')}flush\n`, 'latin1'))
+    this.#child.stdin?.write(Buffer.from(`${lines.join('')}flush\n`, 'latin1'))
     this.#wait()
   }
 
@@ -116,20 +117,13 @@ export class Objects implements AsyncDisposable {
     this.#rejectAll(new GitError('cat-file', undefined, '', '', { bound: 'time' }))
   }
 
-  /** Undefined where it can't be started: whoever has asked is told then. */
-  #start(): Git | undefined {
-    try {
-      this.#child = start(this.repository, ['cat-file', '--batch-command', '--buffer'], 'pipe')
-    } catch (error) {
-      this.#died(error)
-      return undefined
-    }
-    void this.#listenTo(this.#child)
-    return this.#child
-  }
-
-  async #listenTo(child: Git): Promise<void> {
-    const take = (piece: Buffer) => {
+  #start(): ChildProcess {
+    const child = start(this.repository, ['cat-file', '--batch-command', '--buffer'], 'pipe')
+    let stderr = ''
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-65_536)
+    })
+    child.stdout?.on('data', (piece: Buffer) => {
       // What was still in the pipe when it was ended is nobody's answer.
       if (child !== this.#child) return
       for (const answer of this.#answer.take(piece, () => this.#pending[0]?.command)) {
@@ -137,14 +131,19 @@ export class Objects implements AsyncDisposable {
         this.#pending.shift()?.resolve(answer)
       }
       this.#wait()
-    }
-    const [stderr] = await Promise.all([readWords(child), readEach(child.stdout, take), child.exited])
-    const { exitCode, signalCode } = child
-    this.#died(new GitError('cat-file', exitCode ?? undefined, stderr, '', signalCode ? { signal: signalCode } : {}))
+    })
+    let failed: Error | undefined
+    child.on('error', error => {
+      failed = error
+    })
+    child.on('close', (code, name) =>
+      this.#died(failed ?? new GitError('cat-file', code ?? undefined, stderr, '', name ? { signal: name } : {})),
+    )
+    return child
   }
 
   /** What git has not answered is asked again, but an object at which it died twice is not. */
-  #died(reason: unknown): void {
+  #died(reason: Error): void {
     this.#child = undefined
     this.#answer = new AnswerReader()
     const next = this.#pending[0]

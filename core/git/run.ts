@@ -2,6 +2,7 @@
  * Git, run as it is: no shell, no zx, exact bytes in and out, and never a question on a terminal. What a person should
  * read in a script is run with zx instead (../shell.ts), in the same environment.
  */
+import { type ChildProcess, spawn } from 'node:child_process'
 import { firstLine } from '../text.ts'
 import type { Bounds } from './bounds.ts'
 import { unattended, type Variables } from './environment.ts'
@@ -35,7 +36,7 @@ export type RunOptions = {
 export type Answer = { code: number; stdout: Buffer; stderr: string; cut: boolean }
 
 /** How git was ended: by a bound of its place, or by a signal that was not ours. */
-export type Ending = { bound?: 'time' | 'output'; signal?: NodeJS.Signals | number }
+export type Ending = { bound?: 'time' | 'output'; signal?: NodeJS.Signals }
 
 /** Git ended otherwise than it should. `code` is undefined where it was ended; `stderr` may hold words of strangers. */
 export class GitError extends Error {
@@ -63,74 +64,21 @@ export const MANY_BLOBS = ['-c', 'core.deltaBaseCacheLimit=256m']
 const commandOf = (args: readonly string[]): string =>
   args.find((word, at) => !word.startsWith('-') && args[at - 1] !== '-c') ?? ''
 
-/** A git that was {@link start}ed. Who keeps one running writes to it by {@link writeTo}. */
-export type Git = Bun.Subprocess<'pipe' | 'ignore' | Uint8Array, 'pipe', 'pipe'>
-
 /**
  * Starts git, for {@link run} and for those that keep one running. It gets a process group of its own: what git starts
- * ends with it ({@link end}), and nothing can ask on the terminal. Its memory is bounded by those of the place. What it
- * is given to read all at once is given here. Throws the error of the system where git can't be started.
+ * ends with it ({@link end}), and nothing can ask on the terminal. Its memory is bounded by those of the place.
  */
-export function start(
-  where: Where,
-  args: readonly string[],
-  input: 'pipe' | 'ignore' | Uint8Array,
-  env?: Variables,
-): Git {
-  // Node's own way to start a process takes three times as long, and the first time as long as twenty of these.
-  return Bun.spawn([...commandWithin(where.bounds), 'git', ...args], {
+export function start(where: Where, args: readonly string[], input: 'pipe' | 'ignore', env?: Variables): ChildProcess {
+  const [command = '', ...words] = [...commandWithin(where.bounds), 'git', ...args]
+  const child = spawn(command, words, {
     cwd: where.cwd,
     env: unattended({ ...where.env, ...env }),
     detached: true,
     stdio: [input, 'pipe', 'pipe'],
   })
-}
-
-/** Gives something to read to a git that was started with a pipe. */
-export function writeTo(git: Git, bytes: Uint8Array): void {
-  const { stdin } = git
-  if (stdin === undefined || typeof stdin === 'number') return
-  // One that ends before it has read its input tells why by its exit code, not by a broken pipe.
-  const written = async () => {
-    stdin.write(bytes)
-    await stdin.flush()
-  }
-  written().catch(() => undefined)
-}
-
-/** What git prints, piece by piece, until it has closed that or the signal says that nobody waits for more. */
-export async function readEach(
-  stream: ReadableStream<Uint8Array>,
-  take: (piece: Buffer) => void,
-  letGo?: AbortSignal,
-): Promise<void> {
-  const reader = stream.getReader()
-  const leave = () => void reader.cancel().catch(() => undefined)
-  letGo?.addEventListener('abort', leave, { once: true })
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    const { buffer, byteOffset, byteLength } = next.value
-    take(Buffer.from(buffer, byteOffset, byteLength))
-  }
-  letGo?.removeEventListener('abort', leave)
-}
-
-/** So many of git's last words are kept: they are for a sentence; more is the chatter of a progress, or mischief. */
-const MOST_WORDS = 65_536
-
-/** Git's own words, at most the last {@link MOST_WORDS}, when it has closed them; each as it comes to `onWords`. */
-export async function readWords(
-  git: Git,
-  { onWords, letGo }: { onWords?: ((text: string) => void) | undefined; letGo?: AbortSignal } = {},
-): Promise<string> {
-  const decoder = new TextDecoder()
-  let words = ''
-  const take = (piece: Buffer) => {
-    const text = decoder.decode(piece, { stream: true })
-    words = (words + text).slice(-MOST_WORDS)
-    onWords?.(text)
-  }
-  await readEach(git.stderr, take, letGo)
-  return words
+  // A command that ends before it has read its input tells why by its exit code, not by a broken pipe.
+  child.stdin?.on('error', () => undefined)
+  return child
 }
 
 /**
@@ -146,9 +94,9 @@ function commandWithin(bounds: Bounds | undefined): string[] {
 const [GRACE, LAST_WORDS] = [2_000, 500]
 
 /** Ends a git that was {@link start}ed, and what it has started itself. One that has ended already is left alone. */
-export function end(git: Git, how: NodeJS.Signals): void {
+export function end(child: ChildProcess, how: NodeJS.Signals): void {
   try {
-    process.kill(-git.pid, how)
+    if (child.pid) process.kill(-child.pid, how)
   } catch {
     // It has ended already.
   }
@@ -162,17 +110,24 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
   const { signal } = where
   const { input, ok = [0], limit, bounds = where.bounds, onOutput, onWords } = options
   signal?.throwIfAborted()
-  const given = typeof input === 'string' ? Buffer.from(input) : input
-  const git = start({ ...where, ...(bounds && { bounds }) }, args, given ?? 'ignore', options.env)
+  const child = start(
+    { ...where, ...(bounds && { bounds }) },
+    args,
+    input === undefined ? 'ignore' : 'pipe',
+    options.env,
+  )
   const clocks: ReturnType<typeof setTimeout>[] = []
-  // Somebody who left the group may still hold what it would print to: nobody waits for that.
-  const letGo = new AbortController()
   const kill = () => {
-    end(git, 'SIGKILL')
-    clocks.push(setTimeout(() => letGo.abort(), LAST_WORDS))
+    end(child, 'SIGKILL')
+    // Somebody who left the group may still hold what it would print to: nobody waits for that.
+    const letGo = () => {
+      child.stdout?.destroy()
+      child.stderr?.destroy()
+    }
+    clocks.push(setTimeout(letGo, LAST_WORDS))
   }
   const interrupt = () => {
-    end(git, 'SIGTERM')
+    end(child, 'SIGTERM')
     clocks.push(setTimeout(kill, GRACE))
   }
   signal?.addEventListener('abort', interrupt, { once: true })
@@ -184,9 +139,9 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
   if (bounds) clocks.push(setTimeout(outOfTime, bounds.seconds * 1000))
   try {
     const pieces: Buffer[] = []
-    let [size, cut] = [0, false]
+    let [size, stderr, cut] = [0, '', false]
     const most = limit ?? bounds?.output ?? Number.POSITIVE_INFINITY
-    const take = (piece: Buffer) => {
+    child.stdout?.on('data', (piece: Buffer) => {
       if (cut) return
       size += piece.length
       cut = onOutput?.(piece) === 'enough' || size > most
@@ -194,13 +149,17 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
       if (!cut) return
       if (size > most && limit === undefined) bound = 'output'
       kill()
-    }
-    const [stderr] = await Promise.all([
-      readWords(git, { onWords, letGo: letGo.signal }),
-      readEach(git.stdout, take, letGo.signal),
-      git.exited,
-    ])
-    const [code, by] = [git.exitCode ?? undefined, git.signalCode ?? undefined]
+    })
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      // Words are for a sentence: what goes beyond is the chatter of a progress, or somebody's mischief.
+      stderr = (stderr + text).slice(-65_536)
+      onWords?.(text)
+    })
+    child.stdin?.end(input)
+    const [code, by] = await new Promise<[number | undefined, NodeJS.Signals | undefined]>((resolve, reject) => {
+      child.on('error', reject)
+      child.on('close', (status, name) => resolve([status ?? undefined, name ?? undefined]))
+    })
     signal?.throwIfAborted()
     if (bound) throw new GitError(commandOf(args), undefined, stderr, '', { bound })
     const stdout = Buffer.concat(pieces)
