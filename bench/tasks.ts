@@ -4,6 +4,8 @@
  * request that grow with the repository. All is real but the model, which answers at once. It measures and prints one
  * table; nothing here passes or fails. `bun bench/tasks.ts [PART …]` does some parts alone.
  */
+import { mkdtemp, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Objects, openObjects } from '../core/git/objects.ts'
 import { openRepository, type Repository } from '../core/git/repository.ts'
@@ -268,7 +270,16 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
 
 /** From the start of the command to the model's first request, with a server and worker or without them. */
 async function firstRequests({ temporal, path }: Ground, model: ModelServer): Promise<void> {
-  const env = { ...temporal.env, ...model.environment('openai') }
+  // A run looks for docker before it asks a model: this one is a script, that answers as quickly on every machine.
+  const docker = await mkdtemp(join(tmpdir(), 'forge-bench-docker-'))
+  await symlink(join(import.meta.dir, '../test/stand-ins/docker'), join(docker, 'docker'))
+  const env = {
+    ...temporal.env,
+    ...model.environment('openai'),
+    PATH: `${docker}:${process.env.PATH}`,
+    FORKLIFT_TEST_DOCKER: join(docker, 'state'),
+    FORKLIFT_TEST_LABEL: 'any',
+  }
   const down = async () => void (await time([FORGE, 'down'], { cwd: path, env }))
   const noWorker = async () => void (await Promise.all((await findWorkers(env)).map(endWorker)))
   const first = async (): Promise<number> => {
@@ -295,6 +306,7 @@ async function firstRequests({ temporal, path }: Ground, model: ModelServer): Pr
   row('from `forge run` to the first request, with no server', milliseconds(await times(3, down)), '< 8 s')
   row('  with a server, and no worker', milliseconds(await times(3, noWorker)), '< 3 s')
   row('  with both', milliseconds(await times(5, async () => undefined)))
+  await rm(docker, { recursive: true })
 }
 
 // --- What grows with the repository
