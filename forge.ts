@@ -25,8 +25,8 @@ import { isVerb, listCommands, runVerb, whyNoVerb } from './forge/tasks/commands
 import type { CommandContext } from './forge/tasks/commands/context.ts'
 import { version } from './package.json'
 
-const HELP = `forge: opens the desk, where branches are tabs in the browser and saving is a commit; and does large work as
-tasks.
+const HELP = `forge: opens the desk, where branches are tabs in the browser and saving is a commit; and does large
+work as tasks.
 
 forge [FOLDER]   the desk of the git repository that FOLDER is in (default: this one)
 

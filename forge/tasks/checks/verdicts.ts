@@ -13,6 +13,9 @@ import { hashOfPlan } from './approved.ts'
 const Id = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
 const Hash = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))
 
+/** Which model is asked about which commit, by which plan and request. */
+const Reviewing = { run: v.string(), task: v.string(), step: v.string(), head: Id, plan: Hash, request: Hash }
+
 export const Fact = v.variant('fact', [
   /** The person has asked for the run from this commit. */
   v.object({ fact: v.literal('asked'), run: v.string(), base: Id }),
@@ -46,26 +49,9 @@ export const Fact = v.variant('fact', [
   /** It has proposed this one. */
   v.object({ fact: v.literal('planned'), run: v.string(), plan: Hash }),
   /** A model is asked about a commit, in the same way. */
-  v.object({
-    fact: v.literal('reviewing'),
-    run: v.string(),
-    task: v.string(),
-    step: v.string(),
-    head: Id,
-    plan: Hash,
-    request: Hash,
-  }),
+  v.object({ fact: v.literal('reviewing'), ...Reviewing }),
   /** What it said to that. */
-  v.object({
-    fact: v.literal('reviewed'),
-    run: v.string(),
-    task: v.string(),
-    step: v.string(),
-    head: Id,
-    plan: Hash,
-    request: Hash,
-    isGood: v.boolean(),
-  }),
+  v.object({ fact: v.literal('reviewed'), ...Reviewing, isGood: v.boolean() }),
 ])
 export type Fact = v.InferOutput<typeof Fact>
 export type FactOf<Kind extends Fact['fact']> = Extract<Fact, { fact: Kind }>
