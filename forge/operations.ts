@@ -1,8 +1,8 @@
 /**
- * What the forge did to a person's refs, on the desk or by a command, each time as a commit at `refs/forge/operations`, made in the same transaction that moved
- * them: what they were and what they became. Its parents are the operation before and all commits that no ref has any
- * more, so that no garbage collection takes them. What is no commit (a tag with a message) can be nobody's parent: it
- * gets a ref of its own.
+ * What the forge did to a person's refs, on the desk or by a command, each time as a commit at `refs/forge/operations`,
+ * made in the same transaction that moved them: what they were and what they became. Its parents are the operation
+ * before and all commits that no ref has any more, so that no garbage collection takes them. What is no commit (a tag
+ * with a message) can be nobody's parent: it gets a ref of its own.
  */
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../core/git/commits.ts'

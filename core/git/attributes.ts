@@ -87,8 +87,8 @@ export async function attributesFilesOfUser(repository: Repository): Promise<str
 
 /**
  * What an attribute is of some paths in a commit: by its .gitattributes, and by those that the user has beside them
- * (info/attributes, {@link attributesFilesOfUser}). Paths of which it says nothing, or that it is not so, are missing; `set`
- * stands for one without a value. No more is read than the folders that lead to the paths.
+ * (info/attributes, {@link attributesFilesOfUser}). Paths of which it says nothing, or that it is not so, are missing;
+ * `set` stands for one without a value. No more is read than the folders that lead to the paths.
  */
 export async function checkAttribute(
   objects: Objects,

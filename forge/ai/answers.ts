@@ -256,7 +256,10 @@ const isWorthKeeping = (block: TextBlock | ReasoningBlock | CallBlock): boolean 
 const hasMore = (provider: unknown): boolean =>
   typeof provider === 'object' && provider !== null && Object.keys(provider).length > 1
 
-/** A tool without arguments may be called with nothing. What is no JSON that can be kept stays as it came: the tool says so. */
+/**
+ * A tool without arguments may be called with nothing. What is no JSON that can be kept stays as it came: the tool says
+ * so.
+ */
 function argumentsOf(text: string): unknown {
   if (!text.trim()) return {}
   try {

@@ -6,7 +6,9 @@
 /** Nothing that a schema here asks for is nested half as deep. */
 const DEEPEST = 200
 
-/** The value that a text is. @throws SyntaxError where it is no JSON, or nested deeper than anything that is asked for. */
+/**
+ * The value that a text is. @throws SyntaxError where it is no JSON, or nested deeper than anything that is asked for.
+ */
 export function parseJson(text: string): unknown {
   if (isTooDeep(text)) throw new SyntaxError(`It is nested deeper than ${DEEPEST} levels.`)
   return JSON.parse(text)

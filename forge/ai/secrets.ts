@@ -61,8 +61,8 @@ const NOT_IN_KEY = /[^\w+/=:,\s\\-]/
 
 /**
  * The text with each secret in it replaced by {@link MARK}. `known` are the values of keys that this program uses: they
- * are found as they are, in base64 (also inside of something longer), in hexadecimal, encoded for a URL, and escaped for
- * JSON, any of their characters, and a few times over.
+ * are found as they are, in base64 (also inside of something longer), in hexadecimal, encoded for a URL, and escaped
+ * for JSON, any of their characters, and a few times over.
  */
 export const blackOut = (text: string, known: readonly string[]): string => blackOutFor(known)(text)
 
@@ -125,8 +125,8 @@ function formsOf(value: string): RegExp[] {
 }
 
 /**
- * A character as it is, or as JSON or a URL may have it: `\\u0041` in either case, `\\/`, `%2F`. Escaped once more, each
- * backslash is doubled, and a `%` is `%25`.
+ * A character as it is, or as JSON or a URL may have it: `\\u0041` in either case, `\\/`, `%2F`. Escaped once more,
+ * each backslash is doubled, and a `%` is `%25`.
  */
 function charForms(char: string): string {
   const units = [...Array(char.length).keys()].map(at => char.charCodeAt(at).toString(16).padStart(4, '0'))
@@ -141,8 +141,8 @@ function charForms(char: string): string {
 const anyCase = (hex: string): string => hex.replace(/[a-f]/g, digit => `[${digit}${digit.toUpperCase()}]`)
 
 /**
- * What is the same in base64 wherever the bytes stand in something longer: three ways, by how many bytes are before them;
- * the characters that are shared with neighbours are left out. In the usual alphabet and in that of URLs.
+ * What is the same in base64 wherever the bytes stand in something longer: three ways, by how many bytes are before
+ * them; the characters that are shared with neighbours are left out. In the usual alphabet and in that of URLs.
  */
 function base64Of(bytes: Buffer): string[] {
   return [0, 1, 2].map(before => {

@@ -49,9 +49,9 @@ import type { Work, WorkOptions } from './work.ts'
  */
 const SETTINGS_FOR = 10_000
 /**
- * Milliseconds after which the desk is described anew: at once, but for several changes together, where refs have moved;
- * later where there are other drafts only, of which the window that they are typed in knows by itself: git, which is
- * asked for the description, is not to be in the way of who types and saves.
+ * Milliseconds after which the desk is described anew: at once, but for several changes together, where refs have
+ * moved; later where there are other drafts only, of which the window that they are typed in knows by itself: git,
+ * which is asked for the description, is not to be in the way of who types and saves.
  */
 const [SOON, LATER] = [20, 250]
 /** Milliseconds for which what was made ready for the first page is as good as new, where nothing is heard of. */

@@ -228,7 +228,9 @@ export const Question = v.variant('ask', [
    * of a commit, or what is not saved in a branch
    */
   ask('changes', { from: v.optional(At), to: At }),
-  /** { text: string | undefined, encoding?: string }: undefined where it is no text; the encoding where it is guessed */
+  /**
+   * { text: string | undefined, encoding?: string }: undefined where it is no text; the encoding where it is guessed
+   */
   ask('blob', { oid: Oid }),
   /** { rows: CommitRow[], total: number | undefined }; `beyond`: only commits that this other branch has not */
   ask('history', {
@@ -374,7 +376,9 @@ export const News = v.variant('say', [
   say('forklift', { line: v.optional(v.string()), end: v.optional(Count) }),
   /** Refs, the graph or the runs of Forklift are not what they were. */
   say('repository', {}),
-  /** What was to be done in a branch waits for a commit that a person has to sign; without words, nothing does any more. */
+  /**
+   * What was to be done in a branch waits for a commit that a person has to sign; without words, nothing does any more.
+   */
   say('waiting', { branch: Branch, words: v.optional(v.string()) }),
   /** Something that a person should know, once: drafts can't be written, for example. */
   say('notice', { words: v.string(), isBad: v.boolean() }),

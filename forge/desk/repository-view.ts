@@ -1,6 +1,7 @@
 /**
  * What the page is told of the whole repository: its graph, what a step would do before it is done, a merge that waits
- * for a person, and Forklift. Part of the contract in messages.ts: names are byte strings, times are seconds since 1970.
+ * for a person, and Forklift. Part of the contract in messages.ts: names are byte strings, times are seconds since
+ * 1970.
  */
 import * as v from 'valibot'
 

@@ -176,7 +176,9 @@ export const JournalLine = v.object({
 })
 export type JournalLine = v.InferOutput<typeof JournalLine>
 
-/** What a landing would show: without a tree there is nothing to land. `unchecked`: why it is refused, unless anyway. */
+/**
+ * What a landing would show: without a tree there is nothing to land. `unchecked`: why it is refused, unless anyway.
+ */
 export const Landing = v.object({
   tree: v.optional(v.string()),
   words: v.array(v.string()),

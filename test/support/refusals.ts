@@ -1,6 +1,6 @@
 /**
- * What a promise that must fail fails by. Bun's own `expect(…).rejects` waits in a loop of its own inside of whatever the
- * test does; what is imported or read meanwhile may never come to its end in there.
+ * What a promise that must fail fails by. Bun's own `expect(…).rejects` waits in a loop of its own inside of whatever
+ * the test does; what is imported or read meanwhile may never come to its end in there.
  */
 
 /** The error of a promise. Fails where there is none. */

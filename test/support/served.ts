@@ -37,8 +37,8 @@ export type TestDesk = AsyncDisposable & {
 }
 
 /**
- * Opens the desk of a repository at a free port; with models where somebody is to be asked, and with the real page, from
- * the folder that it was built in, where a browser is to show it.
+ * Opens the desk of a repository at a free port; with models where somebody is to be asked, and with the real page,
+ * from the folder that it was built in, where a browser is to show it.
  */
 export async function openTestDesk(path: string, models?: Models, built?: string): Promise<TestDesk> {
   const folder = await makeFolder()

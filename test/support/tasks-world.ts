@@ -1,7 +1,7 @@
 /**
- * A world for runs of the tasks as people have them: a repository, a home, a model on this machine that counts what it is
- * asked, checks by the stand-in of docker, a real Temporal server and a real worker. Everything is started by the command
- * `forge`, and can be killed at any moment.
+ * A world for runs of the tasks as people have them: a repository, a home, a model on this machine that counts what it
+ * is asked, checks by the stand-in of docker, a real Temporal server and a real worker. Everything is started by the
+ * command `forge`, and can be killed at any moment.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'

@@ -13,7 +13,9 @@ export class BranchLock {
   #isAside = false
   #isSomebodyWaiting = false
 
-  /** Is told when something that is not brief begins to wait for who has stepped aside, and when nothing does any more. */
+  /**
+   * Is told when something that is not brief begins to wait for who has stepped aside, and when nothing does any more.
+   */
   constructor(readonly onWaiting: (isWaiting: boolean) => void) {}
 
   /** Does something when all that came before is done. What is brief moves no branch, and never steps aside. */

@@ -167,7 +167,9 @@ export class OpenBranches {
   }
 }
 
-/** What it takes to work on a branch, such as texts that change, is loaded with the first one: no start waits for it. */
+/**
+ * What it takes to work on a branch, such as texts that change, is loaded with the first one: no start waits for it.
+ */
 async function openWork(room: Room, name: string, at?: Oid): Promise<BranchWork> {
   const { BranchWork } = await import('./branch-work.ts')
   return await BranchWork.open(room, name, at)
@@ -195,8 +197,8 @@ export const branchNameOf = (ref: RefName): string | undefined => {
 export const nameOfRef = (ref: RefName): string => visiblePath(branchNameOf(ref) ?? ref)
 
 /**
- * Does something while no other work on any of these branches' refs comes between. They are locked in the order of their
- * names: two that want the same ones would else wait for each other for ever.
+ * Does something while no other work on any of these branches' refs comes between. They are locked in the order of
+ * their names: two that want the same ones would else wait for each other for ever.
  */
 export const lockedAll = <Result>(works: readonly BranchWork[], task: () => Promise<Result>): Promise<Result> => {
   const inOrder = [...works].sort((one, other) => (one.name < other.name ? -1 : 1))

@@ -1,7 +1,7 @@
 /**
- * Turns of AIs in the branches of one repository: at most one in each, any number of them at a time. While one runs, its
- * branch's files are its own. It ends as one commit; one that did not end well waits until a person keeps or discards
- * what it did, also over a restart. Nothing is asked of a model but what a person has sent.
+ * Turns of AIs in the branches of one repository: at most one in each, any number of them at a time. While one runs,
+ * its branch's files are its own. It ends as one commit; one that did not end well waits until a person keeps or
+ * discards what it did, also over a restart. Nothing is asked of a model but what a person has sent.
  */
 import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'

@@ -79,8 +79,8 @@ const ALWAYS = {
 /**
  * Scripts and styles come from here alone; the editor's styles are made by its script, which shows the nonce. Images of
  * the repository are asked for by the page's script, which shows its secret: so no address leads to them. No text
- * becomes HTML or a script at all, not even a model's markdown, which the page makes elements of one by one: so there is
- * no policy by which it could.
+ * becomes HTML or a script at all, not even a model's markdown, which the page makes elements of one by one: so there
+ * is no policy by which it could.
  */
 export const policyOf = (nonce: string): string =>
   [

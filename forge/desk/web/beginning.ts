@@ -1,4 +1,6 @@
-/** How a page begins: with what came with it, or with what its first script asks; the rest of the page takes it over. */
+/**
+ * How a page begins: with what came with it, or with what its first script asks; the rest of the page takes it over.
+ */
 import { BEGINNING, firstQuestions } from '../first-questions.ts'
 import type { Question } from '../messages.ts'
 import { protocolsWith, SECRET_NAME } from '../server/secret.ts'

@@ -1,6 +1,6 @@
 /**
- * Branches that belong to a run of the tasks: there are many of them, one for each attempt at each task. Lists show them
- * behind their run, or where somebody types their name.
+ * Branches that belong to a run of the tasks: there are many of them, one for each attempt at each task. Lists show
+ * them behind their run, or where somebody types their name.
  */
 const OF_RUN = /^forge\/(\d{8}-[a-z0-9-]{1,71})\/(?:result|[a-z0-9][a-z0-9-]{0,39}\/(?:\d+|done))$/
 

@@ -130,8 +130,8 @@ export interface Ends {
 }
 
 /**
- * The edit that settles a conflict. Git ends the last line of each side so that a mark can follow: where the conflict is
- * the end of the file, the last line ends as the side's own does.
+ * The edit that settles a conflict. Git ends the last line of each side so that a mark can follow: where the conflict
+ * is the end of the file, the last line ends as the side's own does.
  */
 export function settling(
   text: string,

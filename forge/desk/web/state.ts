@@ -516,7 +516,9 @@ export class Page {
     else this.notify({ topic, tone: 'plain', title: words })
   }
 
-  /** The branch has this commit now, and these drafts are left: seen at once, before the server sends all of the desk. */
+  /**
+   * The branch has this commit now, and these drafts are left: seen at once, before the server sends all of the desk.
+   */
   saved(branch: string, commit: string, drafts?: string[]): void {
     const desk = this.desk.peek()
     if (!desk) return

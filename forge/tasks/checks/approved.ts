@@ -1,7 +1,7 @@
 /**
- * What the person has said of a run: what it is to do, from where and for how much, which plan holds, which commands may
- * run, what they answered. A workflow's input, a plan or a file of the repository can say what they like; what counts is
- * a signature by a key outside of all of them.
+ * What the person has said of a run: what it is to do, from where and for how much, which plan holds, which commands
+ * may run, what they answered. A workflow's input, a plan or a file of the repository can say what they like; what
+ * counts is a signature by a key outside of all of them.
  */
 import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'

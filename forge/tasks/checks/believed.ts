@@ -19,8 +19,8 @@ export class Believed {
   ) {}
 
   /**
-   * Why a commit is not known to have passed the checks of a task, or without one those of the whole plan: as the end of
-   * a sentence. Undefined where it has.
+   * Why a commit is not known to have passed the checks of a task, or without one those of the whole plan: as the end
+   * of a sentence. Undefined where it has.
    */
   async whyNot(task: TaskId | undefined, head: Oid): Promise<string | undefined> {
     const plan = hashOfPart(this.plan, task)

@@ -35,9 +35,9 @@ export type Means = {
 }
 
 /**
- * What is validated: a task's attempt, or the whole run's result, which has no boundaries of its own. `isWhole`: nothing
- * that was checked before counts, so all tasks that are in it are checked together: their commands, and that each change
- * is within the boundaries of one of them. Nothing is mended then, as it is a result already.
+ * What is validated: a task's attempt, or the whole run's result, which has no boundaries of its own. `isWhole`:
+ * nothing that was checked before counts, so all tasks that are in it are checked together: their commands, and that
+ * each change is within the boundaries of one of them. Nothing is mended then, as it is a result already.
  */
 export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid; isWhole?: boolean }
 /** What came of it; `commands` by their hash, '' where nothing was judged. */

@@ -137,7 +137,9 @@ export async function keepAnswer(
   return answer
 }
 
-/** The plan as a person has edited it; undefined where it is as it was, or no plan any more: then they have heard why. */
+/**
+ * The plan as a person has edited it; undefined where it is as it was, or no plan any more: then they have heard why.
+ */
 async function editedPlan(
   place: Place,
   run: RunId,

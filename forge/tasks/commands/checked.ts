@@ -39,8 +39,8 @@ export async function openBelieved(
 
 /**
  * Runs all checks of a result in this process: the contract's commands, those of its tasks and of FORGE.md, and whether
- * each change is within the boundaries of some task; and signs what came of it. Commands that the person has not seen are
- * asked about, unless they are sure. Throws a {@link Failure} where something fails or is missing.
+ * each change is within the boundaries of some task; and signs what came of it. Commands that the person has not seen
+ * are asked about, unless they are sure. Throws a {@link Failure} where something fails or is missing.
  */
 export async function checkHere(
   place: Place,

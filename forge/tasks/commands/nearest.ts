@@ -1,8 +1,8 @@
 /** What somebody may have meant who mistyped a word. */
 
 /**
- * Of some words the one that a mistyped one is nearest to, by letters that are wrong, missing, too many or turned around;
- * undefined where it looks like none of them.
+ * Of some words the one that a mistyped one is nearest to, by letters that are wrong, missing, too many or turned
+ * around; undefined where it looks like none of them.
  */
 export function nearestTo(word: string, words: readonly string[]): string | undefined {
   // Of a short word, more than one wrong letter makes another one.

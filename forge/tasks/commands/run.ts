@@ -162,8 +162,8 @@ async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean)
 }
 
 /**
- * Writes down what the person has asked for and signed: from now on it can be submitted again, whatever the server loses.
- * Where that fails, nothing of it stays. Throws a {@link Failure} where a disk is full.
+ * Writes down what the person has asked for and signed: from now on it can be submitted again, whatever the server
+ * loses. Where that fails, nothing of it stays. Throws a {@link Failure} where a disk is full.
  */
 async function prepare(
   place: Place,

@@ -19,7 +19,9 @@ export type RunServer = AsyncDisposable & {
   forget: (run: RunId) => Promise<void>
 }
 
-/** Opens the server; `start` starts one, and a worker, where there is none. Throws a Failure where that can't be done. */
+/**
+ * Opens the server; `start` starts one, and a worker, where there is none. Throws a Failure where that can't be done.
+ */
 export async function openRunServer(
   { repository }: Place,
   { env, err }: CommandContext,

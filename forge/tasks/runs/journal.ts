@@ -153,8 +153,8 @@ export class Journal implements Disposable {
 }
 
 /**
- * All lines of a run in the order in which they were written: from git, and where that has none, since its refs are gone
- * or on another machine, from the file in the run's folder.
+ * All lines of a run in the order in which they were written: from git, and where that has none, since its refs are
+ * gone or on another machine, from the file in the run's folder.
  */
 export async function readJournal(store: RunStore, folder?: string): Promise<WrittenLine[]> {
   const contents = await store.all('journal')

@@ -1,4 +1,6 @@
-/** The tools that a repository brings, and what it takes for one to be run: the person's approval of this very content. */
+/**
+ * The tools that a repository brings, and what it takes for one to be run: the person's approval of this very content.
+ */
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
 import { chmod, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Nothing is lost and little is paid twice, whatever is killed, deleted or full. Here a sample of the kills; all of them:
- * `bun test/support/chaos-kills.ts`.
+ * Nothing is lost and little is paid twice, whatever is killed, deleted or full. Here a sample of the kills; all of
+ * them: `bun test/support/chaos-kills.ts`.
  */
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Kill -9 of a desk at random moments of a turn: the branch is before or after it, what was said and done is there to be
- * kept or discarded, and nothing is asked of the model again that a person has not asked.
+ * Kill -9 of a desk at random moments of a turn: the branch is before or after it, what was said and done is there to
+ * be kept or discarded, and nothing is asked of the model again that a person has not asked.
  */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'

@@ -1,4 +1,6 @@
-/** What is a secret stays one: it is searched for in every object and ref of the repository, in the state and the news. */
+/**
+ * What is a secret stays one: it is searched for in every object and ref of the repository, in the state and the news.
+ */
 import { expect, test } from 'bun:test'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,4 +1,6 @@
-/** What a person has signed for counts for that run, in that repository, by that person, word for word; nothing else. */
+/**
+ * What a person has signed for counts for that run, in that repository, by that person, word for word; nothing else.
+ */
 import { expect, test } from 'bun:test'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * An attempt is judged by what checks show: by a stand-in for docker that runs commands as they are. That the container is
- * closed is tried on a real engine, in test/e2e.
+ * An attempt is judged by what checks show: by a stand-in for docker that runs commands as they are. That the container
+ * is closed is tried on a real engine, in test/e2e.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, rm } from 'node:fs/promises'

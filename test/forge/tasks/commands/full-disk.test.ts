@@ -1,4 +1,6 @@
-/** A disk that is full: what a run says, that nothing of it is lost or paid twice, and that it goes on with more room. */
+/**
+ * A disk that is full: what a run says, that nothing of it is lost or paid twice, and that it goes on with more room.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { appendFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'

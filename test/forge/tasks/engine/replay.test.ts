@@ -1,4 +1,6 @@
-/** The bundle of the workflows, and that a change which breaks runs under way is found by replaying what was recorded. */
+/**
+ * The bundle of the workflows, and that a change which breaks runs under way is found by replaying what was recorded.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

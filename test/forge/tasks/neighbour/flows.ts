@@ -1,4 +1,6 @@
-/** What somebody else does who can reach the server: lets the user's own worker do one thing, with an input of theirs. */
+/**
+ * What somebody else does who can reach the server: lets the user's own worker do one thing, with an input of theirs.
+ */
 import { proxyActivities } from '@temporalio/workflow'
 
 type Call = { queue: string; activity: string; input: unknown }
