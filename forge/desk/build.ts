@@ -33,7 +33,10 @@ const HERE = join(import.meta.dir, 'web')
 export async function buildPage(folder: string): Promise<Manifest> {
   await emptyFolder(folder)
   // The first script waits for nothing: by itself it shares no part with the rest.
-  const [first, rest] = await Promise.all([build(folder, ['first.ts']), build(folder, ['page.tsx', 'page.css'])])
+  const [first, rest] = await Promise.all([
+    build(folder, ['app/first.ts']),
+    build(folder, ['app/page.tsx', 'app/page.css']),
+  ])
   const files = [...first.outputs, ...rest.outputs].map(({ path, size }): BuiltFile => {
     const name = path.slice(path.lastIndexOf('/') + 1)
     return { name, size, type: typeOf(name) }
@@ -65,7 +68,7 @@ async function emptyFolder(folder: string): Promise<void> {
 }
 
 async function writePage(folder: string, files: BuiltFile[]): Promise<void> {
-  const template = await Bun.file(join(HERE, 'page.html')).text()
+  const template = await Bun.file(join(HERE, 'app/page.html')).text()
   const named = (begin: string, ending: string) => {
     const file = files.find(({ name }) => name.startsWith(begin) && name.endsWith(ending))
     if (!file) throw new Error(`The build made no ${begin}*${ending} for the page.`)

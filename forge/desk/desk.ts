@@ -14,8 +14,8 @@ import { Operations } from '../operations.ts'
 import { branchOf, HEADS } from './branches/branches.ts'
 import type { Models } from './chat/models.ts'
 import { firstQuestions } from './first-questions.ts'
+import { Forklift, type ForkliftOptions } from './forklift/forklift-on-desk.ts'
 import { GraphView } from './graph/graph-view.ts'
-import { Forklift, type ForkliftOptions } from './merging/forklift-on-desk.ts'
 import {
   type At,
   type Desk as DeskInfo,

@@ -6,9 +6,9 @@
  * page decodes them for the eye alone. Object ids are 40 or 64 hex digits. Times are seconds since 1970.
  */
 import * as v from 'valibot'
-import { TurnNews } from './conversation.ts'
-import { BranchStep, GraphFilter, Step } from './repository-view.ts'
-import { TasksLook, TasksWord } from './tasks-questions.ts'
+import { TurnNews } from './chat/conversation.ts'
+import { BranchStep, GraphFilter, Step } from './graph/repository-view.ts'
+import { TasksLook, TasksWord } from './tasks/tasks-questions.ts'
 
 const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))

@@ -1,7 +1,7 @@
 /** A desk with a scripted model, and a turn in it from its message to its end. */
 import * as v from 'valibot'
+import { Conversation } from '../../forge/desk/chat/conversation.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
-import { Conversation } from '../../forge/desk/conversation.ts'
 import { News } from '../../forge/desk/messages.ts'
 import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
 import { until } from './repository.ts'

@@ -10,8 +10,8 @@ import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
 import { FORGE, withOwnFolder } from '../chat/forge-folder.ts'
-import { groupsOf, isClean, withPlainNames } from '../merging/conflicts.ts'
-import type { Source } from '../repository-view.ts'
+import { groupsOf, isClean, withPlainNames } from '../conflicts/conflicts.ts'
+import type { Source } from '../graph/repository-view.ts'
 import { FORWARD, filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
 
 export type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }

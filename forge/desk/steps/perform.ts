@@ -12,7 +12,7 @@ import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, type Drafts, filesBetween, makeDrafts, noDrafts } from '../branches/drafts.ts'
 import type { Signature } from '../branches/save.ts'
 import { isOfForge } from '../chat/forge-folder.ts'
-import { conflictRows } from '../merging/conflicts.ts'
+import { conflictRows } from '../conflicts/conflicts.ts'
 import { type MergingState, makeMerging, mergingRef } from '../merging/merging-commits.ts'
 import type { Plan, Planned, Stop } from './plan.ts'
 

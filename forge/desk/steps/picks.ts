@@ -7,7 +7,7 @@ import { asBytes, type Oid, type Repository } from '../../../core/git/repository
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { withOwnFolder } from '../chat/forge-folder.ts'
-import { isClean, withPlainNames } from '../merging/conflicts.ts'
+import { isClean, withPlainNames } from '../conflicts/conflicts.ts'
 import { hasSameFolder } from './merge.ts'
 import { type Planned, type Stop, treeOf } from './plan.ts'
 import type { Pace } from './plannings.ts'

@@ -8,9 +8,9 @@ import { Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
-import type { TasksLook, TasksWord } from '../tasks-questions.ts'
-import type { Runs, views } from '../tasks-view.ts'
 import { type CommandOptions, callForge } from './command.ts'
+import type { TasksLook, TasksWord } from './tasks-questions.ts'
+import type { Runs, views } from './tasks-view.ts'
 import { digestOf, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
 
 /** Milliseconds that a look may take: nobody waits for longer. */

@@ -4,7 +4,7 @@
  */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
-import { RunId, TaskId } from '../tasks-questions.ts'
+import { RunId, TaskId } from './tasks-questions.ts'
 import {
   Assertion,
   JournalLine,
@@ -18,7 +18,7 @@ import {
   Spent,
   type Task,
   TaskState,
-} from '../tasks-view.ts'
+} from './tasks-view.ts'
 
 /** Texts are cut where nobody reads on: a model may have written them. */
 const text = (most: number) =>

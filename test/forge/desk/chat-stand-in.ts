@@ -2,7 +2,7 @@
  * Stands in for the AI of the desk's server, for the tests of the page alone: conversations that a test writes down,
  * and a model that does what the test says, piece by piece.
  */
-import type { Approval, Call, Conversation, Item, TurnNews, TurnUsage } from '../../../forge/desk/conversation.ts'
+import type { Approval, Call, Conversation, Item, TurnNews, TurnUsage } from '../../../forge/desk/chat/conversation.ts'
 import type { At, BranchInfo, FolderEntry, Question } from '../../../forge/desk/messages.ts'
 import { type AiSide, oidOf, Refusal, type StandIn } from './web-stand-in.ts'
 

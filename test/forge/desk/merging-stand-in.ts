@@ -1,7 +1,8 @@
 /** Stands in for a merge that waits, and for Forklift, in the tests of the page alone. */
+
+import type { ConflictFile, Forklift, Merging, MergingFile } from '../../../forge/desk/graph/repository-view.ts'
 import type { Question } from '../../../forge/desk/messages.ts'
-import type { ConflictFile, Forklift, Merging, MergingFile } from '../../../forge/desk/repository-view.ts'
-import { conflictsIn } from '../../../forge/desk/web/conflict-regions.ts'
+import { conflictsIn } from '../../../forge/desk/web/merging/conflict-regions.ts'
 import { oidOf, type Part, Refusal, type StandIn } from './web-stand-in.ts'
 
 const NOTHING = { is: 'nothing' } as const

@@ -1,7 +1,16 @@
 /** Stands in for the tasks beside the desk, for the tests of the page: made-up runs, and what is told to them. */
 import type { Question } from '../../../forge/desk/messages.ts'
-import type { TasksLook, TasksWord } from '../../../forge/desk/tasks-questions.ts'
-import type { JournalLine, Landing, Plan, Run, RunRow, Runs, RunTask, Task } from '../../../forge/desk/tasks-view.ts'
+import type { TasksLook, TasksWord } from '../../../forge/desk/tasks/tasks-questions.ts'
+import type {
+  JournalLine,
+  Landing,
+  Plan,
+  Run,
+  RunRow,
+  Runs,
+  RunTask,
+  Task,
+} from '../../../forge/desk/tasks/tasks-view.ts'
 import { type Part, Refusal, type StandIn } from './web-stand-in.ts'
 
 export class TasksStandIn implements Part {

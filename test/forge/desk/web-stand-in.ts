@@ -10,7 +10,7 @@ import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
 import { buildPage } from '../../../forge/desk/build.ts'
-import type { Conversation } from '../../../forge/desk/conversation.ts'
+import type { Conversation } from '../../../forge/desk/chat/conversation.ts'
 import {
   type At,
   type BranchInfo,

@@ -5,7 +5,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { ASK_FOR_MESSAGE } from '../../../../forge/ai/desk-words.ts'
-import type { Conversation } from '../../../../forge/desk/conversation.ts'
+import type { Conversation } from '../../../../forge/desk/chat/conversation.ts'
 import { type Heard, ModelServer, type Turn } from '../../../doubles/model-server.ts'
 import { type Desk, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
 import { PLAIN } from '../../../support/git.ts'

@@ -1,7 +1,7 @@
 /** Turns of an AI in a repository of an attacker's, or with a model that is one. */
 import { expect, test } from 'bun:test'
 import { NO_USAGE, SESSION } from '../../../../forge/ai/session.ts'
-import type { Conversation } from '../../../../forge/desk/conversation.ts'
+import type { Conversation } from '../../../../forge/desk/chat/conversation.ts'
 import { makeChat, onBranch, run } from '../../../support/chat.ts'
 import { textOf } from '../../../support/desk.ts'
 import { commit, type Files } from '../../../support/git.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'
-import { answers } from '../../../../forge/desk/web/answers.ts'
+import { answers } from '../../../../forge/desk/web/app/answers.ts'
 import { beginsWith, ModelServer, type Provider, type Turn } from '../../../doubles/model-server.ts'
 import { makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { ModelError } from '../../../../forge/ai/request.ts'
-import { Conversation } from '../../../../forge/desk/conversation.ts'
+import { Conversation } from '../../../../forge/desk/chat/conversation.ts'
 import { News } from '../../../../forge/desk/messages.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
 import { type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'

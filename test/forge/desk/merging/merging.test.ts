@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { ConflictFile, Merging, Preview } from '../../../../forge/desk/repository-view.ts'
+import { ConflictFile, Merging, Preview } from '../../../../forge/desk/graph/repository-view.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
 import { type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show } from '../../../support/git.ts'

@@ -3,8 +3,8 @@
  */
 import { describe, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
+import type { Done } from '../../../../forge/desk/graph/repository-view.ts'
 import type { At, Change, CommitRow, FolderEntry } from '../../../../forge/desk/messages.ts'
-import type { Done } from '../../../../forge/desk/repository-view.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { makePlace, until } from '../../../support/repository.ts'
 import { openTestDesk, type TestWindow } from '../../../support/served.ts'

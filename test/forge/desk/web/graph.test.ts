@@ -1,8 +1,8 @@
 /** The repository view in a real browser: the graph, what is dragged in it, and all of that by keyboard. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { AxeResults } from 'axe-core'
+import type { Outlook, Preview, Step } from '../../../../forge/desk/graph/repository-view.ts'
 import type { Question } from '../../../../forge/desk/messages.ts'
-import type { Outlook, Preview, Step } from '../../../../forge/desk/repository-view.ts'
 import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { GraphOf } from '../graph/graph-stand-in.ts'

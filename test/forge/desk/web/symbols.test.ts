@@ -1,8 +1,8 @@
 /** What a file is made of, in the languages that have a syntax tree. */
 import { expect, test } from 'bun:test'
 import { EditorState } from '@codemirror/state'
-import { loadLanguage } from '../../../../forge/desk/web/languages.ts'
-import { symbolsAt, symbolsOf } from '../../../../forge/desk/web/symbols.ts'
+import { symbolsAt, symbolsOf } from '../../../../forge/desk/web/files/symbols.ts'
+import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
 
 async function stateOf(path: string, doc: string): Promise<EditorState> {
   const language = await loadLanguage(path)

@@ -1,7 +1,7 @@
 /** How the tasks of a run are laid out, and where the arrow keys lead. */
 import { describe, expect, test } from 'bun:test'
-import type { RunTask } from '../../../../forge/desk/tasks-view.ts'
-import { layOut, neighbour } from '../../../../forge/desk/web/tasks-layout.ts'
+import type { RunTask } from '../../../../forge/desk/tasks/tasks-view.ts'
+import { layOut, neighbour } from '../../../../forge/desk/web/tasks/tasks-layout.ts'
 import { workOf } from '../../../support/times.ts'
 
 const plan = (graph: Record<string, string[]>): RunTask[] =>

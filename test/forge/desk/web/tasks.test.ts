@@ -1,6 +1,6 @@
 /** The tab of the tasks: runs, the graph, a question that is answered, pause, stop, review and landing. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import type { Preview } from '../../../../forge/desk/repository-view.ts'
+import type { Preview } from '../../../../forge/desk/graph/repository-view.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import type { TasksStandIn } from '../tasks-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'

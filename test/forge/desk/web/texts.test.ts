@@ -1,11 +1,11 @@
 /** What the page makes of names and texts, without a browser. */
 import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
-import { changeMarks, countsOf } from '../../../../forge/desk/web/change-marks.ts'
-import { diffOf } from '../../../../forge/desk/web/diff.ts'
-import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/names.ts'
-import { mergeThree } from '../../../../forge/desk/web/three-way.ts'
-import { age } from '../../../../forge/desk/web/times.ts'
+import { changeMarks, countsOf } from '../../../../forge/desk/web/files/change-marks.ts'
+import { mergeThree } from '../../../../forge/desk/web/files/three-way.ts'
+import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
+import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/ui/names.ts'
+import { age } from '../../../../forge/desk/web/ui/times.ts'
 import { bytes } from '../web-stand-in.ts'
 
 describe('names', () => {

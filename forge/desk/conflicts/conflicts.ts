@@ -1,0 +1,270 @@
+/**
+ * What a merge could not settle, as rows for a person, and the tree in which they stand: marks in texts, and for all
+ * others what git leaves there.
+ */
+import { Failure } from '../../../core/failure.ts'
+import type { Conflict, Merge, Stage } from '../../../core/git/merges.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { writeBlob } from '../../../core/git/objects.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
+import type { ConflictRow, Kind } from '../merging/merging-commits.ts'
+import { decode, EDITABLE, showWithoutText } from '../reading/text.ts'
+import { markLength, marksLeft, mergeWithMarks } from './conflict-marks.ts'
+
+/** Paths in conflict that are settled together, and what git calls it. */
+export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }
+
+/** So many texts are merged at a time. */
+const AT_ONCE = 4
+/** Behind the name of a file that git has put aside: the side that it is of, and a number where that is taken. */
+const ASIDE = /^(.*)~([0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/s
+const PUT_ASIDE = ['file/directory', 'distinct modes']
+
+/**
+ * Git speaks of a file in the way of a folder also where it goes by itself a moment later: only where it leaves stages
+ * is it a conflict.
+ */
+const onlyInTheWay = ({ kind }: Conflict): boolean => kind === 'file/directory'
+
+export const isClean = ({ stages, conflicts }: Pick<Merge, 'stages' | 'conflicts'>): boolean =>
+  stages.length === 0 && conflicts.every(onlyInTheWay)
+
+/** The conflicts of a merge, by the paths that belong together. */
+export function groupsOf({ stages, conflicts }: Pick<Merge, 'stages' | 'conflicts'>): Group[] {
+  const byPath = Map.groupBy(stages, ({ path }) => path)
+  const groups = new Map<Path, Group>()
+  const groupOf = (path: Path): Group => {
+    const known = groups.get(path)
+    if (known) return known
+    const group = { path, paths: [path], original: undefined, stages: byPath.get(path) ?? [], git: new Set<string>() }
+    groups.set(path, group)
+    return group
+  }
+  for (const path of byPath.keys()) groupOf(path)
+  for (const { kind, paths } of conflicts) {
+    const known = paths.filter(path => groups.has(path))
+    if (known.length === 0 && paths[0] !== undefined && !onlyInTheWay({ kind, paths })) known.push(paths[0])
+    const members = known.map(groupOf)
+    for (const group of members) group.git.add(kind)
+    if (isOne(kind, members)) join(groups, members)
+  }
+  return [...new Set(groups.values())].map(withOriginal)
+}
+
+/** A file that got two names, or things of two kinds of which one was put aside, are one conflict. */
+function isOne(kind: string, members: readonly Group[]): boolean {
+  if (members.length < 2) return false
+  return kind === 'distinct modes' || (kind === 'rename/rename' && members.every(({ stages }) => stages.length === 1))
+}
+
+function join(groups: Map<Path, Group>, members: readonly Group[]): void {
+  const all = [...new Set(members)]
+  const stages = all.flatMap(group => group.stages)
+  // It goes by the name that it has on our side.
+  const { path = '' } = stages.find(({ stage }) => stage === 2) ?? stages[0] ?? {}
+  const paths = [...new Set(all.flatMap(group => group.paths))]
+  const git = new Set(all.flatMap(group => [...group.git]))
+  const one: Group = { path, paths, original: undefined, stages, git }
+  for (const member of paths) groups.set(member, one)
+}
+
+function withOriginal(group: Group): Group {
+  const aside = PUT_ASIDE.some(kind => group.git.has(kind)) && group.paths.find(path => /~[^/]*$/.test(path))
+  const original = aside ? aside.replace(/~[^/]*$/, '') : undefined
+  return { ...group, original }
+}
+
+/**
+ * A merge in which files that git has put aside bear the names that a checkout would give them, instead of the ids of
+ * commits.
+ */
+export async function withPlainNames(objects: Objects, merge: Merge, theirs: string): Promise<Merge> {
+  const aside = [
+    ...new Set(merge.conflicts.filter(({ kind }) => PUT_ASIDE.includes(kind)).flatMap(({ paths }) => paths)),
+  ]
+  const names = new Map<Path, Path>()
+  const changes = new Map<Path, Change>()
+  for (const path of aside) {
+    const [, original = '', , number = ''] = ASIDE.exec(path) ?? []
+    const stage = merge.stages.find(it => it.path === path && it.stage !== 1)?.stage
+    if (original === '' || stage === undefined) continue
+    // Whatever a person calls it, what stands in a name has to be a name everywhere.
+    const label = stage === 2 ? 'HEAD' : theirs.replace(/[^\w.@+\x80-\xff-]/g, '_').slice(0, 80)
+    const plain = `${original}~${label}${number}`
+    const isTaken = [...names.values()].includes(plain) || (await entryAt(objects, merge.tree, plain)) !== undefined
+    const entry = await entryAt(objects, merge.tree, path)
+    if (isTaken || !entry) continue
+    if (entry.mode === '000000')
+      throw new Failure(
+        `Git itself fails at this merge (it puts nothing at ${visiblePath(plain)}): rename one of the folders first, on a side of its own.`,
+      )
+    names.set(path, plain)
+    changes.set(path, undefined).set(plain, entry)
+  }
+  if (names.size === 0) return merge
+  const named = (path: Path): Path => names.get(path) ?? path
+  const stages = merge.stages.map(stage => ({ ...stage, path: named(stage.path) }))
+  const conflicts = merge.conflicts.map(({ kind, paths }): Conflict => ({ kind, paths: paths.map(named) }))
+  return { tree: await writeTree(objects, merge.tree, changes), stages, conflicts }
+}
+
+/** The two trees that were merged, and how a person calls them. */
+export type Ends = { ours: Oid; theirs: Oid; words: { ours: string; theirs: string } }
+
+/** The conflicts of a merge as rows, and its tree with all marks in it. */
+export async function conflictRows(
+  objects: Objects,
+  merge: Merge,
+  ends: Ends,
+): Promise<{ rows: ConflictRow[]; tree: Oid }> {
+  const groups = groupsOf(merge).sort((one, other) => (one.path < other.path ? -1 : 1))
+  const rows: ConflictRow[] = []
+  const changes = new Map<Path, Change>()
+  for (let at = 0; at < groups.length; at += AT_ONCE) {
+    const some = await Promise.all(groups.slice(at, at + AT_ONCE).map(group => rowOf(objects, merge, group, ends)))
+    for (const { row, puts } of some) {
+      rows.push(row)
+      for (const [path, change] of puts) changes.set(path, change)
+    }
+  }
+  const tree = changes.size === 0 ? merge.tree : await writeTree(objects, merge.tree, changes)
+  return { rows, tree }
+}
+
+/** What kind a conflict is, without its marks: enough for a preview. */
+export async function kindOf(objects: Objects, merge: Merge, group: Group, ends: Ends): Promise<Kind> {
+  const kind = plainKindOf(group)
+  if (kind !== 'text') return kind
+  return (await textSides(objects, merge, group, ends)) ? 'text' : 'binary'
+}
+
+type About = { kind: Kind; stages: readonly Stage[]; original?: Path | undefined }
+
+/** What a conflict is about, for a person, who calls the two sides so. */
+export function wordsFor({ kind, stages, original }: About, sides: { ours: string; theirs: string }): string {
+  const [ours, theirs] = [visiblePath(sides.ours), visiblePath(sides.theirs)]
+  const has = (number: number) => stages.find(({ stage }) => stage === number)
+  const [gone, there] = has(2) ? [theirs, ours] : [ours, theirs]
+  const named = (number: number) => visiblePath(has(number)?.path ?? '')
+  switch (kind) {
+    case 'text':
+      return has(1) ? 'both changed the same lines' : 'both added it, each with other lines'
+    case 'binary':
+      return 'both changed it, and it is no text that can be merged'
+    case 'modify/delete':
+      return `deleted in ${gone}, changed in ${there}`
+    case 'rename/delete':
+      return `deleted in ${gone}, renamed in ${there}`
+    case 'rename/rename':
+      return `${named(1)} is ${named(2)} in ${ours}, and ${named(3)} in ${theirs}`
+    case 'file/folder':
+      return `${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
+    case 'file/link':
+      return `a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}: git keeps both, under two names`
+    case 'mode':
+      return `the same file, ${modeWords(has(2)?.mode)} in ${ours}, ${modeWords(has(3)?.mode)} in ${theirs}`
+    case 'symlink':
+      return 'a link that leads elsewhere on each side'
+    case 'submodule':
+      return 'a submodule that is at another commit on each side'
+    case 'folder rename':
+      return 'added in a folder that the other side has renamed: git has put it into the renamed one'
+    case 'other':
+      return 'git could not tell what becomes of it'
+  }
+}
+
+const thing = (mode: string | undefined): string =>
+  mode === '120000' ? 'link' : mode === '160000' ? 'submodule' : 'file'
+const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
+
+async function rowOf(objects: Objects, merge: Merge, group: Group, ends: Ends) {
+  const { path, paths, original, stages } = group
+  const kind = plainKindOf(group)
+  const puts = new Map<Path, Change>()
+  const plain = { path, paths, stages, ...(original !== undefined && { original }) }
+  const isRead = kind === 'text' || kind === 'rename/rename'
+  const sides = isRead ? await textSides(objects, merge, group, ends) : undefined
+  if (!sides) {
+    const settled = kind === 'text' ? 'binary' : kind
+    await putOurs(objects, merge, group, settled, puts)
+    return { row: { ...plain, kind: settled, all: 1 } satisfies ConflictRow, puts }
+  }
+  const mark = markLength([sides.base, sides.ours, sides.theirs])
+  const bytes = await mergeWithMarks(objects.repository, sides, ends.words, mark)
+  const all = marksLeft(bytes.toString('latin1'), mark)
+  // Git has merged the texts of a file with two names: what it wrote there stays.
+  if (kind === 'rename/rename' && all === 0) return { row: { ...plain, kind, all: 1 } satisfies ConflictRow, puts }
+  const oid = await writeBlob(objects.repository, bytes)
+  for (const it of kind === 'text' ? [path] : paths) {
+    const there = await entryAt(objects, merge.tree, it)
+    if (there) puts.set(it, { mode: there.mode, oid })
+  }
+  const row: ConflictRow = { ...plain, kind, mark, all: kind === 'text' ? all : all + 1 }
+  return { row, puts }
+}
+
+/**
+ * Where git could not merge two files that are no text for it, it leaves ours; so it is with what it takes for text,
+ * and what can't be edited here.
+ */
+async function putOurs(
+  objects: Objects,
+  merge: Merge,
+  { path, stages }: Group,
+  kind: Kind,
+  puts: Map<Path, Change>,
+): Promise<void> {
+  const ours = stages.find(({ stage }) => stage === 2)
+  if (kind !== 'binary' || !ours) return
+  const there = await entryAt(objects, merge.tree, path)
+  if (there && there.oid !== ours.oid) puts.set(path, { mode: there.mode, oid: ours.oid })
+}
+
+const isFile = (mode: string | undefined): boolean => mode === '100644' || mode === '100755'
+
+/** The kind as far as git's words and the modes tell; `text` may turn out to be none. */
+function plainKindOf({ stages, git, paths }: Group): Kind {
+  const modes = [2, 3].map(number => stages.find(({ stage }) => stage === number)?.mode)
+  const [ours, theirs] = modes
+  if (git.has('distinct modes')) return 'file/link'
+  if (git.has('file/directory')) return 'file/folder'
+  if (git.has('rename/rename') && paths.length > 1) return 'rename/rename'
+  if (git.has('rename/delete')) return 'rename/delete'
+  if (git.has('modify/delete')) return 'modify/delete'
+  if (modes.includes('160000')) return 'submodule'
+  if (ours === '120000' || theirs === '120000') return 'symlink'
+  if (git.has('binary')) return 'binary'
+  if (isFile(ours) && isFile(theirs)) {
+    const [one, other] = [2, 3].map(number => stages.find(({ stage }) => stage === number)?.oid)
+    return one === other ? 'mode' : 'text'
+  }
+  return git.has('file location') || git.has('directory rename suggested') ? 'folder rename' : 'other'
+}
+
+/** The three texts of a conflict; undefined where one of them is none that can be edited. */
+async function textSides(objects: Objects, merge: Merge, { stages, git }: Group, ends: Ends) {
+  if (git.has('binary')) return undefined
+  const [from, one, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
+  if (!one || !other) return undefined
+  // What git wrote where a file got two names has its own marks in it: the sides themselves are elsewhere.
+  const isTwice = one.path !== other.path
+  const ours = isTwice ? await entryAt(objects, ends.ours, one.path) : one
+  const theirs = isTwice ? await entryAt(objects, ends.theirs, other.path) : other
+  const there = await entryAt(objects, merge.tree, one.path)
+  if (!there || !isFile(there.mode)) return undefined
+  const [base, left, right] = await Promise.all([from, ours, theirs].map(entry => textBytes(objects, entry)))
+  if ((from && isFile(from.mode) && !base) || !left || !right) return undefined
+  return { base, ours: left, theirs: right }
+}
+
+/** The bytes of a file that can be edited as text. */
+export async function textBytes(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
+  if (!entry || !isFile(entry.mode)) return undefined
+  const object = await objects.read(entry.oid, { limit: EDITABLE })
+  if (!object?.bytes || object.type !== 'blob') return undefined
+  const content = { ...entry, size: object.size, bytes: object.bytes }
+  return showWithoutText('', entry, content) || !decode(object.bytes) ? undefined : object.bytes
+}

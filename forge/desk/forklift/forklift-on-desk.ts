@@ -1,0 +1,295 @@
+/**
+ * Forklift on the desk. The two programs share no code: they meet in git's refs, in the run directories and on the
+ * command line, where the desk starts `forklift` as a person would.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
+import { xdgFolder } from '../../../core/folders.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { listRefs } from '../../../core/git/refs.ts'
+import { asBytes, asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
+import { run as runGit } from '../../../core/git/run.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
+import { branchOf, HEADS } from '../branches/branches.ts'
+import type { ForkliftRun, Forklift as Told } from '../graph/repository-view.ts'
+import type { News } from '../messages.ts'
+import { mergeInto } from '../steps/merge.ts'
+import { wait } from '../steps/perform.ts'
+import type { Stop } from '../steps/plan.ts'
+import type { Work } from '../work.ts'
+import { endOfRun, letterOf, pullRequestOf, type Run, readRuns, wordsOfRun } from './forklift-runs.ts'
+import { bringStart, takeOver } from './forklift-takeover.ts'
+
+type Environment = Record<string, string | undefined>
+
+export type ForkliftOptions = {
+  /** The program with its first arguments: `forklift`, as a person would start it. */
+  command: readonly string[]
+  /** The environment that it is started in, which also says where its runs are. */
+  env: Environment
+}
+
+/** So many runs are told. */
+const MOST_RUNS = 12
+/** Of what it says so many lines are kept, and so much of each. */
+const MOST_LINES = 500
+const LONGEST_LINE = 2_000
+/** Ends that a person can go on from. */
+const OPENABLE: readonly ForkliftRun['end'][] = ['stuck', 'timed out', 'refused']
+
+/** What the Forklift that was started last has said: for which branch, and how it ended. */
+type Said = { branch?: string; lines: string[]; end?: number }
+/** A run says in whole milliseconds when it began, and by the same clock. */
+const isSince = (run: Run, since: number): boolean => Date.parse(run.metadata.startedAt) >= since
+type Remotes = { origin: string; upstream: string }
+
+export class Forklift {
+  #child: ChildProcess | undefined
+  /** When it was started, in milliseconds since 1970. */
+  #since = 0
+  #said: Said | undefined
+  /** How many commits runs were about that are told again and again. */
+  readonly #counts = new Map<string, number>()
+
+  constructor(
+    readonly objects: Objects,
+    readonly work: Work,
+    readonly options: ForkliftOptions,
+    /** What has become different. */
+    readonly say: (news: News) => void,
+  ) {}
+
+  // --- What there is
+  // ----------------------------------------------------------------------------------------------------
+
+  /** The fork, how far upstream is ahead, and the last runs. */
+  async describe(): Promise<Told> {
+    const remotes = await this.#remotes()
+    if (typeof remotes === 'string') return { missing: remotes, runs: [], ...this.#now() }
+    const runs = await this.#runs(remotes)
+    const [upstream, branches] = await Promise.all([this.#upstream(remotes, runs), this.#branches()])
+    const told = await Promise.all(runs.slice(0, MOST_RUNS).map(run => this.#tell(run, branches)))
+    return { ...(upstream && { upstream }), runs: told, ...this.#now() }
+  }
+
+  /** What it says, as it is when the answer goes: who has heard lines while that was made does not lose them by it. */
+  #now(): Pick<Told, 'isRunning' | 'said'> {
+    const said = this.#said && { said: { ...this.#said, lines: [...this.#said.lines] } }
+    return { isRunning: this.#child !== undefined, ...said }
+  }
+
+  /** The addresses of both remotes; or why this is no fork that Forklift could work on, as a sentence. */
+  async #remotes(): Promise<Remotes | string> {
+    const { repository } = this.objects
+    if (repository.workTree === undefined)
+      return 'Forklift works in a checkout of a fork, and this repository has none.'
+    const keys = ['config', '-z', '--get-regexp', '^remote\\.(origin|upstream)\\.url$']
+    const { stdout } = await runGit(repository, keys, { ok: [0, 1] })
+    const urls = new Map(fields(stdout).map(entry => entry.split(/\n(.*)/s).slice(0, 2) as [string, string]))
+    const [origin, upstream] = [urls.get('remote.origin.url'), urls.get('remote.upstream.url')]
+    if (upstream === undefined)
+      return 'This is no fork that Forklift knows: name what was forked by git remote add upstream URL.'
+    if (origin === undefined) return 'This clone has no remote origin: name the fork by git remote add origin URL.'
+    return { origin, upstream }
+  }
+
+  async #runs({ origin }: Remotes): Promise<Run[]> {
+    const folder = join(xdgFolder(this.options.env.XDG_STATE_HOME, '.local/state'), 'forklift/runs')
+    return await readRuns(folder, this.objects.repository.workTree ?? '', origin)
+  }
+
+  /** How far upstream's branch is ahead of the fork's, as both were fetched last. */
+  async #upstream({ upstream }: Remotes, runs: readonly Run[]): Promise<Told['upstream']> {
+    const refs = await listRefs(this.objects.repository, ['refs/remotes/origin/', 'refs/remotes/upstream/'])
+    const theirs = defaultBranch('upstream', refs, runs[0]?.metadata.upstreamBranch)
+    const ours = defaultBranch('origin', refs, runs[0]?.metadata.branch)
+    if (!theirs || !ours) return undefined
+    const ahead = await this.#countBetween(ours.oid, theirs.oid)
+    return { name: visible(ownerAndName(upstream)), branch: theirs.branch, ahead: ahead ?? 0 }
+  }
+
+  /** What two commits tell never changes. */
+  async #countOnce(old: Oid, tip: Oid): Promise<number | undefined> {
+    const key = `${old}..${tip}`
+    const count = this.#counts.get(key) ?? (await this.#countBetween(old, tip))
+    if (count !== undefined) this.#counts.set(key, count)
+    return count
+  }
+
+  async #countBetween(old: Oid, tip: Oid): Promise<number | undefined> {
+    const { format } = this.objects.repository
+    if (!isOid(format, old) || !isOid(format, tip)) return undefined
+    const { code, stdout } = await runGit(this.objects.repository, ['rev-list', '--count', tip, `^${old}`, '--'], {
+      ok: [0, 128],
+    })
+    return code === 0 ? Number(stdout.toString()) : undefined
+  }
+
+  async #branches(): Promise<Set<string>> {
+    return new Set((await listRefs(this.objects.repository, [HEADS])).map(({ name }) => branchOf(name)))
+  }
+
+  async #tell(run: Run, branches: ReadonlySet<string>): Promise<ForkliftRun> {
+    const { byHand, startCommit, upstreamCommit, startedAt } = run.metadata
+    const end = endOfRun(run)
+    const commits = end === 'merged' ? await this.#countOnce(startCommit, upstreamCommit) : undefined
+    const isByHand = byHand !== undefined
+    const pullRequest = pullRequestOf(run)
+    const known = isByHand ? asBytes(byHand) : branchNameFor(run)
+    return {
+      run: run.name,
+      end,
+      words: wordsOfRun(run, { commits, isOwn: this.#child !== undefined && isSince(run, this.#since) }),
+      started: Date.parse(startedAt) / 1_000,
+      ...(pullRequest !== undefined && { pullRequest }),
+      canOpen: !isByHand && OPENABLE.includes(end),
+      ...(branches.has(known) && { branch: known }),
+      isByHand,
+    }
+  }
+
+  // --- A run that a person goes on with
+  // ---------------------------------------------------------------------------------
+
+  /**
+   * Opens a run as a branch at its start, in which the merge with upstream waits: with what the agent settled, and its
+   * letter. One that is open already is given as it is.
+   */
+  async open(name: string): Promise<string> {
+    const remotes = await this.#remotes()
+    if (typeof remotes === 'string') throw new Failure(remotes)
+    const run = (await this.#runs(remotes)).find(it => it.name === name)
+    if (!run)
+      throw new Failure('There is no such run of Forklift any more: its directory is gone, or is not this fork’s.')
+    const { canOpen } = await this.#tell(run, new Set())
+    if (!canOpen) throw new Failure('This run ended otherwise: there is nothing in it to go on with.')
+    const branch = branchNameFor(run)
+    if ((await this.#branches()).has(branch)) return branch
+    const start = await bringStart(this.objects, run)
+    const letter = await letterOf(run)
+    const left = await this.work.newMergingBranch(branch, start, async work => {
+      const source = { commit: run.metadata.upstreamCommit, words: asBytes(`upstream/${run.metadata.upstreamBranch}`) }
+      const merge = await mergeInto(this.objects, source, { branch, tip: start })
+      const message = `Merge upstream/${run.metadata.upstreamBranch} into ${run.metadata.branch}\n`
+      const words = { ours: asBytes(run.metadata.branch), theirs: source.words }
+      const stop: Stop = {
+        merge,
+        ours: start,
+        theirs: source.commit,
+        words,
+        state: { does: 'merge', message, todo: [] },
+      }
+      const taken = await takeOver(this.objects, run, stop)
+      await wait(work, {
+        ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${run.name.slice(-15)}` },
+        forklift: { run: run.name, ...(letter !== undefined && { stuck: letter }) },
+        isNew: true,
+        result: taken?.result,
+        by: run.metadata.model,
+      })
+      return taken?.left
+    })
+    if (left !== undefined) this.say({ say: 'notice', words: left, isBad: true })
+    return branch
+  }
+
+  // --- The program
+  // ------------------------------------------------------------------------------------------------------
+
+  run(): void {
+    this.#start([], undefined)
+  }
+
+  /** Hands what a person merged on a branch to Forklift, which judges and publishes it. */
+  async publish(branch: string): Promise<void> {
+    const found = (await this.work.branches()).find(({ name }) => name === branch)
+    if (!found) throw new Failure(`There is no branch ${visiblePath(branch)}.`)
+    if (found.merging) throw new Failure(`A merge waits in ${visiblePath(branch)}: finish it first, then publish it.`)
+    if (found.drafts.length > 0)
+      throw new Failure(`Not all of ${visiblePath(branch)} is saved: save or discard the drafts, then publish it.`)
+    this.#start(['--publish', asText(branch)], branch)
+  }
+
+  /** Asks it to end, as Ctrl-C does: it ends its container first. */
+  stop(): void {
+    if (!this.#child) throw new Failure('Forklift is not running here.')
+    this.#child.kill('SIGINT')
+  }
+
+  /**
+   * A process of its own: it goes on when the browser is closed, and when the desk is. What it prints is told line by
+   * line.
+   */
+  #start(args: readonly string[], branch: string | undefined): void {
+    const { workTree } = this.objects.repository
+    if (this.#child) throw new Failure('Forklift is running already: wait for it, or stop it.')
+    if (workTree === undefined)
+      throw new Failure('Forklift works in a checkout of a fork, and this repository has none.')
+    const [program = '', ...first] = this.options.command
+    const env = this.options.env as NodeJS.ProcessEnv
+    const child = spawn(program, [...first, ...args], {
+      ...{ cwd: workTree, env, detached: true },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    this.#child = child
+    this.#since = Date.now()
+    const said: Said = { ...(branch !== undefined && { branch }), lines: [] }
+    this.#said = said
+    this.say({ say: 'forklift' })
+    const tell = (text: string) => {
+      const line = visible(text.slice(0, LONGEST_LINE)).trimEnd()
+      if (line === '') return
+      said.lines.push(line)
+      if (said.lines.length > MOST_LINES) said.lines.shift()
+      this.say({ say: 'forklift', line })
+    }
+    const flushes = [child.stdout, child.stderr].map(stream => inLines(stream, tell))
+    child.on('error', error => tell(`forklift could not be started: ${error.message}`))
+    child.on('close', (code, signal) => {
+      for (const flush of flushes) flush()
+      this.#child = undefined
+      said.end = code ?? (signal ? 128 + constants.signals[signal] : 1)
+      this.say({ say: 'forklift', end: said.end })
+      this.say({ say: 'repository' })
+    })
+    child.unref()
+  }
+}
+
+/** Gives the lines of a stream as they come; what it gives back says the last one. A live line is said when it ends. */
+function inLines(stream: NodeJS.ReadableStream, tell: (line: string) => void): () => void {
+  const decoder = new TextDecoder()
+  let rest = ''
+  stream.on('data', (bytes: Buffer) => {
+    const lines = `${rest}${decoder.decode(bytes, { stream: true })}`.split(/\r?\n|\r/)
+    rest = (lines.pop() ?? '').slice(-LONGEST_LINE)
+    for (const line of lines) tell(line)
+  })
+  return () => tell(rest)
+}
+
+/** The branch that a run opens as. */
+const branchNameFor = ({ name }: Run): string => `forklift-${name.slice(-15)}`
+
+/** The last two parts of an address, without secrets: owner/name. */
+function ownerAndName(url: string): string {
+  return /([^/:@]+\/[^/:@]+?)(?:\.git)?\/*$/.exec(url)?.[1] ?? 'upstream'
+}
+
+/** A remote's default branch as it was fetched: as git knows it, as the last run found it, or by its usual names. */
+function defaultBranch(
+  remote: string,
+  refs: Awaited<ReturnType<typeof listRefs>>,
+  known: string | undefined,
+): { branch: string; oid: Oid } | undefined {
+  const prefix = `refs/remotes/${remote}/`
+  const head = refs.find(({ name }) => name === `${prefix}HEAD`)
+  const candidates = [head?.symbolic?.slice(prefix.length), known, 'main', 'master']
+  for (const branch of candidates) {
+    const ref = branch === undefined ? undefined : refs.find(({ name }) => name === `${prefix}${branch}`)
+    if (ref && branch !== undefined) return { branch, oid: ref.oid }
+  }
+  return undefined
+}

@@ -1,0 +1,235 @@
+/**
+ * What an agent has settled of a merge before it ended, as a tree of this repository: what it committed, or what it left
+ * in its workspace. That is hostile: git never looks at it, objects come checked, and files are read as a stranger's.
+ */
+import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
+import { TooLarge } from '../../../core/git/bounds.ts'
+import { isAncestor } from '../../../core/git/commits.ts'
+import { type Objects, openObjects } from '../../../core/git/objects.ts'
+import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
+import { GitError, run } from '../../../core/git/run.ts'
+import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
+import { type Change, entryAt, verifyFewChanges, writeTree } from '../../../core/git/trees.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
+import { readUntrusted, takeBranch } from '../../../core/untrusted.ts'
+import { isOfForge } from '../chat/forge-folder.ts'
+import { marksLeft, partsOf } from '../conflicts/conflict-marks.ts'
+import { conflictRows } from '../conflicts/conflicts.ts'
+import type { ConflictRow } from '../merging/merging-commits.ts'
+import type { Stop } from '../steps/plan.ts'
+import type { Run } from './forklift-runs.ts'
+import { LARGEST, unix, Workspace } from './forklift-workspace.ts'
+
+/** The length of the marks that git writes by itself. */
+const USUAL = 7
+/** What Forklift and its agent say to each other is no part of a merge. */
+const LETTERS: readonly Path[] = ['STUCK.md', 'FORK.md']
+
+export type TakenOver = {
+  /** A tree with what is settled in it. */
+  result: Oid
+  /** What could not be taken over, as a sentence. */
+  left?: string
+}
+
+/** The commit that a run began at, also where only its workspace has it. Throws a {@link Failure} where nothing has. */
+export async function bringStart(objects: Objects, { path, metadata }: Run): Promise<Oid> {
+  const { startCommit: start, upstreamCommit: upstream } = metadata
+  const { format } = objects.repository
+  const isThere = async (oid: string) => isOid(format, oid) && (await objects.info(oid))?.type === 'commit'
+  if (!(await isThere(upstream)))
+    throw new Failure('The commit of upstream that this run was about is not here: fetch upstream, and open it again.')
+  if (await isThere(start)) return start
+  await using scratch = await scratchFor(objects)
+  const tip = await takeBranch(scratch, {
+    workspace: join(path, 'workspace'),
+    branch: metadata.branch,
+    known: [upstream],
+  })
+  if (!isOid(format, start) || !(await isAncestor(scratch, start, tip)))
+    throw new Failure('The commit that this run began at is not here any more, nor in its workspace.')
+  await bringObjects(objects, scratch, start)
+  return start
+}
+
+/** What the agent has settled of a merge; undefined where it is nothing that can be taken over. */
+export async function takeOver(objects: Objects, run: Run, stop: Stop): Promise<TakenOver | undefined> {
+  const { merge, words, theirs, ours } = stop
+  const { rows, tree } = await conflictRows(objects, merge, { ours, theirs, words })
+  try {
+    return (await committed(objects, run, tree)) ?? (await leftBehind(objects, run, stop, rows, tree))
+  } catch (error) {
+    if (!(error instanceof Failure || error instanceof TooLarge || error instanceof GitError)) throw error
+    const why = visible(error.message).replace(/ Nothing was pushed\.$/, '')
+    return { result: tree, left: `Nothing of the agent's work was taken over: ${why}` }
+  }
+}
+
+const scratchFor = ({ repository }: Objects): Promise<Scratch> =>
+  openScratch({ parent: repository.temporary, borrowed: [repository.objects], format: repository.format })
+
+/** What it committed, where that has upstream in it. */
+async function committed(objects: Objects, { path, metadata }: Run, tree: Oid): Promise<TakenOver | undefined> {
+  const { branch, startCommit, upstreamCommit } = metadata
+  const workspace = join(path, 'workspace')
+  await using scratch = await scratchFor(objects)
+  const known = (await objects.info(startCommit)) ? [startCommit, upstreamCommit] : [upstreamCommit]
+  const tip = await takeBranch(scratch, { workspace, branch, known })
+  if (!(await isAncestor(scratch, upstreamCommit, tip))) return undefined
+  await using theirs = openObjects(scratch)
+  await verifyFewChanges(theirs, tree, tip)
+  await bringObjects(objects, scratch, tip)
+  const kept = await Promise.all(LETTERS.map(async name => [name, await entryAt(objects, tree, name)] as const))
+  const left = await leftAfter(objects, new Workspace(workspace), branch, tip)
+  return { result: await writeTree(objects, tip, new Map(kept)), ...(left !== undefined && { left }) }
+}
+
+/** What the agent has changed after its commit, in words. */
+async function leftAfter(
+  objects: Objects,
+  workspace: Workspace,
+  branch: string,
+  tip: Oid,
+): Promise<string | undefined> {
+  const since = await workspace.timeOf('refs/heads', branch)
+  if (since === undefined) return undefined
+  const { files, deleted, odd, isCut } = await workspace.changesFrom(objects, tip, since)
+  const left = [...files.keys(), ...odd, ...deleted].filter(path => !isLetter(path))
+  return whatIsLeft(left, isCut, workspace.folder)
+}
+
+/** Checked once more on their way: they are this repository's own from then on. */
+async function bringObjects({ repository }: Objects, scratch: Scratch, commit: Oid): Promise<void> {
+  await run(scratch, ['update-ref', 'refs/heads/wanted', commit])
+  const flags = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules', '--quiet']
+  const ref = ['--refmap=', scratch.gitDir, 'refs/heads/wanted']
+  await run(repository, ['-c', 'fetch.fsckObjects=true', 'fetch', ...flags, ...ref])
+}
+
+/**
+ * What stands in its files, where the merge is still under way there: of the conflicts, of what git merged, and of all
+ * other files.
+ */
+async function leftBehind(
+  objects: Objects,
+  { path, metadata }: Run,
+  { words }: Stop,
+  rows: readonly ConflictRow[],
+  tree: Oid,
+): Promise<TakenOver | undefined> {
+  const folder = join(path, 'workspace')
+  const begun = await readUntrusted(join(folder, '.git/MERGE_HEAD'), 100)
+  if (begun?.kind !== 'file' || begun.bytes.toString('latin1').trim() !== metadata.upstreamCommit) return undefined
+  const workspace = new Workspace(folder)
+  const changes = new Map<Path, Change>()
+  const left = new Set<Path>()
+  for (const row of rows) {
+    const settled =
+      row.kind === 'text' ? await settledText(workspace, row, words) : await settledOther(objects, workspace, row, tree)
+    if (settled === 'left') left.add(row.path)
+    else for (const [at, change] of settled) changes.set(at, await withMode(objects, tree, at, change))
+  }
+  const changed = await workspace.changesFrom(objects, tree, (await workspace.timeOf('MERGE_HEAD')) ?? 0)
+  const inConflict = new Set(rows.flatMap(row => [...row.paths, row.original ?? row.path]))
+  // Git has put a file aside under a name of its own there, which is no file of anybody's.
+  const isOfConflict = (at: Path) => inConflict.has(at) || inConflict.has(at.replace(/~[^/]*$/, '')) || isLetter(at)
+  for (const [at, change] of changed.files) if (!isOfConflict(at)) changes.set(at, change)
+  for (const at of [...changed.odd, ...changed.deleted]) if (!isOfConflict(at)) left.add(at)
+  const said = whatIsLeft([...left], changed.isCut, folder)
+  if (changes.size === 0 && said === undefined) return undefined
+  const result = changes.size === 0 ? tree : await writeTree(objects, tree, changes)
+  return { result, ...(said !== undefined && { left: said }) }
+}
+
+const isLetter = (path: Path): boolean => LETTERS.includes(path) || isOfForge(path)
+
+/** So many files are named. */
+const NAMED = 5
+
+/** What was not taken over, and where it lies, as a sentence. */
+function whatIsLeft(paths: readonly Path[], isCut: boolean, folder: string): string | undefined {
+  if (paths.length === 0 && !isCut) return undefined
+  const names = paths.slice(0, NAMED).map(visiblePath)
+  const rest = paths.length > NAMED ? [`${many(paths.length - NAMED, 'file')} more`] : []
+  const others = isCut ? ['what is beyond the files that were looked at'] : []
+  const all = [...names, ...rest, ...others]
+  const last = all.pop() ?? ''
+  const named = all.length === 0 ? last : `${all.join(', ')} and ${last}`
+  return `Not all that the agent did was taken over: look yourself what it made of ${named}, in ${visible(folder)}.`
+}
+
+/** A text keeps the mode that git's merge gave it. */
+async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled): Promise<Change> {
+  if (!change || 'mode' in change) return change
+  const entry = await entryAt(objects, tree, path)
+  return { mode: entry?.mode ?? '100644', bytes: change.bytes }
+}
+
+type Settled = Change | { bytes: Buffer }
+
+/**
+ * The text of a file in conflict as the agent left it, with our own marks around what is still open there; nothing
+ * where nothing is settled, and `left` where nobody can tell.
+ */
+async function settledText(
+  workspace: Workspace,
+  { path, mark, all }: ConflictRow,
+  words: Stop['words'],
+): Promise<Map<Path, Settled> | 'left'> {
+  const found = await workspace.read(path)
+  if (found.is !== 'file') return 'left'
+  const parts = partsOf(found.bytes.toString('latin1'), USUAL)
+  // Of marks in another style nobody tells more than that all of them are there still.
+  if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL) >= all ? new Map() : 'left'
+  const left = parts.filter(part => !('same' in part)).length
+  if (left >= all) return new Map()
+  const line = (sign: string, label = '') => `${sign.repeat(mark ?? USUAL)}${label}\n`
+  const label = (name: string) => ` ${name.replace(/[\0\r\n]/g, ' ')}`
+  const text = parts.map(part =>
+    'same' in part
+      ? part.same
+      : line('<', label(words.ours)) +
+        part.ours +
+        line('|', ' base') +
+        part.base +
+        line('=') +
+        part.theirs +
+        line('>', label(words.theirs)),
+  )
+  return new Map([[path, { bytes: Buffer.from(text.join(''), 'latin1') }]])
+}
+
+/**
+ * What the agent made of a conflict that is not of lines: what is otherwise there than git has left it is its choice.
+ * Nothing where it is as git has left it; `left` where only a part is settled, or it is nothing that can be taken.
+ */
+async function settledOther(
+  objects: Objects,
+  workspace: Workspace,
+  { paths, original, kind }: ConflictRow,
+  tree: Oid,
+): Promise<Map<Path, Settled> | 'left'> {
+  // What git has put aside has another name there than here.
+  if (original !== undefined) return 'left'
+  const settled = new Map<Path, Settled>()
+  let open = 0
+  for (const path of paths) {
+    const [entry, found] = await Promise.all([entryAt(objects, tree, path), workspace.read(path)])
+    // Nobody can tell from its folder at which commit a submodule was left.
+    if (entry?.mode === '160000') continue
+    if (found.is === 'nothing') {
+      if (entry) settled.set(path, undefined)
+      continue
+    }
+    if (found.is === 'other' || !entry || (entry.mode === '120000') !== (found.is === 'link')) return 'left'
+    const isMarked = marksLeft(found.bytes.toString('latin1'), USUAL) > 0
+    if (isMarked) open++
+    const known = (await objects.read(entry.oid, { limit: LARGEST }))?.bytes
+    const isSame = known !== undefined && unix(known) === unix(found.bytes)
+    const mode = kind === 'mode' ? (found.isExecutable ? '100755' : '100644') : entry.mode
+    if (!isMarked && (!isSame || mode !== entry.mode)) settled.set(path, { mode, bytes: found.bytes })
+  }
+  if (open > 0) return settled.size > 0 ? 'left' : new Map()
+  return settled
+}

@@ -1,0 +1,357 @@
+/** What a person can do, each as the questions and dialogs that it takes. */
+import type { At, Operation } from '../../messages.ts'
+import { baseName, folderOf, named, readable, shortId, toName } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { reversalOf } from './reversal.ts'
+import { Disconnected } from './socket.ts'
+import type { Page, Tab } from './state.ts'
+
+type Paths = string[] | 'all'
+
+interface About {
+  branch?: string | undefined
+  /** What earlier notices of this topic said is solved when it works now. */
+  topic?: string
+}
+
+/** Runs something, and says in the page why it did not work. */
+export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
+  try {
+    await run()
+    if (about.topic !== undefined) page.solved(about.topic, about.branch)
+  } catch (error) {
+    page.complain(error, about)
+  }
+}
+
+export function branchOf(tab: Tab | undefined): string | undefined {
+  return tab?.at.kind === 'branch' ? tab.at.branch : undefined
+}
+
+/** Files of a branch that are not saved: what the server knows, and what was typed just now. */
+export function draftsOf(page: Page, branch: string): string[] {
+  const known = page.branch(branch)?.drafts ?? []
+  const typed = page.files.of(branch).flatMap(({ isDraft, path }) => (isDraft.value ? [path] : []))
+  return [...new Set([...known, ...typed])]
+}
+
+export function hasDraft(page: Page, at: At, path: string): boolean {
+  if (at.kind === 'commit') return false
+  const file = page.files.find(at, path)
+  if (file?.file.value?.kind === 'text') return file.isDraft.value
+  return page.branch(at.branch)?.drafts.includes(path) ?? false
+}
+
+/** Saves the file that is shown, or all of the branch's drafts: one commit. */
+export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'all'): Promise<void> {
+  const branch = branchOf(tab)
+  if (!tab || branch === undefined || page.isSaving.peek()) return
+  const { path } = tab
+  // Where no file is shown, all of them are meant.
+  const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
+  page.isSaving.value = true
+  await attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' })
+  page.isSaving.value = false
+}
+
+async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Paths): Promise<void> {
+  const message = tab.message.peek()?.trim()
+  for (;;) {
+    await settle(page, branch, paths)
+    try {
+      const fields = { branch, paths, ...(message ? { message } : {}) }
+      const { commit } = await page.connection.ask('save', fields)
+      tab.message.value = undefined
+      if (commit) page.saved(branch, commit)
+      else page.spoken.value = 'Nothing to save'
+      return
+    } catch (error) {
+      // Saving what is saved already makes nothing: it can be asked again.
+      if (!(error instanceof Disconnected)) throw error
+      await page.connection.up()
+    }
+  }
+}
+
+/** Waits until the server has all that was typed. */
+export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
+  const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
+  await Promise.all(files.map(file => file.settled()))
+}
+
+/** Where a checkout could not follow: what was saved goes to a branch of its own, and this window with it. */
+export function saveElsewhere(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Save to a new branch instead',
+    label: 'Its name',
+    value: `${readable(branch)}-saved`,
+    button: 'Make',
+    hint: `It gets what was saved, and the drafts. ${readable(branch)} goes back to where its checkout is.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('save elsewhere', { branch, to })
+      page.renamed(branch, to)
+      page.solved('checkout', branch)
+    },
+  }
+}
+
+/** A branch was moved by somebody else: what is typed there goes to a branch of its own, where it was. */
+export function draftsElsewhere(page: Page, branch: string, from: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Draft to a new branch',
+    label: 'Its name',
+    value: `${readable(branch)}-draft`,
+    button: 'Make',
+    hint: `It begins at ${shortId(from)}, where your drafts were typed, and gets them all. ${readable(branch)} keeps none.`,
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('drafts elsewhere', { branch, from, to })
+      page.open({ kind: 'branch', branch: to })
+    },
+  }
+}
+
+/** What somebody else has brought to a branch, as a review. */
+export function showWhatCameIn(tab: Tab, moved: { from: string; to: string }): void {
+  tab.review.cameIn.value = { from: moved.from, to: moved.to }
+  tab.review.kind.value = 'came in'
+  tab.show({ kind: 'review' })
+}
+
+export function discard(page: Page, branch: string, paths: string[]): void {
+  if (paths.length === 0) return
+  page.dialog.value = {
+    kind: 'confirm',
+    title: paths.length === 1 ? `Let go of the draft of ${names(paths)}?` : `Let go of ${paths.length} drafts?`,
+    words: ['The files are then as in the last commit. Undo brings the drafts back.'],
+    list: paths,
+    button: 'Discard',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('discard', { branch, paths })
+    },
+  }
+}
+
+function names(paths: string[]): string {
+  return paths.map(path => named(baseName(path))).join(', ')
+}
+
+export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New file',
+    label: `Its path in ${named(branch)}`,
+    value: readable(folder),
+    button: 'Make',
+    hint: 'Folders in the path are made with it. It is a commit of its own.',
+    run: async words => {
+      const path = toName(words)
+      await page.connection.ask('new file', { branch, path })
+      tab.edit(path)
+    },
+  }
+}
+
+/** git keeps no empty folders: a folder begins with its first file. */
+export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New folder',
+    label: 'Its path, and the name of its first file',
+    value: `${readable(folder)}folder/README.md`,
+    selection: [readable(folder).length, `${readable(folder)}folder`.length],
+    button: 'Make',
+    hint: 'git keeps no empty folders: a folder begins with its first file.',
+    run: async words => {
+      const path = toName(words)
+      await page.connection.ask('new file', { branch, path })
+      tab.edit(path)
+    },
+  }
+}
+
+function selectedFolder(tab: Tab): string {
+  const selected = tab.tree.selected.peek()
+  const isFolder = tab.tree.rows.peek().some(row => row.path === selected && row.kind === 'folder')
+  return isFolder ? `${selected}/` : folderOf(selected)
+}
+
+export function renameFile(page: Page, tab: Tab, path: string): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Rename ${named(baseName(path))}`,
+    label: 'Its new path',
+    value: readable(path),
+    selection: [readable(folderOf(path)).length, readable(path).length],
+    button: 'Rename',
+    hint: 'It is a commit of its own. A draft goes along.',
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, [path])
+      await page.connection.ask('rename', { branch, from: path, to })
+      moveTabs(page, tab, path, to)
+    },
+  }
+}
+
+function moveTabs(page: Page, tab: Tab, from: string, to: string): void {
+  for (const pane of tab.panes.peek()) {
+    if (pane.kind !== 'file') continue
+    const isInside = pane.path === from || pane.path.startsWith(`${from}/`)
+    if (!isInside) continue
+    const wasShown = tab.path === pane.path
+    page.closePane(tab, pane)
+    if (wasShown) tab.show({ kind: 'file', path: to + pane.path.slice(from.length) })
+  }
+}
+
+export function deleteFile(page: Page, tab: Tab, path: string): void {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Delete ${named(baseName(path))}?`,
+    words: [`It goes from ${named(branch)} by a commit of its own. Undo brings it back.`],
+    list: [path],
+    button: 'Delete',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('delete', { branch, path })
+      page.closePane(tab, { kind: 'file', path })
+    },
+  }
+}
+
+/** `from`: a commit; undefined: the tip of the branch that is shown. */
+export function newBranch(page: Page, from?: string): void {
+  const tab = page.tab.peek()
+  const here = branchOf(tab)
+  const start = from ?? (tab?.at.kind === 'commit' ? tab.at.commit : page.branch(here ?? '')?.tip)
+  const words = from === undefined && here !== undefined ? named(here) : shortId(start ?? '')
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'New branch',
+    label: start ? `Its name; it begins at ${words}` : 'Its name',
+    value: '',
+    button: 'Make',
+    run: async typed => {
+      const branch = toName(typed)
+      await page.connection.ask('new branch', { branch, from: start ?? null })
+      page.open({ kind: 'branch', branch })
+    },
+  }
+}
+
+export function renameBranch(page: Page, branch: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Rename ${named(branch)}`,
+    label: 'Its new name',
+    value: readable(branch),
+    button: 'Rename',
+    hint: 'Drafts go along. A remote branch keeps its name.',
+    run: async words => {
+      const to = toName(words)
+      await settle(page, branch, 'all')
+      await page.connection.ask('rename branch', { branch, to })
+      page.renamed(branch, to)
+    },
+  }
+}
+
+export function deleteBranch(page: Page, branch: string): void {
+  const drafts = draftsOf(page, branch)
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Delete the branch ${named(branch)}?`,
+    words: [
+      'Its commits stay in the repository for as long as Undo knows them; Undo brings it back.',
+      ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, also brought back by Undo:`] : []),
+    ],
+    list: drafts,
+    button: 'Delete',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('delete branch', { branch })
+      const tab = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+      if (tab) page.close(tab)
+    },
+  }
+}
+
+export function restoreBranch(page: Page, branch: string): Promise<void> {
+  return attempt(page, () => page.connection.ask('restore branch', { branch }), { branch, topic: 'restore' })
+}
+
+export function undo(page: Page, operation?: Operation): Promise<void> {
+  return reverse(page, () => page.connection.ask('undo', operation ? { operation: operation.id } : {}))
+}
+
+export function redo(page: Page): Promise<void> {
+  return reverse(page, () => page.connection.ask('redo', {}))
+}
+
+const UNDO = 'undo'
+
+/** Undoes or does again. One notice says what came of it last, where it was asked for, while there is a way back. */
+async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
+  try {
+    const { words } = await ask()
+    const { isUndo, title } = reversalOf(words)
+    // Its branch may have another name by it.
+    const tab = page.tab.peek()
+    const branch = branchOf(tab)
+    page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
+    page.notify({
+      topic: UNDO,
+      ...(branch === undefined ? {} : { branch }),
+      tone: 'plain',
+      title,
+      lasts: ({ desk, tab: shown }) =>
+        (branch !== undefined || shown.value === tab) &&
+        (isUndo ? desk.value?.canRedo : desk.value?.canUndo) !== undefined,
+      actions: [isUndo ? { words: 'Redo', run: () => redo(page) } : { words: 'Undo', run: () => undo(page) }],
+    })
+    page.spoken.value = title
+  } catch (error) {
+    page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
+  }
+}
+
+export function sentence(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** Opens a commit that a person names by its id. */
+export function goToCommit(page: Page): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: 'Go to a commit',
+    label: 'Its id, or the first digits of it',
+    value: '',
+    button: 'Open',
+    run: async words => {
+      const { row } = await page.connection.ask('commit', { commit: words.slice(0, 64) })
+      page.open({ kind: 'commit', commit: row.oid })
+    },
+  }
+}
+
+export async function copy(page: Page, words: string): Promise<void> {
+  await attempt(page, async () => {
+    await navigator.clipboard.writeText(words)
+    page.spoken.value = 'Copied'
+  })
+}

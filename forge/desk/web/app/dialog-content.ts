@@ -1,0 +1,61 @@
+import type { Source, Step } from '../../graph/repository-view.ts'
+import type { Way } from '../graph/step-ways.ts'
+
+/** One of the ways to do something to refs. */
+export interface StepWay {
+  key: string
+  words: string
+  button: string
+  /** What comes of it, in a sentence. */
+  explains: string
+  isDangerous?: boolean
+  step: Step
+}
+
+/** What a dialog asks. `run` may throw a sentence for the person: the dialog stays and shows it. */
+export type DialogContent =
+  | {
+      kind: 'ask'
+      title: string
+      label: string
+      value: string
+      /** What of the value is selected at first. */
+      selection?: [number, number]
+      button: string
+      hint?: string
+      run: (words: string) => Promise<void>
+    }
+  | {
+      kind: 'confirm'
+      title: string
+      words: string[]
+      /** Paths that it is about. */
+      list?: string[]
+      button: string
+      isDangerous?: boolean
+      run: () => Promise<void>
+    }
+  /** Several ways to go on, and Cancel, which has the focus. */
+  | {
+      kind: 'choose'
+      title: string
+      words: string[]
+      list: string[]
+      buttons: { words: string; look: string; run: () => Promise<void> }[]
+    }
+  /** A tool of the branch that is shown, to be looked at. */
+  | { kind: 'approval'; path: string }
+  | { kind: 'operations' }
+  | { kind: 'keys' }
+  /** A step that is shown before it is done, in one of several ways. */
+  | {
+      kind: 'step'
+      title: string
+      ways: StepWay[]
+      first: number
+      isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
+    }
+  /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */
+  | { kind: 'landing'; title: string; run: string; task?: string }
+  /** The branch that something is done to. */
+  | { kind: 'target'; title: string; source: Source; way: Way; run: (branch: string) => void }

@@ -1,0 +1,201 @@
+/** The dialogs: a question with one answer, a confirmation, and lists that do not deserve a tab. */
+import { useSignal } from '@preact/signals'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { StepDialog } from '../graph/step-dialog.tsx'
+import { TargetDialog } from '../graph/step-target.tsx'
+import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { Button, Path } from '../ui/words.tsx'
+import type { DialogContent } from './dialog-content.ts'
+import { KeyList } from './key-list.tsx'
+import { LazyApproval } from './lazy-chat.tsx'
+import { Operations } from './operations.tsx'
+import { usePage } from './state.ts'
+
+const MOST_LISTED = 12
+
+export function Dialogs() {
+  const page = usePage()
+  const content = page.dialog.value
+  if (!content) return null
+  const close = () => {
+    // The browser says that a dialog is closed when another one may be open already.
+    if (page.dialog.peek() === content) page.dialog.value = undefined
+  }
+  switch (content.kind) {
+    case 'ask':
+      return <Ask key={content.title} content={content} close={close} />
+    case 'confirm':
+      return <Confirm key={content.title} content={content} close={close} />
+    case 'choose':
+      return <Choose key={content.title} content={content} close={close} />
+    case 'approval':
+      return <LazyApproval path={content.path} close={close} />
+    case 'landing': {
+      const Landing = page.tasks.value?.Landing
+      return Landing ? <Landing key={content.title} content={content} close={close} /> : null
+    }
+    case 'step':
+      return <StepDialog key={content.title} content={content} close={close} />
+    case 'target':
+      return <TargetDialog key={content.title} content={content} close={close} />
+    case 'operations':
+      return <Operations close={close} />
+    case 'keys':
+      return <KeyList close={close} />
+  }
+}
+
+/** Runs what a dialog is for. It stays open, and says why, where that does not work. */
+function useRun(run: () => Promise<void>, close: () => void) {
+  const problem = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const start = async () => {
+    if (isBusy.peek()) return
+    isBusy.value = true
+    try {
+      await run()
+      close()
+    } catch (error) {
+      problem.value = (error as Error).message
+    }
+    isBusy.value = false
+  }
+  return { problem, isBusy, start }
+}
+
+function Problem({ words }: { words: string | undefined }) {
+  return (
+    <p class="dialog-problem is-bad" role="alert">
+      {words}
+    </p>
+  )
+}
+
+interface AskProps {
+  content: Extract<DialogContent, { kind: 'ask' }>
+  close: () => void
+}
+
+function Ask({ content, close }: AskProps) {
+  const field = useRef<HTMLInputElement>(null)
+  const id = useId()
+  const { problem, isBusy, start } = useRun(() => content.run(field.current?.value ?? ''), close)
+  useLayoutEffect(() => {
+    const length = content.value.length
+    const [from, to] = content.selection ?? [length, length]
+    field.current?.focus()
+    field.current?.setSelectionRange(from, to)
+  }, [content])
+  return (
+    <DialogFrame title={content.title} close={close} look="narrow">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          if (field.current?.value) start()
+        }}
+      >
+        <div class="dialog-body">
+          <label for={id}>{content.label}</label>
+          <input ref={field} id={id} class="field" autocomplete="off" spellcheck={false} defaultValue={content.value} />
+          {content.hint ? <p class="meta">{content.hint}</p> : null}
+          <Problem words={problem.value} />
+        </div>
+        <footer>
+          <span class="grow" />
+          <Button words="Cancel" keys="Esc" onClick={close} />
+          <button type="submit" class="button main" aria-disabled={isBusy.value}>
+            {content.button}
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+/** Sentences, and the paths that they are about. */
+function WhatItIsAbout({ words, list }: { words: string[]; list: string[] }) {
+  return (
+    <>
+      {words.map(sentence => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+      <ul class="dialog-list">
+        {list.slice(0, MOST_LISTED).map(path => (
+          <li key={path}>
+            <Path of={path} />
+          </li>
+        ))}
+      </ul>
+      {list.length > MOST_LISTED ? <p class="meta">and {list.length - MOST_LISTED} more</p> : null}
+    </>
+  )
+}
+
+interface ChooseProps {
+  content: Extract<DialogContent, { kind: 'choose' }>
+  close: () => void
+}
+
+function Choose({ content, close }: ChooseProps) {
+  const safe = useRef<HTMLButtonElement>(null)
+  const chosen = useRef<() => Promise<void>>(async () => {})
+  const { problem, isBusy, start } = useRun(() => chosen.current(), close)
+  useLayoutEffect(() => safe.current?.focus(), [])
+  return (
+    <DialogFrame title={content.title} close={close} look="narrow">
+      <div class="dialog-body">
+        <WhatItIsAbout words={content.words} list={content.list} />
+        <Problem words={problem.value} />
+      </div>
+      <footer>
+        <span class="grow" />
+        <button type="button" ref={safe} class="button" onClick={close}>
+          Cancel<kbd>Esc</kbd>
+        </button>
+        {content.buttons.map(({ words, look, run }) => (
+          <Button
+            key={words}
+            words={words}
+            look={look}
+            isOff={isBusy.value}
+            onClick={() => {
+              chosen.current = run
+              start()
+            }}
+          />
+        ))}
+      </footer>
+    </DialogFrame>
+  )
+}
+
+interface ConfirmProps {
+  content: Extract<DialogContent, { kind: 'confirm' }>
+  close: () => void
+}
+
+function Confirm({ content, close }: ConfirmProps) {
+  const safe = useRef<HTMLButtonElement>(null)
+  const { problem, isBusy, start } = useRun(content.run, close)
+  useLayoutEffect(() => safe.current?.focus(), [])
+  return (
+    <DialogFrame title={content.title} close={close} look="narrow">
+      <div class="dialog-body">
+        <WhatItIsAbout words={content.words} list={content.list ?? []} />
+        <Problem words={problem.value} />
+      </div>
+      <footer>
+        <span class="grow" />
+        <button type="button" ref={safe} class="button" onClick={close}>
+          Cancel<kbd>Esc</kbd>
+        </button>
+        <Button
+          words={content.button}
+          look={content.isDangerous ? 'stop' : 'main'}
+          isOff={isBusy.value}
+          onClick={start}
+        />
+      </footer>
+    </DialogFrame>
+  )
+}

@@ -1,0 +1,133 @@
+/** What the desk did to branches and tags, the newest first, and the way back from each. */
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { Operation } from '../../messages.ts'
+import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon, type IconProps } from '../ui/icons.tsx'
+import { readable, shortId } from '../ui/names.ts'
+import { ago, fullTime, plural } from '../ui/times.ts'
+import { Button } from '../ui/words.tsx'
+import { redo, undo } from './actions.ts'
+import { reversalOf } from './reversal.ts'
+import { usePage } from './state.ts'
+
+const WINDOW = 100
+
+export function Operations({ close }: { close: () => void }) {
+  const page = usePage()
+  const operations = useSignal<Operation[] | undefined>(undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  const desk = page.desk.value
+  // Asked again when there is something else to undo.
+  useEffect(() => {
+    page.connection.ask('operations', { from: 0, count: WINDOW }).then(
+      list => {
+        operations.value = list
+      },
+      (error: Error) => {
+        problem.value = error.message
+      },
+    )
+  }, [page, desk?.canUndo, desk?.canRedo])
+  const list = operations.value
+  return (
+    <DialogFrame title="Operations" close={close}>
+      <div class="dialog-body">
+        <p class="meta">
+          All that the desk did to branches and tags. Undo brings all refs of one back together; it can be undone, too.
+        </p>
+        {problem.value ? <p class="is-bad">{problem.value}</p> : null}
+        {list?.length === 0 ? <p>Nothing yet.</p> : null}
+      </div>
+      <ol class="operations">
+        {(list ?? []).map(operation => (
+          <OperationRow key={operation.id} operation={operation} close={close} />
+        ))}
+      </ol>
+      <footer>
+        <Button
+          icon="undo"
+          words="Undo"
+          keys="Ctrl Alt Z"
+          isOff={!desk?.canUndo}
+          {...(desk?.canUndo ? { title: desk.canUndo } : {})}
+          onClick={() => {
+            close()
+            undo(page)
+          }}
+        />
+        <Button
+          icon="redo"
+          words="Redo"
+          isOff={!desk?.canRedo}
+          {...(desk?.canRedo ? { title: desk.canRedo } : {})}
+          onClick={() => {
+            close()
+            redo(page)
+          }}
+        />
+        <span class="grow" />
+        <Button words="Close" keys="Esc" isFirst onClick={close} />
+      </footer>
+    </DialogFrame>
+  )
+}
+
+/** A sign for each kind; what an AI did, or what was done with that, is violet. */
+const LOOKS: Record<string, IconProps> = {
+  save: { name: 'check' },
+  'new file': { name: 'new-file' },
+  rename: { name: 'pencil' },
+  delete: { name: 'trash' },
+  discard: { name: 'trash' },
+  choose: { name: 'clash' },
+  'new branch': { name: 'branch' },
+  'rename branch': { name: 'pencil' },
+  'delete branch': { name: 'trash' },
+  'restore branch': { name: 'branch' },
+  turn: { name: 'bot', tone: 'by-ai' },
+  'keep turn': { name: 'check', tone: 'by-ai' },
+  'discard turn': { name: 'trash', tone: 'by-ai' },
+  'undo turn': { name: 'undo', tone: 'by-ai' },
+}
+
+function lookOf({ kind, of: reversed, words }: Operation): IconProps {
+  if (reversed !== undefined) return { name: reversalOf(words).isUndo ? 'undo' : 'redo' }
+  return LOOKS[kind] ?? { name: 'commit' }
+}
+
+function OperationRow({ operation, close }: { operation: Operation; close: () => void }) {
+  const page = usePage()
+  const { words, time, refs, of: reversed } = operation
+  const reversal = reversed === undefined ? undefined : reversalOf(words)
+  return (
+    <li>
+      <details class="operation">
+        <summary>
+          <Icon {...lookOf(operation)} />
+          <bdi class="cut grow" title={words}>
+            {reversal?.title ?? words}
+          </bdi>
+          <span class="meta nowrap" title={fullTime(time)}>
+            {plural(refs.length, 'ref')}, {ago(time)}
+          </span>
+          <Button
+            look="quiet small"
+            words={reversal?.isUndo ? 'Redo' : 'Undo'}
+            onClick={() => {
+              close()
+              undo(page, operation)
+            }}
+          />
+        </summary>
+        <ul>
+          {refs.map(({ ref, before, after }) => (
+            <li key={ref} class="mono">
+              <bdi>{readable(ref)}</bdi> {before ? shortId(before) : 'new'} → {after ? shortId(after) : 'gone'}
+            </li>
+          ))}
+        </ul>
+      </details>
+    </li>
+  )
+}

@@ -1,0 +1,439 @@
+/** Find or run: commands with their keys, branches, files and commits, by a few letters and without a mouse. */
+import { useComputed, useSignal } from '@preact/signals'
+import fuzzysort from 'fuzzysort'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import type { CommitRow } from '../../messages.ts'
+import type { CodeSymbol } from '../files/symbols.ts'
+import { splitByRun } from '../graph/branches-of-runs.ts'
+import { Icon } from '../ui/icons.tsx'
+import { baseName, folderOf, markedPieces, readable, shortId, withoutTricks } from '../ui/names.ts'
+import { age, plural } from '../ui/times.ts'
+import { Waiting } from '../ui/words.tsx'
+import { newBranch } from './actions.ts'
+import { type Command, commandsOf } from './commands.ts'
+import { shownKeys } from './keys.ts'
+import { type Page, usePage } from './state.ts'
+
+export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols'
+
+interface Option {
+  key: string
+  icon: ComponentChildren
+  words: ComponentChildren
+  end?: ComponentChildren
+  run: () => void
+  /** What is typed in place of the words, instead of an end. */
+  types?: string
+}
+
+interface Group {
+  title: string
+  options: Option[]
+}
+
+const MOST_FILES = 40
+const MOST_SYMBOLS = 300
+const MOST_SHOWN = 8
+const MOST_LISTED = 60
+const MOST_COMMITS = 500
+
+export function Palette() {
+  const page = usePage()
+  const mode = page.palette.value
+  return mode ? <PaletteDialog mode={mode} /> : null
+}
+
+function PaletteDialog({ mode }: { mode: PaletteMode }) {
+  const page = usePage()
+  const dialog = useRef<HTMLDialogElement>(null)
+  const field = useRef<HTMLInputElement>(null)
+  const words = useSignal(beginningOf(mode))
+  const chosen = useSignal(0)
+  const { groups, isWaiting } = useGroups(page, mode, words.value)
+  // Enter was pressed before the files for these words had come.
+  const isEager = useSignal(false)
+  const options = groups.flatMap(group => group.options)
+  const current = options[Math.min(chosen.value, options.length - 1)]
+  const close = () => {
+    page.palette.value = undefined
+  }
+  const run = (option: Option | undefined) => {
+    if (!option) return
+    if (option.types !== undefined) {
+      words.value = option.types
+      chosen.value = 0
+      return
+    }
+    dialog.current?.close()
+    close()
+    option.run()
+  }
+
+  // Before the browser paints: letters that are typed at once are meant for the field.
+  useLayoutEffect(() => {
+    const element = dialog.current
+    element?.showModal()
+    return () => element?.close()
+  }, [])
+  // Its keys were pressed while it was open for something else: the same dialog, so that the focus stays in it.
+  useLayoutEffect(() => {
+    words.value = beginningOf(mode)
+    chosen.value = 0
+    isEager.value = false
+    field.current?.focus()
+  }, [mode, words, chosen, isEager])
+  const isForeseen = current !== undefined && !current.key.startsWith('file ')
+  const canRun = !isWaiting || isForeseen
+  useEffect(() => {
+    if (!isEager.value || !canRun) return
+    isEager.value = false
+    run(current)
+  })
+  useEffect(() => {
+    dialog.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })
+  })
+
+  return (
+    <dialog
+      ref={dialog}
+      class="palette"
+      aria-label="Find or run"
+      onClose={event => {
+        // The browser says so when it may be open again already, and this one is out of the page.
+        if (event.currentTarget.isConnected) close()
+      }}
+      onClick={event => {
+        if (event.target === event.currentTarget) close()
+      }}
+      onKeyDown={event => {
+        const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
+        if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
+        // At once: its key may be pressed again before the browser says that it is closed.
+        else if (event.key === 'Escape') close()
+        else if (event.key === 'Enter' && canRun) run(current)
+        else if (event.key === 'Enter') isEager.value = true
+        else return
+        event.preventDefault()
+      }}
+    >
+      <div class="ask">
+        <Icon name="search" size="m" />
+        <input
+          ref={field}
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="found"
+          aria-activedescendant={current ? optionId(current.key) : undefined}
+          aria-label="Find or run"
+          autocomplete="off"
+          spellcheck={false}
+          placeholder={placeholderOf(mode)}
+          value={words.value}
+          onInput={event => {
+            words.value = event.currentTarget.value
+            chosen.value = 0
+            isEager.value = false
+          }}
+        />
+        {mode === 'files' || mode === 'symbols' ? null : <Prefixes />}
+      </div>
+      <div role="listbox" id="found" aria-label="Results" class="found">
+        {groups.map(group => (
+          <OptionGroup key={group.title} group={group} current={current} run={run} />
+        ))}
+      </div>
+      {options.length === 0 && isWaiting ? <Waiting words="Looking" /> : null}
+      {options.length === 0 && !isWaiting ? <p class="none meta">{noneWords(mode, words.value)}</p> : null}
+      <PaletteFoot />
+    </dialog>
+  )
+}
+
+/** What stands in the field at first. */
+function beginningOf(mode: PaletteMode): string {
+  return mode === 'branches' ? '@' : ''
+}
+
+function around(index: number, count: number): number {
+  if (count === 0) return 0
+  return Math.max(0, Math.min(index, count - 1))
+}
+
+function optionId(key: string): string {
+  return `option-${key.replace(/[^a-z0-9]/gi, '-')}`
+}
+
+function placeholderOf(mode: PaletteMode): string {
+  if (mode === 'symbols') return 'Name of a function, a class or a heading'
+  return mode === 'files' ? 'Name of a file' : 'Find or run'
+}
+
+function noneWords(mode: PaletteMode, words: string): string {
+  if (mode === 'symbols' && words === '') return 'The desk knows no symbols in this file.'
+  return 'Nothing is called that.'
+}
+
+function Prefixes() {
+  return (
+    <span class="micro opt-wide">
+      <kbd>&gt;</kbd> commands <kbd>@</kbd> branches <kbd>#</kbd> commits
+    </span>
+  )
+}
+
+function PaletteFoot() {
+  const page = usePage()
+  return (
+    <footer>
+      <span>
+        <kbd>↑</kbd> <kbd>↓</kbd> choose
+      </span>
+      <span>
+        <kbd>Enter</kbd> open
+      </span>
+      <span>
+        <kbd>Esc</kbd> leave
+      </span>
+      <span class="grow" />
+      <span>{plural(page.desk.value?.branches.length ?? 0, 'branch', 'branches')}</span>
+    </footer>
+  )
+}
+
+interface OptionGroupProps {
+  group: Group
+  current: Option | undefined
+  run: (option: Option) => void
+}
+
+function OptionGroup({ group, current, run }: OptionGroupProps) {
+  const id = `group-${group.title}`
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a group of options in a list box has no element of its own
+    <div role="group" aria-labelledby={id}>
+      <div class="group" id={id} role="presentation">
+        {group.title}
+      </div>
+      {group.options.map(option => (
+        // The keys of the options are those of the field, which has the focus.
+        // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+        <div
+          key={option.key}
+          id={optionId(option.key)}
+          role="option"
+          class="opt"
+          tabIndex={-1}
+          aria-selected={option.key === current?.key}
+          onMouseDown={event => event.preventDefault()}
+          onClick={() => run(option)}
+        >
+          {option.icon}
+          <span class="cut">{option.words}</span>
+          <span class="row">{option.end}</span>
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** What is offered for some words. What the server has to be asked comes when it comes, and stands below. */
+function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Group[]; isWaiting: boolean } {
+  const prefix = /^[>@#]/.exec(typed)?.[0]
+  const words = (prefix ? typed.slice(1) : typed).trim()
+  const isNarrow = mode === 'files' || mode === 'symbols'
+  const wantsFiles = mode === 'files' || (!isNarrow && !prefix && words !== '')
+  const wantsCommits = !isNarrow && (prefix === '#' || (!prefix && words.length > 1))
+  const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
+  const commits = useCommits(page, words, wantsCommits)
+  const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
+  if (mode === 'symbols') {
+    const options = symbolOptions(page, symbols, typed.trim())
+    return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: false }
+  }
+  if (mode === 'files') return { groups: [{ title: 'Files', options: files }].filter(hasOptions), isWaiting }
+  const isAlone = prefix !== undefined
+  const groups: Group[] = []
+  if (!prefix || prefix === '>') groups.push({ title: 'Commands', options: commandOptions(page, words, isAlone) })
+  if (!prefix || prefix === '@') groups.push({ title: 'Branches', options: branchOptions(page, words, isAlone) })
+  if (wantsFiles) groups.push({ title: 'Files', options: files.slice(0, MOST_SHOWN) })
+  if (wantsCommits) groups.push({ title: 'Commits', options: commits.slice(0, isAlone ? MOST_LISTED : MOST_SHOWN) })
+  return { groups: groups.filter(hasOptions), isWaiting }
+}
+
+function hasOptions({ options }: Group): boolean {
+  return options.length > 0
+}
+
+/** The best of a list for some words; all of it for none. */
+function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: number) {
+  if (limit <= 0) return []
+  if (words === '') return list.slice(0, limit).map(item => ({ item, name: nameOf(item) as ComponentChildren }))
+  const prepared = list.map(item => ({ item, name: nameOf(item) }))
+  return fuzzysort.go(words, prepared, { key: 'name', limit, threshold: 0.4 }).map(result => ({
+    item: result.obj.item,
+    name: result.highlight((piece, index) => <mark key={index}>{piece}</mark>) as ComponentChildren,
+  }))
+}
+
+function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
+  const limit = isAlone ? MOST_LISTED : MOST_SHOWN
+  return best<Command>(commandsOf(page), words, ({ words }) => words, limit).map(({ item, name }) => ({
+    key: `command ${item.words}`,
+    icon: <Icon name={item.icon} />,
+    words: name,
+    end: item.keys ? <kbd>{shownKeys(item.keys)}</kbd> : null,
+    run: item.run,
+  }))
+}
+
+function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
+  const branches = (page.desk.value?.branches ?? []).toSorted((one, other) => other.committed - one.committed)
+  const limit = isAlone ? MOST_LISTED : MOST_SHOWN
+  // Those of runs are found by their names, and never instead of one's own.
+  const { own, ofRuns } = splitByRun(branches)
+  const found = best(own, words, ({ name }) => readable(name), limit)
+  if (words !== '') found.push(...best(ofRuns, words, ({ name }) => readable(name), limit - found.length))
+  const options = found.map(({ item, name }) => ({
+    key: `branch ${item.name}`,
+    icon: <Icon name={item.session ? 'bot' : 'sprout'} tone={item.session ? 'by-ai' : ''} />,
+    words: <bdi>{name}</bdi>,
+    end: (
+      <span class="meta">
+        {item.drafts.length > 0 ? 'draft · ' : ''}
+        {age(item.committed)}
+      </span>
+    ),
+    run: () => {
+      page.open({ kind: 'branch', branch: item.name })
+    },
+  }))
+  if (!isAlone) return options
+  const make: Option = {
+    key: 'new branch',
+    icon: <Icon name="plus" />,
+    words: 'New branch…',
+    run: () => newBranch(page),
+  }
+  const more: Option = {
+    key: 'branches of runs',
+    icon: <Icon name="workflow" />,
+    words: plural(ofRuns.length, 'branch of runs', 'branches of runs'),
+    run: () => {},
+    types: '@forge/',
+  }
+  return [...options, ...(words === '' && ofRuns.length > 0 ? [more] : []), make]
+}
+
+/** The symbols of the file that is shown. */
+function symbolsHere(page: Page): CodeSymbol[] {
+  const tab = page.tab.peek()
+  const file = tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)
+  return file?.allSymbols() ?? []
+}
+
+function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option[] {
+  const tab = page.tab.value
+  const path = tab?.path
+  if (!tab || path === undefined) return []
+  return best(symbols, words, ({ name }) => withoutTricks(name), MOST_SYMBOLS).map(({ item, name }) => ({
+    key: `symbol ${item.from}`,
+    icon: <Icon name="list" />,
+    words: (
+      <bdi>
+        {words === '' ? '\u2003'.repeat(Math.min(item.depth, 8)) : ''}
+        {name}
+      </bdi>
+    ),
+    run: () => {
+      page.files.find(tab.at, path)?.goToPlace(item.from)
+      tab.edit(path)
+    },
+  }))
+}
+
+/** The files for some words. Until they have come, those for the words before stay. */
+function useFiles(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
+  const options = useSignal<Option[]>([])
+  const answered = useSignal<string | undefined>(undefined)
+  const tab = page.tab.value
+  useEffect(() => {
+    let isStale = false
+    if (!tab || !isWanted) options.value = []
+    else {
+      page.connection.ask('find file', { at: tab.at, words: words.slice(0, 400), count: MOST_FILES }).then(
+        found => {
+          if (isStale) return
+          answered.value = words
+          options.value = found.map(({ path, ranges }) => ({
+            key: `file ${path}`,
+            icon: <Icon name="file" />,
+            words: <FoundFile path={path} ranges={ranges} />,
+            run: () => tab.edit(path),
+          }))
+        },
+        () => {},
+      )
+    }
+    return () => {
+      isStale = true
+    }
+  }, [page, tab, words, isWanted, options, answered])
+  return { options: options.value, isWaiting: isWanted && tab !== undefined && answered.value !== words }
+}
+
+function FoundFile({ path, ranges }: { path: string; ranges: [number, number][] }) {
+  const folder = folderOf(path)
+  const inName = ranges.flatMap(([from, to]): [number, number][] => {
+    return to > folder.length ? [[Math.max(0, from - folder.length), to - folder.length]] : []
+  })
+  return (
+    <>
+      <bdi>
+        <Marked name={baseName(path)} ranges={inName} />
+      </bdi>{' '}
+      <bdi class="meta">
+        <Marked name={folder} ranges={ranges.filter(([, to]) => to <= folder.length)} />
+      </bdi>
+    </>
+  )
+}
+
+function Marked({ name, ranges }: { name: string; ranges: [number, number][] }) {
+  return markedPieces(name, ranges).map(({ text, isFound }, index) => {
+    return isFound ? <mark key={index}>{text}</mark> : text
+  })
+}
+
+function useCommits(page: Page, words: string, isWanted: boolean): Option[] {
+  const rows = useSignal<CommitRow[]>([])
+  const tab = page.tab.value
+  useEffect(() => {
+    if (!tab || !isWanted || rows.peek().length > 0) return
+    page.connection.ask('history', { at: tab.at, from: 0, count: MOST_COMMITS }).then(
+      answer => {
+        rows.value = answer.rows
+      },
+      () => {},
+    )
+  }, [page, tab, isWanted, rows])
+  const options = useComputed(() => rows.value)
+  if (!isWanted) return []
+  const byId = /^[0-9a-f]{4,64}$/.test(words) ? options.value.filter(({ oid }) => oid.startsWith(words)) : []
+  const found = best(options.value, words, ({ subject }) => withoutTricks(subject), MOST_LISTED)
+  const all = [...byId.map(item => ({ item, name: withoutTricks(item.subject) as ComponentChildren })), ...found]
+  return all.map(({ item, name }) => ({
+    key: `commit ${item.oid}`,
+    icon: <Icon name="commit" />,
+    words: <bdi>{name}</bdi>,
+    end: (
+      <>
+        <span class="mono meta">{shortId(item.oid)}</span>
+        <span class="meta">{age(item.committed)}</span>
+      </>
+    ),
+    run: () => {
+      page.open({ kind: 'commit', commit: item.oid })
+    },
+  }))
+}

@@ -1,0 +1,112 @@
+/** A branch or a commit: what stands at its side, and what is shown of it. */
+
+import { Chat, DockedChat } from '../chat/chat.tsx'
+import { TurnNotice } from '../chat/turn-state.tsx'
+import { Clashes } from '../files/clashes.tsx'
+import { EditorPane } from '../files/editor-pane.tsx'
+import { Explorer } from '../files/explorer.tsx'
+import { FileTabs } from '../files/file-tabs.tsx'
+import { placeOf } from '../files/files.ts'
+import { Find } from '../files/find.tsx'
+import { TimeTravel } from '../files/time-travel.tsx'
+import { PublishStrip } from '../forklift/forklift.tsx'
+import { isMerging } from '../merging/merging-actions.ts'
+import { MergingSide } from '../merging/merging-side.tsx'
+import { History } from '../review/history.tsx'
+import { ReviewPane } from '../review/review.tsx'
+import { ReviewSide } from '../review/review-side.tsx'
+import { Boundary } from '../ui/boundary.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { readable } from '../ui/names.ts'
+import { Empty } from '../ui/words.tsx'
+import { newFile } from './actions.ts'
+import { Notices } from './notices.tsx'
+import { type Tab, usePage } from './state.ts'
+
+/** What is made anew for each tab has its place for a key; the rest only shows what is different in this one. */
+export function Room({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const place = placeOf(tab.at)
+  const { pane } = tab
+  const hasChat = pane.kind === 'chat' || tab.at.kind === 'commit' || page.isGone(tab.at)
+  const isDocked = page.isDocked.value && page.isWide.value && !hasChat
+  return (
+    <main class={`room ${isDocked ? 'three' : ''}`}>
+      <Boundary part="The side column" about={`${place} ${pane.kind}`}>
+        <Side tab={tab} />
+      </Boundary>
+      <section key={place} class="middle" aria-label="Work">
+        <FileTabs tab={tab} />
+        <Notices tab={tab} />
+        <PublishStrip tab={tab} />
+        {tab.at.kind === 'commit' ? <TimeTravel commit={tab.at.commit} /> : null}
+        {hasChat || isDocked ? null : <TurnNotice tab={tab} />}
+        <Boundary part="What stands here" about={tab.active.value}>
+          <Content tab={tab} />
+        </Boundary>
+      </section>
+      {isDocked ? (
+        <Boundary part="The chat" about={tab}>
+          <DockedChat key={place} tab={tab} />
+        </Boundary>
+      ) : null}
+    </main>
+  )
+}
+
+/** One list at a time: what changed, the conflicts of a merge, or all files. */
+function Side({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const place = placeOf(tab.at)
+  if (tab.pane.kind === 'review') return <ReviewSide key={place} tab={tab} />
+  if (isMerging(page, tab) && !tab.merging.showsExplorer.value) return <MergingSide key={place} tab={tab} />
+  return <Explorer tab={tab} />
+}
+
+function Content({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { pane } = tab
+  switch (pane.kind) {
+    case 'chat':
+      return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <Chat tab={tab} />
+    case 'file':
+      return <EditorPane key={pane.path} tab={tab} path={pane.path} />
+    case 'review':
+      return <ReviewPane tab={tab} />
+    case 'history':
+      return <History key={pane.path ?? ''} tab={tab} path={pane.path} />
+    case 'find':
+      return <Find tab={tab} />
+    case 'clashes':
+      return <Clashes tab={tab} />
+  }
+}
+
+/** A repository without commits. */
+function FirstCommit({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const desk = page.desk.value
+  const branch = tab.at.kind === 'branch' ? readable(tab.at.branch) : ''
+  const name = desk?.identity?.name
+  return (
+    <Empty title={`${desk?.name ?? 'The repository'} has no commits yet`}>
+      <p class="lede">
+        The first save makes the first one, on <code class="ic">{branch}</code>
+        {name ? `, as ${name}` : ''}.
+      </p>
+      <div class="ways">
+        <button type="button" class="way" onClick={() => newFile(page, tab)}>
+          <Icon name="new-file" size="m" />
+          <span>
+            <span class="strong">New file</span>
+            <span class="meta">It is the first commit</span>
+          </span>
+          <kbd>Alt N</kbd>
+        </button>
+      </div>
+      <p class="meta after">
+        Files that lie in the folder are not touched: the desk works on commits. Commit them with git to see them here.
+      </p>
+    </Empty>
+  )
+}

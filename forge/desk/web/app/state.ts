@@ -1,0 +1,650 @@
+/** What the page knows and shows. The server is the truth: this is its copy, and what only this window needs. */
+import { batch, computed, effect, type Signal, signal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { At, BranchInfo, Desk, Layout, News } from '../../messages.ts'
+import { ComposerState, keep, kept } from '../chat/composer-state.ts'
+import { ConversationState } from '../chat/conversation-state.ts'
+import { OpenFiles, placeOf } from '../files/files.ts'
+import { TextSearch } from '../files/search.ts'
+import { Tree } from '../files/tree.ts'
+import { ForkliftState } from '../forklift/forklift-state.ts'
+import { GraphState } from '../graph/graph-state.ts'
+import { MergingState } from '../merging/merging-state.ts'
+import { Review } from '../review/review-state.ts'
+import type * as tasksParts from '../tasks/tasks-parts.tsx'
+import type { MenuContent, Offer } from '../ui/menu-content.ts'
+import { saveElsewhere } from './actions.ts'
+import { SHOWED_TAB } from './beginning.ts'
+import type { DialogContent } from './dialog-content.ts'
+import type { PaletteMode } from './palette.tsx'
+import { Connection } from './socket.ts'
+import type * as parts from './working-parts.ts'
+
+type WorkingParts = typeof parts
+type TasksParts = typeof tasksParts
+
+/** What a file tab shows. There is one of each kind, and one for each file. */
+export type Pane =
+  | { kind: 'chat' }
+  | { kind: 'file'; path: string }
+  | { kind: 'review' }
+  | { kind: 'history'; path: string | undefined }
+  | { kind: 'find' }
+  | { kind: 'clashes' }
+
+export function paneKey(pane: Pane): string {
+  return pane.kind === 'file' ? `file ${pane.path}` : pane.kind
+}
+
+const CHAT: Pane = { kind: 'chat' }
+
+/** A branch that is worked on, or a commit that is looked at. */
+export class Tab {
+  readonly at: At
+  readonly tree: Tree
+  readonly review: Review
+  readonly search: TextSearch
+  readonly conversation: ConversationState
+  readonly composer: ComposerState
+  readonly merging: MergingState
+  readonly panes: Signal<Pane[]>
+  readonly active: Signal<string>
+  /** Where each file was scrolled to in the last session. */
+  readonly positions: ReadonlyMap<string, { top: number; cursor: number }>
+  /** Counts up when the editor is to have the focus, and how many of these it has had. */
+  readonly focusWanted = signal(0)
+  focusGiven = 0
+  /** What a person made of the commit's message; undefined: the server's words. */
+  readonly message = signal<string | undefined>(undefined)
+  #early: { path: string; keys: string[] } = { path: '', keys: [] }
+
+  constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
+    this.at = at
+    this.tree = new Tree(page.connection, at, kept?.folders ?? [])
+    this.review = new Review(page, at)
+    this.search = new TextSearch(page.connection, at)
+    this.conversation = new ConversationState(page.connection, at)
+    this.merging = new MergingState(page.connection, at)
+    this.composer = new ComposerState(`${page.desk.peek()?.folder} ${placeOf(at)}`)
+    this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
+    this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
+    this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
+    if (kept?.active !== undefined) this.tree.selected.value = kept.active
+  }
+
+  get pane(): Pane {
+    const key = this.active.value
+    return this.panes.value.find(pane => paneKey(pane) === key) ?? CHAT
+  }
+
+  /** The file that is shown, if one is. */
+  get path(): string | undefined {
+    const { pane } = this
+    return pane.kind === 'file' ? pane.path : undefined
+  }
+
+  show(pane: Pane): void {
+    const key = paneKey(pane)
+    const isThere = this.panes.peek().some(other => paneKey(other) === key)
+    batch(() => {
+      if (!isThere) this.panes.value = [...this.panes.peek(), pane]
+      else if (pane.kind === 'history') {
+        this.panes.value = this.panes.peek().map(other => (other.kind === 'history' ? pane : other))
+      }
+      this.active.value = key
+      if (pane.kind === 'file') this.tree.reveal(pane.path)
+    })
+  }
+
+  /** Shows a file, to be typed into. */
+  edit(path: string): void {
+    this.show({ kind: 'file', path })
+    this.focusWanted.value++
+  }
+
+  /** Shows the search in all files, to be typed into. */
+  find(): void {
+    this.show({ kind: 'find' })
+    this.search.focusWanted.value++
+  }
+
+  /** A key of somebody who types into the file that is shown, while the editor itself is just coming. */
+  keepEarlyKey(key: string): void {
+    if (this.path === undefined) return
+    if (this.#early.path !== this.path) this.#early = { path: this.path, keys: [] }
+    this.#early.keys.push(key)
+  }
+
+  /** What was typed into a file that early, once. */
+  takeEarlyKeys(path: string): string[] {
+    const { keys } = this.#early
+    if (this.#early.path !== path) return []
+    this.#early = { path, keys: [] }
+    return keys
+  }
+
+  /** Closes a pane; the one beside it is shown. */
+  close(pane: Pane): void {
+    if (pane.kind === 'chat') return
+    const key = paneKey(pane)
+    const index = this.panes.peek().findIndex(other => paneKey(other) === key)
+    if (index < 0) return
+    batch(() => {
+      const panes = this.panes.peek().toSpliced(index, 1)
+      this.panes.value = panes
+      if (this.active.peek() === key) this.active.value = paneKey(panes[index] ?? panes[index - 1] ?? CHAT)
+    })
+  }
+}
+
+export interface NoticeAction {
+  words: string
+  isMain?: boolean
+  /** Whether the notice stays until what this begins is done. */
+  stays?: boolean
+  run: () => void
+}
+
+/** Something that a person should know. It stays until it is put away. */
+export interface Notice {
+  /** What it is about: a newer notice about the same takes its place, and what solves it takes it away. */
+  topic?: string
+  /** Whether it still says what is so: otherwise it is not shown. */
+  lasts?: (page: Page) => boolean
+  /** The branch that it is about: it is shown there. Without one it is shown everywhere. */
+  branch?: string
+  tone: 'plain' | 'warn' | 'bad'
+  title: string
+  words?: string
+  actions?: NoticeAction[]
+}
+
+/** Where `active` is no branch or commit. */
+export const [REPOSITORY, TASKS] = [-1, -2]
+
+/** From this width on there is room for the chat beside the editor. */
+const WIDE = matchMedia('(min-width: 1180px)')
+const DOCKED = 'the chat is docked'
+/** How long after the last change the layout is sent. */
+const KEEP_AFTER = 400
+const NOT_LOADED = 'A part of the page could not be loaded. Load the page again when the desk answers.'
+
+export class Page {
+  readonly connection = new Connection()
+  readonly files: OpenFiles
+  readonly desk = signal<Desk | undefined>(undefined)
+  readonly tabs = signal<Tab[]>([])
+  /** The tab that is shown, from 0; or the repository, or the tasks. */
+  readonly active = signal(REPOSITORY)
+  readonly notices = signal<Notice[]>([])
+  readonly palette = signal<PaletteMode | undefined>(undefined)
+  readonly menu = signal<MenuContent | undefined>(undefined)
+  readonly dialog = signal<DialogContent | undefined>(undefined)
+  /** Counts up when what is shown in the middle is to have the focus. */
+  readonly focusWanted = signal(0)
+  readonly isWrapped = signal(false)
+  readonly isSaving = signal(false)
+  /** Whether the chat stands beside the editor, where there is room for it. */
+  readonly isDocked = signal(kept(DOCKED) !== '')
+  readonly isWide = signal(WIDE.matches)
+  /** A word for those who can't see what just happened. */
+  readonly spoken = signal('')
+  /** Files of a branch that have to be settled, by branch. */
+  readonly clashes = signal<ReadonlyMap<string, string[]>>(new Map())
+  /** Commits that a branch was moved to from outside, which the person has taken note of. */
+  readonly seen = signal<ReadonlySet<string>>(new Set())
+  /** Counts up when a branch is another one: what shows it asks again. */
+  readonly changed = signal<ReadonlyMap<string, number>>(new Map())
+  readonly tab = computed(() => this.tabs.value[this.active.value])
+  /** The parts in which one works, once they are loaded. */
+  readonly parts = signal<WorkingParts | undefined>(undefined)
+  /** The tab of the tasks, once somebody has wanted to see it. */
+  readonly tasks = signal<ReturnType<TasksParts['openTasks']> | undefined>(undefined)
+  readonly forklift: ForkliftState
+  readonly graph = new GraphState(this)
+
+  #loading: Promise<void> | undefined
+  #layoutTimer: ReturnType<typeof setTimeout> | undefined
+
+  #loadingTasks = false
+
+  readonly #loadParts: () => Promise<WorkingParts>
+  readonly #loadTasksParts: () => Promise<TasksParts>
+
+  constructor(nonce: string, loadParts: () => Promise<WorkingParts>, loadTasksParts: () => Promise<TasksParts>) {
+    this.#loadParts = loadParts
+    this.#loadTasksParts = loadTasksParts
+    const choices = { nonce, isWrapped: this.isWrapped }
+    this.files = new OpenFiles((at, path, position) => {
+      const { OpenFile } = this.parts.peek() ?? {}
+      if (!OpenFile) throw new Error('A file is opened before the editor is there')
+      return new OpenFile(this.connection, choices, at, path, position)
+    })
+    this.forklift = new ForkliftState(this.connection)
+    this.connection.onNews = news => this.#hear(news)
+    this.connection.onUp = isFirst => this.#begin(isFirst)
+  }
+
+  /** Connects. Waits for what came with the page, if something did: it is what is shown first then. */
+  async start(): Promise<void> {
+    const isBrought = this.connection.start()
+    // Who comes back to a branch does not wait until it is known that it is there.
+    if (kept(SHOWED_TAB) !== '') this.load()
+    WIDE.addEventListener('change', ({ matches }) => {
+      this.isWide.value = matches
+    })
+    effect(() => this.#showActive())
+    effect(() => this.#watchLayout())
+    if (!isBrought) return
+    await this.#begin(true)
+    if (this.active.peek() === REPOSITORY) await this.graph.begin()
+  }
+
+  /** Loads the parts in which one works. Where that fails it is tried again when they are needed again. */
+  load(): Promise<void> {
+    this.#loading ??= this.#loadParts().then(
+      loaded => {
+        this.parts.value = loaded
+      },
+      () => {
+        this.#loading = undefined
+        this.complain(NOT_LOADED)
+      },
+    )
+    return this.#loading
+  }
+
+  /** Loads the tab of the tasks, once; where that fails it is tried again when it is shown again. */
+  async loadTasks(): Promise<void> {
+    if (this.#loadingTasks) return
+    this.#loadingTasks = true
+    try {
+      const { openTasks } = await this.#loadTasksParts()
+      this.tasks.value = openTasks(this)
+    } catch {
+      this.#loadingTasks = false
+      this.complain(NOT_LOADED)
+    }
+  }
+
+  branch(name: string): BranchInfo | undefined {
+    return this.desk.value?.branches.find(branch => branch.name === name)
+  }
+
+  /** Whether a tab's branch is no more. In a repository without commits, its first branch is not there yet. */
+  isGone(at: At): boolean {
+    const desk = this.desk.value
+    if (!desk || at.kind === 'commit') return false
+    return !this.branch(at.branch) && !desk.isEmpty
+  }
+
+  /** Shows a branch or a commit, in its tab or a new one. */
+  open(at: At): Tab {
+    const place = placeOf(at)
+    const index = this.tabs.peek().findIndex(tab => placeOf(tab.at) === place)
+    if (index >= 0) {
+      this.active.value = index
+      return this.tabs.peek()[index] as Tab
+    }
+    const tab = new Tab(this, at)
+    batch(() => {
+      this.tabs.value = [...this.tabs.peek(), tab]
+      this.active.value = this.tabs.peek().length - 1
+    })
+    return tab
+  }
+
+  /** Shows something of a tab, to go on there by the keyboard. */
+  showHere(tab: Tab, pane: Pane): void {
+    batch(() => {
+      tab.show(pane)
+      this.wantFocus()
+    })
+  }
+
+  wantFocus(): void {
+    this.focusWanted.value++
+  }
+
+  close(tab: Tab): void {
+    const index = this.tabs.peek().indexOf(tab)
+    if (index < 0) return
+    for (const pane of tab.panes.peek()) {
+      if (pane.kind === 'file') this.files.close(tab.at, pane.path)
+    }
+    batch(() => {
+      this.tabs.value = this.tabs.peek().toSpliced(index, 1)
+      const active = this.active.peek()
+      if (active > index || active >= this.tabs.peek().length) this.active.value = active - 1
+    })
+  }
+
+  closeOthers(tab: Tab): void {
+    for (const other of this.tabs.peek()) if (other !== tab) this.close(other)
+  }
+
+  /** Closes all panes of a tab but one, and the chat. */
+  closeOtherPanes(tab: Tab, pane: Pane): void {
+    const key = paneKey(pane)
+    batch(() => {
+      for (const other of tab.panes.peek()) if (paneKey(other) !== key) this.closePane(tab, other)
+    })
+  }
+
+  /** Opens a menu at a place; `opener` gets the focus back when it closes. */
+  openMenu(offer: Offer, place: { x: number; y: number }, opener: HTMLElement | undefined): void {
+    const groups = offer.groups.filter(({ length }) => length > 0)
+    if (groups.length > 0) this.menu.value = { title: offer.title, groups, ...place, opener }
+  }
+
+  /** Puts the chat beside the editor, or into its tab again. */
+  dock(isDocked: boolean): void {
+    this.isDocked.value = isDocked
+    keep(DOCKED, isDocked ? 'yes' : '')
+  }
+
+  closePane(tab: Tab, pane: Pane): void {
+    tab.close(pane)
+    if (pane.kind === 'file') this.files.close(tab.at, pane.path)
+  }
+
+  /** A tab for the branch under its new name, with all that was open. */
+  renamed(from: string, to: string): void {
+    const tabs = this.tabs.peek()
+    const index = tabs.findIndex(tab => tab.at.kind === 'branch' && tab.at.branch === from)
+    const old = tabs[index]
+    if (!old) return
+    const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
+    tab.composer.write(old.composer.text.peek())
+    old.composer.write('')
+    for (const pane of old.panes.peek()) {
+      if (pane.kind === 'file') this.files.close(old.at, pane.path)
+    }
+    this.tabs.value = tabs.with(index, tab)
+  }
+
+  notify(notice: Notice): void {
+    const isSame = ({ title, topic, branch }: Notice) =>
+      branch === notice.branch && (topic === undefined ? title === notice.title : topic === notice.topic)
+    this.notices.value = [...this.notices.peek().filter(other => !isSame(other)), notice]
+  }
+
+  /** What notices of a topic were about is not so any more. */
+  solved(topic: string, branch?: string): void {
+    const left = this.notices.peek().filter(notice => notice.topic !== topic || notice.branch !== branch)
+    if (left.length < this.notices.peek().length) this.notices.value = left
+  }
+
+  see(commit: string): void {
+    this.seen.value = new Set([...this.seen.peek(), commit])
+  }
+
+  dismiss(notice: Notice): void {
+    this.notices.value = this.notices.peek().filter(other => other !== notice)
+  }
+
+  /** Says why something did not work, where the person looks. */
+  complain(error: unknown, { branch, topic }: { branch?: string | undefined; topic?: string | undefined } = {}): void {
+    const title = error instanceof Error ? error.message : String(error)
+    this.notify({
+      tone: 'bad',
+      title,
+      ...(branch === undefined ? {} : { branch }),
+      ...(topic === undefined ? {} : { topic }),
+    })
+  }
+
+  async #begin(isFirst: boolean): Promise<void> {
+    try {
+      const { desk, layout } = await this.connection.ask('desk', {})
+      batch(() => {
+        this.desk.value = desk
+        if (isFirst) {
+          this.#restore(desk, layout ?? undefined)
+          this.wantFocus()
+        }
+      })
+    } catch (error) {
+      this.complain(error)
+    }
+    if (!isFirst) await this.#followRenames()
+    for (const tab of this.tabs.peek()) this.#askForClashes(tab.at)
+    if (isFirst) return
+    for (const file of this.files.all()) file.ask(true)
+    for (const tab of this.tabs.peek()) {
+      tab.tree.refresh()
+      tab.conversation.touch()
+      tab.merging.touch()
+    }
+    this.forklift.touch()
+    this.graph.touch()
+    // How a fetch has ended that was under way, nobody may have told this window.
+    this.graph.progress.value = undefined
+    for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** A branch may have got another name while nobody told this window. */
+  async #followRenames(): Promise<void> {
+    for (const { at } of this.tabs.peek()) {
+      if (at.kind === 'commit' || !this.isGone(at)) continue
+      const now = await this.connection.ask('name now', { branch: at.branch }).catch(() => at)
+      if (now.branch !== at.branch) this.renamed(at.branch, now.branch)
+    }
+  }
+
+  /** Drafts of an earlier session that wait to be settled. */
+  async #askForClashes(at: At): Promise<void> {
+    if (at.kind === 'commit' || (this.branch(at.branch)?.drafts.length ?? 0) === 0) return
+    try {
+      const clashes = await this.connection.ask('clashes', { branch: at.branch })
+      this.clashing(
+        at.branch,
+        clashes.map(({ path }) => path),
+      )
+    } catch (error) {
+      this.complain(error, { branch: at.branch })
+    }
+  }
+
+  #restore(desk: Desk, layout: Layout | undefined): void {
+    const kept = layout?.tabs ?? []
+    if (kept.length > 0) {
+      this.tabs.value = kept.map(tab => new Tab(this, tab.at, tab))
+      this.active.value = Math.min(layout?.active ?? 0, kept.length) % (kept.length + 1)
+      if (this.active.value === kept.length) this.active.value = REPOSITORY
+      if (layout && layout.active > kept.length) this.active.value = TASKS
+      return
+    }
+    // The HEAD of a bare repository may name a branch that nobody has pushed.
+    const isHeadThere = desk.isEmpty || desk.branches.some(({ name }) => name === desk.head)
+    const first = isHeadThere ? desk.head : desk.branches[0]?.name
+    if (first !== undefined) this.open({ kind: 'branch', branch: first })
+    // A first start shows the repository; where there is none yet, where its first commit is made.
+    if (!desk.isEmpty) this.active.value = REPOSITORY
+  }
+
+  #hear(news: News): void {
+    this.forklift.hear(news)
+    this.graph.hear(news)
+    this.tasks.peek()?.hear(news)
+    switch (news.say) {
+      case 'desk':
+        this.desk.value = news.desk
+        return
+      case 'branch':
+        this.#branchChanged(news.branch)
+        return
+      case 'renamed':
+        this.renamed(news.branch, news.to)
+        return
+      case 'edited':
+        this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)
+        return
+      case 'replaced':
+        this.#fileIn(news.branch, news.path)?.take(news.file)
+        return
+      case 'saved':
+        this.solved('checkout', news.branch)
+        this.saved(news.branch, news.commit, news.drafts)
+        return
+      case 'checkout left behind':
+        this.notify(leftBehind(this, news))
+        return
+      case 'clashes':
+        this.clashing(news.branch, news.paths)
+        return
+      case 'found':
+        for (const tab of this.tabs.peek()) tab.search.receive(news)
+        return
+      case 'turn':
+        this.#tabOf(news.branch)?.conversation.receive(news.news)
+        return
+      case 'waiting':
+        this.#waits(news.branch, news.words)
+        return
+      case 'notice':
+        this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
+        return
+    }
+  }
+
+  /** Also where it was begun elsewhere, as an undo is: it is shown everywhere. */
+  #waits(branch: string, words: string | undefined): void {
+    const topic = `waiting ${branch}`
+    if (words === undefined) this.solved(topic)
+    else this.notify({ topic, tone: 'plain', title: words })
+  }
+
+  /**
+   * The branch has this commit now, and these drafts are left: seen at once, before the server sends all of the desk.
+   */
+  saved(branch: string, commit: string, drafts?: string[]): void {
+    const desk = this.desk.peek()
+    if (!desk) return
+    const changed = { tip: commit, ...(drafts && { drafts }) }
+    const branches = desk.branches.map(info => (info.name === branch ? { ...info, ...changed } : info))
+    batch(() => {
+      this.desk.value = { ...desk, branches }
+      this.spoken.value = `Saved → ${commit.slice(0, 8)}`
+    })
+  }
+
+  /** These files of a branch have to be settled: until then they can't be edited. */
+  clashing(branch: string, paths: string[]): void {
+    const before = this.clashes.peek().get(branch) ?? []
+    this.clashes.value = new Map(this.clashes.peek()).set(branch, paths)
+    const isOther = (path: string) => before.includes(path) !== paths.includes(path)
+    for (const file of this.files.of(branch)) if (isOther(file.path)) file.ask()
+    const [settled] = before
+    if (paths.length === 0 && settled !== undefined) this.#leaveClashes(branch, settled)
+  }
+
+  /** All is chosen: a person who did that goes on in the file that was the last one. */
+  #leaveClashes(branch: string, path: string): void {
+    const tab = this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+    if (!tab) return
+    if (tab.pane.kind === 'clashes') tab.edit(path)
+    tab.close({ kind: 'clashes' })
+  }
+
+  #fileIn(branch: string, path: string) {
+    return this.files.find({ kind: 'branch', branch }, path)
+  }
+
+  #branchChanged(branch: string): void {
+    // The server says by itself what becomes of a file that is open.
+    for (const file of this.files.of(branch)) if (file.problem.peek() !== undefined) file.ask()
+    const tab = this.#tabOf(branch)
+    tab?.tree.refreshSoon()
+    tab?.conversation.touch()
+    tab?.merging.touch()
+    this.#touch(branch)
+  }
+
+  #tabOf(branch: string): Tab | undefined {
+    return this.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+  }
+
+  #touch(branch: string): void {
+    const changed = this.changed.peek()
+    this.changed.value = new Map(changed).set(branch, (changed.get(branch) ?? 0) + 1)
+  }
+
+  #showActive(): void {
+    const tab = this.tab.value
+    if (tab) this.need(tab)
+  }
+
+  /** A tab is shown, or about to be: what it needs is asked for, at the first time. */
+  need(tab: Tab): void {
+    const { pane } = tab
+    tab.tree.load()
+    tab.conversation.load()
+    if (tab.at.kind === 'branch' && this.branch(tab.at.branch)?.merging) tab.merging.load()
+    if (pane.kind !== 'file' || !this.parts.value) return
+    const { path } = pane
+    const file = this.files.find(tab.at, path) ?? this.files.open(tab.at, path, tab.positions.get(path))
+    for (const key of tab.takeEarlyKeys(path)) file.typeEarly(key)
+  }
+
+  #watchLayout(): void {
+    // Read here, so that the effect runs when any of it changes.
+    for (const tab of this.tabs.value) {
+      tab.panes.value
+      tab.active.value
+      tab.tree.open.value
+    }
+    this.active.value
+    if (this.desk.value) this.keepLayout()
+  }
+
+  /** Also called where something scrolls. `isNow`: the window goes, there is no later. */
+  keepLayout(isNow = false): void {
+    const wasWaiting = this.#layoutTimer !== undefined
+    clearTimeout(this.#layoutTimer)
+    this.#layoutTimer = undefined
+    const send = () => {
+      this.#layoutTimer = undefined
+      const tabs = this.tabs.peek()
+      // The repository stands behind all tabs, the tasks behind that.
+      const active = this.active.peek() < 0 ? tabs.length - 1 - this.active.peek() : this.active.peek()
+      keep(SHOWED_TAB, active < tabs.length ? 'yes' : '')
+      const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active }
+      this.connection.ask('keep layout', { layout }).catch(() => {})
+    }
+    if (!isNow) this.#layoutTimer = setTimeout(send, KEEP_AFTER)
+    else if (wasWaiting) send()
+  }
+
+  #layoutOf(tab: Tab): Layout['tabs'][number] {
+    const paths = tab.panes.peek().flatMap(pane => (pane.kind === 'file' ? [pane.path] : []))
+    const key = tab.active.peek()
+    const active = paths.find(path => paneKey({ kind: 'file', path }) === key)
+    const files = paths.map(path => {
+      const position = this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
+      return { path, ...(position ?? { top: 0, cursor: 0 }) }
+    })
+    return { at: tab.at, files, folders: [...tab.tree.open.peek()], ...(active === undefined ? {} : { active }) }
+  }
+}
+
+function leftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): Notice {
+  return {
+    topic: 'checkout',
+    branch: news.branch,
+    tone: 'warn',
+    title: `The checkout in ${news.folder} did not follow the save`,
+    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes the save back; with the next save the checkout follows.`,
+    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
+  }
+}
+
+const PageContext = createContext<Page | undefined>(undefined)
+export const PageProvider = PageContext.Provider
+
+export function usePage(): Page {
+  const page = useContext(PageContext)
+  if (!page) throw new Error('There is no page around this component.')
+  return page
+}

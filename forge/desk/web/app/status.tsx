@@ -1,0 +1,285 @@
+/** The line at the bottom: where one is, what is saved, and the message of the next commit. */
+
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import type { At, BranchInfo } from '../../messages.ts'
+import { isAtWork } from '../chat/turn-sign.tsx'
+import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
+import type { OpenFile } from '../files/open-files.ts'
+import { tallyOf } from '../merging/merging-state.ts'
+import { Icon } from '../ui/icons.tsx'
+import { readable, shortId } from '../ui/names.ts'
+import { ago, plural, timeTitle } from '../ui/times.ts'
+import { Button } from '../ui/words.tsx'
+import { draftsOf, save, undo } from './actions.ts'
+import { shownKeys } from './keys.ts'
+import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
+
+/** How long after the last change of the drafts the server is asked what to call a save. */
+const ASK_AFTER = 250
+
+export function StatusBar() {
+  const page = usePage()
+  const tab = page.tab.value
+  const file = tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)
+  return (
+    <footer class="status">
+      <div role="status" aria-label="Status">
+        {tab ? <Place tab={tab} /> : page.active.value === TASKS ? <TasksPlace /> : <RepositoryPlace />}
+        {tab ? <AiDoing tab={tab} /> : null}
+        <span class="vh">{page.spoken.value}</span>
+      </div>
+      {tab?.at.kind === 'branch' && canSave(page, tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
+      {page.active.value === REPOSITORY ? <UndoSegment /> : null}
+      <AiFigures tab={tab} />
+      {file ? <FilePlace file={file} /> : null}
+    </footer>
+  )
+}
+
+/** While an AI is at work in a branch, nobody else saves to it. */
+function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
+  return !page.isGone(at) && !isAtWork(page, at.branch) && page.branch(at.branch)?.merging === undefined
+}
+
+function TasksPlace() {
+  const Place = usePage().tasks.value?.Place
+  return Place ? <Place /> : null
+}
+
+function RepositoryPlace() {
+  const page = usePage()
+  const { value: desk } = page.desk
+  const { value: refs } = page.graph.refs
+  const { value: total } = page.graph.total
+  const counts = [
+    plural(desk?.branches.length ?? 0, 'branch', 'branches'),
+    refs && refs.remotes.length > 0 ? plural(refs.remotes.length, 'remote') : '',
+    total === undefined ? '' : plural(total, 'commit'),
+  ]
+  return (
+    <>
+      <span class="seg" title={desk?.folder}>
+        <Icon name="graph" />
+        <bdi class="cut">{desk?.name ?? ''}</bdi>
+      </span>
+      <span class="seg">{counts.filter(Boolean).join(' · ')}</span>
+      {refs?.fetched === undefined ? null : (
+        <span class="seg opt-wide" {...timeTitle(refs.fetched)}>
+          <Icon name="check" tone="is-ok" />
+          Fetched {ago(refs.fetched)}
+        </span>
+      )}
+    </>
+  )
+}
+
+/** What Undo would take back, where all of the repository is shown. */
+function UndoSegment() {
+  const page = usePage()
+  const words = page.desk.value?.canUndo
+  if (words === undefined) return null
+  return (
+    <span class="seg push opt-wide">
+      <Button look="quiet undo" icon="undo" words={`Undo: ${words}`} onClick={() => undo(page)} />
+    </span>
+  )
+}
+
+function Place({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { at } = tab
+  if (at.kind === 'commit') {
+    return (
+      <>
+        <span class="seg">
+          <Icon name="clock" />
+          <span class="mono">{shortId(at.commit)}</span>
+        </span>
+        <span class="seg">read-only</span>
+      </>
+    )
+  }
+  if (page.isGone(at)) {
+    return (
+      <span class="seg">
+        <Icon name="alert" tone="is-bad" />
+        <bdi class="cut">{readable(at.branch)}</bdi> · deleted
+      </span>
+    )
+  }
+  const branch = page.branch(at.branch)
+  if (branch?.merging) return <MergingPlace tab={tab} branch={branch} />
+  return (
+    <>
+      <span class="seg place">
+        <Icon name="branch" />
+        <bdi class="cut">{readable(at.branch)}</bdi>
+      </span>
+      {branch?.upstream ? <Distance upstream={branch.upstream} /> : null}
+      <Saved branch={branch} />
+    </>
+  )
+}
+
+/** Finish is the save of a merge: what is settled is kept as it is typed. */
+function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
+  const page = usePage()
+  const merging = tab.merging.merging.value
+  const { left, all } = tallyOf(merging?.files ?? [])
+  return (
+    <>
+      <span class="seg place">
+        <Icon name="merge" tone="is-warn" />
+        <bdi class="cut">{readable(branch.name)}</bdi> · merging
+      </span>
+      {merging ? (
+        <span class="seg">
+          <bdi class="cut">{readable(merging.theirs)}</bdi> {merging.kind === 'rebase' ? 'onto' : 'into'}{' '}
+          <bdi class="cut">{readable(merging.ours)}</bdi>
+        </span>
+      ) : null}
+      {!page.connection.isLost.value ? (
+        merging && (
+          <span class="seg saved">
+            Draft kept · {all - left} of {plural(all, 'conflict')} settled
+          </span>
+        )
+      ) : (
+        <Saved branch={branch} />
+      )}
+    </>
+  )
+}
+
+function Distance({ upstream }: { upstream: NonNullable<BranchInfo['upstream']> }) {
+  const { ahead, behind, name } = upstream
+  if (ahead === 0 && behind === 0) return null
+  const words = `${ahead} ahead of ${readable(name)}, ${behind} behind`
+  return (
+    <span class="seg" title={words}>
+      <span aria-hidden="true">
+        ↑{ahead} ↓{behind}
+      </span>
+      <span class="vh">{words}</span>
+    </span>
+  )
+}
+
+function Saved({ branch }: { branch: BranchInfo | undefined }) {
+  const page = usePage()
+  if (page.connection.isLost.value) {
+    return (
+      <span class="seg">
+        <Icon name="warning" tone="is-warn" />
+        Not connected
+      </span>
+    )
+  }
+  if (!branch) return <span class="seg">no commits yet</span>
+  const drafts = draftsOf(page, branch.name).length
+  if (drafts > 0) {
+    return (
+      <span class="seg saved">
+        <span class="dot" />
+        {plural(drafts, 'draft')} since <span class="mono">{shortId(branch.tip)}</span>
+      </span>
+    )
+  }
+  return (
+    <span class="seg saved">
+      <Icon name="check" tone="is-ok" />
+      Saved → <span class="mono">{shortId(branch.tip)}</span>
+    </span>
+  )
+}
+
+/** The message of the next commit, and Save. The message is the server's until a person types another. */
+function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
+  const page = usePage()
+  const suggested = useSignal('')
+  const { path } = tab
+  const drafts = draftsOf(page, branch)
+  const isThis = path !== undefined && drafts.includes(path)
+  // Asked again when the server knows of a draft that was only here before.
+  const known = page.branch(branch)?.drafts ?? []
+  const key = [isThis ? path : '', ...drafts, '', ...known].join('\0')
+  const hasClash = (page.clashes.value.get(branch)?.length ?? 0) > 0
+  const reason = offReason(drafts.length, hasClash)
+
+  useEffect(() => {
+    if (drafts.length === 0) {
+      suggested.value = ''
+      return undefined
+    }
+    const timer = setTimeout(async () => {
+      try {
+        const paths = isThis ? [path] : ('all' as const)
+        const { message } = await page.connection.ask('message', { branch, paths })
+        suggested.value = message
+      } catch {
+        // Without a suggestion the field is empty; the server names the commit when it saves.
+      }
+    }, ASK_AFTER)
+    return () => clearTimeout(timer)
+    // `key` says all of them.
+  }, [page, branch, key])
+
+  return (
+    <form
+      class="seg save-form"
+      onSubmit={event => {
+        event.preventDefault()
+        if (!reason) save(page, tab, isThis ? 'this' : 'all')
+      }}
+    >
+      <input
+        aria-label="Message of the commit"
+        placeholder={reason ?? 'Message of the commit'}
+        autocomplete="off"
+        value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
+        onInput={event => {
+          tab.message.value = event.currentTarget.value
+        }}
+      />
+      <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
+        {page.isSaving.value ? 'Saving' : 'Save'}
+        <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? 'Ctrl+S' : 'Ctrl+Shift+S')}</kbd>
+      </button>
+      {drafts.length > 1 ? (
+        <button
+          type="button"
+          class="button save-all opt-wide"
+          title="Save all drafts in one commit  Ctrl+Shift+S"
+          onClick={() => save(page, tab, 'all')}
+        >
+          All {drafts.length}
+        </button>
+      ) : null}
+    </form>
+  )
+}
+
+function offReason(drafts: number, hasClash: boolean): string | undefined {
+  if (hasClash) return 'Choose in the conflicts first'
+  return drafts === 0 ? 'Nothing to save' : undefined
+}
+
+function FilePlace({ file }: { file: OpenFile }) {
+  const shown = file.file.value
+  if (shown?.kind !== 'text') return null
+  const { line, column } = file.cursor.value
+  return (
+    <>
+      <span
+        class="seg line-column"
+        title={line === undefined ? 'Behind a conflict that is left' : `Line ${line}, column ${column}`}
+      >
+        {line ?? '–'}:{column}
+      </span>
+      <span class="seg opt-wide">
+        {shown.lineEnd === 'mixed' ? 'mixed line ends' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}
+      </span>
+    </>
+  )
+}

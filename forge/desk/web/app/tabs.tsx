@@ -1,0 +1,204 @@
+/** The tabs on top: the repository, then what is open. Switching between them checks nothing out. */
+import { useEffect, useRef } from 'preact/hooks'
+import type { At } from '../../messages.ts'
+import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
+import { isMerging } from '../merging/merging-actions.ts'
+import { BranchIcon, Icon, type IconName } from '../ui/icons.tsx'
+import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
+import { readable, shortId } from '../ui/names.ts'
+import { IconButton } from '../ui/words.tsx'
+import { draftsOf } from './actions.ts'
+import { shownKeys } from './keys.ts'
+import { branchMenu } from './menus.ts'
+import { type Page, REPOSITORY, TASKS, type Tab, usePage } from './state.ts'
+import { onTabKeys } from './tab-keys.ts'
+
+export function Tabs() {
+  const page = usePage()
+  const shown = page.tab.value
+  return (
+    <header class="top">
+      <h1 class="vh">{titleOf(page)}</h1>
+      <div role="tablist" aria-label="Branches" class="tabs branches" onKeyDown={onTabKeys}>
+        <PinnedTab to={REPOSITORY} icon="graph" words="Repository" />
+        <PinnedTab to={TASKS} icon="workflow" words="Tasks" />
+        {page.tabs.value.map((tab, index) => (
+          <BranchTab key={tabKey(tab.at)} tab={tab} index={index} />
+        ))}
+      </div>
+      <IconButton
+        icon="plus"
+        words="Open or make a branch"
+        keys="Alt+B"
+        onClick={() => {
+          page.palette.value = 'branches'
+        }}
+      />
+      {shown ? (
+        <IconButton
+          icon="more"
+          words="More of this tab"
+          onClick={event => {
+            const button = event.currentTarget
+            page.openMenu(branchMenu(page, shown), placeOfMenu(event, button), button)
+          }}
+        />
+      ) : null}
+      <div class="top-end">
+        <IconButton
+          icon="clock"
+          words="Operations, undo and redo"
+          keys="Alt+O"
+          onClick={() => {
+            page.dialog.value = { kind: 'operations' }
+          }}
+        />
+        <button
+          type="button"
+          class="find"
+          aria-keyshortcuts="Control+K"
+          onClick={() => {
+            page.palette.value = 'all'
+          }}
+        >
+          <Icon name="search" />
+          <span class="word">Find or run</span>
+          <kbd>{shownKeys('Ctrl+K')}</kbd>
+        </button>
+      </div>
+    </header>
+  )
+}
+
+function tabKey(at: At): string {
+  return at.kind === 'branch' ? `branch ${at.branch}` : at.commit
+}
+
+export function titleOf(page: Page): string {
+  const tab = page.tab.value
+  const repository = page.desk.value?.name ?? 'desk'
+  if (!tab) return `${page.active.value === TASKS ? 'Tasks' : 'Repository'} · ${repository}`
+  const place = tab.at.kind === 'branch' ? readable(tab.at.branch) : shortId(tab.at.commit)
+  const { path } = tab
+  return path === undefined ? `${place} · ${repository}` : `${readable(path)} · ${place} · ${repository}`
+}
+
+/** The tabs that are always there: those of the whole repository. */
+function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; icon: IconName; words: string }) {
+  const page = usePage()
+  const isSelected = page.active.value === to
+  return (
+    <button
+      type="button"
+      role="tab"
+      class="tab pinned"
+      aria-selected={isSelected}
+      tabIndex={isSelected ? 0 : -1}
+      onClick={event => {
+        page.active.value = to
+        // By the mouse; the arrow keys go on to the next tab. The graph has a focus of its own.
+        if (event.detail > 0 && to === TASKS) page.wantFocus()
+      }}
+    >
+      <Icon name={icon} />
+      <span class="cut">{words}</span>
+    </button>
+  )
+}
+
+function BranchTab({ tab, index }: { tab: Tab; index: number }) {
+  const page = usePage()
+  const { at } = tab
+  const element = useRef<HTMLButtonElement>(null)
+  const isSelected = page.active.value === index
+  const isGone = page.isGone(at)
+  const hasDrafts = at.kind === 'branch' && draftsOf(page, at.branch).length > 0
+  useEffect(() => {
+    if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isSelected])
+  return (
+    <button
+      type="button"
+      ref={element}
+      role="tab"
+      class={`tab ${isGone ? 'gone' : ''}`}
+      aria-selected={isSelected}
+      tabIndex={isSelected ? 0 : -1}
+      title={at.kind === 'branch' ? readable(at.branch) : `The commit ${at.commit}, read-only`}
+      onPointerEnter={() => page.need(tab)}
+      onFocus={() => page.need(tab)}
+      onClick={event => {
+        if (isCross(event)) page.close(tab)
+        else {
+          page.active.value = index
+          // By the mouse; the arrow keys go on to the next tab.
+          if (event.detail > 0) page.wantFocus()
+        }
+      }}
+      onAuxClick={event => {
+        if (event.button === 1) page.close(tab)
+      }}
+      onContextMenu={event => {
+        event.preventDefault()
+        page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+      }}
+      onKeyDown={event => {
+        if (asksForMenu(event)) {
+          event.preventDefault()
+          page.openMenu(branchMenu(page, tab), placeOfMenu(event, event.currentTarget), event.currentTarget)
+        } else if (event.key === 'Delete' && !event.altKey) page.close(tab)
+      }}
+    >
+      <TabIcon at={at} />
+      <bdi class="cut">{at.kind === 'branch' ? readable(at.branch) : shortId(at.commit)}</bdi>
+      {isGone ? <span class="vh">, deleted</span> : null}
+      {isMerging(page, tab) ? <span class="vh">, merging</span> : null}
+      {hasDrafts ? <span class="vh">, drafts</span> : null}
+      {at.kind === 'branch' ? <TurnWord branch={at.branch} /> : null}
+      <TabEnd
+        hasDot={hasDrafts}
+        dotWords="has drafts"
+        sign={at.kind === 'branch' ? turnSign(page, at.branch) : undefined}
+      />
+    </button>
+  )
+}
+
+function TabIcon({ at }: { at: At }) {
+  const page = usePage()
+  if (at.kind === 'commit') return <Icon name="clock" />
+  if (page.isGone(at)) return <Icon name="alert" tone="is-bad" />
+  if (page.branch(at.branch)?.merging) return <Icon name="merge" tone="is-warn" />
+  return <BranchIcon hasSession={page.branch(at.branch)?.session ?? false} />
+}
+
+/** The end of a tab: the dot of a draft, or a cross for the mouse; the keyboard has Delete. */
+export function TabEnd({ hasDot, dotWords, sign }: { hasDot: boolean; dotWords: string; sign?: Sign | undefined }) {
+  if (sign) {
+    return (
+      <span class="end has-dot" title={sign.words}>
+        <span class="dot-place">
+          <Icon name={sign.icon} size="xs" tone={sign.tone} />
+        </span>
+        <Icon name="x" size="xs" tone="cross" />
+      </span>
+    )
+  }
+  if (!hasDot) {
+    return (
+      <span class="end x" aria-hidden="true">
+        <Icon name="x" size="xs" />
+      </span>
+    )
+  }
+  return (
+    <span class="end has-dot" title={dotWords}>
+      <span class="dot" />
+      <Icon name="x" size="xs" />
+    </span>
+  )
+}
+
+export function isCross(event: Event): boolean {
+  return event.target instanceof Element && event.target.closest('.end') !== null
+}

@@ -1,0 +1,75 @@
+/**
+ * The browser's Back and Forward lead through what was shown in this window: tabs, and what was shown in them. They
+ * leave the desk only from where it was opened.
+ */
+import { effect } from '@preact/signals'
+import * as v from 'valibot'
+import { At } from '../../messages.ts'
+import { type Page, REPOSITORY, TASKS } from './state.ts'
+
+const Pane = v.variant('kind', [
+  v.object({ kind: v.picklist(['chat', 'review', 'find', 'clashes']) }),
+  v.object({ kind: v.literal('file'), path: v.string() }),
+  v.object({ kind: v.literal('history'), path: v.optional(v.string()) }),
+])
+
+/** What is shown; nothing of it: the repository, or the tasks. It may be of an earlier time of this window. */
+const Place = v.object({ at: v.optional(At), pane: v.optional(Pane), isTasks: v.optional(v.boolean()) })
+type Place = v.InferOutput<typeof Place>
+
+export function keepWayBack(page: Page): void {
+  let shown: string | undefined
+  let isGoing = false
+  effect(() => {
+    if (!page.desk.value) return
+    const place = placeIn(page)
+    const key = JSON.stringify(place)
+    if (key === shown) return
+    if (!isGoing) keep(place, shown === undefined)
+    shown = key
+  })
+  window.addEventListener('popstate', ({ state }) => {
+    const place = v.safeParse(Place, state)
+    if (!place.success) return
+    isGoing = true
+    goTo(page, place.output)
+    isGoing = false
+  })
+}
+
+function placeIn(page: Page): Place {
+  const tab = page.tab.value
+  if (!tab) return page.active.value === TASKS ? { isTasks: true } : {}
+  return { at: tab.at, pane: tab.pane }
+}
+
+/**
+ * When what is shown is in the page: to be told of it takes the browser as long as that. It may refuse where there are
+ * very many at once: then this one is not gone back to.
+ */
+function keep(place: Place, isFirst: boolean): void {
+  setTimeout(() => {
+    try {
+      if (isFirst) history.replaceState(place, '')
+      else history.pushState(place, '')
+    } catch (error) {
+      if (!(error instanceof DOMException)) throw error
+    }
+  })
+}
+
+/** Where a branch is no more, what is shown stays. */
+function goTo(page: Page, { at, pane, isTasks }: Place): void {
+  page.dialog.value = undefined
+  page.palette.value = undefined
+  if (!at) {
+    page.active.value = isTasks ? TASKS : REPOSITORY
+    return
+  }
+  const isOpen = page.tabs.peek().some(tab => JSON.stringify(tab.at) === JSON.stringify(at))
+  if (!isOpen && page.isGone(at)) return
+  const tab = page.open(at)
+  if (!pane) return
+  if (pane.kind === 'history') page.showHere(tab, { kind: 'history', path: pane.path })
+  else page.showHere(tab, pane)
+}

@@ -1,0 +1,133 @@
+/** A tool of the repository, to be looked at before it runs: its source, and what changed since it was approved. */
+import { useSignal } from '@preact/signals'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { Approval } from '../../chat/conversation.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { onTabKeys } from '../app/tab-keys.ts'
+import { DiffView } from '../review/diff-view.tsx'
+import { CodeBlock } from '../ui/code-block.tsx'
+import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { baseName, readable } from '../ui/names.ts'
+import { Button, Path } from '../ui/words.tsx'
+import { decideOnTool } from './chat-actions.ts'
+
+export default function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
+  const approval = tab.conversation.approvals.find(one => one.path === path)
+  // It was settled meanwhile, in another window or by the end of the turn.
+  if (!approval) {
+    return (
+      <DialogFrame title="Nothing waits for you any more" close={close} look="narrow">
+        <div class="dialog-body">
+          <p>{readable(path)} does not have to be looked at now.</p>
+        </div>
+        <footer>
+          <span class="grow" />
+          <Button words="Close" keys="Esc" isFirst onClick={close} />
+        </footer>
+      </DialogFrame>
+    )
+  }
+  return <Looking key={approval.oid} tab={tab} approval={approval} close={close} />
+}
+
+function Looking({ tab, approval, close }: { tab: Tab; approval: Approval; close: () => void }) {
+  const page = usePage()
+  const safe = useRef<HTMLButtonElement>(null)
+  const { before, source, path } = approval
+  const showsChange = useSignal(before !== undefined)
+  const count = useSignal({ added: 0, deleted: 0 })
+  const problem = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  useLayoutEffect(() => safe.current?.focus(), [])
+  const name = readable(baseName(path)).replace(/\.ts$/, '')
+  const decide = async (isApproved: boolean) => {
+    if (isBusy.peek()) return
+    isBusy.value = true
+    try {
+      await decideOnTool(page, tab, approval, isApproved)
+      close()
+    } catch (error) {
+      problem.value = (error as Error).message
+    }
+    isBusy.value = false
+  }
+  return (
+    <DialogFrame title={`Let the AI use the ${before === undefined ? 'new' : 'changed'} tool ${name}?`} close={close}>
+      <p class="dialog-lede">
+        {before === undefined
+          ? `${readable(path)} was not approved by you before.`
+          : `${readable(path)} is not what you approved.`}
+      </p>
+      <ul class="can">
+        <li>
+          <Icon name="check" tone="is-ok" />
+          It may read and write this branch’s files, as a part of the turn.
+        </li>
+        <li>
+          <Icon name="x" tone="is-bad" />
+          No network, no other files, no processes; 64 MB and 10 seconds.
+        </li>
+      </ul>
+      <div class="diff-head">
+        <Path of={path} />
+        {showsChange.value ? (
+          <span>
+            <span class="add-n">+{count.value.added}</span> <span class="del-n">−{count.value.deleted}</span>
+          </span>
+        ) : null}
+        <span class="grow" />
+        {before === undefined ? null : (
+          <Sides showsChange={showsChange.value} choose={is => (showsChange.value = is)} />
+        )}
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard */}
+      <section class="diff approval-source" tabIndex={0} aria-label="Source of the tool">
+        {showsChange.value ? (
+          <DiffView
+            path={path}
+            before={before ?? ''}
+            after={source}
+            isSideBySide={false}
+            ignoresBlanks={false}
+            onCount={counted => {
+              count.value = counted
+            }}
+          />
+        ) : (
+          <CodeBlock text={source} language="ts" isLive={false} />
+        )}
+      </section>
+      <p class="dialog-problem is-bad" role="alert">
+        {problem.value}
+      </p>
+      <footer>
+        <span class="meta grow">Signed with your key, for this content alone. A later change asks again.</span>
+        <button type="button" ref={safe} class="button" onClick={close}>
+          Not now<kbd>Esc</kbd>
+        </button>
+        <Button words="Refuse" isOff={isBusy.value} onClick={() => decide(false)} />
+        <Button words="Approve" look="main" isOff={isBusy.value} onClick={() => decide(true)} />
+      </footer>
+    </DialogFrame>
+  )
+}
+
+function Sides({ showsChange, choose }: { showsChange: boolean; choose: (isChange: boolean) => void }) {
+  return (
+    <div class="pill-tabs" role="tablist" aria-label="What to look at" onKeyDown={onTabKeys}>
+      {[true, false].map(isChange => (
+        <button
+          key={String(isChange)}
+          type="button"
+          role="tab"
+          aria-selected={showsChange === isChange}
+          tabIndex={showsChange === isChange ? 0 : -1}
+          onClick={() => choose(isChange)}
+        >
+          {isChange ? 'What changed' : 'Whole source'}
+        </button>
+      ))}
+    </div>
+  )
+}

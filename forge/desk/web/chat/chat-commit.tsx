@@ -1,0 +1,119 @@
+/** The commit of a turn, below its answer: what changed, its diff, and how to take it back. */
+import { useId } from 'preact/hooks'
+import { type Tab, usePage } from '../app/state.ts'
+import { ChangeLetter } from '../review/review-side.tsx'
+import { usageWords } from '../ui/figures.ts'
+import { Icon } from '../ui/icons.tsx'
+import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { useShown } from '../ui/use-shown.ts'
+import { Button, Path } from '../ui/words.tsx'
+import { showCommit, undoTurn } from './chat-actions.ts'
+import type { End } from './conversation-state.ts'
+
+type Commit = NonNullable<End['commit']>
+type File = Commit['files'][number]
+
+const MOST_FILES = 12
+/** How wide the bars of added and deleted lines are together, at most. */
+const WIDEST = 44
+/** So many lines fill them. */
+const FULL = 60
+
+export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: Commit }) {
+  const page = usePage()
+  const reason = useId()
+  const { isShown, show } = useShown()
+  const isTalk = commit.files.length === 0
+  const files = isShown ? commit.files : commit.files.slice(0, MOST_FILES)
+  const hidden = commit.files.length - files.length
+  const isBranch = tab.at.kind === 'branch'
+  const isBusy = tab.conversation.isBusy.value
+  // The server does not know yet that a turn is asked for.
+  const why = isBusy ? 'A turn is running.' : commit.why
+  const canUndo = commit.canUndo && !isBusy
+  return (
+    <article class="card" aria-label={`Commit ${shortId(commit.oid)}`}>
+      {isTalk ? null : (
+        <div class="card-head">
+          <Icon name="commit" />
+          <span class="mono">{shortId(commit.oid)}</span>
+          <bdi class="strong cut grow" title={withoutTricks(commit.subject)}>
+            {withoutTricks(commit.subject)}
+          </bdi>
+          <span class="tag ai" title={withoutTricks(end.model)}>
+            <span class="cut">{modelName(end.model)}</span>
+          </span>
+        </div>
+      )}
+      {isTalk ? null : (
+        <div class="card-list">
+          {files.map(file => (
+            <FileRow key={file.path} file={file} open={() => showCommit(tab, commit.oid, file.path)} />
+          ))}
+          {hidden > 0 ? (
+            <button type="button" class="fold" onClick={show}>
+              {plural(hidden, 'more file')}: show them
+            </button>
+          ) : null}
+        </div>
+      )}
+      <div class="card-foot">
+        {isTalk ? (
+          <span class="card-talk cut" title={withoutTricks(commit.subject)}>
+            <Icon name="commit" />
+            <span class="mono">{shortId(commit.oid)}</span>
+            the conversation alone
+          </span>
+        ) : (
+          <Button look="quiet small" icon="diff" words="Diff" onClick={() => showCommit(tab, commit.oid)} />
+        )}
+        {isBranch && (!isTalk || commit.canUndo) ? (
+          <>
+            <button
+              type="button"
+              class="button quiet small"
+              aria-disabled={!canUndo}
+              aria-describedby={canUndo ? undefined : reason}
+              onClick={() => {
+                if (canUndo) undoTurn(page, tab, end.turn)
+              }}
+            >
+              <Icon name="undo" />
+              Undo this turn
+            </button>
+            {canUndo ? null : (
+              <span class="cut why" id={reason}>
+                {why}
+              </span>
+            )}
+          </>
+        ) : null}
+        <span class="cost cut">{usageWords(end.usage)}</span>
+      </div>
+    </article>
+  )
+}
+
+function FileRow({ file, open }: { file: File; open: () => void }) {
+  const { added = 0, deleted = 0 } = file
+  const scale = WIDEST / Math.max(FULL, added + deleted)
+  const [more, less] = [added * scale, deleted * scale]
+  return (
+    <button type="button" class="filerow" title={readable(file.path)} onClick={open}>
+      <ChangeLetter status={file.status} />
+      <Path of={file.path} />
+      <span class="num add-n">{added > 0 ? `+${added}` : ''}</span>
+      <span class="num del-n">{deleted > 0 ? `−${deleted}` : ''}</span>
+      <svg class="bars" viewBox={`0 0 ${WIDEST} 4`} aria-hidden="true">
+        <rect class="ba" width={more} height="4" />
+        <rect class="bd" x={more} width={less} height="4" />
+      </svg>
+    </button>
+  )
+}
+
+/** The last part of a model's name, which is what people call it. */
+export function modelName(model: string): string {
+  return withoutTricks(model.slice(model.lastIndexOf('/') + 1))
+}

@@ -1,0 +1,191 @@
+/** Where a person writes to the AI: one field, and one button that sends or stops. */
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { type Tab, usePage } from '../app/state.ts'
+import { clock, money } from '../ui/figures.ts'
+import { Icon } from '../ui/icons.tsx'
+import { readable, withoutTricks } from '../ui/names.ts'
+import { useClock } from '../ui/use-clock.ts'
+import { useShown } from '../ui/use-shown.ts'
+import { Button } from '../ui/words.tsx'
+import { chooseModel, offReason, send, stop } from './chat-actions.ts'
+import { modelName } from './chat-commit.tsx'
+import { keep, kept } from './composer-state.ts'
+
+const TALLEST = 220
+
+export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
+  const page = usePage()
+  const { composer, conversation } = tab
+  const isBusy = conversation.isBusy.value
+  const reason = offReason(page, tab)
+  const why = useId()
+  const isEmpty = composer.text.value.trim() === ''
+  const canSend = reason === undefined && !isEmpty && !composer.isSending.value
+  return (
+    <form
+      class="compose"
+      aria-label="Message to the AI"
+      onSubmit={event => {
+        event.preventDefault()
+        send(page, tab)
+      }}
+    >
+      <PublicNote tab={tab} />
+      {composer.problem.value === undefined ? null : (
+        <p class="compose-problem" role="alert">
+          <Icon name="alert" tone="is-bad" />
+          <span class="grow">{withoutTricks(composer.problem.value)} What you wrote is still here.</span>
+        </p>
+      )}
+      <div class={`compose-box ${composer.isQueued.value ? 'queued' : ''}`}>
+        <Field tab={tab} branch={branch} describedBy={why} />
+        <div class="compose-bar">
+          <ModelChoice tab={tab} />
+          <span class="meta cut" id={why}>
+            {isBusy ? <Progress tab={tab} /> : reason}
+          </span>
+          <span class="grow" />
+          {composer.isQueued.value ? (
+            <Button
+              look="quiet small"
+              words="Do not send it"
+              onClick={() => {
+                composer.isQueued.value = false
+              }}
+            />
+          ) : null}
+          {isBusy ? (
+            <>
+              <span class="meta nowrap" role="status">
+                {composer.isStopNear.value ? 'Esc again stops' : <kbd>Esc</kbd>}
+              </span>
+              <button type="button" class="button stop send" onClick={() => stop(page, tab)}>
+                <Icon name="stop" size="xs" />
+                Stop
+              </button>
+            </>
+          ) : (
+            <button type="submit" class="button main send" aria-disabled={!canSend} aria-describedby={why}>
+              Send
+            </button>
+          )}
+        </div>
+      </div>
+    </form>
+  )
+}
+
+interface FieldProps {
+  tab: Tab
+  branch: string
+  describedBy: string
+}
+
+function Field({ tab, branch, describedBy }: FieldProps) {
+  const page = usePage()
+  const { composer, conversation } = tab
+  const field = useRef<HTMLTextAreaElement>(null)
+  const text = composer.text.value
+  const wanted = composer.focusWanted.value
+  useLayoutEffect(() => {
+    if (wanted <= composer.focusGiven) return
+    composer.focusGiven = wanted
+    field.current?.focus()
+  }, [composer, wanted])
+  // As high as its text, up to a bound: measured, because not all browsers know field-sizing.
+  useLayoutEffect(() => {
+    const element = field.current
+    if (!element) return
+    element.style.height = 'auto'
+    element.style.height = `${Math.min(TALLEST, Math.max(44, element.scrollHeight))}px`
+  }, [text])
+  return (
+    <textarea
+      ref={field}
+      aria-label="Message"
+      aria-describedby={describedBy}
+      placeholder={placeholderOf(conversation.isBusy.value, branch)}
+      value={text}
+      maxLength={200_000}
+      onInput={event => {
+        composer.isQueued.value = false
+        composer.write(event.currentTarget.value)
+      }}
+      onKeyDown={event => {
+        const isEnter = event.key === 'Enter' && !event.isComposing && !event.altKey
+        if (!isEnter || event.shiftKey) return
+        event.preventDefault()
+        send(page, tab)
+      }}
+    />
+  )
+}
+
+function placeholderOf(isBusy: boolean, branch: string): string {
+  if (isBusy) return 'Write the next message; it is sent when this turn has ended'
+  return `What should change on ${readable(branch)}?`
+}
+
+/** How far the turn is: what it does, since when, and what it has cost. */
+function Progress({ tab }: { tab: Tab }) {
+  const turn = tab.conversation.head.value?.turn
+  const now = useClock(turn !== undefined)
+  if (!turn) return null
+  if (tab.composer.isQueued.value) return <>Sent when this turn has ended well</>
+  const parts = [clock(now / 1_000 - turn.since), money(turn.usage.cost)]
+  return <>{parts.filter(part => part !== undefined).join(' · ')}</>
+}
+
+function ModelChoice({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { head, isBusy } = tab.conversation
+  const { model, models = [], missing } = head.value ?? {}
+  if (missing !== undefined || (model === undefined && models.length === 0)) return null
+  const all = model === undefined || models.includes(model) ? models : [model, ...models]
+  return (
+    <label class="pick model" title={model === undefined ? undefined : withoutTricks(model)}>
+      <Icon name="cpu" />
+      <span class="vh">Model</span>
+      <select
+        value={model ?? ''}
+        disabled={isBusy.value}
+        onChange={event => {
+          chooseModel(page, tab, event.currentTarget.value)
+        }}
+      >
+        {model === undefined ? <option value="">choose a model</option> : null}
+        {all.map(name => (
+          <option key={name} value={name}>
+            {modelName(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+/** Said once in this browser, and by the server only where it is new. */
+function PublicNote({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { isShown: isRead, show } = useShown()
+  const key = `public ${page.desk.value?.folder ?? ''}`
+  const isNew = tab.conversation.head.value?.isPublicNew === true && !isRead && kept(key) === ''
+  if (!isNew) return null
+  return (
+    <p class="compose-problem plain">
+      <Icon name="commit" />
+      <span class="grow">
+        The conversation is committed with its code, and goes wherever the branch goes: in a public repository,
+        everybody can read it.
+      </span>
+      <Button
+        look="quiet small"
+        words="Understood"
+        onClick={() => {
+          keep(key, 'read')
+          show()
+        }}
+      />
+    </p>
+  )
+}

@@ -1,0 +1,152 @@
+/** The conversation of a branch or a commit, with what there is to do about it. */
+import { useEffect, useRef } from 'preact/hooks'
+import { newBranch } from '../app/actions.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { hasLetter } from '../forklift/letter.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Button, Empty } from '../ui/words.tsx'
+import { allowCommands, discardTurn, keepTurn, lookAtTool, stopByEscape } from './chat-actions.ts'
+import { Composer } from './chat-composer.tsx'
+import { ChatLog } from './chat-log.tsx'
+import { ChatRail } from './chat-rail.tsx'
+import { Spoken } from './chat-spoken.tsx'
+
+interface Props {
+  tab: Tab
+  /** Beside an editor there is no room for more than the conversation. */
+  isDocked: boolean
+}
+
+export default function ChatPane({ tab, isDocked }: Props) {
+  const page = usePage()
+  const { conversation } = tab
+  const isBusy = conversation.isBusy.value
+  const branch = tab.at.kind === 'branch' ? tab.at.branch : undefined
+  const isEmpty = conversation.sections.value.length === 0 && !hasLetter(tab)
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the key is for wherever the focus is in the chat
+    <div
+      class="chat"
+      onKeyDown={event => {
+        if (event.key !== 'Escape' || !isBusy) return
+        event.preventDefault()
+        stopByEscape(page, tab)
+      }}
+    >
+      <div class="chat-main">
+        {isEmpty ? <Beginning tab={tab} /> : <ChatLog tab={tab} />}
+        <Spoken tab={tab} />
+        {branch === undefined ? <ThenBar tab={tab} /> : null}
+        {branch === undefined ? null : (
+          <>
+            <Unfinished tab={tab} />
+            <Approvals tab={tab} />
+            <Composer tab={tab} branch={branch} />
+          </>
+        )}
+      </div>
+      {isDocked || isEmpty ? null : <ChatRail tab={tab} allow={() => allowCommands(page, tab)} />}
+    </div>
+  )
+}
+
+function Beginning({ tab }: { tab: Tab }) {
+  if (tab.at.kind === 'commit') {
+    return (
+      <Empty title="No conversation in this commit">
+        <p class="lede">A branch that begins here can have one.</p>
+      </Empty>
+    )
+  }
+  return (
+    <Empty title={`Ask for a change on ${readable(tab.at.branch)}`}>
+      <p class="lede">
+        The AI reads and writes this branch alone. Each turn is one commit, with the code and what was said; it can be
+        undone.
+      </p>
+      <p class="meta after">
+        A circle in the explorer gives the AI all of a file. What is not in the context it knows by its summary, or
+        looks up.
+      </p>
+    </Empty>
+  )
+}
+
+/** What was said up to a commit can be gone on with in a branch that begins there. */
+function ThenBar({ tab }: { tab: Tab }) {
+  const page = usePage()
+  if (tab.at.kind === 'branch') return null
+  const { commit } = tab.at
+  return (
+    <div class="then-bar">
+      <Icon name="clock" />
+      <span class="grow cut">The conversation as it was in {shortId(commit)}: it can be read.</span>
+      <Button icon="branch" words="Branch from here" onClick={() => newBranch(page, commit)} />
+    </div>
+  )
+}
+
+/** A turn that did not end well: what happened, what is kept, and what to do about it. */
+function Unfinished({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const keepButton = useRef<HTMLDivElement>(null)
+  const { head, isUnfinished } = tab.conversation
+  const turn = head.value?.turn
+  const isThere = isUnfinished.value
+  useEffect(() => {
+    const isFree = tab.composer.text.peek() === '' || document.activeElement === document.body
+    if (isThere && isFree) keepButton.current?.querySelector('button')?.focus()
+  }, [tab, isThere])
+  if (!turn || !isThere) return null
+  const count = turn.files.length
+  const named = turn.files.slice(0, 3).map(path => readable(baseName(path)))
+  const more = count > 3 ? ` and ${count - 3} more` : ''
+  return (
+    <section class="notice warn strip" aria-label="The last turn did not end well">
+      <Icon name="warning" size="m" />
+      <div class="grow">
+        <p class="strong">{withoutTricks(turn.words)}</p>
+        <p>
+          {count === 0
+            ? 'No file changed. Keep commits the conversation so far; Discard lets it go.'
+            : `${plural(count, 'file')} changed: ${named.join(', ')}${more}. Keep makes drafts of them and commits the conversation so far; Discard lets both go.`}{' '}
+          Undo brings either back.
+        </p>
+      </div>
+      <div class="row" ref={keepButton}>
+        <Button look="main" words="Keep" onClick={() => keepTurn(page, tab)} />
+        <Button words="Discard" onClick={() => discardTurn(page, tab)} />
+      </div>
+    </section>
+  )
+}
+
+/** Tools of the repository that are to be looked at: those that no step in the log asks for. */
+function Approvals({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const approvals = tab.conversation.approvals.filter(({ call }) => call === undefined)
+  if (approvals.length === 0) return null
+  return (
+    <section class="notice warn strip" aria-label="Tools to look at">
+      <Icon name="shield" size="m" />
+      <div class="grow">
+        <p class="strong">
+          {approvals.length === 1
+            ? 'A tool of the repository waits'
+            : `${approvals.length} tools of the repository wait`}{' '}
+          for your word
+        </p>
+        <p>Nothing of it runs before you have looked at it.</p>
+      </div>
+      {approvals.slice(0, 3).map(approval => (
+        <Button
+          key={approval.path}
+          words={`Look at ${readable(baseName(approval.path))}`}
+          onClick={() => lookAtTool(page, approval)}
+        />
+      ))}
+    </section>
+  )
+}

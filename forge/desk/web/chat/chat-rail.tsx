@@ -1,0 +1,118 @@
+/** What stands beside the conversation where there is room: its turns, what they cost, and what the AI knows. */
+
+import type { Tab } from '../app/state.ts'
+import { cacheShare, money, tokens } from '../ui/figures.ts'
+import { withoutTricks } from '../ui/names.ts'
+import { Button } from '../ui/words.tsx'
+import { ContextFiles } from './context-files.tsx'
+import type { Section } from './conversation-state.ts'
+
+const MOST_TURNS = 200
+const LONGEST_TITLE = 80
+
+export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
+  const { head, sections } = tab.conversation
+  if (!head.value) return null
+  const { usage, context, commands } = head.value
+  const all = sections.value
+  const from = Math.max(0, all.length - MOST_TURNS)
+  return (
+    <aside class="rail" aria-label="This conversation">
+      <section>
+        <h3>Turns</h3>
+        {all.slice(from).map((section, index) => {
+          const number = from + index + 1
+          return <TurnRow key={number} tab={tab} section={section} number={number} isLast={number === all.length} />
+        })}
+      </section>
+      <section>
+        <h3>Session</h3>
+        <dl>
+          <dt>In</dt>
+          <dd>{tokens(usage.input)}</dd>
+          <dt>from cache</dt>
+          <dd>
+            {tokens(usage.cacheRead)}
+            {usage.cacheRead > 0 ? ` · ${cacheShare(usage)}` : ''}
+          </dd>
+          <dt>to cache</dt>
+          <dd>{tokens(usage.cacheWrite)}</dd>
+          <dt>Out</dt>
+          <dd>{tokens(usage.output)}</dd>
+          {usage.cost === undefined ? null : (
+            <>
+              <dt class="strong">Cost</dt>
+              <dd class="strong">{money(usage.cost)}</dd>
+            </>
+          )}
+        </dl>
+      </section>
+      {context.of > 0 ? (
+        <section>
+          <h3>Context</h3>
+          <ContextFiles tab={tab} />
+          <dl>
+            <dt class="strong">Of {tokens(context.of)}</dt>
+            <dd class="strong">{tokens(context.used)}</dd>
+          </dl>
+          {context.words === undefined ? null : <p class="meta rail-words">{context.words}</p>}
+        </section>
+      ) : null}
+      {tab.at.kind === 'branch' ? (
+        <section>
+          <h3>Commands</h3>
+          <p class="meta rail-words">
+            {commands.isAllowed
+              ? 'The AI may run them in the container.'
+              : (commands.why ?? 'The AI may not run them.')}
+          </p>
+          {commands.isAllowed || commands.why === undefined ? (
+            <Button
+              look="small rail-button"
+              words={commands.isAllowed ? 'Forbid commands' : 'Allow commands'}
+              onClick={allow}
+            />
+          ) : null}
+        </section>
+      ) : null}
+    </aside>
+  )
+}
+
+interface TurnRowProps {
+  tab: Tab
+  section: Section
+  number: number
+  isLast: boolean
+}
+
+function TurnRow({ tab, section, number, isLast }: TurnRowProps) {
+  const items = section.items.value
+  const question = items.find(item => item.kind === 'user')
+  const isRunning = isLast && tab.conversation.isBusy.value
+  const title = question?.kind === 'user' ? firstLine(question.text) : 'Before the first turn'
+  const cost = isRunning ? tab.conversation.head.value?.turn?.usage.cost : section.end?.usage.cost
+  return (
+    <button
+      type="button"
+      class={`turnrow ${isRunning ? 'on' : ''}`}
+      aria-current={isRunning ? 'true' : undefined}
+      title={title}
+      onClick={() => goTo(section.turn)}
+    >
+      <span class={isRunning ? 'by-ai' : 'meta'}>{number}</span>
+      <bdi class="cut">{title}</bdi>
+      <span>{money(cost) ?? ''}</span>
+    </button>
+  )
+}
+
+function firstLine(text: string): string {
+  return withoutTricks(text.trim().split('\n')[0]?.slice(0, LONGEST_TITLE) ?? '')
+}
+
+function goTo(turn: string): void {
+  const element = document.querySelector<HTMLElement>(`.log [data-turn="${CSS.escape(turn)}"]`)
+  element?.scrollIntoView({ block: 'start' })
+  element?.focus({ preventScroll: true })
+}

@@ -1,0 +1,130 @@
+/** The AI chat of a branch or a commit: the conversation, or what to set where there is no model. */
+import { useSignal } from '@preact/signals'
+import { branchOf, copy } from '../app/actions.ts'
+import { shownKeys } from '../app/keys.ts'
+import { ChatToCome, LazyChat } from '../app/lazy-chat.tsx'
+import { type Tab, usePage } from '../app/state.ts'
+import { Icon, type IconName } from '../ui/icons.tsx'
+import { readable, withoutTricks } from '../ui/names.ts'
+import { Empty, IconButton } from '../ui/words.tsx'
+
+/** Each needs both of its lines: where to ask, and whom. */
+const WAYS: { icon: IconName; setting: string; model: string; words: string }[] = [
+  { icon: 'key', setting: 'ANTHROPIC_API_KEY=', model: 'anthropic/NAME', words: 'Anthropic, directly' },
+  {
+    icon: 'key',
+    setting: 'OPENROUTER_API_KEY=',
+    model: 'openrouter/VENDOR/NAME',
+    words: 'Any provider, and what a turn cost',
+  },
+  {
+    icon: 'cpu',
+    setting: 'OPENAI_BASE_URL=http://localhost:11434/v1',
+    model: 'openai/NAME',
+    words: 'A model on this machine; no key',
+  },
+]
+
+export function Chat({ tab }: { tab: Tab }) {
+  const { head, problem, sections } = tab.conversation
+  if (!head.value && problem.value !== undefined) {
+    return (
+      <Empty title="The conversation can not be shown">
+        <p class="lede">{withoutTricks(problem.value)}</p>
+      </Empty>
+    )
+  }
+  if (!head.value) return <ChatToCome tab={tab} isDocked={false} />
+  const hasStuck = tab.merging.merging.value?.forklift?.stuck !== undefined
+  const isFirst =
+    head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
+  return isFirst ? (
+    <NoModel branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
+  ) : (
+    <LazyChat tab={tab} isDocked={false} />
+  )
+}
+
+/** Beside the editor. */
+export function DockedChat({ tab }: { tab: Tab }) {
+  const page = usePage()
+  return (
+    <aside class="dock" aria-label="AI chat">
+      <div class="side-head">
+        <h2 class="grow">AI chat</h2>
+        <IconButton
+          icon="x"
+          words="Chat in its tab alone"
+          keys={shownKeys('Alt+Shift+J')}
+          onClick={() => page.dock(false)}
+        />
+      </div>
+      {tab.conversation.head.value ? <LazyChat tab={tab} isDocked={true} /> : null}
+    </aside>
+  )
+}
+
+function NoModel({ branch, words }: { branch: string; words: string }) {
+  return (
+    <>
+      <Empty title="The chat needs a model">
+        <p class="lede">
+          Put the two lines of one of these into <code class="ic">~/.config/forge/forge.env</code> (chmod 600), or into
+          the environment of the desk. Everything but the chat works without.
+        </p>
+        <div class="ways">
+          {WAYS.map(way => (
+            <Way key={way.setting} {...way} />
+          ))}
+        </div>
+        <p class="meta after">Keys stay in the desk’s process: never in the browser, a commit or a log.</p>
+      </Empty>
+      <NoComposer branch={branch} words={words} />
+    </>
+  )
+}
+
+function Way({ icon, setting, model, words }: (typeof WAYS)[number]) {
+  const page = usePage()
+  return (
+    <button type="button" class="way" onClick={() => copy(page, `${setting}\nFORGE_MODEL=${model}\n`)}>
+      <Icon name={icon} size="m" />
+      <span>
+        <span class="strong var">{setting.endsWith('=') ? `${setting}…` : setting}</span>
+        <span class="strong var">FORGE_MODEL={model}</span>
+        <span class="meta">{words}</span>
+      </span>
+      <span class="meta row">
+        <Icon name="copy" />
+        Copy
+      </span>
+    </button>
+  )
+}
+
+function NoComposer({ branch, words }: { branch: string; words: string }) {
+  const text = useSignal('')
+  return (
+    <form class="compose" aria-label="Message to the AI" onSubmit={event => event.preventDefault()}>
+      <div class="compose-box">
+        <textarea
+          aria-label="Message"
+          aria-describedby="no-model"
+          placeholder={`What should change on ${readable(branch)}?`}
+          value={text.value}
+          onInput={event => {
+            text.value = event.currentTarget.value
+          }}
+        />
+        <div class="compose-bar">
+          <span class="meta grow" id="no-model">
+            {withoutTricks(words)}
+          </span>
+          <button type="submit" class="button main send" aria-disabled="true">
+            Send
+          </button>
+        </div>
+      </div>
+    </form>
+  )
+}

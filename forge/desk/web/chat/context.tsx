@@ -1,0 +1,71 @@
+/** What an AI has before it: a circle at each file, and how full its window is. */
+
+import { type Tab, usePage } from '../app/state.ts'
+import type { Row } from '../files/tree.ts'
+import { tokens } from '../ui/figures.ts'
+import { plural } from '../ui/times.ts'
+import { setContext } from './chat-actions.ts'
+import { ContextFiles } from './context-files.tsx'
+
+const WORDS = {
+  none: 'not in the AI’s context',
+  summary: 'its summary is in the AI’s context',
+  whole: 'whole in the AI’s context',
+}
+
+/** For those who do not see the circle. */
+export function contextWords(context: Row['context']): string | undefined {
+  return context && WORDS[context]
+}
+
+/** Empty, half or full. It is for the mouse; the keyboard has Alt+A, and the row says the same in words. */
+export function ContextCircle({ tab, row }: { tab: Tab; row: Row }) {
+  const page = usePage()
+  const { context, path } = row
+  // Its place stays where nothing is known, so that the marks before it stand in one column.
+  if (!context || row.kind !== 'file') return <span class="ctx-place" />
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+    // biome-ignore lint/a11y/noStaticElementInteractions: see above
+    <span
+      class={`ctx ${context}`}
+      title={`${WORDS[context]}  Alt+A`}
+      onClick={event => {
+        event.stopPropagation()
+        if (tab.at.kind === 'branch') setContext(page, tab, path, context !== 'whole')
+      }}
+    >
+      <svg viewBox="0 0 10 10" aria-hidden="true">
+        <circle class="ring" cx="5" cy="5" r="4" />
+        {context === 'summary' ? <path class="half" d="M5 1a4 4 0 0 0 0 8z" /> : null}
+      </svg>
+    </span>
+  )
+}
+
+/** How full the model's window is, and the files in it. */
+export function ContextMeter({ tab }: { tab: Tab }) {
+  const head = tab.conversation.head.value
+  if (!head || head.missing !== undefined || head.context.of === 0) return null
+  const { used, of, files, words } = head.context
+  const share = of > 0 ? Math.min(100, (100 * used) / of) : 0
+  return (
+    <details class="foot">
+      <summary>
+        <span class="row">
+          <span class="grow">In context</span>
+          <span>
+            {tokens(used)} of {tokens(of)}
+          </span>
+        </span>
+        <span class="meta">{plural(files.length, 'file')} in full</span>
+        <svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+          <rect class="b0" width="100" height="4" />
+          <rect class={share > 80 ? 'bw' : 'bai'} width={share} height="4" />
+        </svg>
+      </summary>
+      <ContextFiles tab={tab} />
+      {words === undefined ? null : <p class="meta">{words}</p>}
+    </details>
+  )
+}

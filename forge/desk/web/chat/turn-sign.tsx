@@ -1,0 +1,45 @@
+/** The sign of a turn at the end of a tab: an arc while an AI works there, a question while it waits for a person. */
+
+import { type Page, usePage } from '../app/state.ts'
+import { Icon, type IconName } from '../ui/icons.tsx'
+
+export interface Sign {
+  icon: IconName
+  tone: string
+  words: string
+}
+
+const SIGNS: Record<'running' | 'waits' | 'unfinished', Sign> = {
+  running: { icon: 'arc', tone: 'by-ai spin', words: 'the AI is working' },
+  waits: { icon: 'question', tone: 'is-warn', words: 'the AI waits for you' },
+  unfinished: { icon: 'warning', tone: 'is-warn', words: 'the last turn did not end well' },
+}
+
+/** Of a file that can't be changed while the AI works. */
+export const LOCKED: Sign = { icon: 'hourglass', tone: '', words: 'read-only while the AI works' }
+
+export function turnSign(page: Page, branch: string): Sign | undefined {
+  const turn = page.branch(branch)?.turn
+  return turn && SIGNS[turn]
+}
+
+/** Whether the files of a branch are the AI's for now. */
+export function isAtWork(page: Page, branch: string): boolean {
+  const turn = page.branch(branch)?.turn
+  return turn === 'running' || turn === 'waits'
+}
+
+export function TurnWord({ branch }: { branch: string }) {
+  const sign = turnSign(usePage(), branch)
+  return sign ? <span class="vh">, {sign.words}</span> : null
+}
+
+/** The chat's tab can't be closed: its end has the sign alone. */
+export function ChatEnd({ sign }: { sign: Sign | undefined }) {
+  if (!sign) return null
+  return (
+    <span class="end" title={sign.words}>
+      <Icon name={sign.icon} size="xs" tone={sign.tone} />
+    </span>
+  )
+}

@@ -1,0 +1,72 @@
+/** What the AI of a branch is doing and what it has cost, for whoever looks at something else than the chat. */
+
+import { type Tab, usePage } from '../app/state.ts'
+import { cacheShare, money, tokens } from '../ui/figures.ts'
+import { Icon } from '../ui/icons.tsx'
+import { withoutTricks } from '../ui/names.ts'
+import { Button } from '../ui/words.tsx'
+import { focusMessage } from './chat-actions.ts'
+
+/** In the status bar: what it does now. */
+export function AiDoing({ tab }: { tab: Tab }) {
+  const { head, isBusy, sections } = tab.conversation
+  const turn = head.value?.turn
+  if (!turn || !isBusy.value) return null
+  const waits = turn.state === 'waits'
+  return (
+    <span class="seg doing-now">
+      <Icon name={waits ? 'question' : 'arc'} tone={waits ? 'is-warn' : 'by-ai spin'} />
+      <span class="cut">
+        Turn {sections.value.length} · {waits ? 'waits for you: ' : ''}
+        {withoutTricks(turn.words)}
+      </span>
+    </span>
+  )
+}
+
+/** In the status bar: how full the context is, tokens, and money. */
+export function AiFigures({ tab }: { tab: Tab | undefined }) {
+  const head = tab?.conversation.head.value
+  if (!head || head.missing !== undefined) {
+    return (
+      <span class="seg push opt-wide">
+        <Icon name="bot" />
+        {head ? 'no model' : 'AI'}
+      </span>
+    )
+  }
+  const { usage, context } = head
+  const share = usage.cacheRead > 0 ? ` · cache ${cacheShare(usage)}` : ''
+  const price = money(usage.cost)
+  return (
+    <>
+      <span class="seg push opt-far">
+        {context.of > 0 ? `${tokens(context.used)} of ${tokens(context.of)} in context` : null}
+      </span>
+      {usage.input + usage.output > 0 ? (
+        <span class="seg opt-wide">
+          {tokens(usage.input)} in · {tokens(usage.output)} out{share}
+        </span>
+      ) : null}
+      {price === undefined ? null : <span class="seg">{price}</span>}
+    </>
+  )
+}
+
+/** Above the editor: a turn that waits for a word, or that did not end well. */
+export function TurnNotice({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const turn = tab.conversation.head.value?.turn
+  if (!turn || turn.state === 'running') return null
+  const isUnfinished = turn.state === 'unfinished'
+  return (
+    <div class="notice warn" role="status">
+      <Icon name={isUnfinished ? 'warning' : 'question'} size="m" />
+      <div class="grow">
+        <p class="strong">{isUnfinished ? 'The last turn of the AI did not end well' : 'The AI waits for you'}</p>
+        <p>{withoutTricks(turn.words)}</p>
+      </div>
+      <Button words="Look" onClick={() => focusMessage(page, tab)} />
+    </div>
+  )
+}

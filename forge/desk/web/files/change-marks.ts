@@ -1,0 +1,134 @@
+/** Marks beside the lines that are different from the branch's last commit, and the way from one to the next. */
+import { Chunk } from '@codemirror/merge'
+import {
+  type EditorState,
+  type Extension,
+  type RangeSet,
+  RangeSetBuilder,
+  StateEffect,
+  StateField,
+  Text,
+  type TransactionSpec,
+} from '@codemirror/state'
+import { EditorView, GutterMarker, gutter } from '@codemirror/view'
+import { type Hunk, hunkOf } from '../review/hunks.ts'
+
+// A bound on the work of one comparison: beyond it, the differences are coarser.
+const DIFF = { scanLimit: 500, timeout: 50 }
+const MOST_MARKS = 20_000
+
+export interface Counts {
+  added: number
+  deleted: number
+}
+
+interface Changes {
+  saved: Text
+  chunks: readonly Chunk[]
+  hunks: readonly Hunk[]
+  markers: RangeSet<GutterMarker>
+  counts: Counts
+}
+
+class Mark extends GutterMarker {
+  override readonly elementClass: string
+
+  constructor(elementClass: string) {
+    super()
+    this.elementClass = elementClass
+  }
+}
+
+const ADDED = new Mark('mark-added')
+const CHANGED = new Mark('mark-changed')
+const DELETED = new Mark('mark-deleted')
+const DELETED_ABOVE = new Mark('mark-deleted-above')
+
+/** The text of the last commit is another one. */
+export const setSaved = StateEffect.define<Text>()
+
+const changes = StateField.define<Changes>({
+  create: state => compare(Text.empty, state.doc),
+  update(value, transaction) {
+    for (const effect of transaction.effects) {
+      if (effect.is(setSaved)) return compare(effect.value, transaction.newDoc)
+    }
+    if (!transaction.docChanged) return value
+    const { saved, chunks } = value
+    return describe(
+      saved,
+      transaction.newDoc,
+      Chunk.updateB(chunks, saved, transaction.newDoc, transaction.changes, DIFF),
+    )
+  },
+})
+
+function compare(saved: Text, doc: Text): Changes {
+  return describe(saved, doc, Chunk.build(saved, doc, DIFF))
+}
+
+function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
+  const builder = new RangeSetBuilder<GutterMarker>()
+  const hunks = chunks.map(chunk => withoutEnd(saved, doc, hunkOf(saved, doc, chunk)))
+  const counts = { added: 0, deleted: 0 }
+  let marks = 0
+  for (const hunk of hunks) {
+    counts.added += hunk.toB - hunk.fromB
+    counts.deleted += hunk.toA - hunk.fromA
+    if (marks > MOST_MARKS) continue
+    marks += markLines(builder, doc, hunk)
+  }
+  return { saved, chunks, hunks, markers: builder.finish(), counts }
+}
+
+/** The empty line behind the last line end is none where lines came in its place, or went and left it. */
+function withoutEnd(saved: Text, doc: Text, hunk: Hunk): Hunk {
+  const { fromA, toA, fromB, toB } = hunk
+  if (toA === saved.lines && toA > fromA && toB > fromB && isEmptyAt(saved, toA)) return { ...hunk, toA: toA - 1 }
+  if (toB === doc.lines && toB > fromB && toA > fromA && isEmptyAt(doc, toB)) return { ...hunk, toB: toB - 1 }
+  return hunk
+}
+
+function isEmptyAt(text: Text, number: number): boolean {
+  return text.line(number).length === 0
+}
+
+function markLines(builder: RangeSetBuilder<GutterMarker>, doc: Text, { fromA, toA, fromB, toB }: Hunk): number {
+  if (fromB === toB) {
+    const line = doc.line(Math.max(1, fromB))
+    builder.add(line.from, line.from, fromB === 0 ? DELETED_ABOVE : DELETED)
+    return 1
+  }
+  const mark = fromA === toA ? ADDED : CHANGED
+  for (let number = fromB + 1; number <= toB; number++) {
+    const { from } = doc.line(number)
+    builder.add(from, from, mark)
+  }
+  return toB - fromB
+}
+
+export function changeMarks(saved: Text): Extension {
+  return [
+    changes.init(state => compare(saved, state.doc)),
+    gutter({ class: 'cm-marks', renderEmptyElements: true, markers: view => view.state.field(changes).markers }),
+  ]
+}
+
+export function countsOf(state: EditorState): Counts {
+  return state.field(changes, false)?.counts ?? { added: 0, deleted: 0 }
+}
+
+export function isDifferent(state: EditorState): boolean {
+  return (state.field(changes, false)?.chunks.length ?? 0) > 0
+}
+
+/** The place of the next change after the cursor, or of the first one. */
+export function nextChange(state: EditorState): TransactionSpec | undefined {
+  const hunks = state.field(changes, false)?.hunks ?? []
+  const { doc } = state
+  const line = doc.lineAt(state.selection.main.head).number
+  const hunk = hunks.find(({ fromB }) => fromB >= line) ?? hunks[0]
+  if (!hunk) return undefined
+  const at = doc.line(Math.min(hunk.fromB + 1, doc.lines)).from
+  return { selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: 'center' }) }
+}

@@ -1,0 +1,232 @@
+/** A file: as text in the editor, as a picture, or as a sentence that says what it is. */
+
+import { EditorView } from '@codemirror/view'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import type { File } from '../../messages.ts'
+import { shownKeys } from '../app/keys.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { isAtWork } from '../chat/turn-sign.tsx'
+import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
+import { BlobImage } from '../ui/blob-image.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
+import { Empty, IconButton, Waiting } from '../ui/words.tsx'
+import type { OpenFile } from './open-files.ts'
+
+export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
+  const page = usePage()
+  const file = page.files.open(tab.at, path, tab.positions.get(path))
+  const shown = file.file.value
+  const merging = useMergingFile(tab, path)
+  useConflicts({ tab, file }, merging)
+  const sides = merging && tab.merging.files.value.get(path)
+  if (merging?.state === 'open' && sides && sides.mark === undefined)
+    return (
+      <>
+        <ConflictBar tab={tab} file={file} known={merging} />
+        <WholeConflict tab={tab} sides={sides} known={merging} />
+      </>
+    )
+  return (
+    <>
+      {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} />}
+      <ReadOnlyReason tab={tab} file={file} />
+      <Problem file={file} />
+      {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet tab={tab} file={file} />}
+    </>
+  )
+}
+
+function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const folders = file.path.split('/').slice(0, -1)
+  const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
+  const { added, deleted } = file.counts.value
+  const isText = file.file.value?.kind === 'text'
+  return (
+    <div class="crumbs">
+      <bdi class="crumb-path cut" title={readable(file.path)}>
+        {folders.map((folder, index) => (
+          <span key={index} class="crumb">
+            {readable(folder)}
+            <Icon name="chevron-right" size="xs" />
+          </span>
+        ))}
+        <span class="here">{readable(baseName(file.path))}</span>
+      </bdi>
+      <SymbolCrumbs file={file} />
+      <span class="grow" />
+      {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
+      {branch && added + deleted > 0 ? (
+        <span class="opt-wide">
+          <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
+        </span>
+      ) : null}
+      {isText ? (
+        <>
+          <IconButton icon="arrow-down" words="Next change" keys="Alt+F5" onClick={() => file.goToNextChange()} />
+          <IconButton
+            icon="wrap"
+            words="Word wrap"
+            keys="Alt+Z"
+            isPressed={page.isWrapped.value}
+            onClick={() => {
+              page.isWrapped.value = !page.isWrapped.peek()
+            }}
+          />
+        </>
+      ) : null}
+    </div>
+  )
+}
+
+function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const canType = file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
+  const box = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    if (!canType) return undefined
+    const listen = (event: KeyboardEvent) => {
+      const isHere = event.target === document.body || event.target === box.current
+      const isText = !event.ctrlKey && !event.altKey && !event.metaKey && !event.isComposing
+      if (isHere && isText && file.typeEarly(event.key)) event.preventDefault()
+    }
+    window.addEventListener('keydown', listen)
+    return () => window.removeEventListener('keydown', listen)
+  }, [file, canType])
+  return (
+    <div class="editor" aria-busy="true" tabIndex={-1} ref={box}>
+      {file.problem.value === undefined ? <Waiting words={`Opening ${readable(baseName(file.path))}`} /> : null}
+    </div>
+  )
+}
+
+/** The functions, classes or headings that the cursor is in. */
+function SymbolCrumbs({ file }: { file: OpenFile }) {
+  const page = usePage()
+  const names = file.symbols.value.map(({ name }) => withoutTricks(name))
+  if (names.length === 0) return null
+  return (
+    <button
+      type="button"
+      class="crumb-symbols cut"
+      aria-label={`In ${names.join(', ')}: go to another symbol`}
+      title={`${names.join(' › ')}: go to symbol  ${shownKeys('Alt+L')}`}
+      onClick={() => {
+        page.palette.value = 'symbols'
+      }}
+    >
+      {names.map((name, index) => (
+        <span key={index} class="crumb">
+          <Icon name="chevron-right" size="xs" />
+          <bdi>{name}</bdi>
+        </span>
+      ))}
+    </button>
+  )
+}
+
+/** Why the file can't be edited, where it looks as if it could. */
+function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const shown = file.file.value
+  const reason = shown?.kind === 'text' ? shown.readOnly : undefined
+  if (tab.at.kind === 'commit' || reason === undefined) return null
+  return (
+    <div class="notice" role="status">
+      <Icon name="alert" />
+      <p class="grow">{reason}</p>
+    </div>
+  )
+}
+
+function Problem({ file }: { file: OpenFile }) {
+  const words = file.problem.value
+  if (words === undefined) return null
+  return (
+    <div class="notice bad" role="alert">
+      <Icon name="alert" />
+      <div class="grow">
+        <p class="strong">{words}</p>
+        {file.isUnsettled ? <p>What you typed is kept in this window, and is sent again by itself.</p> : null}
+      </div>
+    </div>
+  )
+}
+
+function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }) {
+  switch (shown.kind) {
+    case 'text':
+      return <TextEditor tab={tab} file={file} />
+    case 'image':
+      return <Picture path={file.path} image={shown} />
+    case 'other':
+      return (
+        <Empty title={readable(baseName(file.path))}>
+          <p class="lede">{shown.what}</p>
+          <p class="meta after">
+            {shown.size.toLocaleString('en')} bytes, mode {shown.mode}. It is not edited here.
+          </p>
+        </Empty>
+      )
+    case 'nothing':
+      return (
+        <Empty title={`${readable(baseName(file.path))} is not here`}>
+          <p class="lede">There is no such file in this place. It may have been deleted or renamed.</p>
+        </Empty>
+      )
+  }
+}
+
+function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {
+  return (
+    <figure class="picture">
+      <BlobImage oid={image.oid} alt={readable(baseName(path))} />
+      <figcaption class="meta">
+        {image.type}, {image.size.toLocaleString('en')} bytes
+      </figcaption>
+    </figure>
+  )
+}
+
+function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
+  const box = useRef<HTMLDivElement>(null)
+
+  useLayoutEffect(() => {
+    if (!box.current || !file.state) return undefined
+    const view = new EditorView({ parent: box.current, state: file.state })
+    file.show(view)
+    const isFree = document.activeElement === document.body || document.activeElement === null
+    if (isFree) view.focus()
+    const keep = () => {
+      file.scrolled()
+      page.keepLayout()
+    }
+    view.scrollDOM.addEventListener('scroll', keep, { passive: true })
+    return () => {
+      file.hide()
+      view.destroy()
+    }
+  }, [file, page])
+
+  const wanted = tab.focusWanted.value
+  const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
+  useLayoutEffect(() => {
+    if (isCovered || wanted <= tab.focusGiven) return
+    tab.focusGiven = wanted
+    file.focus()
+    // A dialog that just went gives the focus back to what had it before.
+    page.wantFocus()
+  }, [page, tab, file, wanted, isCovered])
+
+  useLayoutEffect(() => {
+    file.isLocked = isLocked
+  }, [file, isLocked])
+
+  useEffect(() => {
+    file.isWrapped = page.isWrapped.value
+  }, [file, page, page.isWrapped.value])
+
+  return <div class={`editor ${isLocked ? 'locked' : ''}`} ref={box} />
+}

@@ -1,0 +1,113 @@
+/** What the editor can do, as extensions of CodeMirror. How it looks is in look/editor.css. */
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language'
+import { gotoLine, highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
+import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
+import {
+  crosshairCursor,
+  drawSelection,
+  dropCursor,
+  EditorView,
+  gutter,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+  rectangularSelection,
+} from '@codemirror/view'
+import { coloured } from '../ui/code-style.ts'
+import { changeMarks } from './change-marks.ts'
+
+/** What stands where lines are not wrapped. */
+export const NOT_WRAPPED: Extension = []
+
+/** What of an editor is changed while it is open. Each editor has its own. */
+export class Adjustable {
+  readonly language = new Compartment()
+  readonly collaboration = new Compartment()
+  readonly readOnly = new Compartment()
+  readonly wrapping = new Compartment()
+  /** What is in an editor only in some places, such as the conflicts of a merge. */
+  readonly more = new Compartment()
+}
+
+export interface EditorSettings {
+  nonce: string
+  saved: Text | undefined
+  isReadOnly: boolean
+  isWrapped: boolean
+  collaboration: Extension
+  adjustable: Adjustable
+}
+
+/** Pasted text comes with the line ends of the system that it was copied on. */
+const pasteWithoutReturns = EditorView.clipboardInputFilter.of(text => text.replace(/\r\n?/g, '\n'))
+
+const SHORT: Record<string, string> = { '\r': '\\r', '\u0000': '\\0', '\u200b': '\\u200b' }
+
+/** A character that can't be seen, as its escape. */
+function shownCharacter(code: number, words: string | null): HTMLElement {
+  const sign = document.createElement('span')
+  const character = String.fromCodePoint(code)
+  sign.textContent = SHORT[character] ?? `\\u${code.toString(16).padStart(4, '0')}`
+  sign.title = words ?? ''
+  sign.setAttribute('aria-label', words ?? sign.textContent)
+  sign.className = 'cm-specialChar'
+  return sign
+}
+
+export function editorExtensions(settings: EditorSettings): Extension {
+  const { adjustable } = settings
+  return [
+    EditorView.cspNonce.of(settings.nonce),
+    EditorView.contentAttributes.of({ 'aria-label': 'Editor' }),
+    // Only \n ends a line: a \r is a character of the text, and is shown.
+    EditorState.lineSeparator.of('\n'),
+    EditorState.allowMultipleSelections.of(true),
+    pasteWithoutReturns,
+    lineNumbers(),
+    settings.saved === undefined
+      ? gutter({ class: 'cm-marks', renderEmptyElements: true })
+      : changeMarks(settings.saved),
+    foldGutter(),
+    highlightSpecialChars({ render: shownCharacter }),
+    highlightActiveLine(),
+    highlightActiveLineGutter(),
+    highlightSelectionMatches(),
+    history(),
+    drawSelection(),
+    dropCursor(),
+    rectangularSelection(),
+    crosshairCursor(),
+    bracketMatching(),
+    closeBrackets(),
+    autocompletion({ activateOnTyping: false }),
+    indentOnInput(),
+    search({ top: true }),
+    coloured,
+    adjustable.language.of([]),
+    adjustable.collaboration.of(settings.collaboration),
+    adjustable.readOnly.of(EditorState.readOnly.of(settings.isReadOnly)),
+    adjustable.wrapping.of(settings.isWrapped ? EditorView.lineWrapping : NOT_WRAPPED),
+    keymap.of([
+      { key: 'Alt-g', run: gotoLine },
+      ...closeBracketsKeymap,
+      ...defaultKeymap,
+      ...searchKeymap,
+      ...historyKeymap,
+      ...foldKeymap,
+      ...completionKeymap,
+      indentWithTab,
+    ]),
+  ]
+}
+
+/** How the text indents, so that Tab does the same. */
+export function indentationOf(text: string): Extension {
+  const first = /^(\t+| {2,8})\S/m.exec(text.slice(0, 20_000))
+  const unit = first?.[1]
+  if (!unit) return indentUnit.of('  ')
+  return indentUnit.of(unit.startsWith('\t') ? '\t' : unit.length % 4 === 0 ? '    ' : '  ')
+}

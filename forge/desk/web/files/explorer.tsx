@@ -1,0 +1,237 @@
+/** The files of a branch or a commit as a tree. Only the rows in view are in the page, however large a folder is. */
+import { useEffect } from 'preact/hooks'
+import { deleteFile, hasDraft, newFile, newFolder, renameFile } from '../app/actions.ts'
+import { rowMenu } from '../app/menus.ts'
+import { type Page, type Tab, usePage } from '../app/state.ts'
+import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
+import { isMerging } from '../merging/merging-actions.ts'
+import { Icon } from '../ui/icons.tsx'
+import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
+import { readable } from '../ui/names.ts'
+import { VirtualList } from '../ui/virtual-list.tsx'
+import { IconButton, Name } from '../ui/words.tsx'
+import type { Row } from './tree.ts'
+
+const ROW_HEIGHT = 24
+const PAGE_OF_ROWS = 20
+
+export function Explorer({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const canEdit = tab.at.kind === 'branch'
+  return (
+    <aside class="side">
+      <div class="side-head">
+        <h2 class="grow">Explorer</h2>
+        {canEdit ? (
+          <>
+            <IconButton icon="new-file" words="New file" keys="Alt+N" onClick={() => newFile(page, tab)} />
+            <IconButton icon="new-folder" words="New folder" keys="Alt+Shift+N" onClick={() => newFolder(page, tab)} />
+          </>
+        ) : null}
+        {isMerging(page, tab) ? (
+          <IconButton
+            icon="clash"
+            words="Conflicts instead of the explorer"
+            onClick={() => {
+              tab.merging.showsExplorer.value = false
+            }}
+          />
+        ) : null}
+        <IconButton icon="search" words="Find in all files" keys="Ctrl+Shift+F" onClick={() => tab.find()} />
+      </div>
+      <TreeRows tab={tab} />
+      <ContextMeter tab={tab} />
+    </aside>
+  )
+}
+
+function TreeRows({ tab }: { tab: Tab }) {
+  const { tree } = tab
+  const page = usePage()
+  useEffect(() => tree.load(), [tree])
+  const rows = tree.rows.value
+  const active = rows.findIndex(({ path }) => path === tree.selected.value)
+  return (
+    <VirtualList
+      class="tree"
+      role="tree"
+      aria-label="Explorer"
+      tabIndex={0}
+      aria-activedescendant={active >= 0 ? rowId(active) : undefined}
+      count={Math.max(1, rows.length)}
+      rowHeight={ROW_HEIGHT}
+      active={active}
+      listOf={tab}
+      onContextMenu={event => {
+        event.preventDefault()
+        const element = event.target instanceof Element ? event.target.closest('[role="treeitem"]') : null
+        const row = element?.id ? rows[Number(element.id.slice(ROW_ID.length))] : undefined
+        if (row) tree.selected.value = row.path
+        openMenu(page, tab, row, event)
+      }}
+      onKeyDown={event => {
+        const row = rows[active]
+        if (asksForMenu(event)) openMenu(page, tab, row, event)
+        else if (row && event.key === 'F2' && !event.shiftKey) renameFile(page, tab, row.path)
+        else if (row && event.key === 'Delete' && !event.altKey) deleteFile(page, tab, row.path)
+        else if (!moveBy(event, tab, rows, active)) return
+        event.preventDefault()
+        event.stopPropagation()
+      }}
+      row={index => {
+        const row = rows[index]
+        return row ? <TreeRow key={row.path} tab={tab} row={row} index={index} /> : <NoRow key="none" tab={tab} />
+      }}
+    />
+  )
+}
+
+/** What stands where no file is. */
+function NoRow({ tab }: { tab: Tab }) {
+  const { problem, isThere } = tab.tree
+  const page = usePage()
+  const isEmpty = isThere.value || page.desk.value?.isEmpty === true
+  const words = isEmpty ? 'No files yet' : (problem.value ?? '')
+  return (
+    <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
+      {words}
+    </div>
+  )
+}
+
+const ROW_ID = 'row-'
+
+function rowId(index: number): string {
+  return `${ROW_ID}${index}`
+}
+
+function openMenu(page: Page, tab: Tab, row: Row | undefined, event: MouseEvent | KeyboardEvent): void {
+  const tree = document.querySelector<HTMLElement>('[role="tree"]')
+  if (!tree) return
+  const index = row ? tab.tree.rows.peek().indexOf(row) : -1
+  const element = document.getElementById(rowId(index)) ?? tree
+  page.openMenu(rowMenu(page, tab, row), placeOfMenu(event, element), tree)
+}
+
+/** The keys of a tree. Answers whether the key was one of them. */
+function moveBy(event: KeyboardEvent, tab: Tab, rows: Row[], active: number): boolean {
+  if (event.altKey || event.ctrlKey || event.metaKey) return false
+  const row = rows[active]
+  const moves: Record<string, number> = {
+    ArrowDown: active + 1,
+    ArrowUp: active - 1,
+    PageDown: active + PAGE_OF_ROWS,
+    PageUp: active - PAGE_OF_ROWS,
+    Home: 0,
+    End: rows.length - 1,
+  }
+  const next = moves[event.key]
+  if (next !== undefined) select(tab, rows, next)
+  else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
+  else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
+  else if (event.key === 'Enter' && row?.kind === 'file') tab.edit(row.path)
+  else if ((event.key === 'Enter' || event.key === ' ') && row) activate(tab, row)
+  else return event.key.length === 1 && find(tab, rows, active, event.key)
+  return true
+}
+
+function select(tab: Tab, rows: Row[], index: number): void {
+  const row = rows[Math.max(0, Math.min(index, rows.length - 1))]
+  if (row) tab.tree.selected.value = row.path
+}
+
+function openOrEnter(tab: Tab, rows: Row[], row: Row, index: number): void {
+  if (row.kind !== 'folder') return
+  if (row.isOpen) select(tab, rows, index + 1)
+  else tab.tree.toggle(row.path)
+}
+
+function closeOrLeave(tab: Tab, rows: Row[], row: Row, index: number): void {
+  if (row.kind === 'folder' && row.isOpen) {
+    tab.tree.toggle(row.path)
+    return
+  }
+  const above = rows.findLastIndex(({ depth }, at) => at < index && depth < row.depth)
+  if (above >= 0) select(tab, rows, above)
+}
+
+/** Typing a letter goes to the next name that begins with it. */
+function find(tab: Tab, rows: Row[], active: number, letter: string): boolean {
+  const begins = ({ name }: Row) => name.toLowerCase().startsWith(letter.toLowerCase())
+  const after = rows.findIndex((row, index) => index > active && begins(row))
+  const index = after >= 0 ? after : rows.findIndex(begins)
+  if (index >= 0) select(tab, rows, index)
+  return index >= 0
+}
+
+function activate(tab: Tab, row: Row): void {
+  tab.tree.selected.value = row.path
+  if (row.kind === 'folder') tab.tree.toggle(row.path)
+  else tab.show({ kind: 'file', path: row.path })
+}
+
+function TreeRow({ tab, row, index }: { tab: Tab; row: Row; index: number }) {
+  const page = usePage()
+  const isSelected = tab.tree.selected.value === row.path
+  // What was typed just now is not yet known to the tree.
+  const isDraft = row.kind === 'folder' ? row.isDraft : hasDraft(page, tab.at, row.path)
+  const hiddenWords = !isDraft ? '' : row.kind === 'folder' ? ', has drafts' : ', draft'
+  return (
+    // The keys of the rows are those of the tree, which has the focus.
+    // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+    <div
+      role="treeitem"
+      id={rowId(index)}
+      tabIndex={-1}
+      aria-selected={isSelected}
+      aria-expanded={row.kind === 'folder' ? row.isOpen : undefined}
+      aria-level={row.depth + 1}
+      aria-posinset={row.position}
+      aria-setsize={row.siblings}
+      aria-description={contextWords(row.context)}
+      title={readable(row.path)}
+      style={{ paddingLeft: `${8 + row.depth * 14}px` }}
+      onMouseDown={event => {
+        // The tree keeps the focus.
+        event.preventDefault()
+        if (event.button !== 0) return
+        event.currentTarget.closest<HTMLElement>('[role="tree"]')?.focus()
+      }}
+      onClick={event => {
+        if (isMore(event)) openMenu(page, tab, row, event)
+        else activate(tab, row)
+      }}
+    >
+      <Twist row={row} />
+      <Name of={row.name} class={`grow ${isDraft ? 'changed' : ''}`} />
+      {hiddenWords === '' ? null : <span class="vh">{hiddenWords}</span>}
+      {/* For the mouse and the finger; the keyboard has keys for the menu. */}
+      <span class="more" title="More" aria-hidden="true">
+        <Icon name="more" />
+      </span>
+      <Mark kind={row.kind} isDraft={isDraft} />
+      <ContextCircle tab={tab} row={row} />
+    </div>
+  )
+}
+
+function isMore({ target }: Event): boolean {
+  return target instanceof Element && target.closest('.more') !== null
+}
+
+function Twist({ row }: { row: Row }) {
+  if (row.kind !== 'folder') return <span class="twist" />
+  return <Icon name={row.isOpen ? 'chevron-down' : 'chevron-right'} tone="twist" />
+}
+
+function Mark({ kind, isDraft }: Pick<Row, 'kind' | 'isDraft'>) {
+  if (kind === 'link') return <span class="meta">link</span>
+  if (kind === 'submodule') return <span class="meta">submodule</span>
+  if (!isDraft) return null
+  if (kind === 'folder') return <span class="dot small" title="has drafts" />
+  return (
+    <span class="mark is-you" title="draft, not saved" aria-hidden="true">
+      M
+    </span>
+  )
+}

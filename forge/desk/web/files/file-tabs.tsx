@@ -1,0 +1,150 @@
+/** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
+import { useEffect, useRef } from 'preact/hooks'
+import { draftsOf, hasDraft, newBranch } from '../app/actions.ts'
+import { paneMenu } from '../app/menus.ts'
+import { type Page, type Pane, paneKey, type Tab, usePage } from '../app/state.ts'
+import { onTabKeys } from '../app/tab-keys.ts'
+import { isCross, TabEnd } from '../app/tabs.tsx'
+import { ChatEnd, isAtWork, LOCKED, turnSign } from '../chat/turn-sign.tsx'
+import { isMerging } from '../merging/merging-actions.ts'
+import { Icon, type IconName } from '../ui/icons.tsx'
+import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
+import { baseName, readable, shortId } from '../ui/names.ts'
+import { Button, IconButton } from '../ui/words.tsx'
+
+export function FileTabs({ tab }: { tab: Tab }) {
+  return (
+    <div class="files">
+      <div role="tablist" aria-label="Files" class="tabs" onKeyDown={onTabKeys}>
+        {tab.panes.value.map(pane => (
+          <PaneTab key={paneKey(pane)} tab={tab} pane={pane} />
+        ))}
+      </div>
+      <EndBar tab={tab} />
+    </div>
+  )
+}
+
+function EndBar({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { at } = tab
+  const drafts = at.kind === 'branch' ? draftsOf(page, at.branch).length : 0
+  const { pane } = tab
+  return (
+    <div class="end-bar">
+      {pane.kind === 'file' ? (
+        <IconButton
+          icon="more"
+          words="More of this file"
+          onClick={event => openMenu(page, tab, pane, event, event.currentTarget)}
+        />
+      ) : null}
+      {at.kind === 'commit' ? (
+        <Button look="small" icon="branch" words="Branch from here" onClick={() => newBranch(page, at.commit)} />
+      ) : null}
+      {/* They stay where they are, whether their tab is open or not. */}
+      <Button
+        look="quiet small"
+        icon="clock"
+        title="History  Alt+H"
+        words={<span class="word">History</span>}
+        onClick={() => page.showHere(tab, { kind: 'history', path: undefined })}
+      />
+      <Button
+        look="quiet small"
+        icon="diff"
+        title="Review  Alt+R"
+        words={drafts > 0 ? `Review ${drafts}` : 'Review'}
+        onClick={() => page.showHere(tab, { kind: 'review' })}
+      />
+    </div>
+  )
+}
+
+function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
+  const page = usePage()
+  const element = useRef<HTMLButtonElement>(null)
+  const isSelected = tab.active.value === paneKey(pane)
+  const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
+  const isOpenConflict = pane.kind === 'file' && isMerging(page, tab) && tab.merging.file(pane.path)?.state === 'open'
+  const icon = isOpenConflict ? 'clash' : iconOf(pane)
+  const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
+  const isLocked = pane.kind === 'file' && isAtWork(page, branch)
+  const sign = pane.kind === 'chat' ? turnSign(page, branch) : isLocked ? LOCKED : undefined
+  useEffect(() => {
+    if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isSelected])
+  return (
+    <button
+      type="button"
+      ref={element}
+      role="tab"
+      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''}`}
+      aria-selected={isSelected}
+      tabIndex={isSelected ? 0 : -1}
+      title={pane.kind === 'file' ? readable(pane.path) : undefined}
+      onClick={event => {
+        if (pane.kind !== 'chat' && isCross(event)) page.closePane(tab, pane)
+        else if (event.detail > 0) page.showHere(tab, pane)
+        else tab.show(pane)
+      }}
+      onAuxClick={event => {
+        if (event.button === 1) page.closePane(tab, pane)
+      }}
+      onContextMenu={event => {
+        event.preventDefault()
+        openMenu(page, tab, pane, event, event.currentTarget)
+      }}
+      onKeyDown={event => {
+        if (asksForMenu(event)) {
+          event.preventDefault()
+          openMenu(page, tab, pane, event, event.currentTarget)
+        } else if (event.key === 'Delete' && !event.altKey) page.closePane(tab, pane)
+      }}
+    >
+      {icon ? <Icon name={icon} tone={isOpenConflict ? 'is-warn' : ''} /> : null}
+      <bdi class="cut">{wordsOf(tab, pane)}</bdi>
+      {isOpenConflict ? <span class="vh">, in conflict</span> : null}
+      {hasDot ? <span class="vh">, draft</span> : null}
+      {sign ? <span class="vh">, {sign.words}</span> : null}
+      {pane.kind === 'chat' ? (
+        <ChatEnd sign={sign} />
+      ) : (
+        <TabEnd hasDot={hasDot} dotWords="draft, not saved" sign={sign} />
+      )}
+    </button>
+  )
+}
+
+function openMenu(page: Page, tab: Tab, pane: Pane, event: MouseEvent | KeyboardEvent, opener: HTMLElement): void {
+  page.openMenu(paneMenu(page, tab, pane, wordsOf(tab, pane)), placeOfMenu(event, opener), opener)
+}
+
+function iconOf(pane: Pane): IconName | undefined {
+  const icons: Record<Pane['kind'], IconName | undefined> = {
+    chat: 'chat',
+    file: undefined,
+    review: 'diff',
+    history: 'clock',
+    find: 'search',
+    clashes: 'clash',
+  }
+  return icons[pane.kind]
+}
+
+function wordsOf(tab: Tab, pane: Pane): string {
+  switch (pane.kind) {
+    case 'chat':
+      return 'AI chat'
+    case 'file':
+      return readable(baseName(pane.path))
+    case 'review':
+      return tab.at.kind === 'commit' ? `Changes of ${shortId(tab.at.commit)}` : 'Review'
+    case 'history':
+      return pane.path === undefined ? 'History' : `History of ${readable(baseName(pane.path))}`
+    case 'find':
+      return 'Find'
+    case 'clashes':
+      return 'Conflicts'
+  }
+}

@@ -1,0 +1,73 @@
+/** Which files are open in this window. What they are is in open-files.ts, which takes the editor along. */
+import { signal } from '@preact/signals'
+import type { At } from '../../messages.ts'
+import type { OpenFile } from './open-files.ts'
+
+type MakeFile = (at: At, path: string, position: { top: number; cursor: number }) => OpenFile
+
+/** All files that are open in this window, by where they are and their path. */
+export class OpenFiles {
+  readonly #files = new Map<string, OpenFile>()
+  /** Counts up when another file is open: what asks for all of them is shown again. */
+  readonly #changed = signal(0)
+  /** Those that are closed as soon as the server has all that was typed into them. */
+  readonly #unwanted = new Set<string>()
+  readonly #make: MakeFile
+
+  constructor(make: MakeFile) {
+    this.#make = make
+  }
+
+  /** `position`: where it was when it was last shown. */
+  open(at: At, path: string, position = { top: 0, cursor: 0 }): OpenFile {
+    const key = keyOf(at, path)
+    this.#unwanted.delete(key)
+    const known = this.#files.get(key)
+    if (known) return known
+    const file = this.#make(at, path, position)
+    this.#files.set(key, file)
+    this.#sayChanged()
+    file.ask()
+    return file
+  }
+
+  find(at: At, path: string): OpenFile | undefined {
+    return this.#files.get(keyOf(at, path))
+  }
+
+  of(branch: string): OpenFile[] {
+    this.#changed.value
+    return [...this.#files.values()].filter(({ at }) => at.kind === 'branch' && at.branch === branch)
+  }
+
+  all(): OpenFile[] {
+    return [...this.#files.values()]
+  }
+
+  async close(at: At, path: string): Promise<void> {
+    const key = keyOf(at, path)
+    const file = this.#files.get(key)
+    if (!file) return
+    this.#unwanted.add(key)
+    if (file.isUnsettled) await file.settled()
+    if (!this.#unwanted.delete(key)) return
+    file.close()
+    this.#files.delete(key)
+    this.#sayChanged()
+  }
+
+  /** A little later: files are opened where the page is being drawn, and nothing may change meanwhile. */
+  #sayChanged(): void {
+    queueMicrotask(() => {
+      this.#changed.value++
+    })
+  }
+}
+
+export function keyOf(at: At, path: string): string {
+  return `${placeOf(at)}\0${path}`
+}
+
+export function placeOf(at: At): string {
+  return at.kind === 'branch' ? `branch ${at.branch}` : `commit ${at.commit}`
+}

@@ -1,0 +1,88 @@
+/** A search in all the text of a branch or a commit, whose matches come bit by bit. */
+import { signal } from '@preact/signals'
+import type { At, Match, News } from '../../messages.ts'
+import type { Connection } from '../app/socket.ts'
+
+type Found = Extract<News, { say: 'found' }>
+
+/** More than this nobody reads. */
+const MOST = 20_000
+
+export class TextSearch {
+  readonly words = signal('')
+  /** Counts up when the field is to have the focus. */
+  readonly focusWanted = signal(0)
+  readonly isRegex = signal(false)
+  readonly matchCase = signal(false)
+  readonly matches = signal<Match[]>([])
+  readonly isRunning = signal(false)
+  readonly isCut = signal(false)
+  readonly problem = signal<string | undefined>(undefined)
+  /** What the matches that are shown were found by; undefined before the first search. */
+  readonly found = signal<string | undefined>(undefined)
+
+  readonly #connection: Connection
+  readonly #at: At
+  #search: number | undefined
+  #turn = 0
+  /** What came before the number of its search was known. */
+  #early: Found[] = []
+
+  constructor(connection: Connection, at: At) {
+    this.#connection = connection
+    this.#at = at
+  }
+
+  async start(): Promise<void> {
+    const turn = ++this.#turn
+    this.stop()
+    this.#early = []
+    this.matches.value = []
+    this.isCut.value = false
+    this.problem.value = undefined
+    const words = this.words.peek()
+    this.found.value = words || undefined
+    if (words === '') return
+    this.isRunning.value = true
+    try {
+      const { search } = await this.#connection.ask('find text', {
+        at: this.#at,
+        words,
+        isRegex: this.isRegex.peek(),
+        matchCase: this.matchCase.peek(),
+      })
+      if (turn !== this.#turn) this.#stop(search)
+      else this.#started(search)
+    } catch (error) {
+      if (turn !== this.#turn) return
+      this.isRunning.value = false
+      this.problem.value = (error as Error).message
+    }
+  }
+
+  stop(): void {
+    if (this.#search !== undefined && this.isRunning.peek()) this.#stop(this.#search)
+    this.#search = undefined
+    this.isRunning.value = false
+  }
+
+  receive(found: Found): void {
+    if (found.search === this.#search) this.#take(found)
+    else if (this.isRunning.peek() && this.#search === undefined) this.#early.push(found)
+  }
+
+  #started(search: number): void {
+    this.#search = search
+    for (const found of this.#early.splice(0)) this.receive(found)
+  }
+
+  #take(found: Found): void {
+    this.matches.value = [...this.matches.peek(), ...found.matches].slice(0, MOST)
+    if (found.isCut || this.matches.peek().length === MOST) this.isCut.value = true
+    if (found.isDone) this.isRunning.value = false
+  }
+
+  #stop(search: number): void {
+    this.#connection.ask('stop finding', { search }).catch(() => {})
+  }
+}

@@ -1,0 +1,132 @@
+/** The folders of a branch or a commit: what has been asked for, which are open, and the rows that this makes. */
+import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import type { At, FolderEntry } from '../../messages.ts'
+import type { Connection } from '../app/socket.ts'
+import { foldersAbove, joinPath } from '../ui/names.ts'
+
+export interface Row {
+  path: string
+  name: string
+  kind: 'folder' | 'file' | 'link' | 'submodule'
+  depth: number
+  isOpen: boolean
+  /** Something in it is not saved. */
+  isDraft: boolean
+  /** How an AI knows a file. */
+  context: FolderEntry['context']
+  /** Its place among those beside it, from one, and how many they are. */
+  position: number
+  siblings: number
+}
+
+const REFRESH_AFTER = 50
+
+const FOLDER = '040000'
+const LINK = '120000'
+const SUBMODULE = '160000'
+
+export class Tree {
+  readonly open: Signal<ReadonlySet<string>>
+  readonly selected = signal('')
+  readonly problem = signal<string | undefined>(undefined)
+  readonly rows: ReadonlySignal<Row[]>
+  /** Whether the top folder has come. */
+  readonly isThere: ReadonlySignal<boolean>
+
+  readonly #connection: Connection
+  readonly #at: At
+  readonly #listings = signal<ReadonlyMap<string, FolderEntry[]>>(new Map())
+  readonly #asked = new Set<string>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  constructor(connection: Connection, at: At, open: string[]) {
+    this.#connection = connection
+    this.#at = at
+    this.open = signal(new Set(open))
+    this.rows = computed(() => this.#flatten())
+    this.isThere = computed(() => this.#listings.value.has(''))
+  }
+
+  /** Asks for what is open and has not been asked for. */
+  load(): void {
+    for (const folder of ['', ...this.open.peek()]) {
+      if (!this.#asked.has(folder)) this.#ask(folder)
+    }
+  }
+
+  /** Asks again: the tree is another one. What is shown stays until the answer is there. */
+  refresh(): void {
+    this.#asked.clear()
+    const open = this.open.peek()
+    const kept = [...this.#listings.peek()].filter(([folder]) => folder === '' || open.has(folder))
+    this.#listings.value = new Map(kept)
+    this.load()
+  }
+
+  /** {@link refresh}, a moment later and once for all that changes until then: what a person does goes before. */
+  refreshSoon(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.refresh(), REFRESH_AFTER)
+  }
+
+  toggle(folder: string): void {
+    const open = new Set(this.open.peek())
+    if (!open.delete(folder)) open.add(folder)
+    this.open.value = open
+    this.load()
+  }
+
+  /** Opens the folders above a file and selects it. */
+  reveal(path: string): void {
+    const above = foldersAbove(path)
+    const open = this.open.peek()
+    if (above.some(folder => !open.has(folder))) this.open.value = new Set([...open, ...above])
+    this.selected.value = path
+    this.load()
+  }
+
+  async #ask(folder: string): Promise<void> {
+    this.#asked.add(folder)
+    try {
+      const entries = await this.#connection.ask('folder', { at: this.#at, path: folder })
+      this.#listings.value = new Map(this.#listings.peek()).set(folder, entries)
+      this.problem.value = undefined
+    } catch (error) {
+      this.#asked.delete(folder)
+      if (folder === '') this.problem.value = (error as Error).message
+      else this.#forget(folder)
+    }
+  }
+
+  /** A folder that is no more. */
+  #forget(folder: string): void {
+    const open = new Set(this.open.peek())
+    open.delete(folder)
+    this.open.value = open
+  }
+
+  #flatten(): Row[] {
+    const rows: Row[] = []
+    this.#append(rows, '', 0)
+    return rows
+  }
+
+  #append(rows: Row[], folder: string, depth: number): void {
+    const entries = this.#listings.value.get(folder)
+    if (!entries) return
+    for (const [index, { name, mode, draft, context }] of entries.entries()) {
+      const path = joinPath(folder, name)
+      const kind = kindOf(mode)
+      const isOpen = kind === 'folder' && this.open.value.has(path)
+      const place = { position: index + 1, siblings: entries.length }
+      rows.push({ path, name, kind, depth, isOpen, isDraft: draft, context, ...place })
+      if (isOpen) this.#append(rows, path, depth + 1)
+    }
+  }
+}
+
+function kindOf(mode: string): Row['kind'] {
+  if (mode === FOLDER || mode === '40000') return 'folder'
+  if (mode === LINK) return 'link'
+  return mode === SUBMODULE ? 'submodule' : 'file'
+}

@@ -1,0 +1,37 @@
+/** What Forklift's agent could not decide, as a letter before the conversation: STUCK.md, as a stranger wrote it. */
+
+import type { Tab } from '../app/state.ts'
+import { Icon } from '../ui/icons.tsx'
+import { Markdown } from '../ui/markdown.tsx'
+import { withoutTricks } from '../ui/names.ts'
+import { ago } from '../ui/times.ts'
+
+export function Letter({ tab }: { tab: Tab }) {
+  const forklift = tab.merging.merging.value?.forklift
+  if (forklift?.stuck === undefined) return null
+  const time = timeOf(forklift.run)
+  return (
+    <article class="letter-card" aria-label="STUCK.md, from Forklift">
+      <header title={withoutTricks(forklift.run)}>
+        <Icon name="file" />
+        <span class="strong grow">STUCK.md</span>
+        <span class="meta">Forklift{time === undefined ? '' : `, ${ago(time)}`}</span>
+      </header>
+      <div>
+        <Markdown text={forklift.stuck} />
+      </div>
+    </article>
+  )
+}
+
+export function hasLetter(tab: Tab): boolean {
+  return tab.merging.merging.value?.forklift?.stuck !== undefined
+}
+
+/** A run's name ends with when it began, by the clock of its machine. */
+function timeOf(run: string): number | undefined {
+  const [, year, month, day, hour, minute, second] =
+    /_(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/.exec(run)?.map(Number) ?? []
+  if (year === undefined || month === undefined) return undefined
+  return new Date(year, month - 1, day, hour, minute, second).getTime() / 1_000
+}

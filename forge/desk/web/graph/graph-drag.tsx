@@ -1,0 +1,263 @@
+/** Dragging a commit or a label onto a branch, by the pointer. What it shows at the pointer, and where it may go. */
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { Source } from '../../graph/repository-view.ts'
+import { type Page, usePage } from '../app/state.ts'
+import { ChangeList } from '../review/change-list.tsx'
+import { Icon, type IconName } from '../ui/icons.tsx'
+import { readable, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { openSteps } from './graph-steps.ts'
+import { commitSource, sourceOf } from './step-ways.ts'
+import { outlookLook } from './step-words.tsx'
+
+/** A press that moves less than this is a click. */
+const SLACK = 5
+/** A finger that stays for so long, in milliseconds, picks up: before a browser would ask for a menu. */
+const HOLD = 400
+/** Nearer than this to its edge, the list scrolls. */
+const EDGE = 36
+const MOST_FILES = 8
+
+/** Begins to follow the pointer, where it is on something that can be dragged. */
+export function pressOn(page: Page, event: PointerEvent): void {
+  const root = event.currentTarget
+  if (event.button !== 0 || !event.isPrimary || !(root instanceof HTMLElement)) return
+  const source = sourceAt(page, event.target)
+  if (!source) return
+  if (event.pointerType === 'touch') hold(page, root, source, event)
+  else follow(page, root, source, event)
+}
+
+/** A finger that stays for a moment picks up what is below it; one that moves before scrolls, as ever. */
+function hold(page: Page, root: HTMLElement, source: Source, start: PointerEvent): void {
+  const { target } = start
+  if (!(target instanceof Element)) return
+  let isHeld = false
+  // Touches go to where they began, also when that is not in the page any more.
+  const keepFromScrolling = (event: Event) => {
+    if (isHeld) event.preventDefault()
+  }
+  const noMenuYet = (event: Event) => {
+    event.preventDefault()
+    event.stopPropagation()
+  }
+  const letGo = () => {
+    clearTimeout(timer)
+    window.removeEventListener('pointerup', letGo)
+    window.removeEventListener('pointercancel', letGo)
+    target.removeEventListener('touchmove', keepFromScrolling)
+    window.removeEventListener('contextmenu', noMenuYet, { capture: true })
+  }
+  const timer = setTimeout(() => {
+    isHeld = true
+    // No click comes of it, which would close the menu.
+    target.addEventListener('touchend', event => event.preventDefault(), { once: true })
+    follow(page, root, source, start, () => {
+      letGo()
+      // It was only held: that asks for the menu.
+      const { clientX, clientY } = start
+      target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true, clientX, clientY }))
+    })
+  }, HOLD)
+  window.addEventListener('pointerup', letGo)
+  window.addEventListener('pointercancel', letGo)
+  target.addEventListener('touchmove', keepFromScrolling, { passive: false })
+  window.addEventListener('contextmenu', noMenuYet, { capture: true })
+}
+
+function sourceAt({ graph }: Page, target: EventTarget | null): Source | undefined {
+  if (!(target instanceof Element)) return undefined
+  const ref = target.closest<HTMLElement>('[data-ref]')?.dataset.ref
+  if (ref !== undefined) {
+    for (const labels of graph.labels.peek().values()) {
+      const label = labels.find(it => it.ref === ref)
+      if (label) return sourceOf(label)
+    }
+  }
+  const index = target.closest<HTMLElement>('[data-row]')?.dataset.row
+  const row = index === undefined ? undefined : graph.rowAt(Number(index))
+  return row && commitSource(row.oid)
+}
+
+/**
+ * Follows the pointer until it is let go, or Escape is pressed. `held`: it is a finger that has picked up already, and
+ * this is called when it is let go where it was.
+ */
+function follow(page: Page, root: HTMLElement, source: Source, start: PointerEvent, held?: () => void): void {
+  const { drag } = page.graph
+  const isTouch = held !== undefined
+  const isOn = () => drag.dragged.peek() !== undefined
+  let frame = 0
+  let hasMoved = false
+  const pickUp = (x: number, y: number) => {
+    drag.begin(source)
+    drag.dragged.value = { source, x, y, isTouch }
+    drag.lookAt(targetsInView(root, y))
+  }
+  const move = (event: PointerEvent) => {
+    const [x, y] = [event.clientX, event.clientY]
+    hasMoved ||= Math.hypot(x - start.clientX, y - start.clientY) >= SLACK
+    if (!hasMoved) return
+    if (!isOn()) pickUp(x, y)
+    drag.dragged.value = { source, x, y, isTouch }
+    drag.point(targetAt(x, y))
+    event.preventDefault()
+  }
+  const scroll = () => {
+    cancelAnimationFrame(frame)
+    frame = requestAnimationFrame(() => {
+      const { y } = drag.dragged.peek() ?? {}
+      if (y !== undefined) drag.lookAt(targetsInView(root, y))
+    })
+  }
+  const finish = () => {
+    clearInterval(clock)
+    cancelAnimationFrame(frame)
+    window.removeEventListener('pointermove', move)
+    window.removeEventListener('pointerup', drop)
+    window.removeEventListener('pointercancel', finish)
+    window.removeEventListener('keydown', stop, { capture: true })
+    root.removeEventListener('scroll', scroll, { capture: true })
+    drag.end()
+  }
+  const drop = () => {
+    const onto = isOn() ? drag.over.peek() : undefined
+    finish()
+    if (onto !== undefined) openSteps(page, source, onto)
+    else if (!hasMoved) held?.()
+  }
+  const stop = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape') return
+    event.preventDefault()
+    event.stopPropagation()
+    finish()
+  }
+  if (isTouch) pickUp(start.clientX, start.clientY)
+  const clock = setInterval(() => scrollAtEdge(root, drag.dragged.peek()?.y), 40)
+  window.addEventListener('pointermove', move)
+  window.addEventListener('pointerup', drop)
+  window.addEventListener('pointercancel', finish)
+  window.addEventListener('keydown', stop, { capture: true })
+  root.addEventListener('scroll', scroll, { capture: true })
+}
+
+function scrollAtEdge(root: HTMLElement, y: number | undefined): void {
+  const list = root.querySelector('.graph-list')
+  if (y === undefined || !list) return
+  const { top, bottom } = list.getBoundingClientRect()
+  if (y > top && y < top + EDGE) list.scrollTop -= 26
+  else if (y < bottom && y > bottom - EDGE) list.scrollTop += 26
+}
+
+/** The branches that can be seen, those near the pointer first. */
+function targetsInView(root: HTMLElement, y: number): string[] {
+  const found: { branch: string; away: number }[] = []
+  for (const element of root.querySelectorAll<HTMLElement>('[data-branch]')) {
+    const { top, bottom } = element.getBoundingClientRect()
+    const { branch } = element.dataset
+    if (branch !== undefined && bottom > 0 && top < window.innerHeight) found.push({ branch, away: Math.abs(top - y) })
+  }
+  found.sort((one, other) => one.away - other.away)
+  return [...new Set(found.map(({ branch }) => branch))]
+}
+
+/** The branch whose label, or else whose row, is under the pointer. */
+function targetAt(x: number, y: number): string | undefined {
+  const element = document.elementFromPoint(x, y)
+  const label = element?.closest<HTMLElement>('[data-branch]')
+  return label?.dataset.branch ?? element?.closest<HTMLElement>('[data-onto]')?.dataset.onto
+}
+
+/** What follows the pointer: the name of what is dragged, and what a drop would do. */
+export function DragLayer() {
+  const page = usePage()
+  const { drag } = page.graph
+  const { value: dragged } = drag.dragged
+  const ghost = useRef<HTMLDivElement>(null)
+  const card = useRef<HTMLDivElement>(null)
+  const { value: over } = drag.over
+  const { value: previewed } = drag.previewed
+  useLayoutEffect(() => {
+    if (!dragged) return
+    const { x, y, isTouch } = dragged
+    // Not where the finger is.
+    put(ghost.current, x + 8, isTouch ? y - 44 : y + 12)
+    put(card.current, x + 8, isTouch ? y - 52 - (card.current?.offsetHeight ?? 0) : y + 40)
+  })
+  if (!dragged) return null
+  return (
+    <>
+      <div ref={ghost} class="drag-ghost">
+        <Icon name={iconOf(page, dragged.source)} size="xs" />
+        <bdi class="cut">{readable(dragged.source.words)}</bdi>
+      </div>
+      {over === undefined ? null : (
+        <div ref={card} class="drop-preview" role="status" aria-label="Preview of the drop">
+          <header>
+            {previewed ? (
+              <Icon name={outlookLook(previewed.preview).icon} tone={outlookLook(previewed.preview).tone} />
+            ) : null}
+            <span class="strong cut">
+              {readable(dragged.source.words)} → {readable(over)}
+            </span>
+            <span class="grow" />
+            {previewed && previewed.preview.is !== 'impossible' ? (
+              <span class={`outlook ${outlookLook(previewed.preview).tone}`}>{readable(previewed.preview.words)}</span>
+            ) : null}
+          </header>
+          {previewed?.preview.is === 'impossible' ? (
+            <p class="drop-why">{readable(previewed.preview.words)}</p>
+          ) : (
+            <PreviewFiles />
+          )}
+          <footer>
+            <span>{previewed && previewed.preview.commits > 0 ? plural(previewed.preview.commits, 'commit') : ''}</span>
+            <span class="grow" />
+            <span>Drop to merge, land, rebase or pick</span>
+            <kbd>Esc</kbd>
+          </footer>
+        </div>
+      )}
+    </>
+  )
+}
+
+function iconOf(page: Page, { branch }: Source): IconName {
+  if (branch === undefined) return 'commit'
+  return page.branch(branch)?.session ? 'bot' : 'sprout'
+}
+
+function PreviewFiles() {
+  const { value: previewed } = usePage().graph.drag.previewed
+  if (!previewed) return null
+  const { preview, changes } = previewed
+  if (preview.conflictsIn.length > 0) {
+    return (
+      <div class="card-list">
+        {preview.conflictsIn.slice(0, MOST_FILES).map(({ path, words }) => (
+          <div class="conflict-row" key={path}>
+            <Icon name="warning" size="xs" tone="is-warn" />
+            <bdi class="mono cut">{readable(path)}</bdi>
+            <span class="meta cut">{withoutTricks(words)}</span>
+          </div>
+        ))}
+      </div>
+    )
+  }
+  if (!changes || changes.length === 0) return null
+  return (
+    <div class="card-list">
+      <ChangeList changes={changes} most={MOST_FILES} />
+    </div>
+  )
+}
+
+/** At a place, but inside the window. */
+function put(element: HTMLElement | null, x: number, y: number): void {
+  if (!element) return
+  const { offsetWidth, offsetHeight } = element
+  const left = Math.max(4, Math.min(x, window.innerWidth - offsetWidth - 4))
+  const isBelow = y + offsetHeight + 4 > window.innerHeight
+  const top = Math.max(4, isBelow ? y - offsetHeight - 56 : y)
+  element.style.transform = `translate(${left}px, ${top}px)`
+}

@@ -1,0 +1,84 @@
+/** Draws the lanes of some rows: lines as curves from row to row, and a dot for each commit. */
+import type { GraphRow } from '../../graph/repository-view.ts'
+
+const LINE = 1.6
+const [DOT, MERGE_DOT] = [5, 4]
+
+export interface Palette {
+  lanes: string[]
+  surface: string
+  lost: string
+}
+
+/** The colours as the style has them now: a canvas does not know of variables. */
+export function paletteOf(element: Element): Palette {
+  const probe = document.createElement('span')
+  probe.className = 'lane-probe'
+  element.append(probe)
+  const colour = (name: string) => {
+    probe.dataset.lane = name
+    return getComputedStyle(probe).color
+  }
+  const lanes = Array.from({ length: 6 }, (_, lane) => colour(`${lane}`))
+  const palette = { lanes, surface: colour('surface'), lost: colour('lost') }
+  probe.remove()
+  return palette
+}
+
+export interface Drawing {
+  /** The row above the first one, whose lines come in from the top. */
+  above: GraphRow | undefined
+  rows: readonly (GraphRow | undefined)[]
+  rowHeight: number
+  width: number
+  gap: number
+  pan: number
+}
+
+/** Draws on a canvas of the size of the rows. */
+export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: Palette): void {
+  const { above, rows, rowHeight, width, gap, pan } = drawing
+  const ratio = window.devicePixelRatio
+  const size = [Math.ceil(width * ratio), Math.ceil(rows.length * rowHeight * ratio)] as const
+  const context = canvas.getContext('2d')
+  if (!context) return
+  // A canvas that is given a size is a new one: that costs more than to draw on it.
+  if (canvas.width !== size[0]) canvas.width = size[0]
+  if (canvas.height !== size[1]) canvas.height = size[1]
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  context.clearRect(0, 0, width, rows.length * rowHeight)
+  const xOf = (lane: number) => 14 + lane * gap - pan
+  const isInView = (one: number, other: number) => Math.max(one, other) > -gap && Math.min(one, other) < width + gap
+  const middle = rowHeight / 2
+  context.lineWidth = LINE
+  for (const [index, row] of [above, ...rows].entries()) {
+    const y = (index - 1) * rowHeight + middle
+    for (const { from, to, color, isAbandoned } of row?.lines ?? []) {
+      const [x, next] = [xOf(from), xOf(to)]
+      if (!isInView(x, next)) continue
+      context.strokeStyle = isAbandoned ? palette.lost : (palette.lanes[color] ?? palette.lost)
+      context.setLineDash(isAbandoned ? [3, 3] : [])
+      context.beginPath()
+      context.moveTo(x, y)
+      if (x === next) context.lineTo(x, y + rowHeight)
+      else context.bezierCurveTo(x, y + 0.7 * rowHeight, next, y + 0.3 * rowHeight, next, y + rowHeight)
+      context.stroke()
+    }
+  }
+  context.setLineDash([])
+  const scale = Math.min(1, rowHeight / 22)
+  for (const [index, row] of rows.entries()) {
+    if (!row) continue
+    const x = xOf(row.lane)
+    if (!isInView(x, x)) continue
+    const isLost = row.abandoned !== undefined
+    const radius = scale * (row.parents.length > 1 || isLost ? MERGE_DOT : DOT)
+    context.beginPath()
+    context.arc(x, index * rowHeight + middle, radius, 0, 2 * Math.PI)
+    context.fillStyle = isLost ? palette.surface : (palette.lanes[row.color] ?? palette.lost)
+    context.strokeStyle = isLost ? palette.lost : palette.surface
+    context.lineWidth = isLost ? LINE : 2
+    context.fill()
+    context.stroke()
+  }
+}

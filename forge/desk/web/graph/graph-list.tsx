@@ -1,0 +1,397 @@
+/**
+ * The graph: rows of one height, of which only those in view are in the page, over tiles with their lanes. A tile is
+ * drawn once and then scrolls with the rows, so that scrolling draws nothing but what is new.
+ */
+import { useSignal } from '@preact/signals'
+import type { VNode } from 'preact'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import type { GraphRow } from '../../graph/repository-view.ts'
+import { type Page, usePage } from '../app/state.ts'
+import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
+import { toggleAbandoned } from './graph-commands.ts'
+import { drawLanes, type Palette, paletteOf } from './graph-drawing.ts'
+import type { Label } from './graph-labels.ts'
+import { commitMenu, labelMenu, letterOf } from './graph-menus.ts'
+import { Row, RowToCome } from './graph-row.tsx'
+import { type GraphState, HEIGHTS } from './graph-state.ts'
+import { fetchRemotes } from './graph-steps.ts'
+
+/** The view moves in steps of so many rows: between two of them nothing is made anew. */
+const STEP = 8
+/** So many rows above and below the view are there already: not while one scrolls past them in one frame. */
+const MARGIN = 16
+/** Who has not scrolled for so many milliseconds is there. So is who has just come: what is in view is made first. */
+const REST = 120
+/** The rows of a tile, and the canvases that there are: as many as tiles can be in view. */
+const TILE = 50
+const CANVASES = 8
+
+const NO_LABELS: readonly Label[] = []
+
+export function GraphList() {
+  const page = usePage()
+  const { graph } = page
+  const box = useRef<HTMLDivElement>(null)
+  const height = useSignal(800)
+  const { value: rowHeight } = graph.rowHeight
+  // Read here: what is shown changes with them.
+  graph.version.value
+  const count = graph.count
+  const visible = Math.ceil(height.value / rowHeight)
+  const { first, margin, scrolledTo } = useFirst(rowHeight)
+  const from = Math.max(0, first - margin)
+  const to = Math.min(count, first + visible + STEP + margin)
+
+  useEffect(() => graph.view(from, to, first), [graph, from, to])
+  useSize(box, height)
+  useScroll(box, graph)
+  // Enough for the smallest rows: with another number each row would be another element when it is zoomed.
+  const rows = useRows(from, to, Math.ceil(height.value / HEIGHTS[0]) + STEP + 2 * MARGIN)
+
+  return (
+    <div
+      ref={box}
+      class="graph-list"
+      role="listbox"
+      aria-label="Commits"
+      aria-busy={count === 0 && graph.total.value === undefined}
+      data-home
+      tabIndex={0}
+      aria-activedescendant={count > 0 ? `row-${graph.selected.value.row}` : undefined}
+      onScroll={event => scrolledTo(event.currentTarget.scrollTop)}
+      onClick={event => {
+        const index = rowOf(event)
+        if (index !== undefined) graph.select(index)
+      }}
+      onDblClick={event => travel(page, rowOf(event))}
+      onContextMenu={event => openMenu(page, event)}
+      onKeyDown={event => onKey(page, event, visible)}
+    >
+      <div class="rows" role="presentation" style={{ height: `${count * rowHeight}px` }}>
+        <Tiles from={from} to={to} count={count} />
+        <div role="presentation" class="graph-rows" style={{ transform: `translateY(${from * rowHeight}px)` }}>
+          {rows}
+        </div>
+      </div>
+    </div>
+  )
+}
+
+/** The first row in view, and how many above and below the view are wanted. */
+function useFirst(rowHeight: number) {
+  const view = useSignal({ first: 0, margin: 0 })
+  const rest = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const fill = () => {
+    view.value = { first: view.peek().first, margin: MARGIN }
+  }
+  useEffect(() => {
+    rest.current = setTimeout(fill, REST)
+    return () => clearTimeout(rest.current)
+  }, [])
+  const scrolledTo = (scrollTop: number) => {
+    const first = Math.floor(scrollTop / rowHeight / STEP) * STEP
+    const { first: before, margin } = view.peek()
+    const isFast = Math.abs(first - before) > MARGIN
+    if (first !== before) view.value = { first, margin: isFast ? 0 : margin }
+    clearTimeout(rest.current)
+    if (view.peek().margin < MARGIN) rest.current = setTimeout(fill, REST)
+  }
+  return { ...view.value, scrolledTo }
+}
+
+interface Made {
+  key: number
+  row: GraphRow | undefined
+  labels: readonly Label[]
+  state: string
+  node: VNode
+}
+
+/**
+ * The rows in view, at most so many. One that is as it was is the same node: nobody looks at it again. One that comes
+ * into view takes the elements of one that goes out of it, which costs half of making them.
+ */
+function useRows(from: number, to: number, most: number): VNode[] {
+  const { graph } = usePage()
+  const made = useRef(new Map<number, Made>())
+  const keys = useRef({ from, base: 0 })
+  // Where nearly all of it is new, each element stays in its place; else those that go out on one side come in on the
+  // other.
+  const { from: before, base: known } = keys.current
+  const base = Math.abs(from - before) > most / 2 ? known + from - before : known
+  keys.current = { from, base }
+  const { value: selected } = graph.selected
+  const { value: labelsAt } = graph.labels
+  const total = graph.total.value ?? -1
+  const found = useMemo(() => new Set(graph.found.value?.rows.map(({ oid }) => oid)), [graph.found.value])
+  const rows: VNode[] = []
+  const next = new Map<number, Made>()
+  for (let index = from; index < to; index++) {
+    const row = graph.rowAt(index)
+    const labels = (row && labelsAt.get(row.oid)) ?? NO_LABELS
+    const isFound = row !== undefined && found.has(row.oid)
+    const isSelected = index === selected.row
+    const state = `${isSelected} ${isFound} ${total}`
+    const key = (((index - base) % most) + most) % most
+    const known = made.current.get(index)
+    const isSame = known?.key === key && known.row === row && known.labels === labels && known.state === state
+    const one = isSame && known ? known : { key, row, labels, state, node: nodeOf() }
+    function nodeOf(): VNode {
+      if (!row) return <RowToCome key={key} index={index} />
+      return (
+        <Row
+          key={key}
+          row={row}
+          index={index}
+          total={total}
+          labels={labels}
+          isSelected={isSelected}
+          isFound={isFound}
+        />
+      )
+    }
+    next.set(index, one)
+    rows.push(one.node)
+  }
+  made.current = next
+  return rows
+}
+
+function useSize(box: { current: HTMLDivElement | null }, height: { value: number }): void {
+  const { graph } = usePage()
+  // The observer is called before the first frame, when all of the page is laid out: to ask before that would have it
+  // laid out once more.
+  useLayoutEffect(() => {
+    const element = box.current
+    if (!element) return undefined
+    const observer = new ResizeObserver(() => {
+      height.value = element.clientHeight
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [box, height])
+  const { value: rowHeight } = graph.rowHeight
+  const { value: width } = graph.columnWidth
+  useLayoutEffect(() => {
+    box.current?.style.setProperty('--graph-row', `${rowHeight}px`)
+    box.current?.style.setProperty('--graph-lanes', `${width}px`)
+  }, [box, rowHeight, width])
+}
+
+/** Scrolls where the selection, or what came above, wants it; zooms and pans by the wheel. */
+function useScroll(box: { current: HTMLDivElement | null }, graph: GraphState): void {
+  const rowHeight = graph.rowHeight.value
+  const reveal = graph.revealWanted.value
+  const centre = graph.centreWanted.value
+  useLayoutEffect(() => {
+    const element = box.current
+    if (!element || reveal === 0) return
+    const top = graph.selected.peek().row * rowHeight
+    if (top < element.scrollTop) element.scrollTop = top
+    const below = top + rowHeight - element.clientHeight
+    if (below > element.scrollTop) element.scrollTop = below
+  }, [reveal])
+  useLayoutEffect(() => {
+    const element = box.current
+    if (!element || centre === 0) return
+    const top = graph.selected.peek().row * rowHeight
+    const isThere = top >= element.scrollTop && top + rowHeight <= element.scrollTop + element.clientHeight
+    if (!isThere) element.scrollTop = top - element.clientHeight / 2
+  }, [centre])
+  const before = useRef(rowHeight)
+  useLayoutEffect(() => {
+    const element = box.current
+    const old = before.current
+    before.current = rowHeight
+    if (!element || old === rowHeight) return
+    // What is there stays there: what the pointer is at, else what is selected, else the middle of the view.
+    const selected = (graph.selected.peek().row + 0.5) * old - element.scrollTop
+    const isSeen = selected >= 0 && selected <= element.clientHeight
+    const around = graph.zoomedAround ?? (isSeen ? selected : element.clientHeight / 2)
+    element.scrollTop = ((element.scrollTop + around) * rowHeight) / old - around
+  }, [rowHeight])
+  const shift = graph.shift.value
+  useLayoutEffect(() => {
+    if (shift === 0 || !box.current) return
+    box.current.scrollTop += shift * rowHeight
+    graph.shift.value = 0
+  }, [shift])
+  const focus = graph.focusWanted.value
+  useEffect(() => {
+    if (focus > 0) box.current?.focus()
+  }, [focus])
+  useEffect(() => {
+    const element = box.current
+    if (!element) return undefined
+    const onWheel = (event: WheelEvent) => {
+      const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX
+      if (event.ctrlKey) graph.zoom(event.deltaY < 0 ? 1 : -1, event.clientY - element.getBoundingClientRect().top)
+      else if (Math.abs(sideways) > Math.abs(event.shiftKey ? 0 : event.deltaY)) graph.panBy(sideways)
+      else return
+      event.preventDefault()
+    }
+    element.addEventListener('wheel', onWheel, { passive: false })
+    return () => element.removeEventListener('wheel', onWheel)
+  }, [box, graph])
+}
+
+// --- Lanes -----------------------------------------------------------------------------------------------------------
+
+function Tiles({ from, to, count }: { from: number; to: number; count: number }) {
+  const { graph } = usePage()
+  const holder = useRef<HTMLDivElement>(null)
+  const palette = usePalette(holder)
+  graph.version.value
+  // Canvases stay: to make one costs more than to draw on it. What is out of view is drawn when it comes into view.
+  const tiles = useRef<TileProps[]>([])
+  for (let tile = Math.floor(from / TILE); tile * TILE < to; tile++) {
+    const start = tile * TILE
+    const rows = Array.from({ length: Math.min(TILE, count - start) }, (_, at) => graph.rowAt(start + at))
+    tiles.current[tile % CANVASES] = { start, rows, above: graph.rowAt(start - 1) }
+  }
+  return (
+    <div ref={holder} class="lane-tiles" aria-hidden="true">
+      {tiles.current.map((tile, key) =>
+        palette && tile.start < count ? (
+          <Tile key={key} {...tile} palette={palette} isInView={tile.start < to && tile.start + TILE > from} />
+        ) : null,
+      )}
+    </div>
+  )
+}
+
+interface TileProps {
+  start: number
+  rows: readonly (GraphRow | undefined)[]
+  above: GraphRow | undefined
+}
+
+function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: Palette; isInView: boolean }) {
+  const { graph } = usePage()
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const drawn = useRef<unknown[]>([])
+  const { value: rowHeight } = graph.rowHeight
+  const { value: width } = graph.columnWidth
+  const { value: gap } = graph.laneGap
+  const { value: pan } = graph.pan
+  useLayoutEffect(() => {
+    const inputs = [palette, rowHeight, width, gap, pan, window.devicePixelRatio, above, ...rows]
+    const isSame = inputs.length === drawn.current.length && inputs.every((input, at) => input === drawn.current[at])
+    if (isSame || !isInView || !canvas.current) return
+    drawLanes(canvas.current, { above, rows, rowHeight, width, gap, pan }, palette)
+    drawn.current = inputs
+  })
+  const size = { width: `${width}px`, height: `${rows.length * rowHeight}px` }
+  return <canvas ref={canvas} style={{ ...size, transform: `translateY(${start * rowHeight}px)` }} />
+}
+
+/**
+ * The colours, anew when the system's wish for light or dark is another one. The observer is called before the first
+ * frame, when all of the page has its style already.
+ */
+function usePalette(holder: { current: HTMLElement | null }): Palette | undefined {
+  const palette = useSignal<Palette | undefined>(undefined)
+  useLayoutEffect(() => {
+    const element = holder.current
+    if (!element) return undefined
+    const read = () => {
+      palette.value = paletteOf(element)
+    }
+    const observer = new ResizeObserver(() => {
+      observer.disconnect()
+      read()
+    })
+    observer.observe(element)
+    const scheme = window.matchMedia('(prefers-color-scheme: dark)')
+    scheme.addEventListener('change', read)
+    return () => {
+      observer.disconnect()
+      scheme.removeEventListener('change', read)
+    }
+  }, [holder, palette])
+  return palette.value
+}
+
+// --- Keys and menus --------------------------------------------------------------------------------------------------
+
+function rowOf({ target }: Event): number | undefined {
+  const element = target instanceof Element ? target.closest<HTMLElement>('[data-row]') : null
+  return element ? Number(element.dataset.row) : undefined
+}
+
+function travel(page: Page, index: number | undefined): void {
+  const row = index === undefined ? undefined : page.graph.rowAt(index)
+  if (row) page.open({ kind: 'commit', commit: row.oid })
+}
+
+function openMenu(page: Page, event: MouseEvent | KeyboardEvent): void {
+  const { graph } = page
+  const list = event.currentTarget
+  if (!(list instanceof HTMLElement)) return
+  event.preventDefault()
+  const target = event.target instanceof Element ? event.target : undefined
+  const ref = target?.closest<HTMLElement>('[data-ref]')?.dataset.ref
+  const index = event instanceof MouseEvent ? (rowOf(event) ?? graph.selected.peek().row) : graph.selected.peek().row
+  if (index !== graph.selected.peek().row) graph.select(index)
+  const row = graph.rowAt(index)
+  if (!row) return
+  const label = graph.labels
+    .peek()
+    .get(row.oid)
+    ?.find(it => it.ref === ref)
+  const place = placeOfMenu(event, document.getElementById(`row-${index}`) ?? list)
+  page.openMenu(label ? labelMenu(page, label) : commitMenu(page, row), place, list)
+}
+
+function onKey(page: Page, event: KeyboardEvent, visible: number): void {
+  if (asksForMenu(event)) {
+    openMenu(page, event)
+    return
+  }
+  if (event.altKey || event.ctrlKey || event.metaKey) return
+  if (!runKey(page, event.key, visible)) return
+  event.preventDefault()
+  event.stopPropagation()
+}
+
+/** Answers whether the key was one of the graph's. */
+function runKey(page: Page, key: string, visible: number): boolean {
+  const { graph } = page
+  const { row: index } = graph.selected.peek()
+  const moves: Record<string, number> = {
+    ArrowDown: index + 1,
+    ArrowUp: index - 1,
+    PageDown: index + visible - 1,
+    PageUp: index - visible + 1,
+    Home: 0,
+    End: graph.count - 1,
+  }
+  const next = moves[key]
+  if (next !== undefined) graph.select(next)
+  else if (key === 'ArrowRight' || key === 'ArrowLeft')
+    graph.panBy((key === 'ArrowRight' ? 2 : -2) * graph.laneGap.peek())
+  else if (key === 'Enter') travel(page, index)
+  else if (key === ' ') showDetail(page)
+  else if (key === '/') graph.isFinding.value = true
+  else if (key === 'n') graph.findNext(1)
+  else if (key === 'N') graph.findNext(-1)
+  else if (key === '+' || key === '=') graph.zoom(1)
+  else if (key === '-') graph.zoom(-1)
+  else if (key === '0') graph.zoom(0)
+  else if (key === 'a') toggleAbandoned(page)
+  else if (key === 'f') fetchRemotes(page)
+  else return runLetter(page, key)
+  return true
+}
+
+function runLetter(page: Page, key: string): boolean {
+  const { row } = page.graph
+  const run = row && key.length === 1 ? letterOf(page, row, key) : undefined
+  run?.()
+  return run !== undefined
+}
+
+function showDetail(page: Page): void {
+  page.graph.isDetailShown.value = true
+  requestAnimationFrame(() => document.querySelector<HTMLElement>('.repo .detail')?.focus())
+}

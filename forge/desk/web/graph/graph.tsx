@@ -1,0 +1,216 @@
+/** The repository: all of its history as a graph, its refs at the side, and the commit that is selected. */
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { newBranch } from '../app/actions.ts'
+import { Notices } from '../app/notices.tsx'
+import { type Page, usePage } from '../app/state.ts'
+import { Icon } from '../ui/icons.tsx'
+import type { MenuItem } from '../ui/menu-content.ts'
+import { placeOfMenu } from '../ui/menu-content.ts'
+import { readable } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Button, Empty, IconButton } from '../ui/words.tsx'
+import { splitByRun } from './branches-of-runs.ts'
+import { branchInView, toggleAbandoned } from './graph-commands.ts'
+import { GraphDetail } from './graph-detail.tsx'
+import { DragLayer, pressOn } from './graph-drag.tsx'
+import { GraphList } from './graph-list.tsx'
+import { GraphSide } from './graph-side.tsx'
+import { fetchRemotes, pull, push, stopStep } from './graph-steps.ts'
+
+/** How long after the last letter is looked for what was typed. */
+const FIND_AFTER = 200
+
+export function Repository() {
+  const page = usePage()
+  const { graph } = page
+  useEffect(() => {
+    graph.begin()
+    return () => graph.end()
+  }, [graph])
+  const { value: desk } = page.desk
+  // Why there is nothing yet may have to be said.
+  if (!desk)
+    return (
+      <main class="repo">
+        <section class="middle" aria-label="Repository">
+          <Notices tab={undefined} />
+        </section>
+      </main>
+    )
+  return (
+    <main class="repo" onPointerDown={event => pressOn(page, event)}>
+      <GraphSide />
+      <section class="middle" aria-label="Repository">
+        <Toolbar />
+        {graph.isFinding.value ? <FindBar /> : null}
+        <Notices tab={undefined} />
+        {graph.problem.value !== undefined ? <p class="graph-problem is-bad">{graph.problem.value}</p> : null}
+        {desk.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
+      </section>
+      <GraphDetail />
+      <DragLayer />
+    </main>
+  )
+}
+
+function NoCommits({ page }: { page: Page }) {
+  return (
+    <Empty title={`${page.desk.value?.name ?? 'The repository'} has no commits yet`}>
+      <p class="lede">The first save in a branch makes the first one.</p>
+      <Button words="New branch" icon="branch" onClick={() => newBranch(page)} />
+    </Empty>
+  )
+}
+
+function Toolbar() {
+  const page = usePage()
+  const { graph } = page
+  const branch = branchInView(page)
+  const { value: progress } = graph.progress
+  const { value: filter } = graph.filter
+  const name = branch === undefined ? '' : readable(branch)
+  return (
+    <div class="graph-bar" role="toolbar" aria-label="Repository">
+      {progress === undefined ? (
+        <Button look="small quiet" icon="download" words="Fetch" onClick={() => fetchRemotes(page)} />
+      ) : (
+        <>
+          <Icon name="arc" tone="spin" />
+          <span class="cut progress" role="status">
+            {progress}
+          </span>
+          <Button look="small stop" words="Stop" onClick={() => stopStep(page)} />
+        </>
+      )}
+      {branch === undefined || progress !== undefined ? null : (
+        <>
+          <Button
+            look="small quiet"
+            icon="arrow-down"
+            words="Pull"
+            title={`Pull ${name}`}
+            onClick={() => pull(page, branch)}
+          />
+          <Button
+            look="small quiet"
+            icon="upload"
+            words="Push"
+            title={`Push ${name}`}
+            onClick={() => push(page, branch)}
+          />
+        </>
+      )}
+      <span class="grow" />
+      <button
+        type="button"
+        class="button small quiet"
+        aria-pressed={filter.withAbandoned}
+        title="Commits that only reflogs still know  A"
+        onClick={() => toggleAbandoned(page)}
+      >
+        <Icon name="ghost" />
+        Abandoned
+      </button>
+      <button
+        type="button"
+        class="button small quiet opt-wide"
+        aria-haspopup="menu"
+        onClick={event => {
+          const button = event.currentTarget
+          page.openMenu({ title: 'Show', groups: filterItems(page) }, placeOfMenu(event, button), button)
+        }}
+      >
+        <Icon name="funnel" />
+        <span class="cut">{graph.filterWords.value ?? 'All refs'}</span>
+      </button>
+      <IconButton
+        icon="search"
+        words="Find a commit"
+        keys="/"
+        isPressed={graph.isFinding.value}
+        onClick={() => {
+          graph.isFinding.value = !graph.isFinding.peek()
+        }}
+      />
+    </div>
+  )
+}
+
+function filterItems(page: Page): MenuItem[][] {
+  const { graph } = page
+  const { withAbandoned } = graph.filter.peek()
+  const refsOf = (list: readonly { name: string }[]) => list.map(({ name }) => `refs/heads/${name}`)
+  const branches = graph.branches.peek()
+  const { own, ofRuns } = splitByRun(branches)
+  const branch = branchInView(page)
+  const only = (words: string, refs: string[] | undefined, label?: string): MenuItem => ({
+    words,
+    icon: 'funnel',
+    run: () => graph.setFilter({ withAbandoned, ...(refs && { refs }) }, label),
+  })
+  return [
+    [only('All refs', undefined)],
+    [
+      only('Branches of this machine', refsOf(branches), 'Branches'),
+      ...(ofRuns.length > 0 ? [only('The same without those of runs', refsOf(own), 'Without runs')] : []),
+      ...(branch === undefined ? [] : [only(`${readable(branch)} alone`, [`refs/heads/${branch}`], readable(branch))]),
+    ],
+  ]
+}
+
+function FindBar() {
+  const page = usePage()
+  const { graph } = page
+  const field = useRef<HTMLInputElement>(null)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  // Before the next key is pressed.
+  useLayoutEffect(() => field.current?.focus(), [])
+  useEffect(() => {
+    return () => {
+      clearTimeout(timer.current)
+      graph.find('')
+    }
+  }, [graph])
+  const close = () => {
+    graph.isFinding.value = false
+    graph.focusWanted.value++
+  }
+  const { value: found } = graph.found
+  const at = found?.rows.findIndex(({ row }) => row === graph.selected.value.row) ?? -1
+  const words = found ? foundWords(found.rows.length, found.isCut, at) : ''
+  return (
+    <search class="graph-find">
+      <Icon name="search" />
+      <input
+        ref={field}
+        class="field"
+        aria-label="Find a commit"
+        placeholder="Message, author, hash or ref"
+        autocomplete="off"
+        spellcheck={false}
+        onInput={event => {
+          const { value } = event.currentTarget
+          clearTimeout(timer.current)
+          timer.current = setTimeout(() => graph.find(value), FIND_AFTER)
+        }}
+        onKeyDown={event => {
+          if (event.key === 'Escape') close()
+          else if (event.key === 'Enter') graph.findNext(event.shiftKey ? -1 : 1)
+          else return
+          event.preventDefault()
+          event.stopPropagation()
+        }}
+      />
+      <span class="meta" role="status">
+        {words}
+      </span>
+      <IconButton icon="x" words="Stop finding" onClick={close} />
+    </search>
+  )
+}
+
+function foundWords(count: number, isCut: boolean, at: number): string {
+  if (count === 0) return isCut ? 'It took too long' : 'Nothing found'
+  const all = `${plural(count, 'commit')}${isCut ? ' and more' : ''}`
+  return at < 0 ? all : `${at + 1} of ${all}`
+}

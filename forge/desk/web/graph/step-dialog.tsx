@@ -1,0 +1,260 @@
+/** A step before it is done: in which of its ways, what would come of it, and what its commit says. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import type { Preview, Step } from '../../graph/repository-view.ts'
+import type { Change } from '../../messages.ts'
+import type { DialogContent, StepWay } from '../app/dialog-content.ts'
+import { shownKeys } from '../app/keys.ts'
+import { usePage } from '../app/state.ts'
+import { onTabKeys } from '../app/tab-keys.ts'
+import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
+import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Button, Path } from '../ui/words.tsx'
+import { changesOf } from './step-drag.ts'
+import { OutlookLine } from './step-words.tsx'
+
+interface Props {
+  content: Extract<DialogContent, { kind: 'step' }>
+  close: () => void
+}
+
+const MOST_CONFLICTS = 50
+
+export function StepDialog({ content, close }: Props) {
+  const page = usePage()
+  const { ways } = content
+  const chosen = useSignal(content.first)
+  const isCommitWanted = useSignal(false)
+  const problem = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const message = useRef<HTMLTextAreaElement>(null)
+  const panel = useId()
+  const way = ways[chosen.value] as StepWay
+  const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
+  const { preview, changes, look } = usePreview(step)
+  const isOff = isBusy.value || !preview || preview.is === 'nothing' || preview.is === 'impossible'
+  const isRemote = step.step === 'push' || step.step === 'pull'
+  const { value: progress } = page.graph.progress
+
+  const run = async () => {
+    if (isOff) return
+    isBusy.value = true
+    problem.value = undefined
+    try {
+      const words = message.current?.value.trim()
+      const isEdited = words !== undefined && words !== '' && words !== preview?.message?.trim()
+      const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
+      const { before, there } = preview
+      const seen = { ...(before !== undefined && { before }), ...(there !== undefined && { there }) }
+      const fields = { step: asked as Step, ...seen }
+      const { words: said, commit, merging } = await page.connection.ask('do', fields)
+      close()
+      // A pull may have found nothing new: then there is nothing of it to undo.
+      const isUndoable = step.step !== 'push' && (merging !== undefined || commit !== preview.before)
+      content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
+    } catch (error) {
+      problem.value = (error as Error).message
+      // What was previewed may be another by now.
+      look()
+    }
+    isBusy.value = false
+  }
+
+  return (
+    <DialogFrame title={content.title} close={close} look="step-dialog">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          run()
+        }}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          run()
+        }}
+      >
+        {ways.length > 1 ? (
+          <div class="step-ways">
+            <div class="pill-tabs" role="tablist" aria-label="How" onKeyDown={onTabKeys}>
+              {ways.map(({ key, words }, index) => (
+                <button
+                  key={key}
+                  type="button"
+                  role="tab"
+                  id={`${panel}-${key}`}
+                  aria-selected={index === chosen.value}
+                  aria-controls={panel}
+                  tabIndex={index === chosen.value ? 0 : -1}
+                  autofocus={index === chosen.value}
+                  onClick={() => {
+                    chosen.value = index
+                    problem.value = undefined
+                  }}
+                >
+                  {words}
+                </button>
+              ))}
+            </div>
+          </div>
+        ) : null}
+        <div class="step-body" id={panel} role="tabpanel" aria-label={way.words}>
+          <p class="step-explains">{way.explains}</p>
+          <div class="step-outlook" role="status" aria-busy={!preview}>
+            {preview ? <OutlookLine outlook={preview} /> : <span class="meta">{progress ?? 'Looking…'}</span>}
+            {preview && preview.commits > 0 ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
+            <span class="grow" />
+            {changes && changes.length > 0 ? (
+              <>
+                <span class="meta">{plural(changes.length, 'file')}</span>
+                <ChangeSum changes={changes} />
+              </>
+            ) : null}
+          </div>
+          {preview ? <Conflicts preview={preview} /> : null}
+          {preview?.warnings.map(words => (
+            <p class="step-warning" key={words}>
+              <Icon name="alert" />
+              <span>{words}</span>
+            </p>
+          ))}
+          {preview?.message !== undefined && preview.is !== 'nothing' ? (
+            <Message key={`${way.key} ${preview.message}`} field={message} value={preview.message} />
+          ) : null}
+          {step.step === 'merge' &&
+          preview?.is === 'clean' &&
+          (preview.message === undefined || isCommitWanted.value) ? (
+            <label class="step-check">
+              <input
+                type="checkbox"
+                checked={isCommitWanted.value}
+                onChange={event => {
+                  isCommitWanted.value = event.currentTarget.checked
+                }}
+              />
+              Make a merge commit, although the branch could simply follow
+            </label>
+          ) : null}
+          {changes && changes.length > 0 ? (
+            <div class="step-changes">
+              <ChangesWithDiffs key={`${way.key} ${preview?.result}`} changes={changes} />
+            </div>
+          ) : null}
+        </div>
+        <footer>
+          {isBusy.value && progress !== undefined ? <span class="meta cut">{progress}</span> : null}
+          <p class="dialog-problem is-bad" role="alert">
+            {problem.value}
+          </p>
+          <span class="grow" />
+          {(isBusy.value && isRemote) || ((isBusy.value || !preview) && progress !== undefined) ? (
+            <Button
+              words="Stop"
+              look="stop"
+              onClick={() => {
+                page.connection.ask('stop step', {}).catch(error => page.complain(error))
+              }}
+            />
+          ) : (
+            <Button words="Cancel" keys="Esc" onClick={close} />
+          )}
+          <button
+            type="submit"
+            class={`button ${way.isDangerous || way.step.step === 'move' ? 'stop' : 'main'}`}
+            aria-disabled={isOff}
+            aria-keyshortcuts="Control+Enter"
+            title={shownKeys('Ctrl+Enter')}
+            autofocus={ways.length === 1}
+          >
+            {preview?.is === 'conflicts' ? `${way.button} and settle ${plural(preview.conflicts, 'file')}` : way.button}
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+/** The steps whose commit has a message of the person's. */
+const MESSAGES: Record<Step['step'], object> = {
+  merge: { message: true },
+  land: { message: true },
+  rebase: {},
+  'cherry-pick': {},
+  move: {},
+  tag: { message: true },
+  'delete tag': {},
+  fetch: {},
+  pull: {},
+  push: {},
+}
+
+function usePreview(step: Step) {
+  const page = usePage()
+  const preview = useSignal<Preview | undefined>(undefined)
+  const changes = useSignal<Change[] | undefined>(undefined)
+  const turn = useRef(0)
+  const key = JSON.stringify(step)
+  const look = async () => {
+    const now = ++turn.current
+    try {
+      const found = await page.connection.ask('preview', { step })
+      if (now !== turn.current) return
+      preview.value = found
+      const changed = await changesOf(page, found)
+      if (now === turn.current) changes.value = changed
+    } catch (error) {
+      if (now !== turn.current) return
+      const words = error instanceof Error ? error.message : String(error)
+      preview.value = { is: 'impossible', words, conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
+    }
+  }
+  useEffect(() => {
+    preview.value = undefined
+    changes.value = undefined
+    look()
+    return () => {
+      if (!preview.peek()) page.connection.ask('stop preview', {}).catch(() => {})
+    }
+  }, [key])
+  // Somebody else may move what it is about while it is shown.
+  const version = page.graph.version.value
+  useEffect(() => {
+    if (preview.peek()) look()
+  }, [version])
+  return { preview: preview.value, changes: changes.value, look }
+}
+
+function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
+  if (conflictsIn.length === 0) return null
+  const rest = conflictsIn.length - MOST_CONFLICTS
+  return (
+    <ul class="step-conflicts" aria-label="Files in conflict">
+      {conflictsIn.slice(0, MOST_CONFLICTS).map(({ path, words }) => (
+        <li key={path}>
+          <Icon name="warning" tone="is-warn" />
+          <Path of={path} />
+          <span class="meta">{withoutTricks(words)}</span>
+        </li>
+      ))}
+      {rest > 0 ? <li class="meta">and {rest} more</li> : null}
+    </ul>
+  )
+}
+
+function Message({ field, value }: { field: { current: HTMLTextAreaElement | null }; value: string }) {
+  const id = useId()
+  return (
+    <div class="step-message">
+      <label for={id}>Message of the commit</label>
+      <textarea
+        ref={field}
+        id={id}
+        class="field"
+        rows={Math.min(8, Math.max(2, value.split('\n').length))}
+        defaultValue={value}
+      />
+    </div>
+  )
+}

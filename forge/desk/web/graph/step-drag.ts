@@ -1,0 +1,132 @@
+/**
+ * A commit or branch on its way to a branch: how it would come out at each branch in view, and what exactly it would do
+ * to the one under the pointer. Asked only for what somebody looks at.
+ */
+import { signal } from '@preact/signals'
+import type { BranchStep, Outlook, Preview, Source } from '../../graph/repository-view.ts'
+import type { Change } from '../../messages.ts'
+import type { Page } from '../app/state.ts'
+import { stepOf, type Way } from './step-ways.ts'
+
+/**
+ * So many targets at a time: the answer to the first ones is there before the last ones are asked for. What makes many
+ * commits anew takes longest. Those that are nearest come first, and few: where history is long, each takes its time.
+ */
+const BATCH: Record<Way, number> = { merge: 24, land: 24, move: 12, 'cherry-pick': 8, rebase: 4 }
+const FIRST = 8
+
+export interface Dragged {
+  source: Source
+  x: number
+  y: number
+  /** By a finger, which hides what is below it. */
+  isTouch: boolean
+}
+
+export interface Previewed {
+  onto: string
+  preview: Preview
+  changes: Change[] | undefined
+}
+
+export class StepDrag {
+  readonly dragged = signal<Dragged | undefined>(undefined)
+  /** The branch under the pointer. */
+  readonly over = signal<string | undefined>(undefined)
+  /** By branch, for the source that is dragged or a target is chosen for. */
+  readonly outlooks = signal<ReadonlyMap<string, Outlook>>(new Map())
+  readonly previewed = signal<Previewed | undefined>(undefined)
+  readonly #page: Page
+  #asked = new Set<string>()
+  #source: Source | undefined
+  #way: Way = 'merge'
+
+  constructor(page: Page) {
+    this.#page = page
+  }
+
+  /** Begins with a source, and what is to be done with it: what was known of another one is forgotten. */
+  begin(source: Source, way: Way = 'merge'): void {
+    this.#source = source
+    this.#way = way
+    this.#asked = new Set()
+    this.outlooks.value = new Map()
+    this.previewed.value = undefined
+    this.over.value = undefined
+  }
+
+  end(): void {
+    this.#source = undefined
+    this.dragged.value = undefined
+    this.over.value = undefined
+    this.previewed.value = undefined
+    this.outlooks.value = new Map()
+  }
+
+  /** Asks for the words on these branches, those that are not known yet. */
+  async lookAt(branches: readonly string[]): Promise<void> {
+    const source = this.#source
+    if (!source) return
+    const targets = branches.filter(branch => !this.#asked.has(branch) && branch !== source.branch)
+    for (const branch of targets) this.#asked.add(branch)
+    const steps = targets.flatMap(branch => this.#stepOnto(branch) ?? [])
+    const most = BATCH[this.#way]
+    for (let from = 0; from < steps.length; ) {
+      const some = steps.slice(from, from + (from === 0 ? Math.min(FIRST, most) : most))
+      from += some.length
+      try {
+        const answers = await this.#page.connection.ask('outlooks', { steps: some.map(({ step }) => step) })
+        if (this.#source !== source) return
+        const all = new Map(this.outlooks.peek())
+        for (const [at, { branch }] of some.entries()) {
+          const outlook = answers[at]
+          if (outlook) all.set(branch, outlook)
+        }
+        this.outlooks.value = all
+      } catch (error) {
+        if (this.#source === source) this.#page.complain(error)
+        return
+      }
+    }
+  }
+
+  #stepOnto(branch: string): { branch: string; step: BranchStep } | undefined {
+    const source = this.#source
+    const step = source && stepOf(this.#way, source, branch, this.#page.branch(branch)?.tip)
+    return step && { branch, step }
+  }
+
+  /** The pointer is over a branch, or over none. */
+  async point(branch: string | undefined): Promise<void> {
+    const source = this.#source
+    const onto = branch === source?.branch ? undefined : branch
+    if (onto === this.over.peek()) return
+    this.over.value = onto
+    this.previewed.value = undefined
+    const found = onto === undefined ? undefined : this.#stepOnto(onto)
+    if (onto === undefined || !source || !found) return
+    try {
+      const preview = await this.#page.connection.ask('preview', { step: found.step })
+      const isStale = () => this.over.peek() !== onto || this.#source !== source
+      if (isStale()) return
+      this.previewed.value = { onto, preview, changes: undefined }
+      const changes = await changesOf(this.#page, preview)
+      if (!isStale()) this.previewed.value = { onto, preview, changes }
+    } catch (error) {
+      const words = error instanceof Error ? error.message : String(error)
+      if (this.over.peek() === onto)
+        this.previewed.value = { onto, preview: { ...NOTHING, is: 'impossible', words }, changes: [] }
+    }
+  }
+}
+
+const NOTHING = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
+
+/** The files that a step would change; none where it changes nothing, or nobody can say. */
+export async function changesOf(page: Page, { before, result }: Preview): Promise<Change[]> {
+  if (before === undefined || result === undefined) return []
+  return await page.connection.ask('changes', {
+    from: { kind: 'commit', commit: before },
+    to: { kind: 'commit', commit: result },
+  })
+}

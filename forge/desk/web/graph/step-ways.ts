@@ -1,0 +1,69 @@
+/** What a source (a branch, or any commit) and a branch can be brought together by: the steps, and their words. */
+import type { BranchStep, Source } from '../../graph/repository-view.ts'
+import { readable, shortId } from '../ui/names.ts'
+import type { Label } from './graph-labels.ts'
+
+export const branchSource = (name: string, tip: string): Source => ({ commit: tip, branch: name, words: name })
+export const commitSource = (commit: string): Source => ({ commit, words: shortId(commit) })
+
+/** A label as what is merged, landed, or moved to. */
+export function sourceOf(label: Label): Source {
+  if (label.kind === 'branch') return branchSource(label.name, label.tip)
+  return { commit: label.tip, words: label.name }
+}
+
+/** In the order in which a dialog offers them; a rebase is of branches alone. */
+export const WAYS = ['merge', 'land', 'rebase', 'cherry-pick', 'move'] as const
+/** What a person has in mind with a source and a branch. */
+export type Way = (typeof WAYS)[number]
+
+const WORDS: Record<Way, { button: string; into: string; title: (source: string) => string }> = {
+  merge: { button: 'Merge', into: 'Merge into…', title: source => `Merge ${source} into…` },
+  land: { button: 'Land', into: 'Land on…', title: source => `Land ${source} on…` },
+  rebase: { button: 'Rebase', into: 'Rebase onto…', title: source => `Rebase ${source} onto…` },
+  'cherry-pick': {
+    button: 'Cherry-pick',
+    into: 'Cherry-pick onto…',
+    title: source => `Cherry-pick ${source} onto…`,
+  },
+  move: { button: 'Move', into: 'Move a branch here…', title: source => `Move a branch to ${source}` },
+}
+
+export const buttonOf = (way: Way): string => WORDS[way].button
+/** Of a menu's item that asks for the branch. */
+export const wordsInto = (way: Way): string => WORDS[way].into
+export const titleInto = (way: Way, { words }: Source): string => WORDS[way].title(readable(words))
+
+/** The step that it is, with a branch that is at `tip`; undefined where there is none. */
+export function stepOf(way: Way, source: Source, onto: string, tip: string | undefined): BranchStep | undefined {
+  switch (way) {
+    case 'merge':
+    case 'land':
+      return { step: way, source, onto }
+    case 'rebase': {
+      if (source.branch === undefined || tip === undefined) return undefined
+      return { step: 'rebase', branch: source.branch, onto: branchSource(onto, tip) }
+    }
+    case 'cherry-pick':
+      return { step: 'cherry-pick', commits: [source.commit], onto }
+    case 'move':
+      return { step: 'move', branch: onto, to: source }
+  }
+}
+
+/** What comes of it, in a sentence. */
+export function explain(way: Way, { words, commit }: Source, onto: string): string {
+  const [source, target] = [readable(words), readable(onto)]
+  switch (way) {
+    case 'merge':
+      return `${target} gets all commits of ${source}, by a merge commit where it has gone on itself.`
+    case 'land':
+      return `${target} gets all that ${source} has as one commit, without .forge/. The commits themselves are kept.`
+    case 'rebase':
+      return `${source} gets its own commits anew, on top of ${target}. ${target} stays where it is.`
+    case 'cherry-pick':
+      return `${target} gets what ${shortId(commit)} alone changed, as a commit of its own.`
+    case 'move':
+      return `${target} is then at ${source}, without the commits that it had beyond that. Undo brings them back.`
+  }
+}

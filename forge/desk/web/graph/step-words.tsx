@@ -1,0 +1,39 @@
+/** How a step would come out, as a glyph, a colour and a word. */
+import type { Outlook } from '../../graph/repository-view.ts'
+import { Icon, type IconName } from '../ui/icons.tsx'
+import { readable } from '../ui/names.ts'
+
+const LOOKS: Record<Outlook['is'], { icon: IconName; tone: string; label: string }> = {
+  clean: { icon: 'check', tone: 'is-ok', label: 'clean' },
+  conflicts: { icon: 'warning', tone: 'is-warn', label: 'clash' },
+  nothing: { icon: 'minus', tone: 'is-none', label: 'none' },
+  impossible: { icon: 'alert', tone: 'is-none', label: 'none' },
+  unknown: { icon: 'clock', tone: 'is-none', label: 'none' },
+}
+
+export const outlookLook = (outlook: Outlook) => LOOKS[outlook.is]
+
+/** The short word on a target. */
+export function outlookWord({ is, conflicts, words }: Outlook): string {
+  switch (is) {
+    case 'clean':
+      return 'clean'
+    case 'conflicts':
+      return `conflict in ${conflicts} ${conflicts === 1 ? 'file' : 'files'}`
+    case 'nothing':
+      return 'nothing to do'
+    case 'impossible':
+    case 'unknown':
+      return readable(words)
+  }
+}
+
+export function OutlookLine({ outlook }: { outlook: Outlook }) {
+  const { icon, tone } = outlookLook(outlook)
+  return (
+    <span class={`outlook ${tone}`}>
+      <Icon name={icon} />
+      {readable(outlook.words)}
+    </span>
+  )
+}

@@ -1,0 +1,216 @@
+/** A conflict in a text: both sides, what they were made from, and the choice between them. */
+import { presentableDiff } from '@codemirror/merge'
+import { Text } from '@codemirror/state'
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Range } from '../review/diff.ts'
+import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
+import { Icon } from '../ui/icons.tsx'
+import { visible } from '../ui/names.ts'
+import type { Choice, ConflictRegion } from './conflict-regions.ts'
+
+/** A bound on the work: beyond it no words are marked. */
+const DIFF = { scanLimit: 500, timeout: 50 }
+/** Where more than this part of a side is new, marking its words would say nothing. */
+const MOST_MARKED = 0.7
+const NO_COLOURS: Colours = new Map()
+/** Of a longer side this many lines are shown. */
+const MOST_LINES = 400
+
+export interface ConflictBoxProps {
+  path: string
+  region: ConflictRegion
+  number: number
+  of: number
+  /** How a person calls the sides. */
+  names: { ours: string; theirs: string }
+  choose: (choice: Choice) => void
+  askAi: () => void
+  /** Back into the text around it. */
+  leave: () => void
+}
+
+const CHOICES: { choice: Choice; words: string; key: string }[] = [
+  { choice: 'ours', words: 'Ours', key: '1' },
+  { choice: 'theirs', words: 'Theirs', key: '2' },
+  { choice: 'both', words: 'Both', key: '3' },
+]
+
+export function ConflictBox({ path, region, number, of, names, choose, askAi, leave }: ConflictBoxProps) {
+  const sides = useMemo(() => withoutIndentation(region), [region.ours, region.base, region.theirs])
+  return (
+    // Its keys choose, and the way from one conflict to the next leads to it.
+    <section
+      class="clash-box"
+      aria-label={`Conflict ${number} of ${of}`}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+      tabIndex={0}
+      data-conflict={number}
+      onKeyDown={event => {
+        if (event.altKey || event.ctrlKey || event.metaKey) return
+        const chosen = CHOICES.find(({ key }) => key === event.key)
+        if (chosen) choose(chosen.choice)
+        else if (event.key === '4') askAi()
+        else if (event.key === 'Escape') leave()
+        else return
+        event.preventDefault()
+        event.stopPropagation()
+      }}
+    >
+      <header>
+        <Icon name="clash" tone="is-warn" />
+        <span class="strong grow cut">
+          Conflict {number} of {of}
+        </span>
+        {CHOICES.map(({ choice, words, key }) => (
+          <button key={key} type="button" class="button small" onClick={() => choose(choice)}>
+            {words}
+            <kbd>{key}</kbd>
+          </button>
+        ))}
+        <button type="button" class="button small ask" onClick={askAi}>
+          <Icon name="bot" size="xs" tone="by-ai" />
+          <span class="word">Ask the AI</span>
+          <kbd>4</kbd>
+        </button>
+      </header>
+      <div class="sides">
+        <Side path={path} look="ours" title="Ours" name={names.ours} text={sides.ours} base={sides.base} />
+        {sides.base === undefined ? null : (
+          <Side path={path} look="base" title="Base" name="what both began with" text={sides.base} base={undefined} />
+        )}
+        <Side path={path} look="theirs" title="Theirs" name={names.theirs} text={sides.theirs} base={sides.base} />
+      </div>
+      {sides.base === undefined ? null : (
+        <details class="base-row">
+          <summary>
+            <Icon name="chevron-right" size="xs" />
+            Base <span class="mono cut">{firstLineOf(sides.base)}</span>
+          </summary>
+          <pre>{linesOf(sides.base).map(visible).join('\n') || '(nothing)'}</pre>
+        </details>
+      )}
+    </section>
+  )
+}
+
+interface SideProps {
+  path: string
+  look: 'ours' | 'base' | 'theirs'
+  title: string
+  name: string
+  text: string
+  base: string | undefined
+}
+
+function Side({ path, look, title, name, text, base }: SideProps) {
+  const lines = linesOf(text)
+  const colours = useColours(path, text)
+  const words = useMemo(() => changedWords(base, text), [base, text])
+  return (
+    <section class={look} aria-label={`${title}, ${name}`}>
+      <h3>
+        {title}
+        <span class="cut">{name}</span>
+      </h3>
+      <pre>
+        {lines.length === 0 ? <span class="meta">(nothing)</span> : null}
+        {lines.slice(0, MOST_LINES).map((line, index) => (
+          <span key={index}>
+            {piecesOf(line, colours.get(index + 1), words[index] ?? []).map((piece, at) => (
+              <span key={at} class={piece.look}>
+                {visible(piece.text)}
+              </span>
+            ))}
+            {'\n'}
+          </span>
+        ))}
+        {lines.length > MOST_LINES ? <span class="meta">… and {lines.length - MOST_LINES} more lines</span> : null}
+      </pre>
+    </section>
+  )
+}
+
+function useColours(path: string, text: string): Colours {
+  const colours = useSignal(NO_COLOURS)
+  useEffect(() => {
+    let isWanted = true
+    coloursOf(path, Text.of(text.split('\n'))).then(
+      found => {
+        if (isWanted) colours.value = found
+      },
+      () => undefined,
+    )
+    return () => {
+      isWanted = false
+    }
+  }, [path, text, colours])
+  return colours.value
+}
+
+/** The lines of a side; the \r of a line end is none of a line's characters. */
+function linesOf(text: string): string[] {
+  if (text === '') return []
+  return text
+    .replace(/\n$/, '')
+    .split('\n')
+    .map(line => line.replace(/\r$/, ''))
+}
+
+function firstLineOf(text: string): string {
+  const lines = linesOf(text)
+  const more = lines.length > 1 ? ' …' : ''
+  return lines.length === 0 ? '(nothing)' : `${visible((lines[0] ?? '').trim())}${more}`
+}
+
+/** The words of each line that the base has not. */
+function changedWords(base: string | undefined, text: string): Range[][] {
+  const lines = text.split('\n')
+  if (base === undefined || base === '') return []
+  const changes = presentableDiff(base, text, DIFF)
+  const marked = changes.reduce((sum, { fromB, toB }) => sum + toB - fromB, 0)
+  if (marked > MOST_MARKED * text.length) return []
+  let at = 0
+  return lines.map(line => {
+    const [from, to] = [at, at + line.length]
+    at = to + 1
+    return changes
+      .filter(({ fromB, toB }) => fromB < to && toB > from)
+      .map(({ fromB, toB }): Range => [Math.max(fromB, from) - from, Math.min(toB, to) - from])
+  })
+}
+
+/** The sides without the indentation that all of their lines have, for the eye. */
+function withoutIndentation({ ours, base, theirs }: ConflictRegion): Pick<ConflictRegion, 'ours' | 'base' | 'theirs'> {
+  const lines = [ours, base ?? '', theirs].flatMap(text => text.split('\n')).filter(line => line.trim() !== '')
+  const shared = Math.min(...lines.map(line => line.length - line.trimStart().length), 1_000)
+  const cut = (text: string) =>
+    text
+      .split('\n')
+      .map(line => line.slice(Math.min(shared, line.length - line.trimStart().length)))
+      .join('\n')
+  return { ours: cut(ours), base: base === undefined ? undefined : cut(base), theirs: cut(theirs) }
+}
+
+export interface SettledBoxProps {
+  /** How it was settled, and by whom. */
+  words: string
+  number: number
+  of: number
+  /** Whether an AI did it. */
+  isByAi: boolean
+  change: () => void
+}
+
+/** What stands above a conflict that is settled. */
+export function SettledBox({ words, number, of, isByAi, change }: SettledBoxProps) {
+  return (
+    <section class="done-box" aria-label={`Conflict ${number} of ${of}, settled`}>
+      <Icon name={isByAi ? 'bot' : 'check'} size="xs" tone={isByAi ? 'by-ai' : 'is-ok'} />
+      <span class="grow cut">{words}</span>
+      <button type="button" class="button quiet small" onClick={change}>
+        Change
+      </button>
+    </section>
+  )
+}

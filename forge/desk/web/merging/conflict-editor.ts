@@ -1,0 +1,375 @@
+/**
+ * The conflicts of a merge in the editor: each is a block with both sides in the place of its marks, what is settled
+ * has a line above it that takes it back, and the rest of the file is edited as ever. Marks are not typed into: a
+ * conflict goes by a choice.
+ */
+import {
+  type EditorState,
+  EditorState as EditorStates,
+  type Extension,
+  type Range,
+  StateField,
+  type Text,
+  type Transaction,
+} from '@codemirror/state'
+import { Decoration, type DecorationSet, EditorView, lineNumbers, type Rect, WidgetType } from '@codemirror/view'
+import { type ComponentChild, h, render } from 'preact'
+import { setSaved } from '../files/change-marks.ts'
+import { ConflictBox, SettledBox } from './conflict-box.tsx'
+import { coloursAroundConflicts } from './conflict-language.ts'
+import {
+  type Choice,
+  type ConflictRegion,
+  conflictsIn,
+  type Ends,
+  endOf,
+  placesAfter,
+  type StrayMark,
+  settling,
+  wordsOfSettled,
+} from './conflict-regions.ts'
+
+export interface ConflictSettings {
+  path: string
+  /** How many characters a mark has. */
+  mark: number
+  /** The text as the merge left it: what is settled is known by it. */
+  marked: Text
+  ends: Ends
+  names: { ours: string; theirs: string }
+  /** The model that settled what no person did. */
+  by: string | undefined
+  /** Asks for one of the conflicts that are left, the first is 0. */
+  askAi: (only: number) => void
+  /** The number of conflicts that are left is another one. */
+  onCount: () => void
+}
+
+/** So many frames at most pass until what is gone to is drawn. */
+const MOST_FRAMES = 20
+
+/** A conflict that is left, and its number among all of the file. */
+export interface OpenConflict {
+  region: ConflictRegion
+  number: number
+}
+
+/** One that is settled: what it was, and where it stood. */
+interface SettledConflict {
+  region: ConflictRegion
+  lines: string
+  number: number
+  from: number
+  to: number
+  words: string
+}
+
+export interface ConflictsOfFile {
+  open: OpenConflict[]
+  settled: SettledConflict[]
+  strays: StrayMark[]
+  all: number
+}
+
+interface Shown extends ConflictsOfFile {
+  settings: ConflictSettings
+  marked: string
+  decorations: DecorationSet
+}
+
+const NONE: ConflictsOfFile = { open: [], settled: [], strays: [], all: 0 }
+
+const shown = StateField.define<Shown | undefined>({
+  create: () => undefined,
+  update(value, transaction) {
+    if (!value) return value
+    const saved = transaction.effects.find(effect => effect.is(setSaved))
+    const marked = saved ? (saved.value as Text).toString() : value.marked
+    if (!transaction.docChanged && marked === value.marked) return value
+    const next = show(value.settings, marked, transaction.newDoc)
+    if (next.open.length !== value.open.length) value.settings.onCount()
+    return next
+  },
+  provide: field => [
+    EditorView.decorations.from(field, value => value?.decorations ?? Decoration.none),
+    EditorView.atomicRanges.of(view => openRanges(view.state)),
+  ],
+})
+
+export function conflictsOf(state: EditorState): ConflictsOfFile {
+  return state.field(shown, false) ?? NONE
+}
+
+/** Whether it is known which line of the file a line is: behind a conflict that is left, nobody knows yet. */
+export function isNumbered(state: EditorState, line: number): boolean {
+  const [first] = conflictsOf(state).open
+  return !first || line > state.doc.lines || state.doc.line(line).from < first.region.from
+}
+
+export function conflictExtension(settings: ConflictSettings): Extension {
+  return [
+    coloursAroundConflicts(settings.path, settings.mark),
+    shown.init(state => show(settings, settings.marked.toString(), state.doc)),
+    EditorStates.changeFilter.of(marksAreNotTyped),
+    lineNumbers({ formatNumber: (line, state) => (isNumbered(state, line) ? String(line) : '') }),
+    EditorView.updateListener.of(({ view, geometryChanged }) => {
+      if (geometryChanged) fitBoxes(view)
+    }),
+  ]
+}
+
+// --- What is there
+// ------------------------------------------------------------------------------------------------
+
+function show(settings: ConflictSettings, marked: string, doc: Text): Shown {
+  const found = read(settings, marked, doc.toString())
+  return { ...found, settings, marked, decorations: decorationsFor(settings, found, doc) }
+}
+
+function read({ mark }: ConflictSettings, marked: string, text: string): ConflictsOfFile {
+  const { regions, strays } = conflictsIn(text, mark)
+  const original = conflictsIn(marked, mark).regions
+  const places = placesAfter(marked, original, text)
+  const isOpenIn = (place: { from: number; to: number }) =>
+    regions.some(({ from, to }) => from < place.to && to > place.from)
+  const settled = places.flatMap((place, index): SettledConflict[] => {
+    const region = original[index]
+    if (!region || isOpenIn(place)) return []
+    const words = wordsOfSettled(region, text.slice(place.from, place.to))
+    const lines = marked.slice(region.from, endOf(marked, region))
+    return [{ region, lines, number: index + 1, ...place, words }]
+  })
+  const all = Math.max(original.length, regions.length + settled.length)
+  const open = regions.map((region, index) => {
+    const place = places.findIndex(({ from, to }) => region.from < to && region.to > from)
+    return { region, number: place >= 0 && regions.length <= original.length ? place + 1 : index + 1 }
+  })
+  return { open, settled, strays, all }
+}
+
+function decorationsFor(settings: ConflictSettings, { open, settled, strays, all }: ConflictsOfFile, doc: Text) {
+  const ranges: Range<Decoration>[] = []
+  for (const { region, number } of open) {
+    const widget = new OpenWidget(settings, region, number, all)
+    ranges.push(Decoration.replace({ widget, block: true }).range(region.from, region.to))
+  }
+  for (const conflict of settled) {
+    const line = doc.lineAt(conflict.from)
+    // What is settled as nothing at the end of a file without a line end has no line of its own.
+    const isLineStart = line.from === conflict.from
+    const widget = new SettledWidget(settings, conflict, all)
+    ranges.push(Decoration.widget({ widget, block: true, side: isLineStart ? -1 : 1 }).range(conflict.from))
+    for (let at = conflict.from; at < conflict.to; at = doc.lineAt(at).to + 1)
+      ranges.push(Decoration.line({ class: 'mended' }).range(doc.lineAt(at).from))
+  }
+  for (const { from } of strays) ranges.push(Decoration.line({ class: 'stray-mark' }).range(from))
+  return Decoration.set(ranges, true)
+}
+
+function openRanges(state: EditorState) {
+  const { open } = conflictsOf(state)
+  return Decoration.set(open.map(({ region: { from, to } }) => Decoration.mark({}).range(from, to)))
+}
+
+/** What is typed or deleted changes no mark, nor what stands between marks, nor the line ends around them. */
+function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
+  const { open } = conflictsOf(transaction.startState)
+  // A choice is meant. What is undone, and what comes from the server, passes no filter.
+  if (open.length === 0 || transaction.isUserEvent('choose')) return true
+  return open.flatMap(({ region: { from, to } }) => [from - 1, to + 1])
+}
+
+// --- What is done
+// --------------------------------------------------------------------------------------------------
+
+/** Settles a conflict, and goes on to the next one. */
+function choose(view: EditorView, number: number, choice: Choice): void {
+  const value = view.state.field(shown, false)
+  const conflict = value?.open.find(it => it.number === number)
+  if (!value || !conflict || view.state.readOnly) return
+  const text = view.state.doc.toString()
+  const edit = settling(text, conflict.region, choice, value.settings.ends)
+  view.dispatch({ changes: edit, selection: { anchor: edit.from }, userEvent: 'choose' })
+  const { open } = conflictsOf(view.state)
+  const next = open.find(({ region }) => region.from >= edit.from) ?? open[0]
+  if (next) showConflict(view, next)
+  else view.focus()
+}
+
+/** Brings back a conflict that was settled. */
+function change(view: EditorView, number: number): void {
+  const conflict = conflictsOf(view.state).settled.find(it => it.number === number)
+  if (!conflict || view.state.readOnly) return
+  const { from, to, lines } = conflict
+  // Where the last line of the file lost its end, the marks get it back.
+  const isBehindText = from > 0 && view.state.doc.sliceString(from - 1, from) !== '\n'
+  const isBeforeText = to < view.state.doc.length && !lines.endsWith('\n')
+  const insert = `${isBehindText ? '\n' : ''}${lines}${isBeforeText ? '\n' : ''}`
+  view.dispatch({ changes: { from, to, insert }, userEvent: 'choose' })
+  const again = conflictsOf(view.state).open.find(({ region }) => region.from >= from)
+  if (again) showConflict(view, again)
+}
+
+/** Goes to the next conflict that is left behind the cursor, or before it: around the end, where there is none. */
+export function goToConflict(view: EditorView, by: 1 | -1): void {
+  const { open } = conflictsOf(view.state)
+  const focused = focusedNumber(view)
+  const at = open.findIndex(({ number }) => number === focused)
+  const head = view.state.selection.main.head
+  const behind = open.findIndex(({ region }) => region.from >= head)
+  const first = by === 1 ? Math.max(0, behind) : behind < 0 ? open.length - 1 : behind - 1
+  const next = at >= 0 ? at + by : first
+  const conflict = open[(next + open.length) % open.length] ?? open[0]
+  if (conflict) showConflict(view, conflict)
+}
+
+function focusedNumber(view: EditorView): number | undefined {
+  const box = document.activeElement?.closest<HTMLElement>('[data-conflict]')
+  return box && view.dom.contains(box) ? Number(box.dataset.conflict) : undefined
+}
+
+/** Shows a conflict, and gives its block the focus: its keys choose. */
+function showConflict(view: EditorView, { region, number }: OpenConflict): void {
+  view.dispatch({
+    selection: { anchor: region.from },
+    effects: EditorView.scrollIntoView(region.from, { y: 'center' }),
+  })
+  const { activeElement: before } = document
+  // Who goes elsewhere meanwhile stays there.
+  const isHere = () => document.activeElement === before || view.dom.contains(document.activeElement)
+  const focus = (frames: number) => {
+    const box = view.dom.querySelector<HTMLElement>(`[data-conflict="${number}"]`)
+    if (box) box.focus({ preventScroll: true })
+    // What is far away is drawn when it is scrolled to, and what was just opened when it is laid out.
+    else if (frames > 0 && isHere()) requestAnimationFrame(() => focus(frames - 1))
+  }
+  focus(MOST_FRAMES)
+}
+
+// --- How it is drawn
+// -----------------------------------------------------------------------------------------------
+
+/** A block as wide as what is in view of the editor, however long its lines are. */
+function fitBoxes(view: EditorView): void {
+  view.requestMeasure({
+    key: 'width of conflicts',
+    read: () => view.scrollDOM.clientWidth - (view.contentDOM.getBoundingClientRect().left - leftOf(view.scrollDOM)),
+    write: width => view.dom.style.setProperty('--box-width', `${Math.max(200, Math.floor(width))}px`),
+  })
+}
+
+/** Where the content of what scrolls begins, however far it is scrolled. */
+function leftOf(scroller: HTMLElement): number {
+  return scroller.getBoundingClientRect().left - scroller.scrollLeft
+}
+
+abstract class Block extends WidgetType {
+  protected abstract content(view: EditorView): ComponentChild
+
+  override toDOM(view: EditorView): HTMLElement {
+    const box = document.createElement('div')
+    box.className = 'conflict-host'
+    fitBoxes(view)
+    render(this.content(view), box)
+    return box
+  }
+
+  override updateDOM(box: HTMLElement, view: EditorView): boolean {
+    render(this.content(view), box)
+    return true
+  }
+
+  override destroy(box: HTMLElement): void {
+    render(null, box)
+  }
+
+  /** All of its events are its own. */
+  override ignoreEvent(): boolean {
+    return true
+  }
+
+  /** Its left edge: what goes to it scrolls the text around it to no side. */
+  override coordsAt(box: HTMLElement): Rect {
+    const { left, top, bottom } = box.getBoundingClientRect()
+    return { left, right: left, top, bottom }
+  }
+}
+
+class OpenWidget extends Block {
+  constructor(
+    readonly settings: ConflictSettings,
+    readonly region: ConflictRegion,
+    readonly number: number,
+    readonly all: number,
+  ) {
+    super()
+  }
+
+  override get estimatedHeight(): number {
+    const lines = (text: string) => text.split('\n').length
+    return 90 + 18 * Math.max(lines(this.region.ours), lines(this.region.theirs))
+  }
+
+  override eq(other: OpenWidget): boolean {
+    const { ours, base, theirs } = this.region
+    const isSame = ours === other.region.ours && base === other.region.base && theirs === other.region.theirs
+    return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
+  }
+
+  /** The editor may draw a conflict anew: a person who is in it stays in it. */
+  override destroy(box: HTMLElement): void {
+    const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
+    super.destroy(box)
+    if (!editor) return
+    requestAnimationFrame(() => {
+      const again = editor.querySelector<HTMLElement>(`[data-conflict="${this.number}"]`)
+      if (document.activeElement === document.body) again?.focus({ preventScroll: true })
+    })
+  }
+
+  protected override content(view: EditorView): ComponentChild {
+    const { settings, region, number, all } = this
+    return h(ConflictBox, {
+      path: settings.path,
+      region,
+      number,
+      of: all,
+      names: settings.names,
+      choose: choice => choose(view, number, choice),
+      askAi: () => settings.askAi(conflictsOf(view.state).open.findIndex(open => open.number === number)),
+      leave: () => view.focus(),
+    })
+  }
+}
+
+class SettledWidget extends Block {
+  constructor(
+    readonly settings: ConflictSettings,
+    readonly conflict: SettledConflict,
+    readonly all: number,
+  ) {
+    super()
+  }
+
+  override get estimatedHeight(): number {
+    return 26
+  }
+
+  override eq(other: SettledWidget): boolean {
+    const { number, words } = this.conflict
+    const isSame = number === other.conflict.number && words === other.conflict.words
+    return isSame && this.all === other.all && this.settings === other.settings
+  }
+
+  protected override content(view: EditorView): ComponentChild {
+    const { number, words } = this.conflict
+    const { by } = this.settings
+    return h(SettledBox, {
+      words: by === undefined ? words : `${words}, by ${by}`,
+      number,
+      of: this.all,
+      isByAi: by !== undefined,
+      change: () => change(view, number),
+    })
+  }
+}

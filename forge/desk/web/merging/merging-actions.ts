@@ -1,0 +1,132 @@
+/** What a person can do with a merge that waits: settle a file, ask the AI, finish, abort. */
+import { attempt, branchOf, settle } from '../app/actions.ts'
+import type { Page, Tab } from '../app/state.ts'
+import { named, readable } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+
+const TOPIC = 'merging'
+
+/** The merge in the branch that a tab shows, if one waits there. */
+export function isMerging(page: Page, tab: Tab | undefined): boolean {
+  const branch = branchOf(tab)
+  return branch !== undefined && page.branch(branch)?.merging !== undefined
+}
+
+/** The whole file becomes what one side has there, or stays what git has left. */
+export async function takeSide(
+  page: Page,
+  tab: Tab,
+  path: string,
+  side: 'ours' | 'theirs' | 'base' | 'both',
+): Promise<void> {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  const take = async () => {
+    await settle(page, branch, [path])
+    await page.connection.ask('take side', { branch, path, side })
+    await tab.merging.refresh()
+  }
+  await attempt(page, take, { branch, topic: TOPIC })
+}
+
+/**
+ * Asks the AI for what is left in one file, or in all; `only`: for one of the conflicts that are left in a file. The
+ * conversation shows what it does.
+ */
+export async function askAi(page: Page, tab: Tab, paths: string[] | 'all', only?: number): Promise<void> {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  const ask = async () => {
+    await settle(page, branch, 'all')
+    await page.connection.ask('ask for conflicts', { branch, paths, ...(only !== undefined && { only }) })
+    const what = paths === 'all' ? 'all conflicts' : only === undefined ? 'this file' : 'this conflict'
+    page.spoken.value = `The AI is asked for ${what}`
+    await tab.conversation.refresh()
+  }
+  await attempt(page, ask, { branch, topic: TOPIC })
+}
+
+/** Makes the commit of it; a rebase goes on to its next conflict or its end. */
+export async function finish(page: Page, tab: Tab): Promise<void> {
+  const branch = branchOf(tab)
+  const { merging } = tab
+  const known = merging.merging.peek()
+  if (branch === undefined || !known || merging.isEnding.peek()) return
+  if (known.notYet !== undefined) {
+    page.spoken.value = known.notYet
+    return
+  }
+  merging.isEnding.value = true
+  const run = async () => {
+    await settle(page, branch, 'all')
+    const message = merging.message.peek()
+    const fields = message === undefined ? { branch } : { branch, message }
+    const { words, merging: again } = await page.connection.ask('finish merging', fields)
+    merging.message.value = undefined
+    page.spoken.value = words
+    page.notify({ topic: TOPIC, branch, tone: 'plain', title: words })
+    if (again === undefined) await merging.refresh()
+    else await goToFirstConflict(page, tab)
+  }
+  await attempt(page, run, { branch })
+  merging.isEnding.value = false
+}
+
+export function abort(page: Page, tab: Tab): void {
+  const branch = branchOf(tab)
+  const known = tab.merging.merging.peek()
+  if (branch === undefined || !known) return
+  const settled = known.files.filter(({ state }) => state !== 'open').length
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Abort the ${known.kind} in ${named(branch)}?`,
+    words: [
+      `${readable(branch)} is then as it was before it began.`,
+      settled > 0
+        ? `What is settled in ${plural(settled, 'file')} goes with it. Undo brings all of it back.`
+        : 'Undo brings it back.',
+    ],
+    list: [],
+    button: 'Abort',
+    isDangerous: true,
+    run: async () => {
+      const { words } = await page.connection.ask('abort merging', { branch })
+      page.solved(TOPIC, branch)
+      page.spoken.value = words
+      tab.merging.message.value = undefined
+      await tab.merging.refresh()
+    },
+  }
+}
+
+/** Shows where a person goes on, once that is known: a merge waits in a tab since a moment. */
+export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
+  await tab.merging.refresh()
+  await goToConflict(page, tab, 1)
+}
+
+/** Shows the next conflict that is left: in this file, else in the next one that has some. */
+export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<void> {
+  const shown = tab.active.peek()
+  const known = tab.merging.merging.peek() ?? (await tab.merging.known())
+  // Who was faster than the list, and went elsewhere then, stays there.
+  if (page.tab.peek() !== tab || tab.active.peek() !== shown) return
+  const { path } = tab
+  const file = path === undefined ? undefined : page.files.find(tab.at, path)
+  if (file && file.conflicts.peek().open.length > 0) {
+    file.goToConflict(by)
+    return
+  }
+  const open = (known?.files ?? []).filter(({ state }) => state === 'open')
+  const at = open.findIndex(other => other.path === path)
+  const [begin, end] = [0, -1]
+  const next = open.at(at >= 0 ? (at + by) % open.length : by === 1 ? begin : end)
+  if (!next) {
+    page.spoken.value = 'No conflict is left'
+    return
+  }
+  tab.merging.goingTo = { path: next.path, by }
+  tab.show({ kind: 'file', path: next.path })
+  // A conflict of a text takes the focus itself, as soon as it is there.
+  if (next.kind !== 'text') page.wantFocus()
+}

@@ -1,0 +1,241 @@
+/** A file of a merge that waits: what is left in it, and where it is no text, the sides of the whole file. */
+
+import { Text } from '@codemirror/state'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
+import type { ConflictFile, MergingFile } from '../../graph/repository-view.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { isAtWork } from '../chat/turn-sign.tsx'
+import type { OpenFile } from '../files/open-files.ts'
+import { Icon } from '../ui/icons.tsx'
+import { readable, visible, withoutTricks } from '../ui/names.ts'
+import { Button, IconButton, Path } from '../ui/words.tsx'
+import { conflictExtension } from './conflict-editor.ts'
+import { askAi, goToConflict, isMerging, takeSide } from './merging-actions.ts'
+
+interface Props {
+  tab: Tab
+  file: OpenFile
+}
+
+/** The file among those of the merge that waits here, if one does and the file is one of its. */
+export function useMergingFile(tab: Tab, path: string): MergingFile | undefined {
+  const page = usePage()
+  const isOn = isMerging(page, tab)
+  const file = isOn ? tab.merging.file(path) : undefined
+  useEffect(() => {
+    if (isOn) tab.merging.load()
+  }, [tab, isOn])
+  const isKnown = file !== undefined && file.kind !== NO_CONFLICT
+  useEffect(() => {
+    if (isKnown) tab.merging.askFor(path)
+    // Asked again when the merge is at another commit: what was known of it is forgotten then.
+  }, [tab, path, isKnown, tab.merging.files.value.has(path)])
+  return file
+}
+
+/** A file that no side changed otherwise than the other, and that became another one all the same. */
+const NO_CONFLICT = 'no conflict'
+
+/** Shows the conflicts of a text in its editor. */
+export function useConflicts({ tab, file }: Props, known: MergingFile | undefined): void {
+  const page = usePage()
+  const sides = tab.merging.files.value.get(file.path)
+  const merging = tab.merging.merging.value
+  const shown = file.file.value
+  const mark = sides?.mark
+  useLayoutEffect(() => {
+    if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
+      file.extend('', () => [])
+      return
+    }
+    const { ours, theirs, oursCommit, theirsCommit } = merging
+    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, shown.saved])
+    file.extend(key, () =>
+      conflictExtension({
+        path: file.path,
+        mark,
+        marked: Text.of((shown.saved ?? '').split('\n')),
+        ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
+        names: { ours: readable(ours), theirs: readable(theirs) },
+        by: known.by === undefined ? undefined : withoutTricks(known.by),
+        askAi: only => askAi(page, tab, [file.path], only),
+        onCount: () => tab.merging.touch(),
+      }),
+    )
+  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, shown])
+  const { length: left } = file.conflicts.value.open
+  const isKnown = known !== undefined
+  useEffect(() => {
+    // The server counts what it has.
+    if (isKnown) file.settled().then(() => tab.merging.touch())
+  }, [tab, file, isKnown, left])
+  useEffect(() => {
+    const { goingTo } = tab.merging
+    if (goingTo?.path !== file.path || left === 0) return undefined
+    const frame = requestAnimationFrame(() => {
+      tab.merging.goingTo = undefined
+      file.goToConflict(goingTo.by)
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [tab, file, left])
+}
+
+const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text' || /(^|\n)$/.test(side.text)
+
+/** Above the file: its name, what is left in it, and the way from one conflict to the next. */
+export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }) {
+  const page = usePage()
+  const { open, strays, all } = file.conflicts.value
+  const { kind } = known
+  const sides = tab.merging.files.value.get(file.path)
+  const isText = sides?.mark !== undefined
+  const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
+  const isLocked = isAtWork(page, branch)
+  const words = isText && all > 0 ? `${open.length} of ${all} left` : `${known.left} of ${known.all} left`
+  const [stray] = strays
+  return (
+    <div class="conf-bar">
+      <span class="mono cut">
+        <Path of={file.path} />
+      </span>
+      {known.state === 'open' ? (
+        <span class="tag warn">{words}</span>
+      ) : (
+        <span class={`tag ${known.state === 'odd' ? 'warn' : ''}`}>{known.state}</span>
+      )}
+      {stray ? (
+        <button type="button" class="tag warn" onClick={() => file.goTo(stray.line)}>
+          a mark is left in line {stray.line}
+        </button>
+      ) : null}
+      {kind === 'text' ? null : (
+        <span class="meta cut" title={withoutTricks(known.words ?? kind)}>
+          {withoutTricks(known.words ?? kind)}
+        </span>
+      )}
+      <span class="grow" />
+      {isLocked ? <span class="meta">read-only while the AI works</span> : null}
+      {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
+        <WholeChoices tab={tab} path={file.path} sides={sides} />
+      ) : null}
+      <IconButton
+        icon="arrow-up"
+        words="Previous conflict"
+        keys="Shift+F8"
+        onClick={() => goToConflict(page, tab, -1)}
+      />
+      <IconButton icon="arrow-down" words="Next conflict" keys="F8" onClick={() => goToConflict(page, tab, 1)} />
+      {known.state === 'open' ? (
+        <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
+      ) : null}
+    </div>
+  )
+}
+
+const SIDES = [
+  { side: 'ours', words: 'Ours', key: '1' },
+  { side: 'theirs', words: 'Theirs', key: '2' },
+  { side: 'both', words: 'Both', key: '3' },
+] as const
+
+/** What git leaves where it can't merge is not both: then it is said for what it is. */
+const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
+
+function offered(sides: ConflictFile) {
+  const isBoth = KEEPS_BOTH.includes(sides.kind)
+  const three = SIDES.map(it => (it.side === 'both' && !isBoth ? { ...it, words: 'What is there now' } : it))
+  return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'As before', key: '5' } as const]
+}
+
+function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: ConflictFile }) {
+  const page = usePage()
+  return (
+    <>
+      {offered(sides).map(({ side, words }) => (
+        <Button key={side} look="small" words={words} onClick={() => takeSide(page, tab, path, side)} />
+      ))}
+    </>
+  )
+}
+
+/** A file that is no text on some side: the whole of it is chosen. */
+export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: ConflictFile; known: MergingFile }) {
+  const page = usePage()
+  const merging = tab.merging.merging.value
+  const { path } = sides
+  const choices = offered(sides)
+  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
+  return (
+    // Its keys choose, as in a conflict of a text.
+    <section
+      class="whole"
+      aria-label="Conflict"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+      tabIndex={0}
+      data-home
+      onKeyDown={event => {
+        if (event.altKey || event.ctrlKey || event.metaKey) return
+        const chosen = choices.find(({ key }) => key === event.key)
+        if (chosen) choose(chosen.side)
+        else if (event.key === '4') askAi(page, tab, [path])
+        else return
+        event.preventDefault()
+      }}
+    >
+      <div class={`clash-box ${known.state === 'open' ? '' : 'chosen'}`}>
+        <header>
+          <Icon name={known.state === 'open' ? 'clash' : 'check'} tone={known.state === 'open' ? 'is-warn' : 'is-ok'} />
+          <span class="strong grow cut">{known.state === 'open' ? 'Choose one' : 'Chosen: it can be changed'}</span>
+          {choices.map(({ side, words, key }) => (
+            <button key={key} type="button" class="button small" onClick={() => choose(side)}>
+              {words}
+              <kbd>{key}</kbd>
+            </button>
+          ))}
+          <button type="button" class="button small ask" onClick={() => askAi(page, tab, [path])}>
+            <Icon name="bot" size="xs" tone="by-ai" />
+            <span class="word">Ask the AI</span>
+            <kbd>4</kbd>
+          </button>
+        </header>
+        <p class="about">{withoutTricks(sides.words)}</p>
+        <div class="sides">
+          <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} />
+          <WholeSide look="base" title="Base" name="what both began with" side={sides.base} />
+          <WholeSide look="theirs" title="Theirs" name={merging?.theirs ?? ''} side={sides.theirs} />
+        </div>
+      </div>
+    </section>
+  )
+}
+
+/** Of a text that is chosen as a whole so many lines are shown. */
+const MOST_LINES = 200
+
+interface WholeSideProps {
+  look: 'ours' | 'base' | 'theirs'
+  title: string
+  name: string
+  side: ConflictFile['ours']
+}
+
+function WholeSide({ look, title, name, side }: WholeSideProps) {
+  return (
+    <section class={look} aria-label={title}>
+      <h3>
+        {title}
+        <span class="cut">{readable(name)}</span>
+      </h3>
+      <pre>{wordsOf(side)}</pre>
+    </section>
+  )
+}
+
+function wordsOf(side: ConflictFile['ours']): string {
+  if (side.is === 'nothing') return '(not there)'
+  const mode = side.mode === '100755' ? ', executable' : ''
+  if (side.is === 'other') return `${withoutTricks(side.words)}${mode}`
+  const lines = side.text.split('\n')
+  const more = lines.length > MOST_LINES ? [`… and ${lines.length - MOST_LINES} more lines`] : []
+  return [...lines.slice(0, MOST_LINES).map(visible), ...more].join('\n')
+}

@@ -1,0 +1,186 @@
+/** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
+import { useEffect, useId } from 'preact/hooks'
+import type { Merging, MergingFile } from '../../graph/repository-view.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { isAtWork } from '../chat/turn-sign.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { readable, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Button, IconButton, Path } from '../ui/words.tsx'
+import { abort, finish } from './merging-actions.ts'
+import { tallyOf } from './merging-state.ts'
+
+const GROUPS: { state: MergingFile['state']; title: string }[] = [
+  { state: 'open', title: 'To do' },
+  { state: 'odd', title: 'Look at these' },
+  { state: 'settled', title: 'Settled' },
+]
+
+export function MergingSide({ tab }: { tab: Tab }) {
+  const { merging, problem } = tab.merging
+  useEffect(() => tab.merging.load(), [tab])
+  const known = merging.value
+  const { left, all } = tallyOf(known?.files ?? [])
+  return (
+    <aside class="side">
+      <div class="side-head">
+        <h2 class="grow cut">{known ? titleOf(known) : 'Merging'}</h2>
+        {known ? (
+          <span class="meta">
+            {all - left} of {all}
+          </span>
+        ) : null}
+        <IconButton
+          icon="list"
+          words="Explorer instead of the conflicts"
+          onClick={() => {
+            tab.merging.showsExplorer.value = true
+          }}
+        />
+      </div>
+      {known ? <Files tab={tab} merging={known} /> : <p class="meta no-row">{withoutTricks(problem.value ?? '')}</p>}
+      {known ? <End tab={tab} merging={known} /> : null}
+    </aside>
+  )
+}
+
+const DOING: Record<Merging['kind'], string> = { merge: 'Merging', rebase: 'Rebasing', 'cherry-pick': 'Picking' }
+
+function titleOf({ kind, ours, theirs }: Merging): string {
+  return kind === 'rebase' ? `Rebasing onto ${readable(ours)}` : `${DOING[kind]} ${readable(theirs)}`
+}
+
+function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
+  const { files, byGit, at } = merging
+  return (
+    <nav class="list" aria-label="Conflicted files">
+      {at ? (
+        <p class="meta step-of">
+          Commit {at.number} of {at.of}: <bdi>{withoutTricks(at.subject)}</bdi>
+        </p>
+      ) : null}
+      {GROUPS.map(({ state, title }) => {
+        const some = files.filter(file => file.state === state)
+        return some.length === 0 ? null : (
+          <section key={state} aria-label={title}>
+            <h3>{title}</h3>
+            {some.map(file => (
+              <FileRow key={file.path} tab={tab} file={file} />
+            ))}
+          </section>
+        )
+      })}
+      <h3>
+        Merged by git <span class="meta">{plural(byGit, 'file')}</span>
+      </h3>
+    </nav>
+  )
+}
+
+function FileRow({ tab, file }: { tab: Tab; file: MergingFile }) {
+  const { path, state, left, all, words, by } = file
+  return (
+    <button
+      type="button"
+      class="filerow plain"
+      aria-current={tab.path === path}
+      title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}
+      onClick={() => tab.edit(path)}
+    >
+      <Glyph file={file} />
+      <Path of={path} />
+      {state === 'open' ? (
+        <span class="is-warn">{left} left</span>
+      ) : state === 'odd' ? (
+        <span class="is-warn">odd</span>
+      ) : (
+        <span class="meta">{all}</span>
+      )}
+      <span class="vh">
+        {state === 'settled' ? `, settled${by === undefined ? '' : ` by ${withoutTricks(by)}`}` : ''}
+        {words === undefined ? '' : `: ${withoutTricks(words)}`}
+      </span>
+    </button>
+  )
+}
+
+function Glyph({ file: { state, by } }: { file: MergingFile }) {
+  if (state === 'open') return <Icon name="clash" size="xs" tone="is-warn" />
+  if (state === 'odd') return <Icon name="warning" size="xs" tone="is-warn" />
+  return by === undefined ? <Icon name="check" size="xs" /> : <Icon name="bot" size="xs" tone="by-ai" />
+}
+
+/** Abort is always there, Finish when nothing is left; beside it stands why not yet, and what is odd. */
+function End({ tab, merging }: { tab: Tab; merging: Merging }) {
+  const page = usePage()
+  const why = useId()
+  const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
+  const isLocked = isAtWork(page, branch)
+  const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : merging.notYet
+  const { at, forklift } = merging
+  const isLast = !at || at.number >= at.of
+  const { message, isEnding } = tab.merging
+  return (
+    <div class="finish">
+      {reason === undefined ? (
+        <label class="field-label">
+          Message of the commit
+          <textarea
+            class="field"
+            rows={3}
+            value={message.value ?? merging.message.trimEnd()}
+            onInput={event => {
+              message.value = event.currentTarget.value
+            }}
+          />
+        </label>
+      ) : (
+        <p class="reason" id={why}>
+          <Icon name="alert" tone="is-warn" />
+          <span>{withoutTricks(reason)}</span>
+        </p>
+      )}
+      <Odd tab={tab} merging={merging} />
+      <div class="row">
+        <Button words="Abort" isOff={isLocked} onClick={() => abort(page, tab)} />
+        <button
+          type="button"
+          class="button main"
+          aria-disabled={reason !== undefined || isEnding.value}
+          aria-describedby={reason === undefined ? undefined : why}
+          onClick={() => {
+            if (reason === undefined) finish(page, tab)
+          }}
+        >
+          {isLast ? 'Finish' : 'Finish this commit'}
+        </button>
+      </div>
+      {forklift ? (
+        <p class="meta next">
+          Then <b class="strong">Publish</b>: Forklift judges the merge and opens the pull request.
+        </p>
+      ) : null}
+    </div>
+  )
+}
+
+/** What became otherwise than such a merge makes it: to be looked at, nothing is in the way. */
+function Odd({ tab, merging: { files, odd } }: { tab: Tab; merging: Merging }) {
+  const some = files.filter(({ state }) => state === 'odd')
+  if (some.length + odd.length === 0) return null
+  return (
+    <ul class="odd" aria-label="What is odd">
+      {odd.map(words => (
+        <li key={words}>{withoutTricks(words)}</li>
+      ))}
+      {some.map(({ path, words }) => (
+        <li key={path}>
+          <button type="button" class="link-words" onClick={() => tab.edit(path)}>
+            {readable(path)}
+          </button>
+          {words === undefined ? '' : `: ${withoutTricks(words)}`}
+        </li>
+      ))}
+    </ul>
+  )
+}

@@ -1,0 +1,118 @@
+/** A merge, rebase or cherry-pick that waits in a branch for a person, as the page knows it. */
+import { effect, signal } from '@preact/signals'
+import type { ConflictFile, Merging, MergingFile } from '../../graph/repository-view.ts'
+import type { At } from '../../messages.ts'
+import type { Connection } from '../app/socket.ts'
+
+/** How long after a change it is asked for again, in milliseconds. */
+const ASK_AFTER = 120
+
+export class MergingState {
+  /** Undefined until the server has said it, null where nothing waits. */
+  readonly merging = signal<Merging | null | undefined>(undefined)
+  readonly problem = signal<string | undefined>(undefined)
+  /** The sides of files in conflict that were asked for. */
+  readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
+  /** What a person made of the message; undefined: the server's words. */
+  readonly message = signal<string | undefined>(undefined)
+  /** Whether the explorer stands where the conflicts are otherwise. */
+  readonly showsExplorer = signal(false)
+  /** Whether Finish or Abort is under way. */
+  readonly isEnding = signal(false)
+
+  /** A file that is opened to go to a conflict in it, and in which direction. */
+  goingTo: { path: string; by: 1 | -1 } | undefined
+
+  readonly #connection: Connection
+  readonly #branch: string | undefined
+  #isAsked = false
+  #asking = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** What the sides are of: those of another commit are others. */
+  #step = ''
+
+  constructor(connection: Connection, at: At) {
+    this.#connection = connection
+    this.#branch = at.kind === 'branch' ? at.branch : undefined
+  }
+
+  /** Asks for it at the first time. */
+  load(): void {
+    if (!this.#isAsked) this.refresh()
+  }
+
+  /** Asks again, if it was asked for before: something about it has changed. */
+  touch(): void {
+    if (!this.#isAsked) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.refresh(), ASK_AFTER)
+  }
+
+  /** What waits, as soon as the server has said it; null where nothing does. */
+  async known(): Promise<Merging | null> {
+    const { promise, resolve } = Promise.withResolvers<Merging | null>()
+    const stop = effect(() => {
+      const { value } = this.merging
+      if (value !== undefined) resolve(value)
+    })
+    try {
+      return await promise
+    } finally {
+      stop()
+    }
+  }
+
+  async refresh(): Promise<void> {
+    if (this.#branch === undefined) return
+    this.#isAsked = true
+    clearTimeout(this.#timer)
+    const asking = ++this.#asking
+    try {
+      const merging = await this.#connection.ask('merging', { branch: this.#branch })
+      if (asking === this.#asking) this.#take(merging)
+    } catch (error) {
+      if (asking === this.#asking) this.problem.value = (error as Error).message
+    }
+  }
+
+  #take(merging: Merging | null): void {
+    const step = merging ? `${merging.oursCommit} ${merging.theirsCommit}` : ''
+    if (step !== this.#step) {
+      this.#step = step
+      this.files.value = new Map()
+      this.message.value = undefined
+    }
+    this.problem.value = undefined
+    this.merging.value = merging
+  }
+
+  /** A file among those of the merge; undefined for all others. */
+  file(path: string): MergingFile | undefined {
+    return this.merging.value?.files.find(file => file.path === path)
+  }
+
+  /** Asks for the sides of a file in conflict. */
+  async askFor(path: string): Promise<void> {
+    const step = this.#step
+    if (this.#branch === undefined || this.files.peek().has(path)) return
+    try {
+      const file = await this.#connection.ask('conflict', { branch: this.#branch, path })
+      if (step === this.#step) this.files.value = new Map(this.files.peek()).set(path, file)
+    } catch (error) {
+      this.problem.value = (error as Error).message
+    }
+  }
+}
+
+export interface Tally {
+  left: number
+  all: number
+}
+
+/** How many conflicts there are, and how many are left. */
+export function tallyOf(files: readonly MergingFile[]): Tally {
+  return {
+    left: files.reduce((sum, file) => sum + file.left, 0),
+    all: files.reduce((sum, file) => sum + file.all, 0),
+  }
+}

@@ -1,0 +1,235 @@
+/** A file's diff: lines under each other, or before and after side by side. Nothing of it is ever HTML. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
+import { Icon } from '../ui/icons.tsx'
+import { visible } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { type Diff, type DiffLine, type DiffPart, diffOf, type Range } from './diff.ts'
+
+interface Props {
+  path: string
+  before: string
+  after: string
+  isSideBySide: boolean
+  ignoresBlanks: boolean
+  /** The line of the text after from which on no line has a number: a conflict in it is not settled yet. */
+  unnumberedFrom?: number | undefined
+  /** Told how many lines are shown as new and as gone. */
+  onCount?: (count: { added: number; deleted: number }) => void
+}
+
+/** A diff with more lines than this is shown when it is asked for. */
+const MOST_LINES = 3_000
+/** A line longer than this is cut: nobody reads it, and the browser would have to lay it out. */
+const LONGEST_LINE = 2_000
+
+interface Sides {
+  before: Colours
+  after: Colours
+}
+
+const NO_COLOURS: Sides = { before: new Map(), after: new Map() }
+
+export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unnumberedFrom, onCount }: Props) {
+  const diff = useMemo(() => {
+    const whole = diffOf(before, after, ignoresBlanks)
+    return { ...whole, unnumberedFrom: unnumberedFrom ?? Number.POSITIVE_INFINITY }
+  }, [before, after, ignoresBlanks, unnumberedFrom])
+  const opened = useSignal<ReadonlySet<number>>(new Set())
+  const isWanted = useSignal(false)
+  const colours = useColours(path, diff)
+  useEffect(() => onCount?.(diff), [diff])
+  const shown = diff.parts.reduce((sum, { kind, lines }) => sum + (kind === 'lines' ? lines.length : 0), 0)
+  if (shown > MOST_LINES && !isWanted.value) {
+    return (
+      <button
+        type="button"
+        class="fold"
+        onClick={() => {
+          isWanted.value = true
+        }}
+      >
+        <Icon name="unfold" size="xs" />
+        {plural(shown, 'line')}: show them
+      </button>
+    )
+  }
+  if (diff.added + diff.deleted === 0) return <NoLines diff={diff} />
+  return (
+    <div class={`diff-code ${isSideBySide ? 'two' : ''}`}>
+      {diff.parts.map((part, index) => {
+        const isFolded = part.kind === 'fold' && !opened.value.has(index)
+        const key = `${index}`
+        if (isFolded) {
+          const open = () => {
+            opened.value = new Set([...opened.value, index])
+          }
+          return <Fold key={key} part={part} open={open} />
+        }
+        return <Lines key={key} diff={diff} part={part} colours={colours} isSideBySide={isSideBySide} />
+      })}
+      {notesOf(diff).map(note => (
+        <p key={note} class="diff-none meta">
+          {note}
+        </p>
+      ))}
+    </div>
+  )
+}
+
+const END_WORDS = {
+  added: 'The file ends with a line end now.',
+  removed: 'The file ends without a line end now.',
+}
+
+/** What differs and is no line. */
+function notesOf({ end, lineEnds }: Diff): string[] {
+  return [
+    ...(lineEnds ? [`All line ends changed: ${lineEnds[0]} → ${lineEnds[1]}.`] : []),
+    ...(end ? [END_WORDS[end]] : []),
+  ]
+}
+
+function NoLines({ diff }: { diff: Diff }) {
+  const notes = notesOf(diff)
+  return <p class="diff-none meta">{notes.length > 0 ? notes.join(' ') : 'No line is different.'}</p>
+}
+
+function useColours(path: string, diff: Diff): Sides {
+  const colours = useSignal<Sides>(NO_COLOURS)
+  useEffect(() => {
+    let isStale = false
+    Promise.all([coloursOf(path, diff.before), coloursOf(path, diff.after)]).then(([before, after]) => {
+      if (!isStale) colours.value = { before, after }
+    })
+    return () => {
+      isStale = true
+    }
+  }, [path, diff, colours])
+  return colours.value
+}
+
+function Fold({ part, open }: { part: DiffPart; open: () => void }) {
+  return (
+    <button type="button" class="fold" onClick={open}>
+      <Icon name="unfold" size="xs" />
+      <span>{plural(part.lines.length, 'unchanged line')}</span>
+      <span class="where cut">{part.where}</span>
+    </button>
+  )
+}
+
+type ShownDiff = Diff & { unnumberedFrom: number }
+
+/** The number of a line in the text after, where that is known. */
+function numberAfter({ unnumberedFrom }: ShownDiff, { after }: DiffLine): number | undefined {
+  return after !== undefined && after < unnumberedFrom ? after : undefined
+}
+
+interface LinesProps {
+  diff: ShownDiff
+  part: DiffPart
+  colours: Sides
+  isSideBySide: boolean
+}
+
+function Lines({ diff, part, colours, isSideBySide }: LinesProps) {
+  if (isSideBySide) {
+    return pairsOf(part.lines).map(({ left, right }) => (
+      <div class="pair" key={`${left?.before}:${right?.after}`}>
+        <Half diff={diff} line={left} side="before" colours={colours} />
+        <Half diff={diff} line={right} side="after" colours={colours} />
+      </div>
+    ))
+  }
+  return part.lines.map(line => {
+    const look = LOOKS[line.kind]
+    return (
+      <div class={`dl ${look.class}`} key={`${line.before}:${line.after}`}>
+        <i>{line.before}</i>
+        <i>{numberAfter(diff, line)}</i>
+        <b>{look.sign}</b>
+        <Code diff={diff} line={line} side={line.kind === 'deleted' ? 'before' : 'after'} colours={colours} />
+      </div>
+    )
+  })
+}
+
+const LOOKS = {
+  same: { class: '', sign: '' },
+  added: { class: 'a', sign: '+' },
+  deleted: { class: 'm', sign: '−' },
+}
+
+interface HalfProps {
+  diff: ShownDiff
+  line: DiffLine | undefined
+  side: 'before' | 'after'
+  colours: Sides
+}
+
+function Half({ diff, line, side, colours }: HalfProps) {
+  if (!line) return <div class="dl half nothing" />
+  const look = LOOKS[line.kind]
+  return (
+    <div class={`dl half ${look.class}`}>
+      <i>{side === 'after' ? numberAfter(diff, line) : line.before}</i>
+      <b>{look.sign}</b>
+      <Code diff={diff} line={line} side={side} colours={colours} />
+    </div>
+  )
+}
+
+function Code({ diff, line, side, colours }: HalfProps & { line: DiffLine }) {
+  const number = line[side] ?? 0
+  const whole = diff[side].line(number).text
+  const text = whole.slice(0, LONGEST_LINE)
+  const words = line.words.filter((range): range is Range => range[0] < LONGEST_LINE)
+  const rest = whole.length - text.length
+  return (
+    <span>
+      {piecesOf(text, colours[side].get(number), words).map((piece, index) => {
+        return piece.look ? (
+          <span key={index} class={piece.look}>
+            {visible(piece.text)}
+          </span>
+        ) : (
+          visible(piece.text)
+        )
+      })}
+      {rest > 0 ? <span class="meta"> … {plural(rest, 'more character')}</span> : null}
+    </span>
+  )
+}
+
+interface Pair {
+  left: DiffLine | undefined
+  right: DiffLine | undefined
+}
+
+/** What stands beside what: unchanged lines beside themselves, deleted ones beside those that came for them. */
+function pairsOf(lines: DiffLine[]): Pair[] {
+  const pairs: Pair[] = []
+  let at = 0
+  while (at < lines.length) {
+    const line = lines[at] as DiffLine
+    if (line.kind === 'same') {
+      pairs.push({ left: line, right: line })
+      at++
+      continue
+    }
+    const deleted = takeWhile(lines, at, 'deleted')
+    const added = takeWhile(lines, at + deleted.length, 'added')
+    const count = Math.max(deleted.length, added.length)
+    for (let index = 0; index < count; index++) pairs.push({ left: deleted[index], right: added[index] })
+    at += deleted.length + added.length
+  }
+  return pairs
+}
+
+function takeWhile(lines: DiffLine[], from: number, kind: DiffLine['kind']): DiffLine[] {
+  let to = from
+  while (lines[to]?.kind === kind) to++
+  return lines.slice(from, to)
+}

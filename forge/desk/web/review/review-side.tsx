@@ -1,0 +1,130 @@
+/** The files that a review is about, at the side where the explorer is otherwise. */
+import type { Change } from '../../messages.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { Icon } from '../ui/icons.tsx'
+import { LineCounts } from '../ui/line-counts.tsx'
+import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { age, plural } from '../ui/times.ts'
+import { VirtualList } from '../ui/virtual-list.tsx'
+import { Path } from '../ui/words.tsx'
+import { MOST_COMMITS, type Review } from './review-state.ts'
+
+const ROW_HEIGHT = 24
+const LETTERS: Record<Change['status'], { letter: string; look: string }> = {
+  added: { letter: 'A', look: 'is-ok' },
+  changed: { letter: 'M', look: 'is-you' },
+  deleted: { letter: 'D', look: 'is-bad' },
+  renamed: { letter: 'R', look: 'is-theirs' },
+  mode: { letter: 'm', look: '' },
+}
+
+export function ReviewSide({ tab }: { tab: Tab }) {
+  const { review } = tab
+  const isKnown = review.changes.value !== undefined
+  const changes = review.changes.value ?? []
+  const added = changes.reduce((sum, change) => sum + (review.countOf(change).added ?? 0), 0)
+  const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
+  return (
+    <aside class="side">
+      <div class="side-head">
+        <h2 class="grow">{isKnown ? plural(changes.length, 'file') : 'Files'}</h2>
+        {isKnown ? (
+          <span class="meta">
+            <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span>
+          </span>
+        ) : null}
+      </div>
+      <VirtualList
+        class="list"
+        role="navigation"
+        aria-label="Changed files"
+        count={changes.length}
+        rowHeight={ROW_HEIGHT}
+        row={index => {
+          const change = changes[index]
+          return change ? <ChangeRow key={change.path} review={review} change={change} /> : null
+        }}
+      />
+      {review.kind.value === 'commit' && tab.at.kind === 'branch' ? <Commits review={review} /> : null}
+      <LookedAtCount review={review} changes={changes} />
+    </aside>
+  )
+}
+
+/** A letter for what happened to a file, and the word for those who can't see it. */
+export function ChangeLetter({ status }: { status: Change['status'] }) {
+  const { letter, look } = LETTERS[status]
+  return (
+    <span class={`letter ${look}`}>
+      <span aria-hidden="true">{letter}</span>
+      <span class="vh">{status}</span>
+    </span>
+  )
+}
+
+function ChangeRow({ review, change }: { review: Review; change: Change }) {
+  return (
+    <button
+      type="button"
+      class="filerow"
+      aria-current={review.current.value === change.path}
+      title={readable(change.path)}
+      onClick={() => {
+        review.current.value = undefined
+        review.current.value = change.path
+      }}
+    >
+      <ChangeLetter status={change.status} />
+      <Path of={change.path} />
+      <LineCounts count={review.countOf(change)} />
+      {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}
+    </button>
+  )
+}
+
+function Commits({ review }: { review: Review }) {
+  const commits = review.commits.value
+  return (
+    <>
+      <h3>{commits.length < MOST_COMMITS ? plural(commits.length, 'commit') : `The newest ${MOST_COMMITS} commits`}</h3>
+      <div class="list commits">
+        {commits.map(({ oid, subject, committed, model }) => (
+          <button
+            key={oid}
+            type="button"
+            class="step"
+            aria-current={review.commit.value === oid}
+            title={`${shortId(oid)} ${withoutTricks(subject)}`}
+            onClick={() => {
+              review.commit.value = oid
+            }}
+          >
+            <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
+            <bdi class="cut">{withoutTricks(subject)}</bdi>
+            <span class="meta">{age(committed)}</span>
+          </button>
+        ))}
+      </div>
+    </>
+  )
+}
+
+function LookedAtCount({ review, changes }: { review: Review; changes: Change[] }) {
+  const page = usePage()
+  const count = changes.filter(change => review.isLookedAt(change)).length
+  if (changes.length === 0 || !page.desk.value) return null
+  return (
+    <div class="foot">
+      <div class="row">
+        <span class="grow">Looked at</span>
+        <span>
+          {count} of {changes.length}
+        </span>
+      </div>
+      <svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+        <rect class="b0" width="100" height="4" />
+        <rect class="b1" width={(100 * count) / changes.length} height="4" />
+      </svg>
+    </div>
+  )
+}

@@ -1,0 +1,148 @@
+/** What a review shows: which comparison, the files that differ, and what has been looked at. */
+import { effect, signal } from '@preact/signals'
+import type { At, Change, CommitRow } from '../../messages.ts'
+import type { Page } from '../app/state.ts'
+
+/** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */
+export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
+
+export type LineCount = Pick<Change, 'added' | 'deleted'>
+
+/** So many commits, the newest, can be reviewed one by one. */
+export const MOST_COMMITS = 100
+
+export class Review {
+  readonly kind = signal<Kind>('all')
+  /** The branch that it is compared with; undefined: the default branch. */
+  readonly chosenBase = signal<string | undefined>(undefined)
+  readonly commit = signal<string | undefined>(undefined)
+  readonly commits = signal<CommitRow[]>([])
+  /** Between which commits somebody else has moved the branch, if that was asked for. */
+  readonly cameIn = signal<{ from: string; to: string } | undefined>(undefined)
+  readonly changes = signal<Change[] | undefined>(undefined)
+  readonly problem = signal<string | undefined>(undefined)
+  readonly isSideBySide = signal(false)
+  readonly ignoresBlanks = signal(false)
+  /** The paths of files that a person has looked at, as they were then. */
+  readonly lookedAt = signal<ReadonlySet<string>>(new Set())
+  /** How many lines a diff that was made shows, by its mark: git counts the line with a new line end, too. */
+  readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
+  /** The file that the list points at. */
+  readonly current = signal<string | undefined>(undefined)
+
+  readonly #page: Page
+  readonly #at: At
+  #turn = 0
+
+  constructor(page: Page, at: At) {
+    this.#page = page
+    this.#at = at
+    if (at.kind === 'commit') {
+      this.kind.value = 'commit'
+      this.commit.value = at.commit
+    }
+  }
+
+  get base(): string | undefined {
+    return this.chosenBase.value ?? this.#page.desk.value?.head ?? this.#page.desk.value?.branches[0]?.name
+  }
+
+  /** Asks whenever what is compared becomes another, for as long as it is shown. */
+  watch(): () => void {
+    return effect(() => {
+      const { base } = this
+      const branch = this.#at.kind === 'branch' ? this.#at.branch : undefined
+      const tip = branch === undefined ? undefined : this.#page.branch(branch)?.tip
+      if (branch !== undefined) this.#page.changed.value.get(branch)
+      this.cameIn.value
+      this.#load(this.kind.value, base, this.commit.value, tip)
+    })
+  }
+
+  async #load(
+    kind: Kind,
+    base: string | undefined,
+    commit: string | undefined,
+    tip: string | undefined,
+  ): Promise<void> {
+    const turn = ++this.#turn
+    try {
+      const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, turn) : commit
+      const changes = await this.#compare(kind, base, chosen, tip)
+      if (turn !== this.#turn) return
+      this.changes.value = changes
+      this.problem.value = undefined
+    } catch (error) {
+      if (turn !== this.#turn) return
+      this.changes.value = undefined
+      this.problem.value = (error as Error).message
+    }
+  }
+
+  /** The commits that the branch has and its base lacks; all of its own where it is the base. Gives the chosen one. */
+  async #loadCommits(base: string | undefined, commit: string | undefined, turn: number): Promise<string | undefined> {
+    const at = this.#at
+    if (at.kind === 'commit') return commit
+    const beyond = base === undefined || base === at.branch ? {} : { beyond: base }
+    const { rows } = await this.#page.connection.ask('history', { at, ...beyond, from: 0, count: MOST_COMMITS })
+    if (turn !== this.#turn) return undefined
+    const chosen = rows.find(({ oid }) => oid === commit) ?? rows[0]
+    this.commits.value = rows
+    this.commit.value = chosen?.oid
+    return chosen?.oid
+  }
+
+  async #compare(
+    kind: Kind,
+    base: string | undefined,
+    commit: string | undefined,
+    tip: string | undefined,
+  ): Promise<Change[]> {
+    const { connection } = this.#page
+    if (kind === 'commit') {
+      return commit === undefined ? [] : await connection.ask('changes', { to: { kind: 'commit', commit } })
+    }
+    if (kind === 'came in') {
+      const moved = this.cameIn.peek()
+      if (!moved) return []
+      const [from, to] = [moved.from, moved.to].map((oid): At => ({ kind: 'commit', commit: oid }))
+      return to ? await connection.ask('changes', { from, to }) : []
+    }
+    if (kind === 'unsaved') {
+      if (tip === undefined) return []
+      return await connection.ask('changes', { from: { kind: 'commit', commit: tip }, to: this.#at })
+    }
+    if (base === undefined) return []
+    // Against itself: what it has beyond its last commit.
+    const isItself = this.#at.kind === 'branch' && this.#at.branch === base
+    if (isItself && kind === 'all') return await this.#compare('unsaved', base, commit, tip)
+    return await connection.ask('changes', { from: { kind: 'branch', branch: base }, to: this.#at })
+  }
+
+  /** What it was looked at as: another content is to be looked at again. */
+  static mark(change: Change): string {
+    return `${change.path}\0${change.before?.oid}\0${change.after?.oid}`
+  }
+
+  /** The lines of a change that are new and that went: those that its diff shows, once it is there. */
+  countOf(change: Change): LineCount {
+    return this.counted.value.get(Review.mark(change)) ?? change
+  }
+
+  count(change: Change, { added, deleted }: LineCount): void {
+    const known = this.counted.peek().get(Review.mark(change)) ?? change
+    if (known.added === added && known.deleted === deleted) return
+    this.counted.value = new Map(this.counted.peek()).set(Review.mark(change), { added, deleted })
+  }
+
+  isLookedAt(change: Change): boolean {
+    return this.lookedAt.value.has(Review.mark(change))
+  }
+
+  setLookedAt(change: Change, isLookedAt: boolean): void {
+    const marks = new Set(this.lookedAt.peek())
+    if (isLookedAt) marks.add(Review.mark(change))
+    else marks.delete(Review.mark(change))
+    this.lookedAt.value = marks
+  }
+}

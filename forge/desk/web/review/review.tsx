@@ -1,0 +1,336 @@
+/** What changed: a list of files at the side, and the diff of each, under each other. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import type { Change } from '../../messages.ts'
+import { branchOf } from '../app/actions.ts'
+import { type Tab, usePage } from '../app/state.ts'
+import { onTabKeys } from '../app/tab-keys.ts'
+import { runOfBranch, splitByRun } from '../graph/branches-of-runs.ts'
+import { firstConflictLine } from '../merging/conflict-regions.ts'
+import { useMergingFile } from '../merging/merging-pane.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { LineCounts } from '../ui/line-counts.tsx'
+import { readable, shortId } from '../ui/names.ts'
+import { Button, Empty, IconButton, Path, Waiting } from '../ui/words.tsx'
+import { DiffView } from './diff-view.tsx'
+import { type Kind, Review } from './review-state.ts'
+
+const SESSION = '.forge/session.json'
+/** So many files have their diff in the page at first; more come when they are asked for. */
+const BATCH = 100
+
+export function ReviewPane({ tab }: { tab: Tab }) {
+  const { review } = tab
+  useEffect(() => review.watch(), [review])
+  return (
+    <>
+      <ReviewBar tab={tab} />
+      <Diffs tab={tab} />
+    </>
+  )
+}
+
+function ReviewBar({ tab }: { tab: Tab }) {
+  const { review } = tab
+  const isBranch = tab.at.kind === 'branch'
+  return (
+    <div class="review-bar">
+      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice review={review} /> : null}
+      <span class="grow" />
+      {isBranch ? <KindTabs review={review} /> : null}
+      <IconButton
+        icon="columns"
+        words="Side by side"
+        keys="Alt+S"
+        isPressed={review.isSideBySide.value}
+        onClick={() => {
+          review.isSideBySide.value = !review.isSideBySide.peek()
+        }}
+      />
+      <IconButton
+        icon="pilcrow"
+        words="Hide changes of blanks"
+        keys="Alt+Shift+S"
+        isPressed={review.ignoresBlanks.value}
+        onClick={() => {
+          review.ignoresBlanks.value = !review.ignoresBlanks.peek()
+        }}
+      />
+    </div>
+  )
+}
+
+function BaseChoice({ review }: { review: Review }) {
+  const page = usePage()
+  const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
+  const here = page.tab.value && branchOf(page.tab.value)
+  const run = here === undefined ? undefined : runOfBranch(here)
+  // Of those of runs, the ones that belong to the same one as what is looked at.
+  const kin = ofRuns.filter(({ name }) => name === review.base || (run !== undefined && runOfBranch(name) === run))
+  return (
+    <label class="pick">
+      <Icon name="compare" />
+      <span>against</span>
+      <select
+        class="strong"
+        value={review.base ?? ''}
+        onChange={event => {
+          review.chosenBase.value = event.currentTarget.value
+        }}
+      >
+        {[...own, ...kin].map(({ name }) => (
+          <option key={name} value={name}>
+            {readable(name)}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
+
+const KINDS: { kind: Kind; words: string }[] = [
+  { kind: 'all', words: 'All changes' },
+  { kind: 'commit', words: 'By commit' },
+  { kind: 'unsaved', words: 'Not saved' },
+]
+const CAME_IN = { kind: 'came in', words: 'What came in' } as const
+
+function KindTabs({ review }: { review: Review }) {
+  return (
+    <div class="pill-tabs" role="tablist" aria-label="What to review" onKeyDown={onTabKeys}>
+      {[...KINDS, ...(review.cameIn.value ? [CAME_IN] : [])].map(({ kind, words }) => {
+        const isSelected = review.kind.value === kind
+        return (
+          <button
+            key={kind}
+            type="button"
+            role="tab"
+            aria-selected={isSelected}
+            tabIndex={isSelected ? 0 : -1}
+            onClick={() => {
+              review.kind.value = kind
+            }}
+          >
+            {words}
+          </button>
+        )
+      })}
+    </div>
+  )
+}
+
+function Diffs({ tab }: { tab: Tab }) {
+  const { review } = tab
+  const page = usePage()
+  const count = useSignal(BATCH)
+  const changes = review.changes.value
+  const more = (changes?.length ?? 0) - count.value
+  const isAsking = changes === undefined && review.problem.value === undefined
+  return (
+    // It scrolls, and stays while what is compared becomes another: the keyboard must be able to reach it.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
+    <section class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
+      {review.problem.value === undefined ? null : (
+        <Empty title="It could not be compared">
+          <p class="lede">{review.problem.value}</p>
+        </Empty>
+      )}
+      {changes?.length === 0 ? (
+        <Empty title="Nothing is different">
+          <p class="lede">{emptyWords(review, page.tab.value?.at.kind === 'branch')}</p>
+        </Empty>
+      ) : null}
+      {isAsking ? <Waiting words="Comparing" /> : null}
+      {(changes ?? []).slice(0, count.value).map(change => (
+        <FileDiff key={Review.mark(change)} tab={tab} change={change} />
+      ))}
+      {more > 0 ? (
+        <Button
+          words={`Show ${Math.min(more, BATCH)} of ${more} more files`}
+          look="more"
+          onClick={() => {
+            count.value += BATCH
+          }}
+        />
+      ) : null}
+    </section>
+  )
+}
+
+function emptyWords(review: Review, isBranch: boolean): string {
+  if (review.kind.value === 'unsaved') return 'All that was typed is saved.'
+  if (review.kind.value === 'came in') return 'What came in changed no file.'
+  if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
+    return `It has no commit that ${readable(review.base ?? '')} has not.`
+  }
+  if (review.kind.value === 'commit' || !isBranch) return 'This commit changed no file.'
+  return `All is as on ${readable(review.base ?? '')}.`
+}
+
+function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
+  const { review } = tab
+  const element = useRef<HTMLElement>(null)
+  const isNear = useSignal(false)
+  const isLookedAt = review.isLookedAt(change)
+  // The record of a conversation is read in the chat: here it is there to be opened, and not in the way of the code.
+  const isOpen = useSignal(!isLookedAt && change.path !== SESSION)
+  const isCurrent = review.current.value === change.path
+  const isOfDrafts = review.kind.value === 'all' || review.kind.value === 'unsaved'
+  const merging = useMergingFile(tab, change.path)
+  const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
+
+  useEffect(() => {
+    if (isCurrent) element.current?.scrollIntoView({ block: 'start' })
+  }, [isCurrent])
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      entries => {
+        if (entries.some(entry => entry.isIntersecting)) isNear.value = true
+      },
+      { root: element.current?.closest('.diffs') ?? null, rootMargin: '800px' },
+    )
+    if (element.current) observer.observe(element.current)
+    return () => observer.disconnect()
+  }, [isNear])
+
+  return (
+    <article class="diff" ref={element} aria-label={readable(change.path)}>
+      <header class="diff-head">
+        <button
+          type="button"
+          class="twister"
+          aria-expanded={isOpen.value}
+          aria-label={`Diff of ${readable(change.path)}`}
+          onClick={() => {
+            isOpen.value = !isOpen.value
+          }}
+        >
+          <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} />
+        </button>
+        {change.from === undefined ? null : (
+          <>
+            <Path of={change.from} />→
+          </>
+        )}
+        <Path of={change.path} />
+        <LineCounts count={review.countOf(change)} />
+        <span class="grow" />
+        <LookedAt
+          review={review}
+          change={change}
+          close={() => {
+            isOpen.value = false
+          }}
+        />
+        {change.after && tab.at.kind === 'branch' ? (
+          <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
+        ) : null}
+      </header>
+      {isOpen.value && isNear.value ? (
+        <Blobs
+          change={change}
+          mark={mark}
+          isSideBySide={review.isSideBySide.value}
+          ignoresBlanks={review.ignoresBlanks.value}
+          onCount={count => review.count(change, count)}
+        />
+      ) : null}
+      {isOpen.value && !isNear.value ? <div class="diff-far" /> : null}
+    </article>
+  )
+}
+
+function LookedAt({ review, change, close }: { review: Review; change: Change; close: () => void }) {
+  const isLookedAt = review.isLookedAt(change)
+  return (
+    <button
+      type="button"
+      class="button quiet small"
+      aria-pressed={isLookedAt}
+      onClick={() => {
+        review.setLookedAt(change, !isLookedAt)
+        if (!isLookedAt) close()
+      }}
+    >
+      {isLookedAt ? <Icon name="check" /> : null}
+      looked at
+    </button>
+  )
+}
+
+type Side = { text?: string | null | undefined; encoding?: string | undefined }
+type Texts = { before: Side; after: Side }
+
+interface BlobsProps {
+  change: Change
+  /** How long the marks of conflicts are in it, where some are left. */
+  mark?: number | undefined
+  isSideBySide: boolean
+  ignoresBlanks: boolean
+  onCount?: (count: { added: number; deleted: number }) => void
+}
+
+/** The diff of one file. The two contents are asked for when it comes into view. */
+export function Blobs({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
+  const page = usePage()
+  const texts = useSignal<Texts | undefined>(undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  useEffect(() => {
+    const text = async (oid: string | undefined): Promise<Side> =>
+      oid === undefined ? { text: '' } : await page.connection.ask('blob', { oid })
+    Promise.all([text(change.before?.oid), text(change.after?.oid)]).then(
+      ([before, after]) => {
+        texts.value = { before, after }
+      },
+      (error: Error) => {
+        problem.value = error.message
+      },
+    )
+  }, [page, change.before?.oid, change.after?.oid, texts, problem])
+
+  if (problem.value !== undefined) return <p class="diff-none is-bad">{problem.value}</p>
+  if (!texts.value) return <div class="diff-far" aria-busy="true" />
+  const { before, after } = texts.value
+  if (change.status === 'mode') return <ModeChange change={change} />
+  if (typeof before.text !== 'string' || typeof after.text !== 'string') {
+    return <p class="diff-none meta">This is no text: {sidesOf(change)}.</p>
+  }
+  return (
+    <>
+      <Guessed before={before} after={after} />
+      <DiffView
+        path={change.path}
+        before={before.text}
+        after={after.text}
+        isSideBySide={isSideBySide}
+        ignoresBlanks={ignoresBlanks}
+        unnumberedFrom={mark === undefined ? undefined : firstConflictLine(after.text, mark)}
+        {...(onCount && { onCount })}
+      />
+    </>
+  )
+}
+
+/** What looks the same may have other bytes, where one of the two is no UTF-8. */
+function Guessed({ before, after }: Texts) {
+  if (before.encoding === undefined && after.encoding === undefined) return null
+  const isBoth = before.encoding === after.encoding
+  const which = isBoth || !before.text || !after.text ? 'This' : before.encoding ? 'What it was' : 'What it is'
+  return (
+    <p class="diff-none meta">
+      {which} is no UTF-8: it is shown as {after.encoding ?? before.encoding}, which it is perhaps.
+    </p>
+  )
+}
+
+function ModeChange({ change }: { change: Change }) {
+  return (
+    <p class="diff-none meta">
+      The mode changed: {change.before?.mode} → {change.after?.mode}.
+    </p>
+  )
+}
+
+function sidesOf({ before, after }: Change): string {
+  return `${before ? shortId(before.oid) : 'nothing'} → ${after ? shortId(after.oid) : 'nothing'}`
+}

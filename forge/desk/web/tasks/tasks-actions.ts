@@ -1,0 +1,209 @@
+/** What a person can do with a run: answer, pause, go on, stop, look at a result, land it. */
+import type { TasksWord } from '../../tasks/tasks-questions.ts'
+import { type LimitName, type Run, type RunTask, resultBranch } from '../../tasks/tasks-view.ts'
+import { attempt } from '../app/actions.ts'
+import type { Page } from '../app/state.ts'
+import type { IconName } from '../ui/icons.tsx'
+import { withoutTricks } from '../ui/names.ts'
+import type { TasksState } from './tasks-state.ts'
+
+const TOPIC = 'tasks'
+
+/** Tells a run something, and looks what came of it. Gives what `forge` said; undefined where it said no. */
+export async function tell(page: Page, tasks: TasksState, word: TasksWord): Promise<string[] | undefined> {
+  if (tasks.isTelling.peek()) return undefined
+  let said: string[] | undefined
+  tasks.isTelling.value = true
+  await attempt(
+    page,
+    async () => {
+      const { words } = await page.connection.ask('tell tasks', { word })
+      said = words
+      page.spoken.value = withoutTricks(words.at(-1) ?? 'Done')
+      await tasks.refresh()
+    },
+    { topic: TOPIC },
+  )
+  tasks.isTelling.value = false
+  tasks.lookSoon(0)
+  return said
+}
+
+/** Of the run as a whole, or of one of its tasks. */
+interface About {
+  run: Run
+  task?: RunTask | undefined
+}
+
+const wordsOf = ({ run, task }: About) => ({ run: run.run, ...(task && { task: task.id }) })
+
+export function titleOf({ run, task }: About): string {
+  return withoutTricks(task?.title ?? run.title ?? run.wish.split('\n', 1)[0] ?? run.run)
+}
+
+function pause(page: Page, tasks: TasksState, about: About): void {
+  tell(page, tasks, { tell: 'pause', ...wordsOf(about) })
+}
+
+/** Approves the plan that is shown, and no other. */
+export function approve(page: Page, tasks: TasksState, run: Run): void {
+  const plan = tasks.plan.peek()
+  if (plan?.waits) tell(page, tasks, { tell: 'approve', run: run.run, seen: plan.seen })
+}
+
+/** How a limit is asked for: its unit, what was taken of it, and how a person writes it. */
+const LIMITS: Record<LimitName, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
+  cost: {
+    label: 'What all of it may cost from now on, in dollars',
+    taken: ({ spent }) => `$${spent.cost.toFixed(2)} is spent already, and counts.`,
+    isGood: /^\$?\d{1,6}(\.\d{1,2})?$/,
+    wrong: 'Write an amount in dollars, such as 7.50.',
+  },
+  requests: {
+    label: 'How many requests it may send from now on',
+    taken: ({ spent }) => `${spent.requests} were sent already, and count.`,
+    isGood: /^\d{1,9}$/,
+    wrong: 'Write a whole number, such as 300.',
+  },
+  minutes: {
+    label: 'How many minutes it may work from now on',
+    taken: () => 'Those that it has worked count. Waiting for you does not.',
+    isGood: /^\d{1,9}$/,
+    wrong: 'Write a whole number, such as 90.',
+  },
+}
+
+/** Where a limit is reached, a run goes on with a higher one. */
+function resume(page: Page, tasks: TasksState, about: About): void {
+  if (about.task || about.run.state !== 'out of budget') {
+    tell(page, tasks, { tell: 'resume', ...wordsOf(about) })
+    return
+  }
+  const { run } = about
+  const name = run.limit ?? 'cost'
+  const { label, taken, isGood, wrong } = LIMITS[name]
+  const before = run.limits[name] ?? (name === 'cost' ? run.spent.cost : name === 'requests' ? run.spent.requests : 30)
+  const value = name === 'cost' ? (before * 2).toFixed(2) : String(Math.ceil(before * 2))
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Go on with ${titleOf(about)}`,
+    label,
+    value,
+    selection: [0, value.length],
+    button: 'Go on',
+    hint: taken(run),
+    run: async typed => {
+      const more = Number(typed.trim().replace(/^\$/, ''))
+      if (!isGood.test(typed.trim()) || more <= 0) throw new Error(wrong)
+      await page.connection.ask('tell tasks', { word: { tell: 'resume', ...wordsOf(about), limits: { [name]: more } } })
+      tasks.lookSoon(0)
+    },
+  }
+}
+
+function stop(page: Page, tasks: TasksState, about: About): void {
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Stop ${titleOf(about)}?`,
+    words: [
+      about.task
+        ? 'This task ends, and what waits for it does not begin.'
+        : 'The run ends: nothing more is begun or sent.',
+      'Branches, results and the journal stay, and Go on takes it up again.',
+    ],
+    button: about.task ? 'Stop the task' : 'Stop the run',
+    isDangerous: true,
+    run: async () => {
+      await page.connection.ask('tell tasks', { word: { tell: 'stop', ...wordsOf(about) } })
+      await tasks.refresh()
+      tasks.lookSoon(0)
+    },
+  }
+}
+
+/** The branch of a result, where it is there. */
+export function branchOfResult(page: Page, { run, task }: About): string | undefined {
+  const branch = resultBranch(run.run, task?.id)
+  const hasOne = task ? task.hasResult : run.hasResult
+  return hasOne && page.branch(branch) ? branch : undefined
+}
+
+/** Opens a result as any branch, at its review. */
+function review(page: Page, about: About): void {
+  const branch = branchOfResult(page, about)
+  if (branch === undefined) return
+  const tab = page.open({ kind: 'branch', branch })
+  page.showHere(tab, { kind: 'review' })
+}
+
+function land(page: Page, about: About): void {
+  page.dialog.value = { kind: 'landing', title: titleOf(about), ...wordsOf(about) }
+}
+
+const ENDED = ['done', 'failed', 'stopped']
+
+function canPause({ run, task }: About): boolean {
+  return task ? task.state === 'runs' || task.state === 'waits' : run.state === 'runs' || run.state === 'planning'
+}
+
+function canResume({ run, task }: About): boolean {
+  if (!task) return ['paused', 'out of budget', 'stopped'].includes(run.state)
+  return task.state === 'paused' || (task.state === 'stopped' && !ENDED.includes(run.state))
+}
+
+function canStop({ run, task }: About): boolean {
+  return !ENDED.includes(run.state) && !(task && ENDED.includes(task.state))
+}
+
+/** Something that can be done now: its verb, the words of its button, and its keys. */
+export interface TasksAction {
+  does: 'review' | 'land' | 'pause' | 'resume' | 'stop'
+  verb: string
+  /** Whether a dialog comes first. */
+  asks: boolean
+  icon: IconName
+  keys: string
+  run: () => void
+}
+
+/** All that can be done with a run or a task as it is, for its buttons and for the palette. */
+export function actionsOn(page: Page, tasks: TasksState, about: About): TasksAction[] {
+  const hasResult = branchOfResult(page, about) !== undefined
+  const all: [isPossible: boolean, action: TasksAction][] = [
+    [
+      hasResult,
+      { does: 'review', verb: 'Review', asks: false, icon: 'diff', keys: 'Alt+R', run: () => review(page, about) },
+    ],
+    [
+      hasResult,
+      { does: 'land', verb: 'Land', asks: true, icon: 'land', keys: 'Alt+Shift+F', run: () => land(page, about) },
+    ],
+    [
+      canPause(about),
+      { does: 'pause', verb: 'Pause', asks: false, icon: 'pause', keys: 'Alt+P', run: () => pause(page, tasks, about) },
+    ],
+    [
+      canResume(about),
+      {
+        does: 'resume',
+        verb: 'Go on',
+        asks: false,
+        icon: 'play',
+        keys: 'Alt+P',
+        run: () => resume(page, tasks, about),
+      },
+    ],
+    [
+      canStop(about),
+      {
+        does: 'stop',
+        verb: 'Stop',
+        asks: true,
+        icon: 'stop',
+        keys: 'Alt+Shift+Z',
+        run: () => stop(page, tasks, about),
+      },
+    ],
+  ]
+  return all.flatMap(([isPossible, action]) => (isPossible ? [action] : []))
+}

@@ -1,0 +1,296 @@
+/** What is known of a run, or of one of its tasks: what it asks, how it was meant, what can be done, its journal. */
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import type { JournalLine, Run, RunTask, Task } from '../../tasks/tasks-view.ts'
+import { usePage } from '../app/state.ts'
+import { Icon } from '../ui/icons.tsx'
+import { visible, withoutTricks } from '../ui/names.ts'
+import { fullTime } from '../ui/times.ts'
+import { IconButton, Waiting } from '../ui/words.tsx'
+import { actionsOn, tell, titleOf } from './tasks-actions.ts'
+import { TasksButtons } from './tasks-buttons.tsx'
+import type { TasksState } from './tasks-state.ts'
+import { journalSign, RUN_SIGNS, TASK_SIGNS, Told, taskWords } from './tasks-words.tsx'
+
+export function TasksDetail({ run, tasks }: { run: Run; tasks: TasksState }) {
+  const state = tasks.state.value
+  return (
+    <aside
+      class="detail"
+      aria-label={state ? `The task ${state.id}` : 'The run'}
+      onKeyDown={event => {
+        if (event.key !== 'Escape' || !state || event.target instanceof HTMLTextAreaElement) return
+        event.preventDefault()
+        tasks.chooseTask(undefined)
+      }}
+    >
+      {state ? <OfTask run={run} state={state} tasks={tasks} /> : <OfRun run={run} tasks={tasks} />}
+      <Journal lines={tasks.journal.value} hasTask={state !== undefined} />
+    </aside>
+  )
+}
+
+// --- The run
+// ----------------------------------------------------------------------------------------------------------
+
+function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
+  const { icon, tone, word } = RUN_SIGNS[run.state]
+  return (
+    <>
+      <section class="quest">
+        <div class="row">
+          <span class={`tag ${tone === 'is-warn' ? 'warn' : tone === 'is-bad' ? 'bad' : ''}`}>
+            <Icon name={icon} size="xs" tone={tone} />
+            {word}
+          </span>
+          <span class="grow" />
+          <span class="micro cut">{run.run}</span>
+        </div>
+        <h2>{titleOf({ run })}</h2>
+        {run.words ? <Told class="prose" text={run.words} /> : null}
+        <Unchecked why={run.unchecked} />
+        {run.asks === undefined ? null : <Told class="asked" text={run.asks} />}
+        {canAnswer(run) ? <Answer run={run} tasks={tasks} /> : null}
+      </section>
+      {run.complaints.length > 0 ? (
+        <Section title="What the linter says of the last plan">
+          <List items={run.complaints} />
+        </Section>
+      ) : null}
+      {run.report === undefined ? null : (
+        <Section title="Report">
+          <pre class="report">{run.report.trimEnd().split('\n').map(visible).join('\n')}</pre>
+        </Section>
+      )}
+      <Section title="The wish">
+        <Told class="prose" text={run.wish} />
+      </Section>
+      {run.summary === undefined || run.state === 'approving' ? null : (
+        <Section title="How it is done">
+          <Told class="prose" text={run.summary} />
+        </Section>
+      )}
+    </>
+  )
+}
+
+/** A run asks for itself where none of its tasks does. */
+const canAnswer = ({ state, asks, tasks }: Run): boolean =>
+  state === 'approving' || (state === 'asks' && (asks !== undefined || !tasks.some(task => task.state === 'asks')))
+
+// --- A task
+// ----------------------------------------------------------------------------------------------------------
+
+function OfTask({ run, state, tasks }: { run: Run; state: RunTask; tasks: TasksState }) {
+  const page = usePage()
+  const detail = tasks.task.value
+  const about = { run, task: state }
+  const { icon, tone } = TASK_SIGNS[state.state]
+  return (
+    <>
+      <section class="quest">
+        <div class="row">
+          <span class={`tag ${state.state === 'asks' ? 'warn' : state.state === 'failed' ? 'bad' : ''}`}>
+            <Icon name={icon} size="xs" tone={tone} />
+            {withoutTricks(taskWords(state, run.tasks))}
+          </span>
+          <span class="grow" />
+          <span class="micro cut">{state.id}</span>
+          <IconButton icon="x" words="Back to the run" onClick={() => tasks.chooseTask(undefined)} />
+        </div>
+        <h2>{titleOf(about)}</h2>
+        {state.words ? <Told class="prose" text={state.words} /> : null}
+        <Unchecked why={state.unchecked} />
+        {detail?.asks === undefined ? null : <Told class="asked" text={detail.asks} />}
+        {state.state === 'asks' ? <Answer run={run} task={state} tasks={tasks} /> : null}
+        <div class="acts">
+          <TasksButtons actions={actionsOn(page, tasks, about)} tasks={tasks} />
+        </div>
+      </section>
+      {detail ? <Planned detail={detail} run={run} /> : <Waiting words="Looking…" />}
+    </>
+  )
+}
+
+function Planned({ detail, run }: { detail: Task; run: Run }) {
+  const claimed = run.contract.filter(({ task }) => task === detail.id)
+  const checks = [...detail.checks, ...detail.reviews.map(question => `review: ${question}`)]
+  return (
+    <>
+      {detail.behaviour === undefined ? null : (
+        <Section title="What it does">
+          <Told class="prose" text={detail.behaviour} />
+          {detail.acceptance.filter(words => words !== detail.behaviour).length > 0 ? (
+            <List items={detail.acceptance} />
+          ) : null}
+        </Section>
+      )}
+      {detail.behaviour === undefined ? null : (
+        <Section title="Where it may write">
+          {detail.write.length > 0 ? (
+            <List items={detail.write} isCode />
+          ) : (
+            <p class="prose told">Not known: nothing else runs beside it.</p>
+          )}
+          {detail.never.length > 0 ? <List title="Never" items={detail.never} isCode /> : null}
+        </Section>
+      )}
+      {claimed.length + checks.length > 0 ? (
+        <Section title="What decides">
+          <ul class="items">
+            {claimed.map(({ id, says, how, isReview }) => (
+              <li key={id}>
+                <span class="meta">{withoutTricks(id)}</span> {withoutTricks(says)}
+                <code>{`${isReview ? 'review: ' : ''}${withoutTricks(how)}`}</code>
+              </li>
+            ))}
+            {checks.map((check, at) => (
+              <li key={at}>
+                <code>{withoutTricks(check)}</code>
+              </li>
+            ))}
+          </ul>
+        </Section>
+      ) : null}
+    </>
+  )
+}
+
+// --- Pieces
+// ----------------------------------------------------------------------------------------------------------
+
+/** What has passed by the word of the server alone. */
+function Unchecked({ why }: { why: string | undefined }) {
+  if (why === undefined) return null
+  return (
+    <p class="step-warning">
+      <Icon name="alert" />
+      <span>What came of it was not checked by you: {withoutTricks(why)}.</span>
+    </p>
+  )
+}
+
+function Section({ title, children }: { title: string; children: preact.ComponentChildren }) {
+  return (
+    <section class="part">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  )
+}
+
+function List({ items, title, isCode }: { items: readonly string[]; title?: string; isCode?: boolean }) {
+  return (
+    <>
+      {title === undefined ? null : <p class="meta listed">{title}</p>}
+      <ul class={`items ${isCode ? 'mono' : ''}`}>
+        {items.map((item, at) => (
+          <li key={at}>{withoutTricks(item)}</li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksState }) {
+  const page = usePage()
+  const id = useId()
+  const field = useRef<HTMLTextAreaElement>(null)
+  const key = `${run.run} ${task?.id ?? ''}`
+  const isPlan = run.state === 'approving'
+  const wanted = tasks.answerWanted.value
+  const given = useRef(wanted)
+  // Before the next key, which is meant for it.
+  useLayoutEffect(() => {
+    if (given.current === wanted) return
+    given.current = wanted
+    field.current?.focus()
+  }, [wanted])
+  const send = async () => {
+    const text = field.current?.value.trim() ?? ''
+    if (text === '') return
+    const said = await tell(page, tasks, { tell: 'answer', run: run.run, ...(task && { task: task.id }), text })
+    if (said) tasks.answers.delete(key)
+  }
+  return (
+    <form
+      class="answer"
+      aria-label="Answer"
+      onSubmit={event => {
+        event.preventDefault()
+        send()
+      }}
+    >
+      <label for={id}>{isPlan ? 'What is to be different in the plan' : 'Your answer'}</label>
+      <textarea
+        key={key}
+        ref={field}
+        id={id}
+        class="field"
+        rows={4}
+        maxLength={20_000}
+        defaultValue={tasks.answers.get(key) ?? ''}
+        onInput={event => tasks.answers.set(key, event.currentTarget.value)}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          send()
+        }}
+      />
+      <div class="row">
+        <button type="submit" class={isPlan ? 'button' : 'button main'} aria-disabled={tasks.isTelling.value}>
+          {isPlan ? 'Plan it anew' : 'Answer'}
+          <kbd>Ctrl Enter</kbd>
+        </button>
+        <span class="micro">It goes to the models: no secrets.</span>
+      </div>
+    </form>
+  )
+}
+
+function Journal({ lines, hasTask }: { lines: JournalLine[] | undefined; hasTask: boolean }) {
+  return (
+    <section class="part" aria-label="Journal">
+      <h3>Journal</h3>
+      {lines === undefined ? <Waiting words="Looking…" /> : null}
+      {lines?.length === 0 ? <p class="prose told">Nothing is written yet.</p> : null}
+      <ol class="journal">
+        {(lines ?? []).map((line, at) => (
+          <Decision key={line.id} line={line} before={lines?.[at - 1]} hasTask={hasTask} />
+        ))}
+      </ol>
+    </section>
+  )
+}
+
+interface DecisionProps {
+  line: JournalLine
+  before: JournalLine | undefined
+  hasTask: boolean
+}
+
+function Decision({ line, before, hasTask }: DecisionProps) {
+  const { icon, tone } = journalSign(line)
+  const { at, what, words, why, task, attempt } = line
+  const label = withoutTricks(what).replaceAll('_', ' ')
+  // Of a task, each attempt has a heading; of a run, each line says whose it is.
+  const heading = hasTask && attempt !== undefined && attempt !== before?.attempt ? `Attempt ${attempt}` : undefined
+  return (
+    <>
+      {heading === undefined ? null : <li class="attempt">{heading}</li>}
+      <li>
+        <time title={fullTime(at)}>{clockOf(at)}</time>
+        <Icon name={icon} size="xs" tone={tone} />
+        <span class="decision">
+          <span class="strong">{hasTask || task === undefined ? label : `${withoutTricks(task)} ${label}`}</span>
+          {words ? `: ${withoutTricks(words)}` : ''}
+          {why ? <span class="why">{withoutTricks(why)}</span> : null}
+        </span>
+      </li>
+    </>
+  )
+}
+
+const clockOf = (at: number): string => {
+  const date = new Date(at * 1000)
+  return `${String(date.getHours()).padStart(2, '0')}:${String(date.getMinutes()).padStart(2, '0')}`
+}

@@ -1,0 +1,85 @@
+/** The tasks of a run as what they wait for: a list, drawn in columns with light lines between them. */
+import { useMemo, useRef } from 'preact/hooks'
+import type { Run } from '../../tasks/tasks-view.ts'
+import { Icon } from '../ui/icons.tsx'
+import { withoutTricks } from '../ui/names.ts'
+import { layOut, neighbour, type Placed } from './tasks-layout.ts'
+import type { TasksState } from './tasks-state.ts'
+import { TASK_SIGNS, taskWords } from './tasks-words.tsx'
+
+export function TaskGraph({ run, tasks }: { run: Run; tasks: TasksState }) {
+  const list = useRef<HTMLOListElement>(null)
+  const layout = useMemo(() => layOut(run.tasks), [run.tasks])
+  const chosen = tasks.chosenTask.value
+  // One of them is reached by Tab, the others by the arrow keys.
+  const home = layout.nodes.some(({ task }) => task.id === chosen) ? chosen : layout.nodes[0]?.task.id
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return
+    const here = event.target instanceof HTMLElement ? event.target.dataset.task : undefined
+    const next = neighbour(layout, here, event.key)
+    if (next === undefined) return
+    event.preventDefault()
+    list.current?.querySelector<HTMLElement>(`[data-task="${next}"]`)?.focus()
+  }
+  return (
+    <div class="plan">
+      <div class="plan-grid" style={{ width: `${layout.width}px`, height: `${layout.height}px` }}>
+        <svg width={layout.width} height={layout.height} aria-hidden="true">
+          {layout.lines.map(({ from, to, path, isDone }) => (
+            <path key={`${from} ${to}`} class={isDone ? 'e done' : 'e'} d={path} />
+          ))}
+        </svg>
+        <ol aria-label="Tasks of the run" ref={list} onKeyDown={onKeyDown}>
+          {layout.nodes.map(node => (
+            <Node
+              key={node.task.id}
+              node={node}
+              run={run}
+              isChosen={node.task.id === chosen}
+              isHome={node.task.id === home}
+              choose={() => tasks.chooseTask(node.task.id)}
+            />
+          ))}
+        </ol>
+      </div>
+    </div>
+  )
+}
+
+interface NodeProps {
+  node: Placed
+  run: Run
+  isChosen: boolean
+  isHome: boolean
+  choose: () => void
+}
+
+function Node({ node: { task, left, top }, run, isChosen, isHome, choose }: NodeProps) {
+  const { icon, tone, word } = TASK_SIGNS[task.state]
+  const words = withoutTricks(taskWords(task, run.tasks))
+  const title = withoutTricks(task.title)
+  return (
+    <li style={{ left: `${left}px`, top: `${top}px` }}>
+      <button
+        type="button"
+        class={`node is-${task.state}`}
+        data-task={task.id}
+        data-home={isHome ? '' : undefined}
+        tabIndex={isHome ? 0 : -1}
+        aria-current={isChosen}
+        title={`${title} (${task.id}): ${words}`}
+        onClick={choose}
+      >
+        <span class="name">{title}</span>
+        <span class="state">
+          <Icon name={icon} size="xs" tone={tone} />
+          <span class="cut">{words}</span>
+          {words.startsWith(word) ? null : <span class="vh">, {word}</span>}
+          {task.dependsOn.length > 0 && task.state !== 'waits' ? (
+            <span class="vh">, after {task.dependsOn.join(', ')}</span>
+          ) : null}
+        </span>
+      </button>
+    </li>
+  )
+}

@@ -1,0 +1,192 @@
+/** Landing what a run or a task came to: what is to be true, how that was checked, the files, and then one commit. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import type { Change } from '../../messages.ts'
+import type { TasksWord } from '../../tasks/tasks-questions.ts'
+import { type Landing, resultBranch } from '../../tasks/tasks-view.ts'
+import { undo } from '../app/actions.ts'
+import type { DialogContent } from '../app/dialog-content.ts'
+import { type Page, usePage } from '../app/state.ts'
+import { splitByRun } from '../graph/branches-of-runs.ts'
+import { untilMore } from '../graph/graph-steps.ts'
+import { changesOf } from '../graph/step-drag.ts'
+import { branchSource } from '../graph/step-ways.ts'
+import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
+import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { readable, visible } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Button } from '../ui/words.tsx'
+import type { TasksState } from './tasks-state.ts'
+
+interface Props {
+  content: Extract<DialogContent, { kind: 'landing' }>
+  tasks: TasksState
+  close: () => void
+}
+
+export function LandingDialog({ content, tasks, close }: Props) {
+  const page = usePage()
+  const id = useId()
+  const onto = useSignal(firstTarget(page))
+  const problem = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const { run, task } = content
+  const { landing, changes, warnings, trouble } = useLanding(tasks, content, onto.value)
+  const isOff = isBusy.value || landing?.tree === undefined
+  const words = readable(resultBranch(run, task))
+
+  const land = async () => {
+    if (isOff || landing?.tree === undefined) return
+    isBusy.value = true
+    problem.value = undefined
+    try {
+      const word = {
+        tell: 'land',
+        run,
+        ...(task !== undefined && { task }),
+        onto: onto.value,
+        tree: landing.tree,
+        ...(landing.unchecked !== undefined && { anyway: true }),
+      } satisfies TasksWord
+      const lasts = untilMore(page)
+      const { words: said } = await page.connection.ask('tell tasks', { word })
+      close()
+      const [title = 'Landed', words] = said.slice(-2)
+      page.notify({
+        ...{ tone: 'plain', title, lasts },
+        ...(words !== undefined && { words }),
+        actions: [{ words: 'Undo', run: () => void undo(page) }],
+      })
+      page.spoken.value = title
+      tasks.lookSoon(0)
+    } catch (error) {
+      problem.value = (error as Error).message
+    }
+    isBusy.value = false
+  }
+
+  return (
+    <DialogFrame title={`${content.title} → ${readable(onto.value)}`} close={close} look="step-dialog">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          land()
+        }}
+      >
+        <div class="step-body">
+          <p class="step-explains">
+            {readable(onto.value)} gets all that {words} has as one commit. The commits themselves are kept.
+          </p>
+          <div class="landing-onto">
+            <label for={id}>Onto</label>
+            <select
+              id={id}
+              class="field"
+              value={onto.value}
+              onChange={event => {
+                onto.value = event.currentTarget.value
+                problem.value = undefined
+              }}
+            >
+              {targets(page).map(name => (
+                <option key={name} value={name}>
+                  {readable(name)}
+                </option>
+              ))}
+            </select>
+            <span class="grow" />
+            {changes && changes.length > 0 ? (
+              <>
+                <span class="meta">{plural(changes.length, 'file')}</span>
+                <ChangeSum changes={changes} />
+              </>
+            ) : null}
+          </div>
+          {(landing?.unchecked === undefined ? warnings : [landing.unchecked, ...warnings]).map(warning => (
+            <p class="step-warning" key={warning}>
+              <Icon name="alert" />
+              <span>{visible(warning)}</span>
+            </p>
+          ))}
+          <section
+            class="landing-words"
+            aria-label="What is landed"
+            aria-busy={!landing && trouble === undefined}
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+            tabIndex={0}
+          >
+            {landing ? landing.words.map(visible).join('\n') : (trouble ?? 'Looking…')}
+          </section>
+          {changes && changes.length > 0 ? (
+            <div class="step-changes">
+              <ChangesWithDiffs key={landing?.tree} changes={changes} />
+            </div>
+          ) : null}
+        </div>
+        <footer>
+          <p class="dialog-problem is-bad" role="alert">
+            {problem.value}
+          </p>
+          <span class="grow" />
+          <Button words="Cancel" keys="Esc" isFirst onClick={close} />
+          <button
+            type="submit"
+            class={`button ${landing?.unchecked === undefined ? 'main' : 'stop'}`}
+            aria-disabled={isOff}
+          >
+            {landing?.unchecked === undefined ? 'Land' : 'Land anyway'}
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+/** Branches that something can be landed on: no run's own. */
+function targets(page: Page): string[] {
+  return splitByRun(page.desk.value?.branches ?? [])
+    .own.map(({ name }) => name)
+    .sort()
+}
+
+function firstTarget(page: Page): string {
+  const head = page.desk.peek()?.head
+  return head !== undefined && targets(page).includes(head) ? head : (targets(page)[0] ?? '')
+}
+
+/** What `forge land` shows, and the files as other landings show them. */
+function useLanding(tasks: TasksState, { run, task }: { run: string; task?: string }, onto: string) {
+  const page = usePage()
+  const landing = useSignal<Landing | undefined>(undefined)
+  const trouble = useSignal<string | undefined>(undefined)
+  const changes = useSignal<Change[] | undefined>(undefined)
+  const warnings = useSignal<string[]>([])
+  const turn = useRef(0)
+  const branch = resultBranch(run, task)
+  const tip = page.branch(branch)?.tip
+  const target = page.branch(onto)?.tip
+  useEffect(() => {
+    const now = ++turn.current
+    landing.value = undefined
+    trouble.value = undefined
+    changes.value = undefined
+    warnings.value = []
+    const look = async () => {
+      const told = await tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
+      if (now !== turn.current) return
+      landing.value = told
+      if (tip === undefined) return
+      const step = { step: 'land', source: branchSource(branch, tip), onto } as const
+      const preview = await page.connection.ask('preview', { step })
+      const changed = await changesOf(page, preview)
+      if (now !== turn.current) return
+      changes.value = changed
+      warnings.value = preview.warnings
+    }
+    look().catch(error => {
+      if (now === turn.current) trouble.value = (error as Error).message
+    })
+  }, [run, task, onto, tip, target])
+  return { landing: landing.value, changes: changes.value, warnings: warnings.value, trouble: trouble.value }
+}

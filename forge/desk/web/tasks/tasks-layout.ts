@@ -1,0 +1,142 @@
+/** Where the tasks of a run stand: in columns by what they wait for, with a line from each to what follows it. */
+import type { RunTask } from '../../tasks/tasks-view.ts'
+
+/** Sizes in pixels, as look/tasks.css has them. */
+const NODE = { width: 139, height: 62 }
+const GAP = { x: 26, y: 14 }
+const EDGE = 16
+/** In larger plans all lines are drawn: to find those that others imply would take too long. */
+const MOST_WITHOUT_IMPLIED = 300
+
+export interface Placed {
+  task: RunTask
+  column: number
+  row: number
+  left: number
+  top: number
+}
+
+export interface Line {
+  from: string
+  to: string
+  path: string
+  isDone: boolean
+}
+
+export interface TaskLayout {
+  /** Column by column, and in each from the top. */
+  nodes: Placed[]
+  lines: Line[]
+  width: number
+  height: number
+}
+
+/** Lays out a plan. What it names and does not have, and circles, are a stranger's mistakes: they are passed over. */
+export function layOut(tasks: readonly RunTask[]): TaskLayout {
+  const columns = columnsOf(tasks)
+  const rows = rowsOf(tasks, columns)
+  const nodes = tasks
+    .map(task => placed(task, columns.get(task.id) ?? 0, rows.get(task.id) ?? 0))
+    .sort((a, b) => a.column - b.column || a.row - b.row)
+  const last = (of: (node: Placed) => number) => Math.max(0, ...nodes.map(of))
+  return {
+    nodes,
+    lines: linesOf(nodes),
+    width: last(({ left }) => left) + NODE.width + EDGE,
+    height: last(({ top }) => top) + NODE.height + EDGE,
+  }
+}
+
+const placed = (task: RunTask, column: number, row: number): Placed => ({
+  ...{ task, column, row },
+  left: EDGE + column * (NODE.width + GAP.x),
+  top: EDGE + row * (NODE.height + GAP.y),
+})
+
+/** A task stands right of all that it waits for. */
+function columnsOf(tasks: readonly RunTask[]): Map<string, number> {
+  const columns = new Map<string, number>()
+  const known = new Set(tasks.map(({ id }) => id))
+  let left = [...tasks]
+  for (let column = 0; left.length > 0; column++) {
+    const waits = (task: RunTask) => task.dependsOn.some(id => known.has(id) && !columns.has(id))
+    const next = left.filter(task => !waits(task))
+    // In a circle nobody is first.
+    const here = next.length > 0 ? next : left
+    for (const { id } of here) columns.set(id, column)
+    left = left.filter(({ id }) => !columns.has(id))
+  }
+  return columns
+}
+
+/** In each column a task stands near what it waits for, so that lines cross less. */
+function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>): Map<string, number> {
+  const rows = new Map<string, number>()
+  const byColumn = Map.groupBy(tasks, ({ id }) => columns.get(id) ?? 0)
+  for (const [, here] of [...byColumn].sort(([a], [b]) => a - b)) {
+    const wish = ({ dependsOn }: RunTask) => {
+      const before = dependsOn.flatMap(id => rows.get(id) ?? [])
+      return before.length > 0 ? before.reduce((sum, row) => sum + row, 0) / before.length : Number.POSITIVE_INFINITY
+    }
+    const wished = here.map((task, at) => ({ task, at, row: wish(task) }))
+    // Those that wait for nothing keep the order of the plan.
+    wished.sort((a, b) => (a.row === b.row ? a.at - b.at : a.row - b.row))
+    for (const [row, { task }] of wished.entries()) rows.set(task.id, row)
+  }
+  return rows
+}
+
+/** A line for each dependency that no other one implies. */
+function linesOf(nodes: readonly Placed[]): Line[] {
+  const byId = new Map(nodes.map(node => [node.task.id, node]))
+  const above = nodes.length > MOST_WITHOUT_IMPLIED ? new Map<string, Set<string>>() : ancestorsOf(nodes, byId)
+  return nodes.flatMap(node => {
+    const before = node.task.dependsOn.flatMap(id => byId.get(id) ?? []).filter(({ column }) => column < node.column)
+    const isImplied = ({ task }: Placed) => before.some(other => above.get(other.task.id)?.has(task.id))
+    return before.filter(from => !isImplied(from)).map(from => lineBetween(from, node))
+  })
+}
+
+/** For each task all that it waits for, directly or not. */
+function ancestorsOf(nodes: readonly Placed[], byId: ReadonlyMap<string, Placed>): Map<string, Set<string>> {
+  const above = new Map<string, Set<string>>()
+  // Columns come in order: what a task waits for is known before it.
+  for (const { task, column } of nodes) {
+    const all = new Set<string>()
+    for (const id of task.dependsOn)
+      if ((byId.get(id)?.column ?? column) < column) for (const one of [id, ...(above.get(id) ?? [])]) all.add(one)
+    above.set(task.id, all)
+  }
+  return above
+}
+
+function lineBetween(from: Placed, to: Placed): Line {
+  const [x1, y1] = [from.left + NODE.width, from.top + NODE.height / 2]
+  const [x2, y2] = [to.left, to.top + NODE.height / 2]
+  const bend = GAP.x / 2
+  // The bend is in the gap before what follows: a long line runs level until then.
+  const path = `M${x1} ${y1}H${x2 - GAP.x}C${x2 - bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`
+  return { from: from.task.id, to: to.task.id, path, isDone: from.task.state === 'done' }
+}
+
+const STEPS: Record<string, readonly [dx: number, dy: number]> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+}
+
+/** Where an arrow key leads from a task; undefined where there is nothing. */
+export function neighbour({ nodes }: TaskLayout, id: string | undefined, key: string): string | undefined {
+  const at = nodes.find(({ task }) => task.id === id) ?? nodes[0]
+  if (!at) return undefined
+  if (key === 'Home') return nodes[0]?.task.id
+  if (key === 'End') return nodes.at(-1)?.task.id
+  const [dx, dy] = STEPS[key] ?? [0, 0]
+  if (dx === 0 && dy === 0) return undefined
+  const isThere = ({ column, row }: Placed) =>
+    dx === 0 ? column === at.column && row === at.row + dy : column === at.column + dx
+  const there = nodes.filter(isThere)
+  there.sort((a, b) => Math.abs(a.row - at.row) - Math.abs(b.row - at.row))
+  return there[0]?.task.id
+}

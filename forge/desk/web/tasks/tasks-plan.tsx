@@ -1,0 +1,176 @@
+/**
+ * A plan that waits for a yes, whole: what must be true, the tasks in their order, each command that would run, what it
+ * may cost. The button is behind all of it; what it approves is signed for with the person's key.
+ */
+import type { ComponentChildren } from 'preact'
+import type { Plan, PlannedTask, Run } from '../../tasks/tasks-view.ts'
+import { usePage } from '../app/state.ts'
+import { visible, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Button, Waiting } from '../ui/words.tsx'
+import { approve } from './tasks-actions.ts'
+import type { TasksState } from './tasks-state.ts'
+import { Told } from './tasks-words.tsx'
+
+export function WholePlan({ run, tasks }: { run: Run; tasks: TasksState }) {
+  const page = usePage()
+  const plan = tasks.plan.value
+  if (!plan)
+    return <div class="contract">{tasks.problem.value === undefined ? <Waiting words="Looking…" /> : null}</div>
+  const commands = plan.commands.length + plan.others.length
+  return (
+    <div class="whole-plan">
+      <section
+        class="plan-text"
+        aria-label="Plan"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+        tabIndex={0}
+      >
+        <Told text={plan.summary} />
+        <WhatMustBeTrue plan={plan} />
+        {plan.levels.map((level, at) => (
+          <Part key={at} title={orderOf(at, level.length)}>
+            {level.map(task => (
+              <TaskOfPlan key={task.id} task={task} plan={plan} />
+            ))}
+          </Part>
+        ))}
+        <Commands plan={plan} />
+        <Part title="What it may cost">
+          {plan.cost.map((words, at) => (
+            <p key={at}>{withoutTricks(words)}</p>
+          ))}
+        </Part>
+      </section>
+      <footer class="plan-foot">
+        <span class="grow meta">
+          {commands === 0
+            ? 'It runs no commands.'
+            : `Your key signs for ${plural(commands, 'command')}, in this run alone.`}
+        </span>
+        <Button
+          words="Say what to change"
+          onClick={() => {
+            tasks.chooseTask(undefined)
+            tasks.answerWanted.value++
+          }}
+        />
+        <Button
+          look="main approve"
+          icon="check"
+          words="Approve"
+          isOff={tasks.isTelling.value || !plan.waits}
+          onClick={() => approve(page, tasks, run)}
+        />
+      </footer>
+    </div>
+  )
+}
+
+const orderOf = (at: number, count: number): string =>
+  `${at === 0 ? 'First' : at === 1 ? 'Then' : `Then (${at + 1})`}${count > 1 ? ', at the same time' : ''}`
+
+function Part({ title, children }: { title: string; children: ComponentChildren }) {
+  return (
+    <section>
+      <h3>{title}</h3>
+      {children}
+    </section>
+  )
+}
+
+function WhatMustBeTrue({ plan }: { plan: Plan }) {
+  return (
+    <Part title="What must be true in the end">
+      <ul class="plan-claims">
+        {plan.contract.map(({ id, says, how, isReview }) => (
+          <li key={id}>
+            <span class="meta">{withoutTricks(id)}</span>
+            <span>
+              {withoutTricks(says)}{' '}
+              <span class="meta">{isReview ? `a review: ${withoutTricks(how)}` : numberOf(plan, how)}</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Part>
+  )
+}
+
+/** Commands stand once in the plan, below their tasks, with a number. */
+function numberOf({ commands }: Plan, command: string): string {
+  const at = commands.findIndex(it => it.command === command)
+  return at < 0 ? withoutTricks(command) : `[${at + 1}]`
+}
+
+function TaskOfPlan({ task, plan }: { task: PlannedTask; plan: Plan }) {
+  const { id, title, size, tier, recursion, after, write, never, claims, checks, reviews } = task
+  const facts = [size, tier, ...(recursion > 0 ? [`sub-agents, ${plural(recursion, 'level')} deep`] : [])]
+  const rows: [name: string, words: string][] = [
+    ['After', after.join(', ')],
+    ['Writes', write.length > 0 ? write.join(', ') : 'not known: runs alone'],
+    ['Never', never.join(', ')],
+    ['Makes true', claims.join(', ')],
+    ['Checks', checks.map(check => numberOf(plan, check)).join(', ')],
+    ['Reviews', reviews.join(' · ')],
+  ]
+  return (
+    <div class="plan-task">
+      <h4>
+        {withoutTricks(title)} <span class="meta">{withoutTricks([id, ...facts].join(' · '))}</span>
+      </h4>
+      <dl>
+        {rows.map(([name, words]) =>
+          words === '' ? null : (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{withoutTricks(words)}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+    </div>
+  )
+}
+
+function Commands({ plan: { commands, others, hasNetwork } }: { plan: Plan }) {
+  const where = hasNetwork ? 'with the network, as you have allowed' : 'without network'
+  return (
+    <>
+      <Part title={`Commands that will run, in a container ${where}`}>
+        {commands.length === 0 ? <p>None.</p> : null}
+        <ol class="plan-commands">
+          {commands.map(({ command, seconds, users }, at) => (
+            <li key={at}>
+              <Command command={command} name={`[${at + 1}]`} />
+              <span class="meta">
+                at most {seconds.toLocaleString('en')} s, for {withoutTricks(users.join(', '))}
+              </span>
+            </li>
+          ))}
+        </ol>
+      </Part>
+      {others.length > 0 ? (
+        <Part title="And what the repository itself asks for (FORGE.md, ready-made checks)">
+          <ol class="plan-commands">
+            {others.map((command, at) => (
+              <li key={at}>
+                <Command command={command} name="" />
+              </li>
+            ))}
+          </ol>
+        </Part>
+      ) : null}
+    </>
+  )
+}
+
+/** In all its lines, each as harmless characters: who says yes has to see all of it. */
+function Command({ command, name }: { command: string; name: string }) {
+  return (
+    <>
+      <span class="meta">{name}</span>
+      <code class="command">{command.split('\n').map(visible).join('\n')}</code>
+    </>
+  )
+}

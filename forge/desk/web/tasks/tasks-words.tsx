@@ -1,0 +1,85 @@
+/** How runs and tasks are: a sign and a word for each state, and texts of strangers as they are shown. */
+import type { JournalLine, RunRow, RunState, RunTask, TaskState } from '../../tasks/tasks-view.ts'
+import { money } from '../ui/figures.ts'
+import type { IconName } from '../ui/icons.tsx'
+import { visible } from '../ui/names.ts'
+
+export interface StateSign {
+  icon: IconName
+  tone: string
+  word: string
+}
+
+export const TASK_SIGNS: Record<TaskState, StateSign> = {
+  waits: { icon: 'dashed', tone: '', word: 'waits' },
+  runs: { icon: 'arc', tone: 'by-ai spin', word: 'at work' },
+  asks: { icon: 'question', tone: 'is-warn', word: 'asks you' },
+  paused: { icon: 'pause', tone: '', word: 'paused' },
+  done: { icon: 'check', tone: 'is-ok', word: 'passed' },
+  failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
+  stopped: { icon: 'stop', tone: '', word: 'stopped' },
+}
+
+export const RUN_SIGNS: Record<RunState, StateSign> = {
+  planning: { icon: 'arc', tone: 'by-ai spin', word: 'being planned' },
+  approving: { icon: 'question', tone: 'is-warn', word: 'plan to approve' },
+  runs: { icon: 'arc', tone: 'by-ai spin', word: 'running' },
+  paused: { icon: 'pause', tone: '', word: 'paused' },
+  asks: { icon: 'question', tone: 'is-warn', word: 'asks you' },
+  done: { icon: 'check', tone: 'is-ok', word: 'done' },
+  failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
+  stopped: { icon: 'stop', tone: '', word: 'stopped' },
+  'out of budget': { icon: 'warning', tone: 'is-warn', word: 'budget spent' },
+}
+
+const UNKNOWN: StateSign = { icon: 'dashed', tone: '', word: 'not under way' }
+
+export const runSign = ({ state }: Pick<RunRow, 'state'>): StateSign => (state ? RUN_SIGNS[state] : UNKNOWN)
+
+/** What a task is at, in a few words. */
+export function taskWords(task: RunTask, tasks: readonly RunTask[]): string {
+  const { word } = TASK_SIGNS[task.state]
+  const again = task.attempt > 1 ? `attempt ${task.attempt}` : ''
+  if (task.state === 'runs') return [again, task.doing].filter(Boolean).join(' · ') || word
+  if (task.state === 'waits') {
+    const open = task.dependsOn.filter(id => tasks.find(other => other.id === id)?.state !== 'done')
+    return open.length > 0 ? `after ${open.join(', ')}` : word
+  }
+  return [word, again].filter(Boolean).join(' · ')
+}
+
+const JOURNAL_SIGNS: Record<string, Omit<StateSign, 'word'>> = {
+  asks: { icon: 'bot', tone: 'by-ai' },
+  begins: { icon: 'chevron-right', tone: '' },
+  approved: { icon: 'user', tone: '' },
+  answered: { icon: 'user', tone: '' },
+  success: { icon: 'check', tone: '' },
+  passed: { icon: 'check', tone: 'is-ok' },
+  failed: { icon: 'alert', tone: 'is-bad' },
+  halted: { icon: 'alert', tone: 'is-bad' },
+  confused: { icon: 'alert', tone: 'is-bad' },
+  degraded: { icon: 'warning', tone: 'is-warn' },
+  failure_retryable: { icon: 'alert', tone: 'is-bad' },
+  failure_terminal: { icon: 'alert', tone: 'is-bad' },
+  blocked_on_human: { icon: 'question', tone: 'is-warn' },
+  blocked_on_sibling: { icon: 'hourglass', tone: '' },
+  paused: { icon: 'pause', tone: '' },
+  stopped: { icon: 'stop', tone: '' },
+}
+
+/** A run and a task ask a person by the word that a step asks a model by: the step's says for which step. */
+export function journalSign({ what, id }: JournalLine): Omit<StateSign, 'word'> {
+  if (what === 'asks' && id.endsWith('/asks')) return { icon: 'question', tone: 'is-warn' }
+  return JOURNAL_SIGNS[what] ?? { icon: 'commit', tone: '' }
+}
+
+/** What was spent, where the provider tells prices; else how many requests it took. */
+export function spentWords({ cost, requests }: { cost: number; requests: number }): string {
+  const price = cost > 0 ? money(cost) : undefined
+  return price ?? (requests === 0 ? '' : `${requests.toLocaleString('en')} ${requests === 1 ? 'request' : 'requests'}`)
+}
+
+/** A text of several lines, as harmless characters. */
+export function Told({ text, class: look = '' }: { text: string; class?: string }) {
+  return <div class={`told ${look}`}>{text.trim().split('\n').map(visible).join('\n')}</div>
+}

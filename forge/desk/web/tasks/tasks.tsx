@@ -1,0 +1,266 @@
+/** The tab `Tasks`: the runs at the side, one of them in the middle, and what is asked and decided beside it. */
+import { useEffect } from 'preact/hooks'
+import type { Assertion, Run, RunRow } from '../../tasks/tasks-view.ts'
+import { Notices } from '../app/notices.tsx'
+import { usePage } from '../app/state.ts'
+import { Boundary } from '../ui/boundary.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { placeOfMenu } from '../ui/menu-content.ts'
+import { withoutTricks } from '../ui/names.ts'
+import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { actionsOn, titleOf } from './tasks-actions.ts'
+import { TasksButtons } from './tasks-buttons.tsx'
+import { TasksDetail } from './tasks-detail.tsx'
+import { TaskGraph } from './tasks-graph.tsx'
+import { WholePlan } from './tasks-plan.tsx'
+import type { TasksState } from './tasks-state.ts'
+import { RUN_SIGNS, runSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
+
+export function Tasks({ tasks }: { tasks: TasksState }) {
+  const page = usePage()
+  useEffect(() => tasks.begin(), [tasks])
+  const runs = tasks.runs.value
+  const run = tasks.run.value
+  const hasRuns = runs !== undefined && runs.runs.length > 0
+  return (
+    <main class={`tasks ${hasRuns ? '' : 'none'}`}>
+      {hasRuns ? (
+        <Boundary part="The runs" about={runs}>
+          <RunList tasks={tasks} runs={runs.runs} />
+        </Boundary>
+      ) : null}
+      <section class="middle" aria-label="Run">
+        <Notices tab={undefined} />
+        {tasks.problem.value === undefined ? null : (
+          <p class="graph-problem is-bad" role="alert">
+            {withoutTricks(tasks.problem.value)}
+          </p>
+        )}
+        {runs && !hasRuns ? <NoRuns missing={runs.missing} /> : null}
+        {run ? (
+          <Boundary part="The run" about={run.run}>
+            <RunHead run={run} tasks={tasks} />
+            <TaskGraph run={run} tasks={tasks} />
+            {run.state === 'approving' ? <WholePlan run={run} tasks={tasks} /> : <Contract run={run} />}
+          </Boundary>
+        ) : runs === undefined || hasRuns ? (
+          tasks.problem.value === undefined && <Waiting words={page.connection.isUp.value ? 'Looking…' : ''} />
+        ) : null}
+      </section>
+      {run ? (
+        <Boundary part="What is known of it" about={tasks.chosenTask.value}>
+          <TasksDetail run={run} tasks={tasks} />
+        </Boundary>
+      ) : null}
+    </main>
+  )
+}
+
+/** `missing`: why there can be none. */
+function NoRuns({ missing }: { missing: string | undefined }) {
+  return (
+    <Empty title={missing === undefined ? 'No runs yet' : 'The tasks can’t be used here'}>
+      {missing === undefined ? (
+        <p class="lede">
+          A run does what is too large for one conversation. Begin one on the terminal, in this repository:
+          <code class="command">forge run "what you want"</code>
+        </p>
+      ) : (
+        <p class="lede">{withoutTricks(missing)}</p>
+      )}
+    </Empty>
+  )
+}
+
+// --- The runs
+// ---------------------------------------------------------------------------------------------------------
+
+function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
+  const chosen = tasks.chosen.value
+  return (
+    <aside class="side">
+      <div class="side-head">
+        <h2 class="grow">Runs</h2>
+      </div>
+      <nav class="list" aria-label="Runs">
+        {runs.map(row => (
+          <button
+            key={row.run}
+            type="button"
+            class="run"
+            aria-current={row.run === chosen}
+            title={withoutTricks(row.wish)}
+            onClick={() => tasks.choose(row.run)}
+          >
+            <RunWords row={row} />
+          </button>
+        ))}
+      </nav>
+    </aside>
+  )
+}
+
+function RunWords({ row }: { row: RunRow }) {
+  const { icon, tone, word } = runSign(row)
+  const { all, done } = row.tasks
+  return (
+    <>
+      <Icon name={icon} tone={tone} />
+      <span class="name cut">{withoutTricks(row.wish) || row.run}</span>
+      <span class="sub">
+        <span class={tone === 'is-warn' || tone === 'is-bad' ? tone : ''}>{word}</span>
+        {all > 0 ? (
+          <span>
+            {done} of {all}
+          </span>
+        ) : null}
+        {row.spent ? <span>{spentWords(row.spent)}</span> : null}
+      </span>
+    </>
+  )
+}
+
+// --- One of them
+// ------------------------------------------------------------------------------------------------------
+
+function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
+  const page = usePage()
+  const about = { run }
+  const actions = actionsOn(page, tasks, about)
+  const landing = actions.find(({ does }) => does === 'land')
+  const { icon, tone, word } = RUN_SIGNS[run.state]
+  return (
+    <header class="run-head">
+      <div class="row">
+        <button
+          type="button"
+          class="icon-button to-runs"
+          aria-label="Other runs"
+          title="Other runs"
+          onClick={event => {
+            const button = event.currentTarget
+            page.openMenu(runsMenu(tasks), placeOfMenu(event, button), button)
+          }}
+        >
+          <Icon name="list" />
+        </button>
+        <h2 class="cut">{titleOf(about)}</h2>
+        <span class={`tag state-tag ${tone === 'is-warn' ? 'warn' : tone === 'is-bad' ? 'bad' : ''}`}>
+          <Icon name={icon} size="xs" tone={tone} />
+          {word}
+        </span>
+        <span class="grow" />
+        <TasksButtons actions={actions.filter(({ does }) => does !== 'land')} tasks={tasks} />
+        <Button
+          look={landing ? 'small main' : 'small'}
+          icon="land"
+          words="Land…"
+          title={landing ? 'Look at it, and merge it as one commit' : 'There is no result of the run yet'}
+          isOff={!landing}
+          onClick={() => landing?.run()}
+        />
+      </div>
+      <Gauges run={run} />
+    </header>
+  )
+}
+
+function runsMenu(tasks: TasksState) {
+  const rows = tasks.runs.peek()?.runs ?? []
+  const items = rows.slice(0, 40).map(row => ({
+    words: `${withoutTricks(row.wish) || row.run} (${runSign(row).word})`,
+    icon: runSign(row).icon,
+    run: () => tasks.choose(row.run),
+  }))
+  return { title: 'Runs', groups: [items] }
+}
+
+function Gauges({ run: { tasks, spent, limits, contract } }: { run: Run }) {
+  const done = new Set(tasks.filter(({ state }) => state === 'done').map(({ id }) => id))
+  const held = contract.filter(({ task }) => done.has(task)).length
+  return (
+    <div class="gauges">
+      {contract.length > 0 ? <Gauge name="Assertions" value={held} of={contract.length} look="bo" /> : null}
+      {tasks.length > 0 ? <Gauge name="Tasks" value={done.size} of={tasks.length} look="b1" /> : null}
+      {limits.cost !== undefined && (spent.cost > 0 || limits.requests === undefined) ? (
+        <Gauge name="Budget" value={spent.cost} of={limits.cost} look="by" words={dollars} />
+      ) : null}
+      <Gauge name="Requests" value={spent.requests} of={limits.requests} look="b1" />
+    </div>
+  )
+}
+
+const dollars = (amount: number): string => `$${amount.toFixed(2)}`
+const plain = (amount: number): string => amount.toLocaleString('en')
+
+interface GaugeProps {
+  name: string
+  value: number
+  of: number | undefined
+  look: string
+  words?: (amount: number) => string
+}
+
+function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
+  const share = of === undefined || of === 0 ? 0 : Math.min(100, (100 * value) / of)
+  return (
+    <div class={of === undefined ? 'gauge opt-wide' : 'gauge'}>
+      <div>
+        <span>{name}</span>
+        <span>
+          <b>{words(value)}</b>
+          {of === undefined ? '' : ` of ${words(of)}`}
+        </span>
+      </div>
+      {of === undefined ? null : (
+        <svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+          <rect class="b0" width="100" height="4" />
+          <rect class={share > 90 && look === 'by' ? 'bw' : look} width={share} height="4" />
+        </svg>
+      )}
+    </div>
+  )
+}
+
+/** What must be true in the end. An assertion holds when its task has passed: nothing less has shown it. */
+function Contract({ run: { contract, tasks } }: { run: Run }) {
+  const stateOf = ({ task }: Assertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
+  if (contract.length === 0) return <div class="contract" />
+  const count = (state: string) => contract.filter(it => stateOf(it) === state).length
+  const rest = contract.length - count('done') - count('runs')
+  return (
+    <section
+      class="contract"
+      aria-label="Contract"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard
+      tabIndex={0}
+    >
+      <h3>
+        <span class="grow">Contract</span>
+        <span class="meta">
+          {count('done')} hold, {count('runs')} in work, {rest} open
+        </span>
+      </h3>
+      <ul>
+        {contract.map(assertion => {
+          const { icon, tone, word } = TASK_SIGNS[stateOf(assertion)]
+          const how = `${assertion.isReview ? 'review: ' : ''}${withoutTricks(assertion.how)}`
+          return (
+            <li class="claim" key={assertion.id}>
+              <Icon name={icon} size="xs" tone={tone} />
+              <span class="meta">{withoutTricks(assertion.id)}</span>
+              <span class="cut" title={withoutTricks(assertion.says)}>
+                {withoutTricks(assertion.says)}
+              </span>
+              <span class="mono cut" title={how}>
+                {how}
+              </span>
+              <span class="meta cut">{withoutTricks(assertion.task)}</span>
+              <span class="vh">, {word === 'passed' ? 'holds' : word}</span>
+            </li>
+          )
+        })}
+      </ul>
+    </section>
+  )
+}

@@ -1,0 +1,59 @@
+/** The colours of a text outside of the editor: pieces of lines, each with its classes. */
+import type { Text } from '@codemirror/state'
+import { highlightTree } from '@lezer/highlight'
+import type { Range } from '../review/diff.ts'
+import { codeStyle } from './code-style.ts'
+import { loadLanguage } from './languages.ts'
+
+export interface Piece {
+  text: string
+  look: string
+}
+
+interface Span {
+  from: number
+  to: number
+  look: string
+}
+
+/** Above this, colours are not worth their time. */
+const LARGEST = 300_000
+
+/** Colours by line: the spans that are in each, in order. */
+export type Colours = ReadonlyMap<number, Span[]>
+
+export async function coloursOf(path: string, text: Text): Promise<Colours> {
+  const colours = new Map<number, Span[]>()
+  if (text.length > LARGEST) return colours
+  const support = await loadLanguage(path)
+  if (!support) return colours
+  const tree = support.language.parser.parse(text.toString())
+  highlightTree(tree, codeStyle, (from, to, look) => addSpan(colours, text, { from, to, look }))
+  return colours
+}
+
+function addSpan(colours: Map<number, Span[]>, text: Text, span: Span): void {
+  let at = span.from
+  while (at < span.to) {
+    const line = text.lineAt(at)
+    const to = Math.min(span.to, line.to)
+    const spans = colours.get(line.number) ?? []
+    if (to > at) spans.push({ from: at - line.from, to: to - line.from, look: span.look })
+    colours.set(line.number, spans)
+    at = line.to + 1
+  }
+}
+
+/** A line in pieces: each with the colour that it has, and marked where its words changed. */
+export function piecesOf(text: string, spans: Span[] | undefined, words: Range[]): Piece[] {
+  const edges = new Set([0, text.length])
+  for (const { from, to } of spans ?? []) edges.add(from).add(to)
+  for (const [from, to] of words) edges.add(from).add(to)
+  const places = [...edges].filter(at => at <= text.length).sort((one, other) => one - other)
+  return places.slice(1).map((to, index) => {
+    const from = places[index] ?? 0
+    const look = spans?.find(span => span.from <= from && span.to >= to)?.look ?? ''
+    const isWord = words.some(([start, end]) => start <= from && end >= to)
+    return { text: text.slice(from, to), look: isWord ? `${look} w` : look }
+  })
+}

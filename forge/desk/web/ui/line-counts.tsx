@@ -1,0 +1,12 @@
+/** How many lines of a file were added and deleted. */
+import type { LineCount } from '../review/review-state.ts'
+
+export function LineCounts({ count }: { count: LineCount }) {
+  const { added, deleted } = count
+  return (
+    <>
+      <span class="num add-n">{added ? `+${added}` : ''}</span>
+      <span class="num del-n">{deleted ? `−${deleted}` : ''}</span>
+    </>
+  )
+}

@@ -1,0 +1,71 @@
+/**
+ * A link that somebody else wrote: shown with its address, and followed by a click alone. It has no `href`, because a
+ * browser looks up the host of each one in the page, which would tell its owner that it was read.
+ */
+import type { ComponentChildren } from 'preact'
+import { copy } from '../app/actions.ts'
+import { type Page, usePage } from '../app/state.ts'
+import { Icon } from './icons.tsx'
+import { targetOf } from './links.ts'
+import { toName } from './names.ts'
+import { readableProse } from './prose.ts'
+
+export function Link({ href, children }: { href: string; children: ComponentChildren }) {
+  const page = usePage()
+  const target = targetOf(href)
+  const address = readableProse(target.kind === 'page' ? target.address : href)
+  const hasWords = Array.isArray(children) && children.length > 0 && !isTheAddress(children, href)
+  const follow = () => open(page, href)
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see above why it is no <a href>
+    <span
+      role="link"
+      tabIndex={0}
+      class={`link ${target.kind}`}
+      title={address}
+      onClick={follow}
+      onKeyDown={event => {
+        if (event.key === 'Enter') follow()
+      }}
+    >
+      {target.kind === 'other' ? <Icon name="warning" size="xs" /> : null}
+      {hasWords ? <span class="link-words">{children}</span> : null}
+      {hasWords && target.kind !== 'file' ? ' ' : null}
+      {target.kind === 'file' && hasWords ? null : <span class={hasWords ? 'address' : 'link-words'}>{address}</span>}
+    </span>
+  )
+}
+
+/** An address that stands for itself is not said twice. */
+function isTheAddress(children: ComponentChildren[], href: string): boolean {
+  const [only] = children
+  if (children.length !== 1 || typeof only !== 'object' || only === null || !('props' in only)) return false
+  const { token } = only.props as { token?: { text?: unknown } }
+  return token?.text === href
+}
+
+function open(page: Page, href: string): void {
+  const target = targetOf(href)
+  if (target.kind === 'page') {
+    window.open(target.address, '_blank', 'noopener,noreferrer')
+    return
+  }
+  if (target.kind === 'file') {
+    page.tab.peek()?.edit(toName(target.path))
+    return
+  }
+  page.dialog.value = {
+    kind: 'confirm',
+    title: 'This leads to no web page',
+    words: [
+      'The AI wrote this address. The desk opens web pages alone; copy it, if you know what it is:',
+      shortened(href),
+    ],
+    button: 'Copy the address',
+    run: () => copy(page, href),
+  }
+}
+
+function shortened(href: string): string {
+  return readableProse(href.length > 300 ? `${href.slice(0, 300)}…` : href)
+}

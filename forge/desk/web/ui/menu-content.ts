@@ -1,0 +1,40 @@
+/** What a menu offers, and where it opens. */
+
+import { keysOf } from '../app/keys.ts'
+import type { IconName } from './icons.tsx'
+
+export interface MenuItem {
+  words: string
+  icon: IconName
+  keys?: string
+  run: () => void
+}
+
+/** A menu without a place. */
+export interface Offer {
+  /** What it is about. */
+  title: string
+  groups: MenuItem[][]
+}
+
+export interface MenuContent extends Offer {
+  x: number
+  y: number
+  /** What gets the focus when it closes. */
+  opener: HTMLElement | undefined
+}
+
+/** Where a menu opens by the mouse: at the pointer; and by the keyboard: below what it is about. */
+export function placeOfMenu(event: MouseEvent | KeyboardEvent, element: Element): { x: number; y: number } {
+  // A menu that was asked for by the keyboard comes without a place.
+  if (event instanceof MouseEvent && (event.clientX !== 0 || event.clientY !== 0)) {
+    return { x: event.clientX, y: event.clientY }
+  }
+  const { left, bottom } = element.getBoundingClientRect()
+  return { x: left + 16, y: bottom }
+}
+
+/** Whether a key asks for the menu. */
+export function asksForMenu(event: KeyboardEvent): boolean {
+  return event.key === 'ContextMenu' || keysOf(event) === 'Shift+F10'
+}

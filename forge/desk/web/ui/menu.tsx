@@ -1,0 +1,128 @@
+/** The menu of a row or a tab: by the right button, by Shift+F10 or the menu key, or by its three dots. */
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { shownKeys } from '../app/keys.ts'
+import { usePage } from '../app/state.ts'
+import { Icon } from './icons.tsx'
+import type { MenuContent, MenuItem } from './menu-content.ts'
+
+/** So far a menu stays away from the edges of the window. */
+const MARGIN = 4
+
+export function Menu() {
+  const page = usePage()
+  const content = page.menu.value
+  return content ? <OpenMenu key={content.title} content={content} /> : null
+}
+
+function OpenMenu({ content }: { content: MenuContent }) {
+  const page = usePage()
+  const menu = useRef<HTMLDivElement>(null)
+  const id = useId()
+  const close = () => {
+    // The browser says that a menu is closed when another one may be open already.
+    if (page.menu.peek() !== content) return
+    page.menu.value = undefined
+    if (content.opener?.isConnected) content.opener.focus()
+  }
+  const run = (item: MenuItem) => {
+    close()
+    item.run()
+  }
+
+  // Before the browser paints: it never stands somewhere else first.
+  useLayoutEffect(() => {
+    const element = menu.current
+    if (!element) return undefined
+    element.showPopover()
+    place(element, content)
+    element.querySelector<HTMLElement>('[role="menuitem"]')?.focus()
+    return () => {
+      if (element.matches(':popover-open')) element.hidePopover()
+    }
+  }, [content])
+
+  return (
+    <div
+      ref={menu}
+      class="menu"
+      role="menu"
+      tabIndex={-1}
+      aria-labelledby={id}
+      popover="auto"
+      onToggle={event => {
+        if (event.newState === 'closed') close()
+      }}
+      onContextMenu={event => event.preventDefault()}
+      onKeyDown={event => {
+        if (event.key === 'Tab' || event.key === 'Escape') close()
+        else if (!moveBy(event)) return
+        event.preventDefault()
+        event.stopPropagation()
+      }}
+    >
+      <div class="menu-title cut" id={id} role="presentation">
+        {content.title}
+      </div>
+      {content.groups.map((items, index) => (
+        // biome-ignore lint/a11y/useSemanticElements: a group of menu items has no element of its own
+        <div role="group" key={items[0]?.words ?? index}>
+          {items.map(item => (
+            <button
+              key={item.words}
+              type="button"
+              role="menuitem"
+              tabIndex={-1}
+              onMouseMove={event => event.currentTarget.focus()}
+              onClick={() => run(item)}
+            >
+              <Icon name={item.icon} />
+              <span class="grow">{item.words}</span>
+              {item.keys ? <ItemKeys keys={item.keys} /> : null}
+            </button>
+          ))}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+/** For the eye: an item is called by its words alone. */
+function ItemKeys({ keys }: { keys: string }) {
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it can not have the focus
+  return <kbd aria-hidden="true">{shownKeys(keys)}</kbd>
+}
+
+/** At its place, but inside the window. */
+function place(element: HTMLElement, { x, y }: MenuContent): void {
+  const { width, height } = element.getBoundingClientRect()
+  const left = Math.max(MARGIN, Math.min(x, window.innerWidth - width - MARGIN))
+  const isBelow = y + height + MARGIN <= window.innerHeight
+  const top = isBelow ? y : Math.max(MARGIN, Math.min(y - height, window.innerHeight - height - MARGIN))
+  element.style.left = `${left}px`
+  element.style.top = `${top}px`
+}
+
+/** The keys of a menu. Answers whether the key was one of them. */
+function moveBy(event: KeyboardEvent): boolean {
+  if (!(event.currentTarget instanceof Element) || event.altKey || event.ctrlKey || event.metaKey) return false
+  const items = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="menuitem"]')]
+  const index = items.indexOf(document.activeElement as HTMLElement)
+  const moves: Record<string, number> = {
+    ArrowDown: index + 1,
+    ArrowUp: index < 0 ? -1 : index - 1,
+    Home: 0,
+    End: items.length - 1,
+  }
+  const next = moves[event.key] ?? (event.key.length === 1 ? byLetter(items, index, event.key) : undefined)
+  if (next === undefined) return false
+  items.at(next % items.length)?.focus()
+  return true
+}
+
+function byLetter(items: HTMLElement[], index: number, letter: string): number | undefined {
+  if (letter === ' ') return undefined
+  const begins = (item: HTMLElement) => item.textContent?.toLowerCase().startsWith(letter.toLowerCase()) === true
+  const after = items.findIndex((item, at) => at > index && begins(item))
+  const found = after >= 0 ? after : items.findIndex(begins)
+  return found >= 0 ? found : undefined
+}

@@ -1,0 +1,90 @@
+/**
+ * The floors of the house: which folder may import from which. Imports run downwards only, imports of types included,
+ * which Biome's own rule does not see. docs/architecture.md explains the floors; this table is what holds them.
+ */
+import { expect, test } from 'bun:test'
+import { dirname, join, normalize } from 'node:path'
+
+const ROOT = join(import.meta.dir, '..')
+
+/**
+ * A folder (or a file) and what its files may import besides their own folder. The longest path that fits a file is
+ * its row; a row below it is not part of it.
+ */
+const FLOORS: Record<string, string[]> = {
+  'core/git': ['core'],
+  core: ['core/git'],
+  forklift: ['core', 'core/git'],
+  'forklift.ts': ['forklift', 'core', 'core/git'],
+  'forge/ai': ['forge', 'core', 'core/git'],
+  'forge/desk': ['forge', 'forge/ai', 'core', 'core/git'],
+  'forge/tasks': ['forge/tasks/flows', 'forge', 'forge/ai', 'core', 'core/git'],
+  'forge/tasks/flows': ['forge/tasks/contract.ts'],
+  forge: ['core', 'core/git'],
+  'forge.ts': ['forge', 'forge/desk', 'forge/tasks', 'forge/ai', 'core', 'core/git'],
+}
+
+/** Packages that a room must not use: core/git runs git itself, without a shell. */
+const WITHOUT: Record<string, string[]> = { 'core/git': ['zx'] }
+
+/** A room that may use these packages alone: a workflow is replayed, so each effect of it is an activity. */
+const NOTHING_BUT: Record<string, string[]> = { 'forge/tasks/flows': ['@temporalio/workflow'] }
+
+/** An import or export as the formatter writes it, or a dynamic import. A transpiler's list lacks those of types. */
+const IMPORT = /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
+
+/** From a file, what it imports: a file of ours, by its path from the root, or a package by its name. */
+interface Import {
+  from: string
+  to: string
+}
+
+const files = (await Bun.$`git ls-files ${'*.ts'} ${'*.tsx'}`.cwd(ROOT).text()).trim().split('\n')
+const imports: Import[] = []
+for (const from of files) {
+  const source = await Bun.file(join(ROOT, from)).text()
+  for (const [, written, dynamic] of source.matchAll(IMPORT)) {
+    const specifier = written ?? dynamic ?? ''
+    const to = specifier.startsWith('.') ? normalize(join(dirname(from), specifier)) : packageOf(specifier)
+    imports.push({ from, to })
+  }
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+}
+
+/** Whether a file is a path or lies in it. */
+function isIn(file: string, path: string): boolean {
+  return file === path || file.startsWith(`${path}/`)
+}
+
+/** The row of a file: the longest path of the table that it lies in. */
+function floorOf(file: string): string | undefined {
+  return Object.keys(FLOORS)
+    .filter(path => isIn(file, path))
+    .sort((a, b) => b.length - a.length)[0]
+}
+
+test('imports run downwards only, those of types too', () => {
+  const wrong = imports.filter(({ from, to }) => {
+    const floor = floorOf(from)
+    const room = floorOf(to)
+    if (!floor || !room || room === floor) return false
+    return !FLOORS[floor]?.some(allowed => to === allowed || room === allowed)
+  })
+  expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
+})
+
+test('a room uses the packages that it may', () => {
+  const packages = imports.filter(({ to }) => !/\.(ts|tsx|json)$/.test(to))
+  const wrong = packages.filter(({ from, to }) => {
+    const floor = floorOf(from) ?? ''
+    const allowed = NOTHING_BUT[floor]
+    return WITHOUT[floor]?.includes(to) || (allowed && !allowed.includes(to))
+  })
+  expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
+})
