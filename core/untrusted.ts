@@ -115,7 +115,9 @@ async function verifyFewBytes(scratch: Scratch, carrier: Scratch, oids: readonly
   const bytes = sizes.reduce((sum, size) => sum + size, 0)
   if (bytes <= LIMITS.newBytes) return
   const [has, most] = [bytes.toLocaleString('en'), LIMITS.newBytes / 2 ** 20]
-  throw new TooLarge(`its new files and commits have ${has} bytes, and at most ${most.toLocaleString('en')} MiB are read`)
+  throw new TooLarge(
+    `its new files and commits have ${has} bytes, and at most ${most.toLocaleString('en')} MiB are read`,
+  )
 }
 
 /** The end of a sentence that refuses a result. */

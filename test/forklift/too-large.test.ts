@@ -90,7 +90,7 @@ test('files that unpack to more than is read together are refused before they ar
   await using world = await makeWorld()
   await world.agent(`good
     id=${'7'.repeat(40)}; mkdir -p .git/objects/77
-    python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.compress(b"blob 3000000000\\0x"))' >".git/objects/77/\$(echo "$id" | cut -c3-)"
+    python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.compress(b"blob 3000000000\\0x"))' >".git/objects/77/$(echo "$id" | cut -c3-)"
     tree=$({ git ls-tree HEAD; printf '100644 blob %s\\tlarge\\n' "$id"; } | git mktree --missing)
     git update-ref refs/heads/main "$(git commit-tree -p HEAD -m 'A large file' "$tree")"`)
   const run = await refused(world, 3)
