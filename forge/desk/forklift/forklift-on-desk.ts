@@ -13,8 +13,8 @@ import { asBytes, asText, fields, isOid, type Oid } from '../../../core/git/repo
 import { run as runGit } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { branchOf, HEADS } from '../branches/branches.ts'
-import type { ForkliftRun, Forklift as Told } from '../graph/repository-view.ts'
-import type { News } from '../messages.ts'
+import type { ForkliftRun, Forklift as Told } from '../contract/forklift.ts'
+import type { News } from '../contract/news.ts'
 import { mergeInto } from '../steps/merge.ts'
 import { wait } from '../steps/perform.ts'
 import type { Stop } from '../steps/plan.ts'
@@ -204,7 +204,7 @@ export class Forklift {
 
   /** Hands what a person merged on a branch to Forklift, which judges and publishes it. */
   async publish(branch: string): Promise<void> {
-    const found = (await this.work.branches()).find(({ name }) => name === branch)
+    const found = (await this.work.describeBranches()).find(({ name }) => name === branch)
     if (!found) throw new Failure(`There is no branch ${visiblePath(branch)}.`)
     if (found.merging) throw new Failure(`A merge waits in ${visiblePath(branch)}: finish it first, then publish it.`)
     if (found.drafts.length > 0)

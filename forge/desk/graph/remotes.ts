@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Ref } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
-import type { Refs } from './repository-view.ts'
+import type { Refs } from '../contract/graph.ts'
 
 const REMOTES = 'refs/remotes/'
 const TAGS = 'refs/tags/'

@@ -9,7 +9,7 @@ import { type DraftFile, entryIn, entryInTip, isEmpty, makeDrafts, noDrafts } fr
 import type { Checkpoint, Checkpoints } from '../chat/turn-checkpoints.ts'
 import { sessionChanges } from '../chat/turn-ends.ts'
 import type { WrittenHere } from '../chat/written-here.ts'
-import type { MergingFile } from '../graph/repository-view.ts'
+import type { MergingFile } from '../contract/merging.ts'
 import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
 
 /** Which one of the conflicts that are left in a file, and the line of its first mark. */

@@ -11,7 +11,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import { SESSION } from '../../ai/session.ts'
 import { KEPT } from '../../operations.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
-import type { Source } from '../graph/repository-view.ts'
+import type { Source } from '../contract/steps.ts'
 import { commonTo, countBetween, mergeInto } from './merge.ts'
 import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
 

@@ -11,7 +11,7 @@ import { GitError } from '../../../core/git/run.ts'
 import { readTree } from '../../../core/git/trees.ts'
 import { FORGE, isOfForge } from '../chat/forge-folder.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
-import type { Outlook } from '../graph/repository-view.ts'
+import type { Outlook } from '../contract/steps.ts'
 import { filesInConflict, type Plan, treeOf } from './plan.ts'
 import type { Pace } from './plannings.ts'
 

@@ -5,7 +5,7 @@
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
-import type { News } from '../messages.ts'
+import type { News } from '../contract/news.ts'
 import type { Picks } from './picks.ts'
 
 /** Something long on its way: what ends it, and whom it tells how far it is. */

@@ -1,4 +1,4 @@
-import type { Source, Step } from '../../graph/repository-view.ts'
+import type { Source, Step } from '../../contract/steps.ts'
 import type { Way } from '../graph/step-ways.ts'
 
 /** One of the ways to do something to refs. */

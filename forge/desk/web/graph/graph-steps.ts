@@ -1,5 +1,5 @@
 /** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
-import type { Source } from '../../graph/repository-view.ts'
+import type { Source } from '../../contract/steps.ts'
 import { sentence, undo } from '../app/actions.ts'
 import type { StepWay } from '../app/dialog-content.ts'
 import type { Page } from '../app/state.ts'
