@@ -1,4 +1,5 @@
 /** The steps that can be done to refs: previewed, and done as they were previewed. */
+
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, lineOf } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
@@ -10,7 +11,7 @@ import type { BranchWork, Room } from '../branches/branch-work.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
 import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../graph/repository-view.ts'
-import { mergingRef } from '../merging/merging-commits.ts'
+import { mergingRef } from '../refs.ts'
 import { planCherryPick } from './cherry-pick.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
