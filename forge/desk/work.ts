@@ -2,6 +2,7 @@
  * Everything about work in progress in one repository: branches, their files as they are typed and saved, and what can
  * be undone. The server asks it and passes on what it says.
  */
+
 import { mkdir } from 'node:fs/promises'
 import { Failure } from '../../core/failure.ts'
 import { Maintenance } from '../../core/git/maintenance.ts'
@@ -16,12 +17,11 @@ import { CommitVfs, materializedIn, removeLeftBehind, type Vfs } from '../vfs.ts
 import { clashesOf, settle, takeSide } from './branches/branch-clashes.ts'
 import * as commits from './branches/branch-commits.ts'
 import { deleteBranch, newBranch, newMergingBranch, renameBranch, restoreBranch } from './branches/branch-operations.ts'
-import { finishRenames, RENAMING } from './branches/branch-renames.ts'
+import { finishRenames } from './branches/branch-renames.ts'
 import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
 import { Checkouts } from './branches/checkouts.ts'
-import { DRAFTS } from './branches/drafts.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
 import { OpenBranches, renamedBy } from './branches/open-branches.ts'
 import { reverse } from './branches/undo.ts'
@@ -29,12 +29,12 @@ import { type Part, Watch } from './branches/watch.ts'
 import { Chat } from './chat/chat.ts'
 import type { Conversation } from './chat/conversation.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
-import { TURNS } from './chat/turn-checkpoints.ts'
-import { MERGING } from './merging/merging-commits.ts'
 import { Mergings } from './merging/mergings.ts'
 import type { At, BranchInfo, Clash, Edit, File, News, Operation } from './messages.ts'
+import { keepRefsPrivate } from './private-refs.ts'
 import { showFile } from './reading/file-content.ts'
 import { Filters } from './reading/filters.ts'
+import { DRAFTS, MERGING, RENAMING, TURNS } from './refs.ts'
 import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
@@ -121,6 +121,7 @@ export class Work implements AsyncDisposable {
     const [refs, heads] = await Promise.all([
       tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING]),
       this.#checkedOut(),
+      keepRefsPrivate(this.#repository).catch(error => this.#complain(error)),
     ])
     const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map(), renaming = new Map()] =
       refs

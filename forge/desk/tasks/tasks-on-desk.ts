@@ -8,6 +8,7 @@ import { Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
+import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
 import type { TasksLook, TasksWord } from './tasks-questions.ts'
 import type { Runs, views } from './tasks-view.ts'
@@ -19,8 +20,6 @@ const LOOK_FOR = 60_000
 const ACT_FOR = 10 * 60_000
 /** So many looks at a time: each is a process. */
 const MOST_LOOKS = 2
-/** Where all that is kept of a run in git begins. */
-const RUNS = 'refs/forge/runs/'
 
 type View<See extends TasksLook['see']> = v.InferOutput<(typeof views)[See]>
 type LookAt<See extends TasksLook['see']> = Extract<TasksLook, { see: See }>
