@@ -3,7 +3,7 @@
  * by itself.
  */
 import { LIMITS, TooLarge } from './git/bounds.ts'
-import { type CommitList, commitsBetween } from './git/commits.ts'
+import { type CommitList, commitsBetween, isAncestor } from './git/commits.ts'
 import { changesIn, diffTrees, patchOf, plainDiff } from './git/diffs.ts'
 import { mergeTrees, type Stage } from './git/merges.ts'
 import { type Objects, openObjects, readStart, writeObjects } from './git/objects.ts'
@@ -167,7 +167,7 @@ async function compare(
   { upstream, result }: Commits,
 ): Promise<Comparison> {
   const merge = await mergeTrees(scratch, ours, upstream, { objects })
-  await verifyFewChanges(objects, merge.tree, result)
+  await verifyFewChanges(objects, merge.tree, result, LIMITS.edits)
   const [toResult = '', toOurs = '', toTheirs = ''] = await allOf(
     [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid)),
   )
@@ -248,10 +248,9 @@ function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
 
 /** Which of upstream and the start the result does not descend from. */
 async function unreachable(scratch: Scratch, { start, upstream, result }: Commits): Promise<Oid[]> {
-  const lacks = async (oids: Oid[]) =>
-    (await read(scratch, ['rev-list', '-n', '1', ...oids, `^${result}`, '--'])) !== ''
-  if (!(await lacks([start, upstream]))) return []
-  return (await allOf([upstream, start].map(async oid => ((await lacks([oid])) ? [oid] : [])))).flat()
+  // Not by rev-list, which believes the dates of commits: it stops early where they are wrong.
+  const lacks = async (oid: Oid) => !(await isAncestor(scratch, oid, result))
+  return (await allOf([upstream, start].map(async oid => ((await lacks(oid)) ? [oid] : [])))).flat()
 }
 
 /** Writes trees whose files are named by their place in the list, because a path does not survive in a patch. */

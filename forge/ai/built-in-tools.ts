@@ -126,7 +126,7 @@ const writeFile = define({
 const notUtf8 = (name: string): string =>
   [
     `${name} has bytes that are no UTF-8 (Latin-1, perhaps): written as a whole, they would be lost.`,
-    'It was not written: use search_replace, which keeps them, or delete it first.',
+    'It was not written: replace lines of it, which keeps them, or delete it first.',
   ].join(' ')
 
 const done = (text: string, words: string, touched: Path[]): ToolResult => ({ text, isError: false, words, touched })
@@ -264,7 +264,7 @@ const searchReplace = define({
     const path = await changeablePath(room, text)
     const name = visiblePath(path)
     const found = await lookAt(room.vfs, path)
-    if (found.kind === 'none') throw new Failure(`${await missing(room, path)} To make it, use write_file.`)
+    if (found.kind === 'none') throw new Failure(`${await missing(room, path)} To make it, write the whole file.`)
     if (found.kind === 'folder') throw new Failure(`${name} is a folder: give the name of a file in it.`)
     if (found.kind === 'other') throw new Failure(`${found.words} It was not edited.`)
     for (const { replace } of edits) verifyText(replace)

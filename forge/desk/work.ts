@@ -2,6 +2,7 @@
  * Everything about work in progress in one repository: branches, their files as they are typed and saved, and what can
  * be undone. The server asks it and passes on what it says.
  */
+
 import { mkdir } from 'node:fs/promises'
 import { Failure } from '../../core/failure.ts'
 import { Maintenance } from '../../core/git/maintenance.ts'
@@ -12,11 +13,10 @@ import { allOf } from '../../core/together.ts'
 import { Operations, type Recorded } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
 import { newMergingBranch, renameBranch } from './branches/branch-operations.ts'
-import { finishRenames, RENAMING } from './branches/branch-renames.ts'
+import { finishRenames } from './branches/branch-renames.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
 import { Checkouts } from './branches/checkouts.ts'
-import { DRAFTS } from './branches/drafts.ts'
 import { branchHandlers } from './branches/handlers.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
 import { OpenBranches, renamedBy } from './branches/open-branches.ts'
@@ -25,14 +25,14 @@ import { type Part, Watch } from './branches/watch.ts'
 import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
-import { TURNS } from './chat/turn-checkpoints.ts'
 import type { BranchInfo, branchQuestions } from './contract/branches.ts'
 import type { News } from './contract/news.ts'
 import type { Handlers } from './contract/question.ts'
 import { mergingHandlers } from './merging/handlers.ts'
-import { MERGING } from './merging/merging-commits.ts'
 import { Mergings } from './merging/mergings.ts'
+import { keepRefsPrivate } from './private-refs.ts'
 import { Filters } from './reading/filters.ts'
+import { DRAFTS, MERGING, RENAMING, TURNS } from './refs.ts'
 import type { Window } from './server/window.ts'
 import { stepHandlers } from './steps/handlers.ts'
 import { Plannings } from './steps/plannings.ts'
@@ -120,6 +120,7 @@ export class Work implements AsyncDisposable {
     const [refs, heads] = await Promise.all([
       tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING]),
       this.#checkedOut(),
+      keepRefsPrivate(this.#repository).catch(error => this.#complain(error)),
     ])
     const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map(), renaming = new Map()] =
       refs

@@ -252,6 +252,8 @@ export type RunState =
   | 'failed'
   | 'stopped'
   | 'out of budget'
+  /** Said by a command, never by a run: it was at work, and its server can't be asked how it is now. */
+  | 'unreachable'
 
 /** What `forge show`, `attach` and `runs` ask a run: the answer of the query `status`. */
 export type RunStatus = {

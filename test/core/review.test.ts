@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Review } from '../../core/review.ts'
 import { page } from '../../forklift/pull-request.ts'
-import { git } from '../support/git.ts'
+import { git, gitWith } from '../support/git.ts'
 import { type History, makeHistory, type Tree, text } from '../support/histories.ts'
 
 /** Both sides changed the same line of `both`; each has changes of its own, some of them next to the other's. */
@@ -109,6 +109,19 @@ test('a result beside both histories is refused twice', async () => {
   const { root, reviewOf } = await fork(history)
   const review = await reviewOf(RESOLVED, [root])
   expect(review.refusals).toHaveLength(2)
+})
+
+test('commits that are dated before upstream’s do not hide that upstream is in the history', async () => {
+  await using history = await makeHistory()
+  const { start, upstream } = await fork(history)
+  let result = await history.commit(RESOLVED, [start, upstream])
+  const old = { GIT_AUTHOR_DATE: '@978307200 +0000', GIT_COMMITTER_DATE: '@978307200 +0000' }
+  const una = { GIT_AUTHOR_NAME: 'U', GIT_AUTHOR_EMAIL: 'u@u', GIT_COMMITTER_NAME: 'U', GIT_COMMITTER_EMAIL: 'u@u' }
+  for (const at of [1, 2, 3, 4, 5, 6, 7, 8]) {
+    const words = ['commit-tree', `${result}^{tree}`, '-p', result, '-m', `Old ${at}`]
+    result = await gitWith(history.repo, words, undefined, { ...old, ...una })
+  }
+  expect((await history.review(start, upstream, result)).refusals).toEqual([])
 })
 
 test('an agent that rebased is judged by its files', async () => {

@@ -1,4 +1,5 @@
 /** The branches of a repository that are worked on, each with its work, and where those were that others deleted. */
+
 import { Failure } from '../../../core/failure.ts'
 import { isRefName } from '../../../core/git/objects.ts'
 import { type RefName, readHead } from '../../../core/git/refs.ts'
@@ -7,10 +8,10 @@ import { visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE } from '../../operations.ts'
 import { beginOfTurn } from '../chat/turn-checkpoints.ts'
 import type { Operation } from '../contract/branches.ts'
-import { MERGING } from '../merging/merging-commits.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, MERGING } from '../refs.ts'
 import type { BranchWork, Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
-import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
+import { readDrafts } from './drafts.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()

@@ -3,6 +3,7 @@
  * its branch's files are its own. It ends as one commit; one that did not end well waits until a person keeps or
  * discards what it did, also over a restart. Nothing is asked of a model but what a person has sent.
  */
+
 import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
@@ -28,11 +29,12 @@ import { readSignature } from '../branches/save.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import type { TurnNews } from '../contract/chat.ts'
 import { isInMerging, settleByTurn } from '../merging/merging-turns.ts'
+import { TURNS, turnRef } from '../refs.ts'
 import type { Ai } from './ai.ts'
 import { type Choices, type Wishes, withWishes } from './choices.ts'
 import { setUpMergeDriver } from './forge-folder.ts'
 import { LiveTurn } from './live-turn.ts'
-import { type Checkpoint, Checkpoints, readCheckpoint, TURNS, turnRef, whereItRuns } from './turn-checkpoints.ts'
+import { type Checkpoint, Checkpoints, readCheckpoint, whereItRuns } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { Questions } from './turn-tools.ts'
 import type { WrittenHere } from './written-here.ts'

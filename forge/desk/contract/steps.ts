@@ -31,7 +31,8 @@ export const Step = v.variant('step', [
   ...BranchStep.options,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
   v.object({ step: v.literal('delete tag'), name: Branch }),
-  v.object({ step: v.literal('fetch'), remote: v.optional(v.string()) }),
+  /** From one remote, from the one that a branch follows, or from all. */
+  v.object({ step: v.literal('fetch'), remote: v.optional(v.string()), branch: v.optional(Branch) }),
   v.object({ step: v.literal('pull'), branch: Branch, how: v.picklist(['fast-forward', 'merge', 'rebase']) }),
   /** `isForced`: with a lease on what the remote was when this was previewed. */
   v.object({
@@ -44,11 +45,11 @@ export const Step = v.variant('step', [
 ])
 export type Step = v.InferOutput<typeof Step>
 
-const ENDS = ['clean', 'conflicts', 'nothing', 'impossible'] as const
+const ENDS = ['clean', 'drops', 'conflicts', 'nothing', 'impossible'] as const
 
 /**
- * How a step would come out, for the word on a target: green, yellow, grey. It is what the step's preview says, or that
- * it takes too long to be known of many targets.
+ * How a step would come out, for the word on a target: green, red, yellow, grey. It is what the step's preview says, or
+ * that it takes too long to be known of many targets. `drops`: commits that no other branch or tag has leave a branch.
  */
 export const Outlook = v.object({
   is: v.picklist([...ENDS, 'unknown']),
@@ -74,10 +75,12 @@ export const Preview = v.object({
   /** The message of the commit that it makes, to be edited. */
   message: v.optional(v.string()),
   /**
-   * Of a push: where the remote's branch was when it was fetched last, which is what a forced one overwrites; null
-   * where there was none.
+   * Where the remote's branch was when it was fetched last: what a pull brings in, and what a forced push overwrites;
+   * null where there was none.
    */
   there: v.optional(v.nullable(Oid)),
+  /** What makes a step possible that is not now: a pull, where a remote would reject a push. */
+  offers: v.optional(v.literal('pull')),
   /** What a person should know before: hooks that do not run, a checkout that can not follow, what is on a remote. */
   warnings: v.array(v.string()),
 })

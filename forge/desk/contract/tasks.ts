@@ -24,6 +24,7 @@ export const RunState = v.picklist([
   'failed',
   'stopped',
   'out of budget',
+  'unreachable',
 ])
 export type RunState = v.InferOutput<typeof RunState>
 

@@ -1,4 +1,5 @@
 /** Turns of an AI in a branch in which a merge waits: what it is asked, and what it did as drafts on that merge. */
+
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
@@ -10,7 +11,8 @@ import type { Checkpoint, Checkpoints } from '../chat/turn-checkpoints.ts'
 import { sessionChanges } from '../chat/turn-ends.ts'
 import type { WrittenHere } from '../chat/written-here.ts'
 import type { MergingFile } from '../contract/merging.ts'
-import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
+import { mergingRef } from '../refs.ts'
+import { type ConflictRow, type MergingState, makeMerging, readMerging } from './merging-commits.ts'
 
 /** Which one of the conflicts that are left in a file, and the line of its first mark. */
 export type Place = { line: number; number: number; of: number }

@@ -42,7 +42,7 @@ export type Plan = {
   branch: string
   /** Where the branch is. */
   before: Oid
-  is: 'clean' | 'nothing' | 'conflicts'
+  is: 'clean' | 'drops' | 'nothing' | 'conflicts'
   /** What comes of it, for the word on a target. */
   words: string
   /** The operation that it is: its kind, and what it does, in a few words. */

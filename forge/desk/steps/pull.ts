@@ -1,4 +1,4 @@
-/** A pull: what a branch follows is fetched, and the branch goes on to it, by a fast-forward, a merge or a rebase. */
+/** A pull: a branch gets what was fetched of the branch that it follows, by a fast-forward, a merge or a rebase. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'

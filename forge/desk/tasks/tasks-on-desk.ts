@@ -8,6 +8,7 @@ import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
 import type { Fields } from '../contract/contract.ts'
 import type { JournalLine, Landing, Plan, Run, Runs, Task, TasksWord } from '../contract/tasks.ts'
+import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
 import { digestOf, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
 
@@ -17,8 +18,6 @@ const LOOK_FOR = 60_000
 const ACT_FOR = 10 * 60_000
 /** So many looks at a time: each is a process. */
 const MOST_LOOKS = 2
-/** Where all that is kept of a run in git begins. */
-const RUNS = 'refs/forge/runs/'
 
 export class Tasks {
   /** Looks that are under way. */

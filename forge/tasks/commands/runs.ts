@@ -4,13 +4,13 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import type { RunId, RunStatus } from '../contract.ts'
 import { BRANCHES, isRunId, listRuns } from '../runs/folder.ts'
-import { readLastStatus, readWish } from '../runs/plans.ts'
+import { readWish } from '../runs/plans.ts'
 import { type Pruned, pruneRun } from '../runs/pruning.ts'
 import type { CommandContext } from './context.ts'
-import { hasEnded } from './follow.ts'
+import { hasEnded, type Looked, lookSomehow } from './look.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
-import { openRunServer } from './server.ts'
+import { findRunServer } from './server.ts'
 import { countsOf, spentWords } from './tree.ts'
 
 const USAGE = 'forge runs [--json] [--prune [RUN …]] [--all]'
@@ -24,8 +24,10 @@ Lists the runs of this repository, the newest first.
                 merged, whose commits stay; with RUN, of these runs alone
   --all         with --prune RUN: also of branches that nobody has landed`
 
-/** `isUnderWay`: the server works on it, or waits for a person to go on; its status is what was last kept, else. */
-type Listed = { run: RunId; wish: string; isUnderWay: boolean; status?: RunStatus }
+type Listed = Looked & { run: RunId; wish: string }
+
+/** Runs that the server is asked about at the same time. */
+const ASKED_AT_ONCE = 16
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const options = { json: { type: 'boolean' }, prune: { type: 'boolean' }, all: { type: 'boolean' } } as const
@@ -40,26 +42,25 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-/** What the server says of runs that are under way, else what was last written down; without starting any server. */
+/** What the server says of each run, else what was last written down; without starting any server. */
 async function look(place: Place, context: CommandContext): Promise<Listed[]> {
   const found = await listRuns(place.repository, context.env)
-  const server = await openRunServer(place, context, { start: false }).catch(error => {
-    if (error instanceof Failure) return undefined
-    throw error
-  })
+  const server = await findRunServer(place, context)
   try {
-    return await Promise.all(
-      found.map(async ({ run }) => {
+    const listed: Listed[] = []
+    const waiting = [...found.entries()]
+    const lookOn = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const [at, { run }] = next
         const store = openStore(place, run)
         const wish = await readWish(store).catch(() => '')
-        const isUnderWay = (await server?.isUnderWay(run)) ?? false
-        const live = isUnderWay ? await server?.status(run).catch(() => undefined) : undefined
-        const status = live ?? (await readLastStatus(store))
-        return { run, wish, isUnderWay, ...(status && { status }) }
-      }),
-    )
+        listed[at] = { run, wish, ...(await lookSomehow(server, store)) }
+      }
+    }
+    await Promise.all(Array.from({ length: ASKED_AT_ONCE }, lookOn))
+    return listed
   } finally {
-    await server?.[Symbol.asyncDispose]()
+    if (!(server instanceof Failure)) await server[Symbol.asyncDispose]()
   }
 }
 

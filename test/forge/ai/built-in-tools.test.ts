@@ -213,7 +213,7 @@ test('a miss in a file that somebody else changed says so', async () => {
 test('a file that is not there is named where it is', async () => {
   await using scene = await makeScene()
   const result = await scene.call('search_replace', { path: 'src/x.ts', edits: edits('a', 'b') })
-  expect(result.text).toBe('There is no file src/x.ts. There is src/deep/x.ts. To make it, use write_file.')
+  expect(result.text).toBe('There is no file src/x.ts. There is src/deep/x.ts. To make it, write the whole file.')
 })
 
 test('files are deleted, a folder only where that is said', async () => {

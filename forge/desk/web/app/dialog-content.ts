@@ -53,6 +53,10 @@ export type DialogContent =
       title: string
       ways: StepWay[]
       first: number
+      /** The branch that the branch's remote is fetched for, before anything is previewed. */
+      fetchesFor?: string
+      /** What makes the step possible where its preview offers it: a pull before a push. */
+      pull?: () => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     }
   /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */

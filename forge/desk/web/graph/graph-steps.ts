@@ -140,14 +140,16 @@ export function pull(page: Page, branch: string): void {
     step: { step: 'pull', branch, how },
   })
   const name = readable(branch)
+  const from = readable(page.branch(branch)?.upstream?.name ?? 'its upstream branch')
   page.dialog.value = {
     kind: 'step',
-    title: `Pull ${name}`,
+    title: `Pull ${from} into ${name}`,
     ways: [
-      way('fast-forward', 'Fast-forward', `It is fetched, and ${name} follows if it has no commits of its own.`),
-      way('merge', 'Merge', `It is fetched and merged into ${name}.`),
-      way('rebase', 'Rebase', `It is fetched, and the own commits of ${name} are made anew on top of it.`),
+      way('fast-forward', 'Fast-forward', `${name} moves forward to ${from}, if it has no commits of its own.`),
+      way('merge', 'Merge', `Merges ${from} into ${name}.`),
+      way('rebase', 'Rebase', `Rebases the commits that only ${name} has onto ${from}.`),
     ],
+    fetchesFor: branch,
     first: (page.branch(branch)?.upstream?.ahead ?? 0) > 0 ? 1 : 0,
     isDone: done => finish(page, done),
   }
@@ -167,15 +169,15 @@ export function push(page: Page, branch: string): void {
       key: remote,
       words: `To ${readable(remote)}`,
       button: 'Push',
-      explains: `${readable(remote)} gets the commits of ${readable(branch)} that it has not.`,
+      explains: `Adds the commits of ${readable(branch)} that ${readable(remote)} does not have yet.`,
       step: { step: 'push', branch, remote, isForced: false },
     },
     {
       key: `${remote} forced`,
-      words: `To ${readable(remote)}, with a lease`,
-      button: 'Push with a lease',
+      words: `Force push to ${readable(remote)}`,
+      button: 'Force push with lease',
       isDangerous: true,
-      explains: `The branch on ${readable(remote)} is replaced, if nobody has moved it since it was fetched last.`,
+      explains: `Overwrites the branch on ${readable(remote)} (git push --force-with-lease), unless it has moved since the last fetch.`,
       step: { step: 'push', branch, remote, isForced: true },
     },
   ])
@@ -184,6 +186,7 @@ export function push(page: Page, branch: string): void {
     title: `Push ${readable(branch)}`,
     ways,
     first: 0,
+    pull: () => pull(page, branch),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }
 }

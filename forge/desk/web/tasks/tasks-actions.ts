@@ -147,7 +147,7 @@ function canPause({ run, task }: About): boolean {
 }
 
 function canResume({ run, task }: About): boolean {
-  if (!task) return ['paused', 'out of budget', 'stopped'].includes(run.state)
+  if (!task) return ['paused', 'out of budget', 'stopped', 'failed', 'unreachable'].includes(run.state)
   return task.state === 'paused' || (task.state === 'stopped' && !ENDED.includes(run.state))
 }
 

@@ -30,6 +30,7 @@ export const RUN_SIGNS: Record<RunState, StateSign> = {
   failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
   stopped: { icon: 'stop', tone: '', word: 'stopped' },
   'out of budget': { icon: 'warning', tone: 'is-warn', word: 'budget spent' },
+  unreachable: { icon: 'warning', tone: 'is-warn', word: 'not reachable' },
 }
 
 const UNKNOWN: StateSign = { icon: 'dashed', tone: '', word: 'not under way' }

@@ -82,7 +82,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     const before = await tip('main')
     await drop('same-line', 'main')
     await dialog().getByText('a.txt').first().waitFor()
-    await dialog().getByRole('button', { name: 'Merge and settle 1 file' }).click()
+    await dialog().getByRole('button', { name: 'Merge and resolve 1 file' }).click()
     await page.getByRole('tab', { name: /main/, selected: true }).waitFor()
     expect(await tip('main')).toBe(before)
     expect(await place.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging')).toBe('refs/forge/merging/main')
@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await page.getByRole('option', { name: /Topic 2.*abandoned/ }).waitFor()
   })
 
-  test('a fetch shows what came, a pull merges it, and a push sends it back', async () => {
+  test('a rejected push goes on to the pull, which fetches before it previews, and a push sends both back', async () => {
     const origin = await bare(join(place.folder, 'origin.git'))
     await place.git('remote', 'add', 'origin', origin)
     await place.git('push', '-q', '-u', 'origin', 'main')
@@ -118,11 +118,13 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await commit(place.path, 'main', { 'near.txt': 'near\n' }, { message: 'Made here' })
     await page.getByRole('option', { name: /Made here/ }).click()
     const button = (name: string) => page.getByRole('toolbar', { name: 'Repository' }).getByRole('button', { name })
-    await button('Fetch').click()
-    await page.getByText('Fetched from origin: 1 branch moved.').first().waitFor()
-    await page.getByRole('option', { name: /Made far away/ }).waitFor()
-    await page.getByRole('option', { name: /Made here/ }).click()
-    await button('Pull').click()
+    await button('Push').click()
+    await dialog().getByText('1 commit to origin/main').waitFor()
+    await dialog().getByRole('button', { name: 'Push', exact: true }).click()
+    // Nothing was fetched: it is the remote that says no, in the dialog, which goes on to the pull.
+    await dialog().getByText('Rejected: origin/main has commits that main does not have.').waitFor()
+    await dialog().getByText('origin/main has 1 commit that main does not have').waitFor()
+    await dialog().getByRole('button', { name: 'Pull…' }).click()
     await dialog().getByText('merges cleanly').waitFor()
     await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
     await page.getByRole('option', { name: /Merge remote-tracking branch 'origin\/main'/ }).waitFor()

@@ -258,7 +258,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
       const box = await preview.boundingBox()
       expect(box && (box.y + box.height < to.y || box.y > to.y)).toBe(true)
       await send('touchEnd')
-      await dialog().getByRole('button', { name: 'Merge and settle 2 files' }).waitFor()
+      await dialog().getByRole('button', { name: 'Merge and resolve 2 files' }).waitFor()
       expect(await page.getByRole('menu').count()).toBe(0)
     })
 
@@ -318,7 +318,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await open()
     await dragTo('topic', 'clash-metrics')
     await page.mouse.up()
-    await dialog().getByRole('button', { name: 'Merge and settle 2 files' }).click()
+    await dialog().getByRole('button', { name: 'Merge and resolve 2 files' }).click()
     await page.getByRole('tab', { name: 'clash-metrics', selected: true }).waitFor()
   })
 
