@@ -112,7 +112,7 @@ export class Desk implements AsyncDisposable {
     const { state, config, models, forklift, openWork } = this.options
     const work = await openWork(this.repository, { state, config, models, onNews: news => this.#say(news) })
     this.#work = work
-    if (forklift) this.#forklift = new Forklift(this.objects, work, forklift, news => this.#say(news))
+    if (forklift) this.#forklift = new Forklift(this.objects, work.branches, forklift, news => this.#say(news))
     this.#handlers = {
       ...this.#ownHandlers,
       ...work.handlers,

@@ -12,9 +12,9 @@ import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { allOf } from '../../core/together.ts'
 import { Operations, type Recorded } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
-import { newMergingBranch, renameBranch } from './branches/branch-operations.ts'
+import { renameBranch } from './branches/branch-operations.ts'
 import { finishRenames } from './branches/branch-renames.ts'
-import type { BranchWork, Room } from './branches/branch-work.ts'
+import type { Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
 import { Checkouts } from './branches/checkouts.ts'
 import { branchHandlers } from './branches/handlers.ts'
@@ -266,18 +266,6 @@ export class Work implements AsyncDisposable {
     const works = await this.branches.all()
     const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
     return gone.map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
-  }
-
-  /**
-   * Makes a branch in which a merge waits from the start, by the one operation of `begin`: where that fails there is no
-   * branch.
-   */
-  async newMergingBranch<Result>(
-    name: string,
-    from: Oid,
-    begin: (work: BranchWork) => Promise<Result>,
-  ): Promise<Result> {
-    return await newMergingBranch(this.branches, name, from, begin)
   }
 
   /** Gives a branch another name, as `git branch -m` does. */

@@ -26,6 +26,7 @@ import { moveRefsPatiently } from '../branches/moving-refs.ts'
 import type { Signature } from '../branches/save.ts'
 import { firstMark, marksLeft, partsOf, withBoth } from '../conflicts/conflict-marks.ts'
 import { textBytes, wordsFor } from '../conflicts/conflicts.ts'
+import { type ConflictRow, type MergingState, makeMerging, readMerging } from '../conflicts/merging-commits.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import type { ConflictFile, Merging, MergingFile } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
@@ -36,9 +37,8 @@ import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOf } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
-import { type ConflictRow, type MergingState, makeMerging, readMerging } from './merging-commits.ts'
 import { MergingReviews } from './merging-review.ts'
-import { type Place, requestOf } from './merging-turns.ts'
+import { type Place, requestOf } from './request.ts'
 
 type State = MergingState & { tree: Oid }
 /** What a merge begins with that is not begun by a step. */

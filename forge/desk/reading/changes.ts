@@ -7,7 +7,7 @@ import { GitError, MANY_BLOBS, run } from '../../../core/git/run.ts'
 import { verifyFewChanges } from '../../../core/git/trees.ts'
 import { many } from '../../../core/text.ts'
 import type { Change } from '../contract/values.ts'
-import { isNotFetched } from './not-fetched.ts'
+import { isNotFetched } from '../not-fetched.ts'
 
 /** More than anybody reads. */
 const MOST_CHANGES = 20_000

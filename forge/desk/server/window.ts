@@ -8,7 +8,7 @@ import { visible } from '../../../core/text.ts'
 import { isQuestionName, type QuestionName, questions, type Reply } from '../contract/contract.ts'
 import type { News } from '../contract/news.ts'
 import { type At, Count } from '../contract/values.ts'
-import { isNotFetched, NOT_FETCHED } from '../reading/not-fetched.ts'
+import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 import type { Line } from './server.ts'
 
 /** Questions that wait for an answer; a page that has more of them has gone wild. */
