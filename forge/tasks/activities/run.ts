@@ -21,9 +21,9 @@ import type {
   Tier,
 } from '../contract.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
-import { missingPrice } from '../runs/budget.ts'
 import { resultRef } from '../runs/folder.ts'
 import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
+import { missingPrice } from '../runs/prices.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import { setRef } from '../steps/commits.ts'
