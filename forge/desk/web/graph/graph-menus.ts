@@ -6,8 +6,9 @@ import type { Page } from '../app/state.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
+import { remoteItems } from './branch-steps.ts'
 import type { Label } from './graph-labels.ts'
-import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, pull, push, tagAt } from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, WAYS, type Way, wordsInto } from './step-ways.ts'
 
 const ICONS: Record<Way, IconName> = {
@@ -116,7 +117,7 @@ export function labelMenu(page: Page, label: Label): Offer {
     const fetch: MenuItem = {
       words: `Fetch ${readable(remote)}`,
       icon: 'download',
-      run: () => void fetchRemotes(page, remote),
+      run: () => void fetchRemotes(page, { remote }),
     }
     return { title, groups: [[...making, fetch], steps, [only]] }
   }
@@ -130,12 +131,7 @@ export function labelMenu(page: Page, label: Label): Offer {
     groups: [
       [open, ...making],
       steps,
-      [
-        ...(label.branch.upstream
-          ? [{ words: 'Pull…', icon: 'arrow-down', run: () => pull(page, name) } satisfies MenuItem]
-          : []),
-        { words: 'Push…', icon: 'upload', run: () => push(page, name) },
-      ],
+      remoteItems(page, label.branch).map(({ keys: _, ...item }) => item),
       [
         only,
         { words: 'Rename…', icon: 'pencil', run: () => renameBranch(page, name) },

@@ -152,6 +152,17 @@ export class GraphState {
     }
   }
 
+  /** The refs, asked for where nobody has looked at the graph yet; undefined where they can't be had, which is said. */
+  async needRefs(): Promise<Refs | undefined> {
+    if (this.refs.peek() && this.#isBegun && !this.#isStale) return this.refs.peek()
+    try {
+      this.refs.value = withoutHeads(await this.#page.connection.ask('refs', {}))
+    } catch (error) {
+      this.#page.complain(error)
+    }
+    return this.refs.peek()
+  }
+
   /** The rows that are in view, without the last one: those that are missing are asked for. `top`: the first one. */
   view(from: number, to: number, top: number): void {
     // A list that has no rows yet is asked for its first ones all the same.

@@ -159,7 +159,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('Control+k')
     await page.keyboard.type('>push topic')
     await page.keyboard.press('Enter')
-    await page.getByText('There is no remote to push to').waitFor()
+    await page.getByText('No remote to push to').waitFor()
   })
 
   test('the keys move through it, show a commit, and open it as it was', async () => {
