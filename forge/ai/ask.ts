@@ -143,13 +143,14 @@ export class AskedModel implements Model {
   }
 
   /**
-   * A request that is refused with what not every model knows is sent again without it: without what the refusal
-   * names, or without all of it where it names nothing.
+   * A request that is refused for what not every model knows is sent again without it: without what the refusal
+   * names, or without all of it where the refusal is about some parameter that it does not name.
    */
   private isAboutChoice({ thinking, mustCall }: Request, { trouble, message }: ModelError): boolean {
     const sent: Choice[] = [...(thinking ? (['thinking'] as const) : []), ...(mustCall ? (['mustCall'] as const) : [])]
     if (trouble !== 'refused' || sent.length === 0) return false
     const named = sent.filter(choice => CHOICE_WORDS[choice].test(message))
+    if (named.length === 0 && !UNKNOWN_PARAMETER.test(message)) return false
     for (const choice of named.length > 0 ? named : sent) this.#without.add(choice)
     return true
   }
@@ -160,6 +161,8 @@ type Choice = 'thinking' | 'mustCall'
 
 /** The words of a refusal that name such a choice. */
 const CHOICE_WORDS: Record<Choice, RegExp> = { thinking: /reasoning|thinking|effort/i, mustCall: /tool.?choice/i }
+
+const UNKNOWN_PARAMETER = /parameter|argument|unrecognized|unknown|unsupported|not supported|not permitted|extra/i
 
 /** For servers that do not count. */
 function estimated(name: string, sent: number, text: string): Usage {

@@ -90,16 +90,8 @@ export const Task = v.object({
           v.pipe(v.array(Path), v.maxLength(200), v.description('Code that has to be read, whole.')),
           [],
         ),
-        types: v.optional(
-          v.pipe(v.array(Words(200)), v.maxLength(100), v.description('Names of types and functions that matter.')),
-          [],
-        ),
         tests: v.optional(
           v.pipe(v.array(Path), v.maxLength(100), v.description('Tests that show how it is tested.')),
-          [],
-        ),
-        playbooks: v.optional(
-          v.pipe(v.array(Words(200)), v.maxLength(5), v.description('Lessons of earlier runs, by name.')),
           [],
         ),
         documents: v.optional(

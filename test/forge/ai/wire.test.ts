@@ -100,8 +100,12 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(thinks).toEqual([true, false, false])
   })
 
-  test('what is refused without such a choice is refused', async () => {
-    await using server = await ModelServer.start([{ status: 400 }, { status: 400 }])
+  test('what is refused for another parameter is asked without such choices once, and then refused', async () => {
+    const words = 'max_tokens: this parameter is not permitted'
+    await using server = await ModelServer.start([
+      { status: 400, words },
+      { status: 400, words },
+    ])
     const { error } = await ask(await openScripted(server, provider), { ...requestOf(), mustCall: true })
     expect(error).toMatchObject({ trouble: 'refused' })
     expect(server.requests).toHaveLength(2)
