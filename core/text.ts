@@ -86,6 +86,8 @@ function fill(lines: readonly string[], width: number): string[] {
   const lead = (LIST_ITEM.exec(first)?.[0] ?? /^\s*/.exec(first)?.[0] ?? '').slice(0, width >> 1)
   const indent = ' '.repeat(lead.length)
   const words = [first.slice(lead.length), ...lines.slice(1)].join(' ').split(/\s+/).filter(Boolean)
+  const room = width - lead.length
+  const tooLong = new RegExp(`.{1,${room}}`, 'gu')
   const filled: string[] = []
   let line = lead
   let isEmpty = true
@@ -95,10 +97,9 @@ function fill(lines: readonly string[], width: number): string[] {
     isEmpty = true
   }
   for (const word of words) {
-    const room = width - indent.length
     if (!isEmpty && line.length + 1 + word.length > width) end()
     // A word that is longer than a line is cut.
-    const pieces = word.match(new RegExp(`.{1,${room}}`, 'gu')) ?? []
+    const pieces = word.length <= room ? [word] : (word.match(tooLong) ?? [])
     for (const [at, piece] of pieces.entries()) {
       if (at > 0) end()
       line += isEmpty ? piece : ` ${piece}`

@@ -2,6 +2,7 @@
 import type { Path } from '../core/git/repository.ts'
 import type { Conflict, Edit, Review } from '../core/review.ts'
 import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
+import { checkClaims, MAX_WORDS_CHARS } from './claims.ts'
 
 /** What the page tells besides the review; undefined is what is not known. */
 export type Story = {
@@ -175,7 +176,17 @@ function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size
   return ["### Upstream's commits\n", ...lines, ...(more > 0 ? [`- and ${many(more, 'older commit')}`] : [])].join('\n')
 }
 
-function howMade({ rebased }: Review, story: Story, size: Size): string {
+/** What git says of the agent's words. The rest of them stands as what the agent says. */
+function checked(review: Review, { words, byHand }: Story): string {
+  const claims = byHand === undefined && words ? checkClaims(review, words) : []
+  const lines = claims.map(({ claim, isTrue, finding }) => {
+    return `- ${isTrue ? 'True' : '**Not true**'}: ${code(short(claim, 160))} (${escapeMarkdown(finding)})`
+  })
+  return lines.length > 0 ? ['What git can check of these words:\n', ...lines].join('\n') : ''
+}
+
+function howMade(review: Review, story: Story, size: Size): string {
+  const { rebased } = review
   const { model, variant, agent, seconds, requests, tokens, words, byHand, notes = [], leftBehind = [] } = story
   const facts = [
     model && `model ${code(model)}${variant ? ` (${code(variant)})` : ''}`,
@@ -189,7 +200,7 @@ function howMade({ rebased }: Review, story: Story, size: Size): string {
   const maker = byHand === undefined ? byForklift : `Merged by hand${where} and judged by Forklift`
   const whose = byHand === undefined ? "The agent's own words, which nobody has checked" : 'What its commits say'
   const left = leftBehind.flatMap(address => webAddress(address) ?? [])
-  const said = words?.trim() && fence('text', reflow(words, 100).join('\n'), size.words)
+  const said = words?.trim() && fence('text', reflow(words.slice(0, MAX_WORDS_CHARS), 100).join('\n'), size.words)
   return [
     '### How this was made',
     story.fastForward
@@ -200,6 +211,7 @@ function howMade({ rebased }: Review, story: Story, size: Size): string {
     ...notes.map(escapeMarkdown),
     left.length > 0 && `This takes the place of ${left.join(', ')}.`,
     said && `${whose}:\n\n${said}`,
+    said && checked(review, story),
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -261,7 +273,7 @@ const QUOTED_WIDTH = 70
 /** The message of the one commit that is published: the agent's words do nothing in it, and the trailer is ours. */
 export function commitMessage(review: Review, story: Story): string {
   // Made harmless before the lines are filled: numbers and names that are taken apart take more room.
-  const words = story.words?.trim() ? reflow(harmless(story.words), QUOTED_WIDTH) : []
+  const words = story.words?.trim() ? reflow(harmless(story.words.slice(0, MAX_WORDS_CHARS)), QUOTED_WIDTH) : []
   const left = words.length - MAX_QUOTED_LINES
   const shown = left > 0 ? [...words.slice(0, MAX_QUOTED_LINES), `(${many(left, 'more line')})`] : words
   // Once more, where filling has brought together what does nothing apart.
