@@ -12,6 +12,7 @@ import { run } from '../../core/git/run.ts'
 import { emptyTree } from '../../core/git/trees.ts'
 import { Operations } from '../operations.ts'
 import { branchOf, HEADS } from './branches/branches.ts'
+import type { Taken } from './branches/documents.ts'
 import type { Models } from './chat/models.ts'
 import { firstQuestions } from './first-questions.ts'
 import { Forklift, type ForkliftOptions } from './forklift/forklift-on-desk.ts'
@@ -326,7 +327,7 @@ export class Desk implements AsyncDisposable {
       case 'close':
         return await this.#close(window, question.at, question.path)
       case 'edit':
-        return { accepted: await work.edit(question.branch, question.path, question.version, question.edits) }
+        return replyToEdits(await work.edit(question.branch, question.path, question.version, question.edits))
       case 'save':
         return { commit: await work.save(question.branch, question.paths, question.message) }
       case 'save elsewhere':
@@ -570,6 +571,10 @@ export class Desk implements AsyncDisposable {
     return search
   }
 }
+
+/** The edits themselves are told to all windows. */
+const replyToEdits = (taken: Taken): { accepted: boolean; refused?: string } =>
+  taken.accepted ? { accepted: true } : taken
 
 const isSamePlace = (one: At, other: At): boolean =>
   one.kind === 'branch'

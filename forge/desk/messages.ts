@@ -196,7 +196,10 @@ export const Question = v.variant('ask', [
   ask('open', { at: At, path: Path }),
   /** nothing: no more is said of it */
   ask('close', { at: At, path: Path }),
-  /** { accepted: boolean }: false where others were faster, whose edits come by themselves */
+  /**
+   * { accepted: boolean, refused?: string }: not accepted where others were faster, whose edits come by themselves, or
+   * where the text can't be edited like that: why, in a sentence
+   */
   ask('edit', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** { commit: Oid | undefined }: undefined where nothing was different */
   ask('save', { branch: Branch, paths: v.union([v.array(Path), v.literal('all')]), message: v.optional(v.string()) }),

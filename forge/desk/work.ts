@@ -21,6 +21,7 @@ import { draftsElsewhere, saveElsewhere } from './branches/branch-split.ts'
 import type { BranchWork, Room } from './branches/branch-work.ts'
 import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBelowEach } from './branches/branches.ts'
 import { Checkouts } from './branches/checkouts.ts'
+import type { Taken } from './branches/documents.ts'
 import { DRAFTS } from './branches/drafts.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
 import { OpenBranches, renamedBy } from './branches/open-branches.ts'
@@ -322,8 +323,8 @@ export class Work implements AsyncDisposable {
     if (at.kind === 'branch') await (await this.#branches.work(at.branch)).close(path)
   }
 
-  /** Takes edits of an open file; false where they were made for an older version of it. */
-  async edit(branch: string, path: Path, version: number, edits: readonly Edit[]): Promise<boolean> {
+  /** Takes edits of an open file: see {@link Taken}. */
+  async edit(branch: string, path: Path, version: number, edits: readonly Edit[]): Promise<Taken> {
     return (await this.#branches.work(branch)).edit(path, version, edits)
   }
 

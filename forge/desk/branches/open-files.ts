@@ -12,8 +12,8 @@ import type { Edit, File, News } from '../messages.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
 import { decode, showWithoutText, whyReadOnly } from '../reading/text.ts'
-import { Document } from './documents.ts'
-import { contentIn, type Drafts, entryIn, entryInTip, pathAfter, whyClashing } from './drafts.ts'
+import { Document, type Taken } from './documents.ts'
+import { contentIn, type Drafts, entryIn, entryInTip, pathAfter } from './drafts.ts'
 
 /** A file that windows have open. Where it is no text that can be edited, there is no document. */
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
@@ -69,20 +69,16 @@ export class OpenFiles {
   }
 
   /**
-   * Takes edits of an open file: `changed` says whether there were any. Undefined where they were made for an older
-   * version.
+   * Takes edits of an open file. What is typed in a file that waits for a choice belongs to the draft there, too.
    */
-  edit(drafts: Drafts, path: Path, version: number, edits: readonly Edit[]): { changed: boolean } | undefined {
+  edit(path: Path, version: number, edits: readonly Edit[]): Taken {
     const { document } = this.#files.get(path) ?? {}
     if (!document) throw new Failure(`${visiblePath(path)} is not open, or can't be edited: open it again.`)
-    const clashing = whyClashing(drafts, path)
-    if (clashing) throw new Failure(clashing)
     const taken = document.take(version, edits)
-    if (!taken.accepted) return undefined
-    if (taken.edits.length === 0) return { changed: false }
+    if (!taken.accepted || taken.edits.length === 0) return taken
     this.#typed.add(path)
     this.say({ say: 'edited', branch: this.#branch, path, version, edits: taken.edits })
-    return { changed: true }
+    return taken
   }
 
   /** The bytes of a file that was typed in. What is typed from then on is known to come after them. */
@@ -168,6 +164,6 @@ export class OpenFiles {
     }
     const { text, version, form } = document
     const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode } as const
-    return { ...shown, readOnly: this.#readOnly ?? whyClashing(drafts, path) }
+    return { ...shown, readOnly: this.#readOnly }
   }
 }

@@ -81,7 +81,7 @@ test('where both changed the same lines, both ends are kept until the person has
   expect(desk.news).toContainEqual({ say: 'clashes', branch: 'main', paths: ['a.ts'] })
   expect(await desk.work.open({ kind: 'branch', branch: 'main' }, 'a.ts')).toMatchObject({
     text: clash.draft,
-    readOnly: expect.stringContaining('choose'),
+    readOnly: undefined,
   })
   // It can't be saved by mistake, but other files can.
   expect(await refusedBy(desk.work.save('main', 'all'))).toThrow('choose')
@@ -95,6 +95,27 @@ test('where both changed the same lines, both ends are kept until the person has
   expect(await work.clashes('main')).toEqual([])
   await work.save('main', 'all')
   expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
+})
+
+test('what is typed in a file that waits for a choice belongs to the draft, and whoever chooses has seen it', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.ts')
+  await editor.type('MINE', LINES.indexOf('two'), 3)
+  const theirs = LINES.replace('two', 'THEIRS')
+  await commit(desk.path, 'main', { 'a.ts': theirs })
+  await desk.work.look()
+  const [seen] = await desk.work.clashes('main')
+  const told = desk.news.length
+  await editor.type(' and more', LINES.indexOf('two') + 4)
+  await until(() => desk.news.slice(told).some(it => it.say === 'clashes'))
+  const draft = LINES.replace('two', 'MINE and more')
+  expect(await desk.work.clashes('main')).toMatchObject([{ draft, tip: theirs }])
+  expect(await refusedBy(desk.work.takeSide('main', 'a.ts', 'draft', seen?.choice))).toThrow('changed again')
+  await desk.work.flush()
+  const work = await desk.restart()
+  expect(await work.clashes('main')).toMatchObject([{ draft, tip: theirs }])
+  await work.takeSide('main', 'a.ts', 'draft')
+  expect(await textOf(work, 'main', 'a.ts')).toBe(draft)
 })
 
 test('a save of a branch that moved at that moment is on top of what the other did', async () => {

@@ -24,7 +24,7 @@ export const answers = {
   'find file': v.array(v.object({ path: v.string(), ranges: v.array(v.tuple([v.number(), v.number()])) })),
   open: File,
   close: Nothing,
-  edit: v.object({ accepted: v.boolean() }),
+  edit: v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
   save: v.object({ commit: v.optional(v.nullable(v.string())) }),
   'save elsewhere': Commit,
   'drafts elsewhere': Nothing,

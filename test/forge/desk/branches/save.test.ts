@@ -132,13 +132,15 @@ test('two windows on one file: one is faster, the other is told, and both have o
   const two = await edit(desk.work, 'main', 'a.txt')
   await one.type('first\n')
   const late = [{ client: 'two', changes: [2, [0, 'second', '']] }]
-  expect(await desk.work.edit('main', 'a.txt', two.version, late)).toBe(false)
+  expect(await desk.work.edit('main', 'a.txt', two.version, late)).toEqual({ accepted: false })
   expect(desk.news).toContainEqual(expect.objectContaining({ say: 'edited', path: 'a.txt', version: 0 }))
   const again = [{ client: 'two', changes: [8, [0, 'second', '']] }]
-  expect(await desk.work.edit('main', 'a.txt', 1, again)).toBe(true)
+  expect(await desk.work.edit('main', 'a.txt', 1, again)).toMatchObject({ accepted: true })
   // One window closes: the file is still open in the other.
   await desk.work.close({ kind: 'branch', branch: 'main' }, 'a.txt')
-  expect(await desk.work.edit('main', 'a.txt', 2, [{ client: 'one', changes: [15, [0, '!']] }])).toBe(true)
+  expect(await desk.work.edit('main', 'a.txt', 2, [{ client: 'one', changes: [15, [0, '!']] }])).toMatchObject({
+    accepted: true,
+  })
   await desk.work.close({ kind: 'branch', branch: 'main' }, 'a.txt')
   await desk.work.flush()
   expect(await refusedBy(desk.work.edit('main', 'a.txt', 3, []))).toThrow('is not open')
