@@ -8,12 +8,13 @@ import type { Entry, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { allOf } from '../../../core/together.ts'
 import type { Renamed } from '../../operations.ts'
+import { pathAfter } from '../contract/paths.ts'
 import type { Edit, File, News } from '../messages.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
 import { decode, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document, type Taken } from './documents.ts'
-import { contentIn, type Drafts, entryIn, entryInTip, pathAfter } from './drafts.ts'
+import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
 /** A file that windows have open. Where it is no text that can be edited, there is no document. */
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
@@ -93,18 +94,18 @@ export class OpenFiles {
     if (open) open.shown = entry
   }
 
-  /**
-   * A file or folder has another name: its files stay open under that until what was typed in them is among the drafts.
-   */
+  /** A file or folder has another name: its files stay open under that in all windows, with all that is typed in them. */
   reopen(renamed: Renamed): void {
     for (const [path, open] of [...this.#files]) {
       const other = pathAfter(renamed, path)
       if (other === path) continue
       this.#files.delete(path)
-      this.#files.set(other, { ...open, windows: 0 })
+      // A window may show that there was no file of this name.
+      const windows = open.windows + (this.#files.get(other)?.windows ?? 0)
+      this.#files.set(other, { ...open, windows })
       if (this.#typed.delete(path)) this.#typed.add(other)
-      this.say({ say: 'replaced', branch: this.#branch, path, file: { kind: 'nothing' } })
     }
+    this.say({ say: 'renamed file', branch: this.#branch, ...renamed })
   }
 
   /** Lets the open files be what they are with these drafts; what was typed since they were taken stays typed. */

@@ -3,26 +3,27 @@
  * takes it into its own, and a file is opened by the same limit: so no text can be typed that could not be opened again.
  */
 import type { ChangeSet, Text } from '@codemirror/state'
-import type { LineEnd } from '../reading/text.ts'
 import { MAX_EDITABLE_BYTES } from './limits.ts'
 
-/** How a file's bytes differ from its text in UTF-8: \r\n where the text has \n, and a byte order mark. */
-export type ByteForm = { lineEnd: LineEnd; bom: boolean }
+/** How lines end: all with \n, all with \r\n, or some this way and some that. */
+export type LineEnd = 'LF' | 'CRLF' | 'mixed'
+/** What a file's bytes have that its text does not show: \r\n where the text has \n, and a byte order mark. */
+export type Form = { lineEnd: LineEnd; bom: boolean }
 
 const BOM_BYTES = 3
 const ENCODER = new TextEncoder()
 
-function bytesIn(text: Text, { lineEnd }: ByteForm): number {
+function bytesIn(text: Text, { lineEnd }: Form): number {
   let bytes = 0
   for (const piece of text.iter()) bytes += ENCODER.encode(piece).length
   return lineEnd === 'CRLF' ? bytes + text.lines - 1 : bytes
 }
 
 /** How many bytes a file with this text has. */
-export const sizeOf = (text: Text, form: ByteForm): number => bytesIn(text, form) + (form.bom ? BOM_BYTES : 0)
+export const sizeOf = (text: Text, form: Form): number => bytesIn(text, form) + (form.bom ? BOM_BYTES : 0)
 
 /** How many bytes it has after a change, which are counted by the change alone. */
-export function sizeAfter(size: number, before: Text, change: ChangeSet, form: ByteForm): number {
+export function sizeAfter(size: number, before: Text, change: ChangeSet, form: Form): number {
   let after = size
   change.iterChanges((fromA, toA, _fromB, _toB, inserted) => {
     after += bytesIn(inserted, form) - bytesIn(before.slice(fromA, toA), form)
@@ -30,11 +31,12 @@ export function sizeAfter(size: number, before: Text, change: ChangeSet, form: B
   return after
 }
 
-/** Why a change can't be taken, in a sentence for the person, and the same change's text as it could be. */
-export type Refusal = { why: string; instead?: string }
+/** Why a change can't be taken, in a sentence for the person, and its text as it could be, with the words of a button. */
+export type Refusal = { why: string; instead?: Instead }
+export type Instead = { text: string; words: string }
 
 /** A text before a change, what the change inserts, and the text after it. */
-export type Edited = { before: Text; change: ChangeSet; after: Text; size: number; form: ByteForm }
+export type Edited = { before: Text; change: ChangeSet; after: Text; size: number; form: Form }
 
 /** Why a change would lead to a text that can't be edited; undefined where it can be taken. */
 export function refusalOf({ before, change, after, size, form }: Edited): Refusal | undefined {
@@ -42,12 +44,13 @@ export function refusalOf({ before, change, after, size, form }: Edited): Refusa
   const nuls = inserted.split('\0').length - 1
   if (nuls > 0) {
     const many = nuls === 1 ? 'a NUL character' : `${nuls} NUL characters`
-    return { why: `It has ${many}, which would make a binary file of this one.`, instead: inserted.replaceAll('\0', '') }
+    const instead = { text: inserted.replaceAll('\0', ''), words: 'Insert without NUL' }
+    return { why: `The text has ${many}, which would make a binary file of this one.`, instead }
   }
   if (breaksCharacter(change, after)) {
     const isWhole = inserted.isWellFormed()
-    const why = 'It has half of a character, which can’t be written as UTF-8.'
-    return isWhole ? { why } : { why, instead: inserted.toWellFormed() }
+    const why = 'The text has half of a character, which can’t be written as UTF-8.'
+    return isWhole ? { why } : { why, instead: { text: inserted.toWellFormed(), words: 'Insert with \ufffd' } }
   }
   const bytes = sizeAfter(size, before, change, form)
   if (bytes <= MAX_EDITABLE_BYTES || bytes <= size) return undefined

@@ -4,14 +4,12 @@
  */
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
+import type { Form, LineEnd } from '../contract/editable-text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import type { File } from '../messages.ts'
 import { imageTypeOf } from '../server/images.ts'
 
-/** How lines end: all with \n, all with \r\n, or some this way and some that. */
-export type LineEnd = 'LF' | 'CRLF' | 'mixed'
-/** What a file's bytes have that its text does not show. */
-export type Form = { lineEnd: LineEnd; bom: boolean }
+export type { Form, LineEnd }
 
 /** Files of more bytes are not shown: only their size is said. */
 export const SHOWN = 10 << 20

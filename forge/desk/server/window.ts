@@ -5,6 +5,7 @@ import { TooLarge } from '../../../core/git/bounds.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
+import { pathAfter } from '../contract/paths.ts'
 import { type At, type News, Question, type Reply } from '../messages.ts'
 import { isNotFetched, NOT_FETCHED } from '../reading/not-fetched.ts'
 import type { Line } from './server.ts'
@@ -31,6 +32,12 @@ export class Window {
     readonly line: Line,
     readonly answer: (question: Question) => Promise<unknown>,
   ) {}
+
+  /** A file or folder of a branch has another path: it has open what it had. */
+  renamed(renamed: { branch: string; from: string; to: string }): void {
+    for (const file of this.shown)
+      if (file.at.kind === 'branch' && file.at.branch === renamed.branch) file.path = pathAfter(renamed, file.path)
+  }
 
   tell(words: News | Reply): void {
     if (!this.#isGone) this.line.send(JSON.stringify(words))

@@ -27,15 +27,7 @@ test('all edits of a call count, or none', () => {
 test('what is no edit of the text is refused', () => {
   const hostile: unknown[] = [
     ...[undefined, null, 3, 'x', {}, [], [2], [4], [-1, 4], [3.5], [Number.NaN], [Number.POSITIVE_INFINITY], ['3']],
-    ...[
-      [[3, 1]],
-      [[-3, 'x'], 6],
-      [[3, 'a\nb']],
-      [[3, null]],
-      [[], 3],
-      [[[3]]],
-      [2 ** 53, 3],
-    ],
+    ...[[[3, 1]], [[-3, 'x'], 6], [[3, 'a\nb']], [[3, null]], [[], 3], [[[3]]], [2 ** 53, 3]],
     ...[[{ length: 3 }], [3, { 0: 0, length: 1 }]],
   ]
   const document = new Document('abc', LF)
