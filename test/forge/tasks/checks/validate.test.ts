@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Oid } from '../../../../core/git/repository.ts'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
+import { slotsFor } from '../../../../forge/tasks/checks/slots.ts'
 import { commandsOfPlan } from '../../../../forge/tasks/checks/validate.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { type Judge, makeJudge, planOf } from '../../../support/judge.ts'
@@ -90,6 +91,14 @@ test('as many attempts as there are slots are compared with their base at the sa
   const [base, head] = await attempt({ 'FORGE.md': forge, complaints: 'x.ts:1:1: old\n' }, { y: '1' })
   const judged = await Promise.all(Array.from({ length: judging.slots.most }, () => judge(base, head)))
   expect(new Set(judged.map(({ report }) => report.checks[0]?.came))).toEqual(new Set(['not new']))
+})
+
+test('as many checks run at a time as the machine has processors and memory for', () => {
+  const GB = 1024 ** 3
+  expect(slotsFor({ processors: 8, memory: 64 * GB })).toBe(8)
+  expect(slotsFor({ processors: 8, memory: 12.5 * GB })).toBe(3)
+  expect(slotsFor({ processors: 1, memory: 2 * GB })).toBe(1)
+  expect(slotsFor({ processors: 128, memory: 1024 * GB })).toBe(16)
 })
 
 test('who is called off while all slots are taken waits no longer', async () => {
