@@ -3,15 +3,18 @@
  * links are the agent's. Files are opened without following links, and objects come through a repository of our own.
  */
 import { constants } from 'node:fs'
-import { lstat, open, opendir, readlink, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, open, opendir, readlink, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from './failure.ts'
 import { canBeWritten } from './full-disk.ts'
-import { TooLarge } from './git/bounds.ts'
+import { INDEXING, LIMITS, LISTING, QUESTIONS, TooLarge } from './git/bounds.ts'
 import { isOid, type Oid } from './git/repository.ts'
 import { GitError, read, run } from './git/run.ts'
 import { openScratch, type Scratch } from './git/scratch.ts'
 import { visible } from './text.ts'
+
+/** What is put after the name of a stranger's repository, so that no git opens it by itself: `.git` and `HEAD`. */
+export const DISABLED = '.disabled'
 
 /** At most `limit` bytes of a regular file, the target of a link, or what else is there; undefined for nothing. */
 export type Untrusted = { kind: 'file' | 'link'; bytes: Buffer } | { kind: 'other' }
@@ -31,12 +34,19 @@ export async function readUntrusted(path: string, limit: number): Promise<Untrus
   }
 }
 
-/** Caches that git believes without looking at the objects, in a folder that the agent could write. */
+/**
+ * Caches that git believes without looking at the objects. The agent's are never linked into the carrier; this keeps
+ * git from looking for any.
+ */
 const NO_CACHES = '[core]\n\tcommitGraph = false\n\tmultiPackIndex = false\n[pack]\n\tuseBitmaps = false\n'
 
 /**
  * Brings the agent's branch into the scratch repository as refs/heads/result, objects checked: those that the known
  * commits do not have. A workspace with tricks is refused.
+ *
+ * Git reads the agent's loose objects and packs through a repository of our own, the carrier. Of the workspace's object
+ * folder that has links to the folders of loose objects and to the packs, and nothing else: no index, reverse index,
+ * bitmap, commit-graph or alternates file that the agent wrote is opened.
  */
 export async function takeBranch(
   scratch: Scratch,
@@ -53,26 +63,64 @@ export async function takeBranch(
   const { format, signal } = scratch
   const tip = await readTip(join(workspace, '.git'), ref)
   if (!tip || !isOid(format, tip)) throw refused(`in the workspace, branch ${branch} is no commit's id`)
-  const objects = join(workspace, '.git/objects')
-  await verifyObjects(objects)
-  await using carrier = await openScratch({
-    parent: scratch.gitDir,
-    borrowed: [objects],
-    format,
-    signal,
-    config: NO_CACHES,
-  })
+  const theirs = await listObjects(join(workspace, '.git/objects'))
+  const borrowed = [scratch.objects]
+  await using carrier = await openScratch({ parent: scratch.gitDir, borrowed, format, signal, config: NO_CACHES })
+  for (const { name, path } of theirs.loose) await symlink(path, join(carrier.objects, name))
   await writeFile(join(carrier.gitDir, 'refs/heads/result'), `${tip}\n`)
   const updates = known.map(oid => `update refs/heads/known-${oid} ${oid}\n`)
   const flags = ['--no-tags', '--no-write-fetch-head', '--no-auto-maintenance', '--no-recurse-submodules']
-  const fetch = ['-c', 'fetch.fsckObjects=true', 'fetch', '--quiet', ...flags, carrier.gitDir]
+  const settings = ['-c', 'fetch.fsckObjects=true', '-c', 'fetch.unpackLimit=1']
+  const fetch = [...settings, 'fetch', '--quiet', ...flags, carrier.gitDir]
   const taken = await twice(scratch, `in the workspace, branch ${branch} can't be read`, async () => {
+    await verifyFewBytes(scratch, carrier, await listNew(carrier, theirs.packs, tip, known))
     await run(scratch, ['update-ref', '--stdin'], { input: updates.join('') })
     await run(scratch, [...fetch, '+refs/heads/result:refs/heads/result'])
     return await read(scratch, ['rev-parse', '--verify', '--quiet', 'refs/heads/result^{commit}'])
   })
   if (taken === tip) return tip
   throw refused(`in the workspace, branch ${branch} can't be read (no reason given)`)
+}
+
+/**
+ * The ids of the objects that the tip has and the known commits lack. Mostly they are loose, so the packs are indexed
+ * only where an object is missing without them.
+ */
+async function listNew(carrier: Scratch, packs: readonly Pack[], tip: Oid, known: readonly Oid[]): Promise<Oid[]> {
+  const list = ['rev-list', '--objects', '--no-object-names', tip, '--not', ...known, '--']
+  const loose = await run(carrier, list, { ok: 'any', bounds: LISTING })
+  if (loose.code !== 0) await indexPacks(carrier, packs)
+  const listed = loose.code === 0 ? loose : await run(carrier, list, { bounds: LISTING })
+  return listed.stdout.toString().split('\n').filter(Boolean)
+}
+
+/** Links packs into a repository and writes the indexes for them. Packs that have theirs already are passed over. */
+async function indexPacks({ objects, ...where }: Scratch, packs: readonly Pack[]): Promise<void> {
+  await mkdir(join(objects, 'pack'), { recursive: true })
+  for (const [number, { path, bytes }] of packs.entries()) {
+    const name = join(objects, `pack/pack-${String(number).padStart(40, '0')}`)
+    if (await lstat(`${name}.idx`).catch(() => undefined)) continue
+    const bounds = { ...QUESTIONS, seconds: INDEXING.seconds + bytes / INDEXING.bytesPerSecond }
+    await run(where, ['index-pack', '-o', `${name}.idx`, path], { bounds })
+    await symlink(path, `${name}.pack`)
+  }
+}
+
+/** Throws {@link TooLarge} where the objects that the scratch repository lacks have more bytes than are unpacked. */
+async function verifyFewBytes(scratch: Scratch, carrier: Scratch, oids: readonly Oid[]): Promise<void> {
+  const ask = async (where: Scratch, some: readonly Oid[]) => {
+    const asked = ['cat-file', '--buffer', '--batch-check=%(objectname) %(objectsize)']
+    const { stdout } = await run(where, asked, { input: some.map(oid => `${oid}\n`).join('') })
+    return stdout.toString().split('\n').filter(Boolean)
+  }
+  const missing = (await ask(scratch, oids)).flatMap(line => (line.endsWith(' missing') ? line.split(' ', 1) : []))
+  const sizes = (await ask(carrier, missing)).map(line => Number(line.split(' ')[1]) || 0)
+  const bytes = sizes.reduce((sum, size) => sum + size, 0)
+  if (bytes <= LIMITS.newBytes) return
+  const [has, most] = [bytes.toLocaleString('en'), LIMITS.newBytes / 2 ** 20]
+  throw new TooLarge(
+    `its new files and commits have ${has} bytes, and at most ${most.toLocaleString('en')} MiB are read`,
+  )
 }
 
 /** The end of a sentence that refuses a result. */
@@ -110,20 +158,33 @@ async function verdictOn(error: unknown, scratch: Scratch, what: string): Promis
   return new Failure(`The result could not be read (${reason}): it is kept, run forklift again.`)
 }
 
-/** What git keeps below `objects`, in folders as deep as these; and files of one object each, as many as these. */
-const DEEPEST = 3
-const MOST_FILES = 1_000_000
+/** What git keeps below `objects`: folders inside of each other, and files. */
+const MAX_DEPTH = 3
+const MAX_FILES = 250_000
 
-/** What makes a folder of objects read other places than itself, or block or exhaust who reads it. */
-async function verifyObjects(folder: string): Promise<void> {
+type Pack = { path: string; bytes: number }
+/** The folders of loose objects, by their two hex digits, and the packs. */
+type TheirObjects = { loose: { name: string; path: string }[]; packs: Pack[] }
+
+/**
+ * Lists a stranger's folder of objects. Whatever makes git read other places than the folder, or blocks or exhausts the
+ * reader, is refused.
+ */
+async function listObjects(folder: string): Promise<TheirObjects> {
+  const found: TheirObjects = { loose: [], packs: [] }
   let files = 0
   const look = async (inside: string, depth: number): Promise<void> => {
     for await (const entry of await opendir(join(folder, inside))) {
       const name = `${inside}/${entry.name}`
+      const path = join(folder, name)
       const isOdd = (!entry.isFile() && !entry.isDirectory()) || /\/info\/.*alternates$/is.test(name)
-      if (isOdd || depth > DEEPEST)
+      if (isOdd || depth > MAX_DEPTH)
         throw refused(`in the workspace, .git/objects has what git does not put there (${visible(name.slice(1, 300))})`)
-      if (++files > MOST_FILES) throw refused(`in the workspace, .git/objects has more than ${MOST_FILES} files`)
+      if (++files > MAX_FILES)
+        throw refused(`in the workspace, .git/objects has more than ${MAX_FILES.toLocaleString('en')} files`)
+      if (/^\/[0-9a-f]{2}$/.test(name) && entry.isDirectory()) found.loose.push({ name: entry.name, path })
+      if (/^\/pack\/[^/]*\.pack$/.test(name) && entry.isFile())
+        found.packs.push({ path, bytes: (await lstat(path)).size })
       if (entry.isDirectory()) await look(name, depth + 1)
     }
   }
@@ -132,6 +193,7 @@ async function verifyObjects(folder: string): Promise<void> {
       ? error
       : refused(`in the workspace, .git/objects can't be read (${visible(error.message)})`)
   })
+  return found
 }
 
 /** The id that a ref file holds, or else the list of packed refs. */

@@ -114,9 +114,7 @@ const EXAMPLE: Plan = {
       boundaries: { write: ['src/lines.ts', 'src/cli.ts', 'test/lines.test.ts'], never: [] },
       context: {
         files: ['src/cli.ts'],
-        types: ['splitLines'],
         tests: ['test/cli.test.ts'],
-        playbooks: [],
         documents: [],
       },
       validation: { checks: ['typescript', { command: 'bun test test/lines.test.ts', seconds: 60 }], reviews: [] },
@@ -135,7 +133,7 @@ const EXAMPLE: Plan = {
       },
       claims: ['A2'],
       boundaries: { write: ['README.md'], never: [] },
-      context: { files: [], types: [], tests: [], playbooks: [], documents: [] },
+      context: { files: [], tests: [], documents: [] },
       validation: { checks: [], reviews: ['Would a newcomer understand it?'] },
       depends_on: ['count'],
       tier: 'summarization',

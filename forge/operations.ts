@@ -17,7 +17,7 @@ export const KEPT = 'refs/forge/kept/'
 /** Who makes the commits that are the forge's own notes: nobody's name stands for them. */
 export const FORGE = { name: 'Forge', email: 'forge@forge.invalid' }
 /** What operations would have lost that is no commit, by its id. */
-const LOST = 'refs/forge/lost/'
+export const LOST = 'refs/forge/lost/'
 
 /** The one kind of operation that nobody has asked for: an undo goes by it. */
 export const PUT_ASIDE = 'put aside'

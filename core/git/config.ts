@@ -12,9 +12,18 @@ const PAUSE = 50
  * {@link GitError} where git can't.
  */
 export async function setConfig(repository: Repository, key: string, value: string): Promise<void> {
+  await write(repository, [key, value])
+}
+
+/** The same for one more value of a key that may have several. */
+export async function addConfig(repository: Repository, key: string, value: string): Promise<void> {
+  await write(repository, ['--add', key, value])
+}
+
+async function write(repository: Repository, args: readonly string[]): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await run(repository, ['config', '--local', key, value])
+      await run(repository, ['config', '--local', ...args])
       return
     } catch (error) {
       const isLocked = error instanceof GitError && /could not lock config file .*: File exists/.test(error.stderr)

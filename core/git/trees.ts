@@ -100,22 +100,27 @@ export async function listFiles(
 }
 
 /**
- * Throws {@link TooLarge} where two trees or commits differ in more than what is looked at. Whatever a stranger's tree
- * is, this reads each of its folders once at most, and none that both have: only after it may anything walk the
- * difference, path by path.
+ * Throws {@link TooLarge} where two trees or commits differ in more than `most` paths. Whatever a stranger's tree is,
+ * this reads each of its folders once at most, and none that both have: only after it may anything walk the difference,
+ * path by path.
  */
-export async function verifyFewChanges(objects: Objects, from: string, to: string): Promise<void> {
+export async function verifyFewChanges(
+  objects: Objects,
+  from: string,
+  to: string,
+  most: number = LIMITS.changes,
+): Promise<void> {
   const [one, other] = await Promise.all([from, to].map(it => entryAt(objects, it, '')))
-  const count = await countChanges(objects, one, other)
-  if (count > LIMITS.changes) throw new TooLarge(tooMany(count))
+  const count = await countChanges(objects, one, other, most)
+  if (count > most) throw new TooLarge(tooMany(count, most))
 }
 
-function tooMany(count: number): string {
+function tooMany(count: number, most: number): string {
   const many = Number.isFinite(count) && count < 1e15 ? count.toLocaleString('en') : 'endlessly many'
-  return `it differs in ${many} paths, and at most ${LIMITS.changes.toLocaleString('en')} are looked at`
+  return `it differs in ${many} paths, and at most ${most.toLocaleString('en')} are looked at`
 }
 
-async function countChanges(objects: Objects, one: Entry, other: Entry): Promise<number> {
+async function countChanges(objects: Objects, one: Entry, other: Entry, most: number): Promise<number> {
   const known = new Map<string, Promise<number>>()
   let [folders, bytes, files] = [0, 0, 0]
   const listOf = async (tree: Entry): Promise<Buffer> => {
@@ -134,7 +139,7 @@ async function countChanges(objects: Objects, one: Entry, other: Entry): Promise
     const [old, young] = await Promise.all([listOf(before), listOf(after)])
     const pairs = differentEntries(old, young, objects.repository.format)
     files += pairs.length
-    if (files > LIMITS.changes) throw new TooLarge(tooMany(files))
+    if (files > most) throw new TooLarge(tooMany(files, most))
     const counts = await Promise.all(pairs.map(([a, b]) => count(a, b, depth + 1)))
     return counts.reduce((sum, it) => sum + it, 1)
   }

@@ -2,7 +2,7 @@
  * Asks a model: one request, one answer, and again where that is worth it. This is the only place that sends anything
  * twice: the AI SDK's providers are called without its own loop, retries and running of tools.
  */
-import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { Assembly } from './answers.ts'
 import { type Fetch, Line } from './endpoint.ts'
 import { type Asked, cutShort, hostOf, isEndWithoutReason, passes, troubleOf } from './errors.ts'
@@ -56,8 +56,10 @@ export class AskedModel implements Model {
   private readonly open: AskedModelOptions['open']
   private readonly patience: Patience
   private readonly price: Price | undefined
-  private readonly provider: Pick<LanguageModelV4CallOptions, 'providerOptions'>
+  private readonly provider: SharedV4ProviderOptions
   private misses: Misses | undefined
+  /** What this model has refused, and is asked without from then on. */
+  readonly #without = new Set<Choice>()
 
   constructor({ asked, window, open, patience, price, isAtAnthropic }: AskedModelOptions) {
     this.#asked = asked
@@ -66,7 +68,7 @@ export class AskedModel implements Model {
     this.patience = patience
     this.price = price
     this.misses = isAtAnthropic ? new Misses() : undefined
-    this.provider = isAtAnthropic ? {} : { providerOptions: { anthropic: { toolStreaming: false } } }
+    this.provider = isAtAnthropic ? {} : { anthropic: { toolStreaming: false } }
   }
 
   get name(): string {
@@ -76,10 +78,16 @@ export class AskedModel implements Model {
   async ask(request: Request, { signal, onProgress }: Options): Promise<Answer> {
     for (let failed = 0; ; failed++) {
       signal.throwIfAborted()
-      const answered = await this.askOnce(request, { signal, onProgress })
+      const { thinking, mustCall, ...plain } = request
+      const asked: Request = {
+        ...plain,
+        ...(thinking && !this.#without.has('thinking') && { thinking }),
+        ...(mustCall && !this.#without.has('mustCall') && { mustCall }),
+      }
+      const answered = await this.askOnce(asked, { signal, onProgress })
       if (answered.answer) return answered.answer
       const { trouble } = answered
-      if (this.isAboutMisses(trouble)) continue
+      if (this.isAboutMisses(trouble) || this.isAboutChoice(asked, trouble)) continue
       const seconds = pauseAfter(trouble, failed, this.patience)
       if (seconds === undefined) throw trouble
       onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
@@ -99,7 +107,13 @@ export class AskedModel implements Model {
     const assembly = new Assembly(asked, callIds(request), onProgress)
     try {
       let miss: string | undefined
-      const options = { ...callOptions(request, asked), ...this.provider, abortSignal: signal, includeRawChunks: true }
+      const { providerOptions, ...plain } = callOptions(request, asked)
+      const options = {
+        ...plain,
+        providerOptions: { ...providerOptions, ...this.provider },
+        abortSignal: signal,
+        includeRawChunks: true,
+      }
       const { stream } = await this.open(line.fetch).doStream(options)
       for await (const part of partsOf(stream, signal)) {
         if (part.type === 'error' && !isEndWithoutReason(part.error)) throw part.error
@@ -127,7 +141,28 @@ export class AskedModel implements Model {
     this.misses = undefined
     return true
   }
+
+  /**
+   * A request that is refused for what not every model knows is sent again without it: without what the refusal
+   * names, or without all of it where the refusal is about some parameter that it does not name.
+   */
+  private isAboutChoice({ thinking, mustCall }: Request, { trouble, message }: ModelError): boolean {
+    const sent: Choice[] = [...(thinking ? (['thinking'] as const) : []), ...(mustCall ? (['mustCall'] as const) : [])]
+    if (trouble !== 'refused' || sent.length === 0) return false
+    const named = sent.filter(choice => CHOICE_WORDS[choice].test(message))
+    if (named.length === 0 && !UNKNOWN_PARAMETER.test(message)) return false
+    for (const choice of named.length > 0 ? named : sent) this.#without.add(choice)
+    return true
+  }
 }
+
+/** What a request may ask of a model that not every provider or model knows. */
+type Choice = 'thinking' | 'mustCall'
+
+/** The words of a refusal that name such a choice. */
+const CHOICE_WORDS: Record<Choice, RegExp> = { thinking: /reasoning|thinking|effort/i, mustCall: /tool.?choice/i }
+
+const UNKNOWN_PARAMETER = /parameter|argument|unrecognized|unknown|unsupported|not supported|not permitted|extra/i
 
 /** For servers that do not count. */
 function estimated(name: string, sent: number, text: string): Usage {

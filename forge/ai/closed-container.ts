@@ -59,7 +59,7 @@ export async function runClosed(
   { command, seconds, mounts = [], hasNetwork = false }: ClosedCommand,
   signal: AbortSignal,
 ): Promise<ClosedEnd> {
-  const [uid, gid] = await ownerOf(folder)
+  const [uid, gid] = await giveToContainer(folder)
   const name = `forge-command-${randomUUID()}`
   const env = ['HOME=/tmp', 'TERM=dumb', 'NO_COLOR=1', 'CI=1', ...PROXIES.map(proxy => `${proxy}=`)]
   const flags = [
@@ -93,11 +93,16 @@ export async function runClosed(
   return { ...end, output: tidyOutput(await client.promise) }
 }
 
-/** Who the files belong to, so that the command may write them, and this process may read and remove what it wrote. */
-async function ownerOf(folder: string): Promise<[number, number]> {
+/**
+ * Gives a folder to the user that commands run as, so that they may write there, and this process may read and remove
+ * what they wrote. Gives that user's ids.
+ */
+export async function giveToContainer(folder: string): Promise<[number, number]> {
   const [uid, gid] = [process.getuid?.() ?? USER, process.getgid?.() ?? USER]
   if (uid !== 0) return [uid, gid]
-  await shellIn({ cwd: '/' })`chown -R -h ${USER}:${USER} ${folder}`
+  // Those that are the user's already are left alone: a slot tells by the time of an inode what a command has changed.
+  const others = ['(', '!', '-user', USER, '-o', '!', '-group', USER, ')']
+  await shellIn({ cwd: '/' })`find ${folder} ${others} -exec chown -h ${USER}:${USER} {} +`
   return [USER, USER]
 }
 

@@ -13,9 +13,9 @@ export type Made = { rung: Rung; line: number; added: number; deleted: number }
 
 /**
  * Why an edit was not made. `none` and `several`: there is no place for it, or more than one. `same`: it changes
- * nothing. `there`: what it wants stands there already. `empty`: it looks for nothing. `overlap`: it changes what
- * another one of the same call has just changed. `encoding`: it would make a mixture of encodings. `indentation`: its
- * place has another one, to which its replacement can't be brought.
+ * nothing. `there`: what it wants stands there already. `empty`: it looks for nothing. `overlap`: it was written for
+ * lines of the file that another edit of the same call has replaced. `encoding`: it would make a mixture of encodings.
+ * `indentation`: its place has another one, to which its replacement can't be brought.
  */
 export type Why = 'none' | 'several' | 'same' | 'there' | 'empty' | 'overlap' | 'encoding' | 'indentation'
 
@@ -33,71 +33,111 @@ const TELLING = 10
 
 /** Bytes of a file that become others. */
 type Hunk = { from: number; to: number; bytes: Buffer }
-/** Where an edit has changed something, in the file as it is by now. */
-type Touched = { from: number; to: number; edit: number }
+
+/** A file as the edits of a call have left it so far. */
+type State = {
+  /** As it was before the first of them. */
+  original: Buffer
+  bytes: Buffer
+  /** What each edit changed, in the file as the edits before it had left it. */
+  applied: { edit: number; hunks: readonly Hunk[] }[]
+}
 
 /**
  * Makes edits one after the other, each in what the ones before it have left. Each must have exactly one place, found
- * as {@link findPlaces} says. What an edit only repeats of the file, to say where, keeps its bytes; new lines end as
- * the lines end where they come in, and the final line end, or the lack of one, stays.
+ * as {@link findPlaces} says. An edit without a place there may have been written for the file as it was: it is made
+ * where it stood, if the lines that it changes are still the same. What an edit only repeats of the file, to say where,
+ * keeps its bytes; new lines end as the lines end where they come in, and the final line end, or the lack of one, stays.
  */
 export function applyEdits(file: Buffer, edits: readonly Edit[]): Edited {
   const refusals: Refusal[] = []
   const made: (Omit<Made, 'line'> & { at: number })[] = []
-  let bytes = file
-  let touched: Touched[] = []
+  const state: State = { original: file, bytes: file, applied: [] }
   for (const [edit, wanted] of edits.entries()) {
-    const answer = applyEdit(bytes, wanted, touched)
+    const answer = applyEdit(state, wanted)
     if ('why' in answer) {
       refusals.push({ edit, ...answer })
       if (refusals.length === MOST_REFUSALS) break
       continue
     }
     const { hunks, rung, counts } = answer
-    bytes = splice(bytes, hunks)
-    touched = [...touched.map(it => moved(it, hunks)), ...touchedBy(hunks, edit)]
+    state.bytes = splice(state.bytes, hunks)
+    state.applied.push({ edit, hunks })
     for (const earlier of made) earlier.at = movedBy(hunks, earlier.at)
     made.push({ rung, ...counts, at: hunks[0]?.from ?? 0 })
   }
   if (refusals.length > 0) return { refusals }
-  const starts = lineStarts(bytes)
-  return { bytes, made: made.map(({ at, ...rest }) => ({ ...rest, line: lineAt(starts, at) })) }
+  const starts = lineStarts(state.bytes)
+  return { bytes: state.bytes, made: made.map(({ at, ...rest }) => ({ ...rest, line: lineAt(starts, at) })) }
 }
 
 type Applied = { hunks: Hunk[]; rung: Rung; counts: { added: number; deleted: number } }
 type Refused = Omit<Refusal, 'edit'>
 
-function applyEdit(file: Buffer, { search, replace }: Edit, touched: readonly Touched[]): Applied | Refused {
+function applyEdit(state: State, wanted: Edit): Applied | Refused {
+  const { search, replace } = wanted
   if (search === '')
-    return { why: 'empty', text: 'The search is empty: give the lines to be replaced, or use write_file.' }
+    return { why: 'empty', text: 'The search is empty: give the lines to be replaced, or write the whole file.' }
   if (search === replace) return { why: 'same', text: 'Search and replacement are identical: that changes nothing.' }
   if (!search.isWellFormed() || !replace.isWellFormed())
     return { why: 'encoding', text: 'There is half a character (a lone surrogate) in it: send whole characters.' }
+  const { bytes } = state
+  const located = locate(bytes, wanted) ?? locateInOriginal(state, wanted)
+  if (!located) return refusalWithoutPlace(bytes, search, Buffer.from(replace))
+  if ('why' in located) return located
+  const { hunks, rung } = located
+  const foreign = foreignTo(bytes, hunks)
+  if (foreign) return { why: 'encoding', text: foreign }
+  return { hunks, rung, counts: countWithin(bytes, hunks) }
+}
+
+type Located = { hunks: Hunk[]; rung: Rung }
+
+/** What an edit changes in a file; undefined where it has no place there. */
+function locate(file: Buffer, { search, replace }: Edit): Located | Refused | undefined {
   const [text, replacement] = [Buffer.from(search), Buffer.from(replace)]
   const found = findPlaces(file, text, indentsOf(replace))
-  if (!found) return refusalWithoutPlace(file, search, replacement)
+  if (!found) return undefined
   const [place, another] = found.places
   if (!place || another) return { why: 'several', text: severalPlaces(file, found) }
-  const clash = touched.find(it => isInside(place, it))
-  if (clash) {
-    const words = `Its place overlaps with what edit ${clash.edit + 1} changes: make one edit of the two.`
-    return { why: 'overlap', text: words }
-  }
   const hunks = hunksOf(file, place, text, replacement, found.rung)
   if (!hunks) return { why: 'indentation', text: shiftedTooFar(file, place) }
   if (hunks.every(({ from, to, bytes }) => file.subarray(from, to).equals(bytes))) {
     const words = `That changes nothing: line ${lineAt(lineStarts(file), place.from)} is like the replacement already.`
     return { why: 'same', text: words }
   }
-  const foreign = foreignTo(file, hunks)
-  if (foreign) return { why: 'encoding', text: foreign }
-  return { hunks, rung: found.rung, counts: countWithin(file, hunks) }
+  return { hunks, rung: found.rung }
 }
 
-const isInside = (place: Place, { from, to }: Touched): boolean => from < place.to && place.from < to
+/**
+ * What an edit changes that was written for the file as it was before the call: its context may name lines that an
+ * earlier edit has changed, as long as it leaves those lines alone itself.
+ */
+function locateInOriginal({ original, applied }: State, wanted: Edit): Located | Refused | undefined {
+  if (applied.length === 0) return undefined
+  const located = locate(original, wanted)
+  if (!located || 'why' in located) return undefined
+  const hunks: Hunk[] = []
+  for (const hunk of located.hunks) {
+    let { from, to } = hunk
+    for (const { edit, hunks: earlier } of applied) {
+      if (earlier.some(it => touches(it, from, to))) {
+        const words = `Edit ${edit + 1} has changed its lines already: search for them as that edit leaves them.`
+        return { why: 'overlap', text: words }
+      }
+      from = movedBy(earlier, from)
+      to = movedBy(earlier, to)
+    }
+    hunks.push({ from, to, bytes: hunk.bytes })
+  }
+  return { hunks, rung: located.rung }
+}
+
+/** Whether a hunk and some bytes have a byte in common, or the one is inserted within the other. */
+const touches = (hunk: Hunk, from: number, to: number): boolean =>
+  (hunk.from < to && from < hunk.to) || (hunk.from === from && hunk.to === to)
 
 // --- Refusals
-// ----------------------------------------------------------------------------------------------------------
 
 const OVERLOOKING: Record<Rung, string> = {
   exact: '',
@@ -162,7 +202,6 @@ function foreignTo(file: Buffer, hunks: readonly Hunk[]): string | undefined {
 }
 
 // --- What changes
-// ----------------------------------------------------------------------------------------------------------
 
 /** A part of the search and what stands for it in the replacement. */
 type Gap = { from: number; to: number; text: string }
@@ -255,7 +294,6 @@ function lineEndAt(file: Buffer, from: number, to: number): '\n' | '\r\n' {
 const indentsOf = (text: string): string[] => [...new Set(text.match(/^[ \t]*(?=[^ \t\r\n])/gm) ?? [])].slice(0, 1000)
 
 // --- Bytes
-// ----------------------------------------------------------------------------------------------------------
 
 function splice(file: Buffer, hunks: readonly Hunk[]): Buffer {
   const pieces: Buffer[] = []
@@ -273,23 +311,7 @@ function movedBy(hunks: readonly Hunk[], at: number): number {
   return before.reduce((sum, { from, to, bytes }) => sum + bytes.length - (to - from), at)
 }
 
-const moved = ({ from, to, edit }: Touched, hunks: readonly Hunk[]): Touched => ({
-  from: movedBy(hunks, from),
-  to: movedBy(hunks, to),
-  edit,
-})
-
-function touchedBy(hunks: readonly Hunk[], edit: number): Touched[] {
-  let more = 0
-  return hunks.map(({ from, to, bytes }) => {
-    const start = from + more
-    more += bytes.length - (to - from)
-    return { from: start, to: start + bytes.length, edit }
-  })
-}
-
 // --- Lines
-// ----------------------------------------------------------------------------------------------------------
 
 /** How many lines came and went between two versions of a file, or of a part of one that begins with a line. */
 export function countLines(before: Buffer, after: Buffer): { added: number; deleted: number } {

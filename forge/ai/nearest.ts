@@ -21,13 +21,13 @@ const MOST_TRIED = 8
 
 /** What a model needs to send an edit again, and rightly. `starts` are those of the file's lines. */
 export function nearestLines(file: Buffer, starts: Int32Array, search: string): string {
-  if (file.length === 0) return 'The file is empty: use write_file.'
+  if (file.length === 0) return 'The file is empty: write the whole file.'
   const slip = slipIn(file, search)
   if (slip) return slip
   const wanted = search.replace(/\n$/, '').split('\n')
   const count = Math.min(wanted.length, MOST_LINES - 2 * AROUND)
   const place = nearest(file, starts, search, count)
-  if (place === undefined) return `No line of it has any word in common: it has ${starts.length} lines, see get_lines.`
+  if (place === undefined) return `No line of it has any word in common: the file has ${starts.length} lines.`
   const first = Math.max(1, place - AROUND)
   const shown = numbered(file, starts, { first, last: place + count - 1 + AROUND, most: MOST_SHOWN })
   const cause = missingLine(file, wanted)

@@ -10,7 +10,16 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import * as v from 'valibot'
-import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
+import type {
+  CallBlock,
+  Mark,
+  ReasoningBlock,
+  Request,
+  RequestMessage,
+  ResultBlock,
+  TextBlock,
+  Thinking,
+} from './request.ts'
 import type { Provider } from './settings.ts'
 
 /**
@@ -29,7 +38,7 @@ export type Note = v.InferOutput<typeof NoteSchema>
 /** Whom a request is for: `name` as a person writes it. */
 export type Target = { name: string; provider: Provider }
 
-/** The options of one call: prompt, tools and the most tokens of the answer. */
+/** The options of one call: prompt, tools, the most tokens of the answer, and how it is to be thought about. */
 export function callOptions(request: Request, target: Target): LanguageModelV4CallOptions {
   return {
     prompt: [
@@ -43,7 +52,19 @@ export function callOptions(request: Request, target: Target): LanguageModelV4Ca
       inputSchema: parameters,
     })),
     maxOutputTokens: request.output,
+    ...(request.mustCall && { toolChoice: { type: 'required' } }),
+    ...thinkingOptions(request.thinking, target),
   }
+}
+
+/** OpenRouter's provider of the AI SDK does not know the common option. */
+function thinkingOptions(
+  effort: Thinking | undefined,
+  target: Target,
+): Pick<LanguageModelV4CallOptions, 'reasoning' | 'providerOptions'> {
+  if (!effort) return {}
+  if (target.provider === 'openrouter') return { providerOptions: { openrouter: { reasoning: { effort } } } }
+  return { reasoning: effort }
 }
 
 /** Some templates of local models know no more than one system message, and no parts. */

@@ -31,13 +31,19 @@ export type RequestMessage =
 /** `parameters` is a JSON Schema of an object. */
 export type ToolDescription = { name: string; description: string; parameters: Record<string, unknown> }
 
+export type Thinking = 'low' | 'medium' | 'high'
+
 /** One request, whole: the order in which a provider reads it is tools, system, messages. */
 export type Request = {
   tools: readonly ToolDescription[]
   system: readonly TextBlock[]
   messages: readonly RequestMessage[]
-  /** The most tokens that the answer may have. */
+  /** The most tokens that the answer may have, thoughts included. */
   output: number
+  /** Whether the answer has to call a tool. A provider that knows no such choice is asked without it. */
+  mustCall?: boolean
+  /** How much the model should think before it answers; undefined: as the provider has it. As with `mustCall`. */
+  thinking?: Thinking
 }
 
 /** In tokens. `input` is all that was sent; of that, `cacheRead` came from the cache and `cacheWrite` went into it. */

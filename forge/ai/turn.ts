@@ -123,7 +123,8 @@ class Turn {
     const begun = this.session
     // Whatever happens: what the person has written is in the session.
     this.session = withUser(begun, { turn, at: Date.now(), text }, clean)
-    const prepared = await prepareSession(begun, await this.#state(), Date.now())
+    const state = { ...(await this.#state()), text, signal: this.#signal }
+    const prepared = await prepareSession(begun, state, Date.now())
     this.session = withUser(prepared, { turn, at: Date.now(), text }, clean)
     const news = prepared.messages.slice(begun.messages.length)
     this.#room.changedByOthers(
@@ -290,7 +291,7 @@ class Turn {
     const { sources, model, tools, vfs, branch } = this.means
     const descriptions = tools.map(({ description }) => description)
     this.#tree ??= await vfs.writeTree()
-    return { ...sources, model, tools: descriptions, tree: this.#tree, branch }
+    return { ...sources, model, tools: descriptions, tree: this.#tree, branch, base: vfs.base }
   }
 
   #say(words: string): void {

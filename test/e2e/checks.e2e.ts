@@ -45,6 +45,27 @@ test('what a check leaves in its folder, links and closed folders too, is gone f
   expect(await readdir(slot.folder)).toEqual(['a.txt'])
 })
 
+test('a check can’t write the next one of its own attempt, nor pass by what its first run left', async () => {
+  const { path } = judge.place
+  const base = await commit(path, 'contract', { 'check.sh': 'exit 1\n' })
+  const head = await commit(path, 'fakes', { 'a.sh': "echo 'exit 0' > check.sh; touch left\n" }, { parents: [base] })
+  const leaves = 'test -e was-here || { touch was-here; exit 1; }'
+  const checks = [{ command: 'sh a.sh' }, { command: 'test ! -e left' }, { command: leaves }]
+  const { isGood, report } = await judge.validate({ base, head }, { checks, contract: 'sh check.sh' })
+  expect([isGood, report.checks.map(it => it.came)]).toEqual([false, ['good', 'good', 'bad', 'bad']])
+})
+
+test('what was prepared is there for each check, and is prepared again where a check has changed it', async () => {
+  const forge = '# Checks\n- prepare: `mkdir built; date +%s%N > built/it; cp built/it ../workspace/built/same`\n'
+  const { head } = await attempt({ 'FORGE.md': forge })
+  const next = await commit(judge.place.path, 'prepared', { 'new.txt': 'x\n' }, { parents: [head] })
+  const isWhole = 'cmp built/it built/same && test "$(ls)" = "$(printf \'FORGE.md\\na.txt\\nbuilt\\nnew.txt\')"'
+  const checks = [`${isWhole}; touch more built/more`, `${isWhole} && echo spoilt > built/it`, `true && ${isWhole}`]
+  const wish = { checks: checks.map(command => ({ command })), contract: isWhole }
+  const { isGood, report } = await judge.validate({ base: head, head: next }, wish)
+  expect([isGood, report.checks.map(it => it.came)]).toEqual([true, ['good', 'good', 'good', 'good']])
+})
+
 test('one that does not end is ended, and counts as failed', async () => {
   const hangs = 'trap "" TERM; sleep 1000 & sleep 1000'
   const { isGood, report } = await judge.validate(await attempt({ 'a.txt': 'two\n' }), {

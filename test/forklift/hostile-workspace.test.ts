@@ -202,6 +202,42 @@ test('a tree with a .GIT entry never reaches the host', async () => {
     git update-ref refs/heads/main "$(git commit-tree "$tree" -p HEAD -m evil)"`)
 })
 
+/** Writes a reverse index for the one pack that is there, with positions far beyond its end. */
+const REVERSE = `
+  const [pack] = require('fs').globSync('.git/objects/pack/*.pack')
+  const fs = require('fs')
+  const bytes = fs.readFileSync(pack)
+  const count = bytes.readUInt32BE(8)
+  const body = Buffer.alloc(12 + 4 * count, 0xfe)
+  body.write('RIDX', 'latin1')
+  body.writeUInt32BE(1, 4)
+  body.writeUInt32BE(1, 8)
+  const rest = Buffer.concat([body, bytes.subarray(-20)])
+  fs.rmSync(pack.replace(/pack$/, 'rev'), { force: true })
+  fs.writeFileSync(pack.replace(/pack$/, 'rev'), Buffer.concat([rest, new Bun.CryptoHasher('sha1').update(rest).digest()]))
+`
+
+test('a workspace in which all objects are in one pack is taken', async () => {
+  await using _ = await accepted('good; git repack -a -d -q -f')
+})
+
+test.each([
+  ['reverse index', `cat >"$state/rev.cjs" <<'REV'${REVERSE}REV\n bun "$state/rev.cjs"`],
+  ['index', 'for idx in .git/objects/pack/*.idx; do chmod u+w "$idx"; head -c 4000 /dev/urandom >"$idx"; done'],
+  [
+    'bitmap',
+    'for pack in .git/objects/pack/*.pack; do head -c 4000 /dev/urandom >"$(dirname "$pack")/$(basename "$pack" .pack).bitmap"; done',
+  ],
+  ['index of several packs', 'head -c 4000 /dev/urandom >.git/objects/pack/multi-pack-index'],
+])('no byte is read of a %s that the agent wrote', async (_name, trap) => {
+  await using _ = await accepted(`good; git repack -a -d -q -f; ${trap}`)
+})
+
+test('a pack that lies about its objects is refused', async () => {
+  await using _ = await refused(`good; git repack -a -d -q -f
+    for pack in .git/objects/pack/*.pack; do chmod u+w "$pack"; printf 'xxxx' | dd of="$pack" bs=1 seek=400 conv=notrunc 2>/dev/null; done`)
+})
+
 test('a corrupt object is refused', async () => {
   await using _ = await refused(`good
     id=$(git rev-parse HEAD:greeting.txt); file=.git/objects/$(echo "$id" | cut -c1-2)/$(echo "$id" | cut -c3-)

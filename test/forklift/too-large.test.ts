@@ -39,10 +39,17 @@ test('an agent’s tree of endlessly many files is refused, and no later run tri
   await using world = await makeWorld()
   await world.agent(`good; ${BOMB}; ${ADD}; add bomb`)
   const run = await refused(world, 3)
-  expect(run.last).toMatch(/differs in [\d,]+ paths, and at most 500,000 are looked at/)
+  expect(run.last).toMatch(/differs in [\d,]+ paths, and at most 50,000 are looked at/)
   const again = await refused(world, 3)
   expect(again.last).toContain('This result was refused before')
   expect(await world.agentRuns()).toBe(1)
+})
+
+test('an agent’s 160,000 junk files are refused', async () => {
+  await using world = await makeWorld()
+  await world.agent(`good; ${BOMB.replace(' 5 6 7 8 9 10; do\n', '; do\n')}; ${ADD}; add junk`)
+  const run = await refused(world, 3)
+  expect(run.last).toMatch(/differs in 328,423 paths, and at most 50,000 are looked at/)
 })
 
 test('upstream’s tree of endlessly many files is told before any container', async () => {
@@ -77,6 +84,17 @@ test('a file that unpacks to more than is read is refused', async () => {
   await world.agent('good; head -c 105000000 /dev/zero | tr "\\0" x >big; git add big; git commit --quiet -m big')
   const run = await refused(world, 3)
   expect(run.last).toContain('big has 105,000,000 bytes, and at most 100 MiB are read')
+})
+
+test('files that unpack to more than is read together are refused before they are unpacked', async () => {
+  await using world = await makeWorld()
+  await world.agent(`good
+    id=${'7'.repeat(40)}; mkdir -p .git/objects/77
+    python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.compress(b"blob 3000000000\\0x"))' >".git/objects/77/$(echo "$id" | cut -c3-)"
+    tree=$({ git ls-tree HEAD; printf '100644 blob %s\\tlarge\\n' "$id"; } | git mktree --missing)
+    git update-ref refs/heads/main "$(git commit-tree -p HEAD -m 'A large file' "$tree")"`)
+  const run = await refused(world, 3)
+  expect(run.last).toMatch(/its new files and commits have 3,000,\d{3},\d{3} bytes, and at most 2,048 MiB are read/)
 })
 
 test('a commit with 100,000 parents and a file name of 4,000 bytes are a result like any other', async () => {

@@ -310,7 +310,7 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
     },
     claims: [],
     boundaries: { write: isNamed ? paths : [], never: [] },
-    context: { files: [], types: [], tests: [], playbooks: [], documents: [] },
+    context: { files: [], tests: [], documents: [] },
     validation: { checks: [await checkFor(objects, touches)], reviews: [] },
     depends_on: dependsOn,
     tier: 'generation',

@@ -1,13 +1,14 @@
 /** Branches are made, deleted, brought back and renamed: each an operation that can be undone. */
+
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.ts'
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
+import { draftsRef } from '../refs.ts'
 import { renameRefs } from './branch-renames.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
-import { draftsRef } from './drafts.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
 

@@ -11,20 +11,18 @@
  *
  * What an earlier process has begun is finished at the start of the next one ({@link finishRenames}).
  */
+
 import type { Checkout } from '../../../core/git/checkouts.ts'
-import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { type NewOperation, refsOf } from '../../operations.ts'
+import { draftsRef, renamingRef } from '../refs.ts'
 import type { Room } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
-import { draftsRef } from './drafts.ts'
 import { moveRefsPatiently } from './moving-refs.ts'
 import { type Renaming, renamedBy } from './open-branches.ts'
-
-export const RENAMING = 'refs/forge/renaming/'
-const renamingRef = (branch: string): RefName => `${RENAMING}${branch}`
 
 /**
  * Renames a branch at a commit, with its drafts, as an operation. Throws where one of its refs has moved: then nothing

@@ -7,25 +7,18 @@
  *
  * The drafts in a branch that somebody else has moved: the new branch begins where they were typed.
  */
+
 import { Failure } from '../../../core/failure.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
+import { branchOfDrafts, DRAFTS, draftsRef } from '../refs.ts'
 import { branchNames, type How, record, verifyNotCheckedOut } from './branch-operations.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import {
-  branchOfDrafts,
-  DRAFTS,
-  type Drafts,
-  draftsRef,
-  isEmpty,
-  makeDrafts,
-  type NewDrafts,
-  noDrafts,
-} from './drafts.ts'
+import { type Drafts, isEmpty, makeDrafts, type NewDrafts, noDrafts } from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
 
 /** The kinds of these operations. */

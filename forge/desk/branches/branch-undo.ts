@@ -6,7 +6,7 @@ import type { Move } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { Renamed } from '../../operations.ts'
-import { mergingRef } from '../merging/merging-commits.ts'
+import { mergingRef } from '../refs.ts'
 import type { BranchWork, Standing } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {

@@ -6,6 +6,7 @@
  * What is done with it stands elsewhere: commits in branch-commits.ts, what can't be merged in branch-clashes.ts, undo
  * in branch-undo.ts.
  */
+
 import { Failure } from '../../../core/failure.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
@@ -15,9 +16,10 @@ import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { Operations, Renamed } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
-import { mergingRef } from '../merging/merging-commits.ts'
-import type { Edit, File, Moved, News } from '../messages.ts'
+import type { Edit, File, Moved } from '../contract/branches.ts'
+import type { News } from '../contract/news.ts'
 import type { Filters } from '../reading/filters.ts'
+import { draftsRef, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
@@ -26,7 +28,6 @@ import { mergeDrafts } from './draft-merges.ts'
 import {
   asChanges,
   type Drafts,
-  draftsRef,
   entryInTip,
   isSameDrafts,
   makeDrafts,

@@ -4,8 +4,8 @@
  */
 import { ChangeSet, Text } from '@codemirror/state'
 import { Failure } from '../../../core/failure.ts'
+import type { Edit } from '../contract/branches.ts'
 import { refusalOf, sizeAfter, sizeOf } from '../contract/editable-text.ts'
-import type { Edit } from '../messages.ts'
 import { encode, type Form } from '../reading/text.ts'
 
 /**

@@ -6,7 +6,6 @@ import { Failure } from '../../../core/failure.ts'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
-import type { RefName } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
@@ -14,9 +13,6 @@ import { FORGE, type Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
 import { readContent } from '../reading/file-content.ts'
 import type { Content } from '../reading/text.ts'
-
-export const DRAFTS = 'refs/forge/drafts/'
-export const draftsRef = (branch: string): RefName => `${DRAFTS}${branch}`
 
 /**
  * A file as a draft has it, undefined where it is deleted. The bytes are here for as long as they may not be written.
@@ -212,6 +208,3 @@ export const written = (drafts: Drafts): Drafts => ({
   files: new Map([...drafts.files].map(([path, file]) => [path, file && { mode: file.mode, oid: file.oid }])),
   clashes: new Map([...drafts.clashes].map(([path, { mode, base, draft }]) => [path, { mode, base, draft }])),
 })
-
-/** The branch whose drafts a ref has. */
-export const branchOfDrafts = (ref: RefName): string => ref.slice(DRAFTS.length)

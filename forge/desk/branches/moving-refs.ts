@@ -1,11 +1,12 @@
 /** Moving refs with patience, and what stands in the way of one. */
+
 import type { Objects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently as movePatiently } from '../../../core/git/patience.ts'
 import { listRefs, type Move } from '../../../core/git/refs.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { type Operations, PUT_ASIDE } from '../../operations.ts'
-import { DRAFTS } from './drafts.ts'
+import { DRAFTS, OWN_REFS } from '../refs.ts'
 
 /** Whether a ref could not be made because another one is in its way. */
 export const isInTheWay = (error: unknown): boolean =>
@@ -13,7 +14,7 @@ export const isInTheWay = (error: unknown): boolean =>
 
 /** Moves refs with patience for other gits; a lock that stays on one of the forge's own refs is taken away. */
 export const moveRefsPatiently = (objects: Objects, moves: readonly Move[], message: string): Promise<void> =>
-  movePatiently(objects.repository, moves, { message, own: 'refs/forge/' })
+  movePatiently(objects.repository, moves, { message, own: OWN_REFS })
 
 /**
  * Takes the drafts of branches that are gone out of the way of a branch: git keeps no ref beside a folder of its

@@ -1,16 +1,16 @@
 /** The branches of a repository that are worked on, each with its work, and where those were that others deleted. */
+
 import { Failure } from '../../../core/failure.ts'
 import { isRefName } from '../../../core/git/objects.ts'
 import { type RefName, readHead } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE } from '../../operations.ts'
-import { beginOfTurn } from '../chat/turn-checkpoints.ts'
-import { MERGING } from '../merging/merging-commits.ts'
-import type { Operation } from '../messages.ts'
+import type { Operation } from '../contract/branches.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, MERGING, turnRef } from '../refs.ts'
 import type { BranchWork, Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
-import { branchOfDrafts, DRAFTS, draftsRef, readDrafts } from './drafts.ts'
+import { readDrafts } from './drafts.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
@@ -95,7 +95,8 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
-    tip ??= await beginOfTurn(objects, name)
+    // What a turn has come to so far stands on the commit that the turn began with.
+    tip ??= (await objects.info(`${turnRef(name)}^`))?.oid
     return { tip: tip ?? last, drafts }
   }
 

@@ -1,19 +1,18 @@
 /** Undo and redo: the refs of an operation go back together, and the drafts of their branches with them. */
+
 import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { many } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
-import { turnRef } from '../chat/turn-checkpoints.ts'
-import { MERGING, mergingRef } from '../merging/merging-commits.ts'
-import type { Operation } from '../messages.ts'
+import type { Operation } from '../contract/branches.ts'
+import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
 import { SETTLE } from './branch-clashes.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { type Prepared, prepare, take } from './branch-undo.ts'
 import type { BranchWork } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
-import { DRAFTS, draftsRef } from './drafts.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
 /** Whether an undo holds a ref to where it was: what is typed, and a merge that waits, go on by themselves. */

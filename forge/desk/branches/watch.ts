@@ -13,6 +13,7 @@ import { type BigIntStats, statSync } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'
+import { DRAFTS, MERGING, TURNS } from '../refs.ts'
 
 /**
  * What may be different: the branches, the drafts, the turns of AIs, which branch is checked out where, or remote
@@ -131,12 +132,15 @@ const TABLES = 'reftable/tables.list'
 
 const PARTS = ['branches', 'drafts', 'turns', 'checkouts', 'remotes'] as const
 
+/** The folder of refs that have a prefix, relative to the git directory. */
+const folderOf = (prefix: string): string => prefix.replace(/\/$/, '')
+
 /** Where the refs of a part are. */
 const ROOTS = {
   branches: ['refs/heads'],
   // A merge that waits in a branch is part of what is typed there.
-  drafts: ['refs/forge/drafts', 'refs/forge/merging'],
-  turns: ['refs/forge/turns'],
+  drafts: [DRAFTS, MERGING].map(folderOf),
+  turns: [TURNS].map(folderOf),
   remotes: ['refs/remotes', 'refs/tags'],
 }
 

@@ -3,12 +3,13 @@
  * that the turn began with, whose tree has the files and the conversation as they are. After a kill -9 it is there to
  * be kept or discarded. The commit that ends the turn takes the ref away in the same transaction.
  */
+
 import { hostname } from 'node:os'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { makeTree } from '../../../core/git/trees.ts'
 import { isRunning } from '../../../core/state.ts'
@@ -19,14 +20,13 @@ import { FORGE } from '../../operations.ts'
 import { asChanges, type DraftFile, filesBetween } from '../branches/drafts.ts'
 import { isInTheWay, moveRefsPatiently } from '../branches/moving-refs.ts'
 import { whyNotWritten } from '../branches/save.ts'
+import { TURNS, turnRef } from '../refs.ts'
 
-export const TURNS = 'refs/forge/turns/'
 /**
  * In a checkpoint's tree: content that requests have in them and no file any more, so that no garbage collection takes
  * it while the turn runs. It belongs to no file of the branch.
  */
 const SENT: Path = '.forge/sent/'
-export const turnRef = (branch: string): RefName => `${TURNS}${branch}`
 
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
@@ -161,10 +161,4 @@ export async function readCheckpoint(objects: Objects, commit: Oid): Promise<Che
   const bytes = kept ? (await objects.read(kept.oid))?.bytes : undefined
   const { session } = readSession(bytes)
   return { ...rest, base: base ?? undefined, session, files }
-}
-
-/** The commit that the turn of a branch began with, where there is one that was not ended. */
-export async function beginOfTurn(objects: Objects, branch: string): Promise<Oid | undefined> {
-  const info = await objects.info(turnRef(branch))
-  return info && (await readCheckpoint(objects, info.oid))?.base
 }

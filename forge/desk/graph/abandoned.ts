@@ -5,6 +5,7 @@ import type { Oid } from '../../../core/git/repository.ts'
 import { asText } from '../../../core/git/repository.ts'
 import type { Operations } from '../../operations.ts'
 import { branchOf, HEADS } from '../branches/branches.ts'
+import { OWN_REFS } from '../refs.ts'
 
 /** A commit to begin with, and what still knows it, as main@{3}. */
 export type Abandoned = { oid: Oid; words: string }
@@ -21,7 +22,7 @@ export async function findAbandoned(
 ): Promise<Abandoned[]> {
   const found = new Map<Oid, { words: string; seconds: number }>()
   for (const { oid, ref, entry, seconds } of await onlyInReflogs(objects, isReached)) {
-    if (ref === 'refs/stash' || ref.startsWith('refs/forge/')) continue
+    if (ref === 'refs/stash' || ref.startsWith(OWN_REFS)) continue
     found.set(oid, { words: `${asText(ref.replace(/^refs\/(heads|remotes)\//, ''))}@{${entry}}`, seconds })
   }
   let looked = 0

@@ -3,6 +3,7 @@
  * how they end. What is settled is drafts on the commit of the merge (see merging-commits.ts), until Finish makes the
  * commit of it.
  */
+
 import { Failure } from '../../../core/failure.ts'
 import { textOf } from '../../../core/git/commits.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
@@ -25,17 +26,19 @@ import { moveRefsPatiently } from '../branches/moving-refs.ts'
 import type { Signature } from '../branches/save.ts'
 import { firstMark, marksLeft, partsOf, withBoth } from '../conflicts/conflict-marks.ts'
 import { textBytes, wordsFor } from '../conflicts/conflicts.ts'
-import type { ConflictFile, Done, Merging, MergingFile, Source } from '../graph/repository-view.ts'
-import type { BranchInfo } from '../messages.ts'
+import { type ConflictRow, type MergingState, makeMerging, readMerging } from '../conflicts/merging-commits.ts'
+import type { BranchInfo } from '../contract/branches.ts'
+import type { ConflictFile, Merging, MergingFile } from '../contract/merging.ts'
+import type { Done, Source } from '../contract/steps.ts'
 import { decode } from '../reading/text.ts'
+import { mergingRef } from '../refs.ts'
 import { planMerge } from '../steps/merge.ts'
 import { arrive, type Waiting, wait, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOf } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
-import { type ConflictRow, type MergingState, makeMerging, mergingRef, readMerging } from './merging-commits.ts'
 import { MergingReviews } from './merging-review.ts'
-import { type Place, requestOf } from './merging-turns.ts'
+import { type Place, requestOf } from './request.ts'
 
 type State = MergingState & { tree: Oid }
 /** What a merge begins with that is not begun by a step. */

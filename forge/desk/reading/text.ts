@@ -4,9 +4,9 @@
  */
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
+import type { File } from '../contract/branches.ts'
 import type { Form, LineEnd } from '../contract/editable-text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
-import type { File } from '../messages.ts'
 import { imageTypeOf } from '../server/images.ts'
 
 export type { Form, LineEnd }

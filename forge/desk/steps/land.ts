@@ -2,6 +2,7 @@
  * Landing: all that a branch has becomes one commit on another, without the branch's conversation. The many small
  * commits stay where they can be looked at, at `refs/forge/kept/`.
  */
+
 import { isRefName, type Objects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
@@ -9,9 +10,9 @@ import { run } from '../../../core/git/run.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { SESSION } from '../../ai/session.ts'
-import { KEPT } from '../../operations.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
-import type { Source } from '../graph/repository-view.ts'
+import type { Source } from '../contract/steps.ts'
+import { KEPT } from '../refs.ts'
 import { commonTo, countBetween, mergeInto } from './merge.ts'
 import { filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
 

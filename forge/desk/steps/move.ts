@@ -3,7 +3,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { Source } from '../graph/repository-view.ts'
+import type { Source } from '../contract/steps.ts'
 import { countBetween } from './merge.ts'
 import { type Plan, type Target, treeOf } from './plan.ts'
 
@@ -21,7 +21,7 @@ export async function planMove(objects: Objects, { branch, tip }: Target, to: So
     lostBy(repository, branch, tip, to.commit),
     countBetween(repository, tip, to.commit),
   ])
-  const words = lost.length === 0 ? 'moves the branch' : `${many(lost.length, 'commit')} left without a name`
+  const words = lost.length === 0 ? 'moves the branch' : `drops ${many(lost.length, 'commit')}`
   // Said again when it is done: it is the moment to take it back.
   const how = lost.length === 0 ? '' : `: ${words}`
   const named = lost.slice(0, NAMED).map(subject => `“${visible(subject)}”`)
@@ -29,8 +29,8 @@ export async function planMove(objects: Objects, { branch, tip }: Target, to: So
   const kept = 'kept by the operation, which can be undone'
   const are = lost.length === 1 ? 'is' : 'are'
   const warnings =
-    lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: what goes ${are} ${kept}.`]
-  return { ...plan, how, is: 'clean', words, chain: [], tree, commits: ahead, warnings }
+    lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: what is dropped ${are} ${kept}.`]
+  return { ...plan, how, is: lost.length === 0 ? 'clean' : 'drops', words, chain: [], tree, commits: ahead, warnings }
 }
 
 /** More than these bytes of first lines are not read. */

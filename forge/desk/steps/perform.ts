@@ -1,4 +1,5 @@
 /** A plan carried out on its branch: commits are made, and all refs move in one operation, or none does. */
+
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, commit, lineOf, textOf } from '../../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
@@ -10,10 +11,11 @@ import type { BranchWork } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, type Drafts, filesBetween, makeDrafts, noDrafts } from '../branches/drafts.ts'
+import { isOfForge } from '../branches/forge-folder.ts'
 import type { Signature } from '../branches/save.ts'
-import { isOfForge } from '../chat/forge-folder.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
-import { type MergingState, makeMerging, mergingRef } from '../merging/merging-commits.ts'
+import { type MergingState, makeMerging } from '../conflicts/merging-commits.ts'
+import { mergingRef } from '../refs.ts'
 import type { Plan, Planned, Stop } from './plan.ts'
 
 /** Writes the commits of a chain, each on the one before it; gives the last one. The signal's reason is thrown. */

@@ -1,11 +1,11 @@
-/** A pull: what a branch follows is fetched, and the branch goes on to it, by a fast-forward, a merge or a rebase. */
+/** A pull: a branch gets what was fetched of the branch that it follows, by a fast-forward, a merge or a rebase. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { holds } from '../../../core/git/run.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
-import type { Source, Step } from '../graph/repository-view.ts'
+import type { Source, Step } from '../contract/steps.ts'
 import { commonTo, countBetween, planMerge } from './merge.ts'
 import { FORWARD, type Plan, type Target, treeOf } from './plan.ts'
 import type { Once } from './plannings.ts'

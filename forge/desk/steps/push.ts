@@ -8,8 +8,9 @@ import { GitError, read } from '../../../core/git/run.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { Room } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
-import { FORGE } from '../chat/forge-folder.ts'
-import type { Preview, Step } from '../graph/repository-view.ts'
+import { FORGE } from '../branches/forge-folder.ts'
+import type { Preview, Step } from '../contract/steps.ts'
+import { fetchOne } from './fetch.ts'
 import type { Target } from './plan.ts'
 import { type Remote, type Remotes, readRemotes, remoteNamed, trackingRef, upstreamOf, verifyUtf8 } from './remotes.ts'
 import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
@@ -28,7 +29,7 @@ export type PushPlan = {
   /** What it was when it was fetched last; undefined where it was not there. */
   fetched: Oid | undefined
   isForced: boolean
-  is: 'clean' | 'nothing'
+  is: 'clean' | 'drops' | 'nothing'
   says: string
   /** How many commits go out, and how many the remote's branch has no more. */
   commits: number
@@ -36,7 +37,10 @@ export type PushPlan = {
   setsUpstream: boolean
 }
 
-/** Plans a push. Throws a {@link Failure} where the remote would reject it, as far as that is known. */
+/** Thrown where the remote's branch has commits that are to be pulled before a push can be. */
+export class PullFirst extends Failure {}
+
+/** Plans a push. Throws a {@link PullFirst} where the remote would reject it, as far as that is known. */
 export async function planPush(
   room: Room,
   { remote: name, to, isForced }: PushStep,
@@ -58,13 +62,17 @@ export async function planPush(
     fetched === undefined ? 0 : read(repository, ['rev-list', '--count', fetched, `^${tip}`, '--']).then(Number),
   ])
   if (replaced > 0 && !isForced)
-    throw new Failure(
-      `${words} has ${many(replaced, 'commit')} that ${visiblePath(branch)} has not, so this would be rejected: pull, or push with a lease.`,
+    throw new PullFirst(
+      `${words} has ${many(replaced, 'commit')} that ${visiblePath(branch)} does not have: pull first, then push.`,
     )
   const says = fetched === undefined ? `makes ${words}` : `${many(commits, 'commit')} to ${words}`
   return {
     ...{ remotes, remote, target, ref, words, fetched, isForced, commits, replaced },
-    ...(fetched === tip ? { is: 'nothing', says: 'nothing to push' } : { is: 'clean', says }),
+    ...(fetched === tip
+      ? { is: 'nothing', says: `${words} is up to date` }
+      : replaced > 0
+        ? { is: 'drops', says: `overwrites ${words}: drops ${many(replaced, 'commit')} there` }
+        : { is: 'clean', says }),
     setsUpstream: upstream === undefined,
   }
 }
@@ -91,14 +99,14 @@ export async function previewPush(room: Room, plan: PushPlan, drafts: number): P
     hooksFor(repository, 'push'),
   ])
   const name = visiblePath(target.branch)
-  const lost = `${many(replaced, 'commit')} of ${words} ${replaced === 1 ? 'is' : 'are'} in it no more: others may have built on that.`
+  const lost = `${words} loses ${many(replaced, 'commit')} that ${name} does not have. Others may have built on ${replaced === 1 ? 'it' : 'them'}.`
   const warnings = [
     ...(replaced > 0 ? [lost] : []),
     ...(own === ''
       ? []
       : [`${FORGE}/ goes out too: the conversation with the AI is then public to all who can read ${words}.`]),
-    ...(drafts > 0 ? [`What was typed in ${many(drafts, 'file')} of ${name} is not saved, and stays here.`] : []),
-    ...(setsUpstream ? [`${name} follows ${words} from then on.`] : []),
+    ...(drafts > 0 ? [`Drafts in ${many(drafts, 'file')} of ${name} are not saved, so they are not pushed.`] : []),
+    ...(setsUpstream ? [`${name} will track ${words}.`] : []),
     ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
   ]
   const shared = { conflicts: 0, before: target.tip, there: fetched ?? null, commits, conflictsIn: [] }
@@ -108,17 +116,16 @@ export async function previewPush(room: Room, plan: PushPlan, drafts: number): P
 /** Throws a {@link Failure} where a push would overwrite another commit than was previewed (null: none). */
 export function verifyThere({ words, fetched, isForced }: PushPlan, previewed: Oid | null | undefined): void {
   if (previewed === undefined && !isForced) return
-  if (previewed === undefined)
-    throw new Failure(`A push that may replace what ${words} has is looked at first: nothing was pushed.`)
+  if (previewed === undefined) throw new Failure(`A force push of ${words} needs a preview first: nothing was pushed.`)
   if (previewed !== (fetched ?? null))
-    throw new Failure(`${words} was fetched anew since this was previewed: nothing was pushed. Look at it again.`)
+    throw new Failure(`${words} was fetched since this preview: nothing was pushed. Review it again.`)
 }
 
 /** Pushes, and says what came of it. Throws a {@link Failure} in one sentence. */
 export async function push(transfers: Transfers, plan: PushPlan): Promise<string> {
   const { remotes, remote, target, ref, words, fetched, isForced, setsUpstream } = plan
   const { repository } = transfers.room.objects
-  if (plan.is === 'nothing') throw new Failure(`There is nothing to push: ${words} is there already.`)
+  if (plan.is === 'nothing') throw new Failure(`Nothing to push: ${words} is up to date.`)
   // What was previewed goes out, whatever is saved meanwhile.
   const refspec = `${target.tip}:${asText(ref)}`
   const lease = isForced ? [`--force-with-lease=${asText(ref)}:${fetched ?? ''}`] : []
@@ -130,7 +137,11 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
       const { code, stdout, stderr, remote: lines } = await transfers.run(args, { remotes, signal, ok: [0, 1] })
       said = lines
       const rejected = /^!\t[^\t]*\t(.*)$/m.exec(stdout.toString())?.[1]
-      if (rejected !== undefined) throw new Failure(whyRejected(plan, rejected, lines))
+      if (rejected !== undefined) {
+        // A new fetch tells what is there: the next preview is about that.
+        if (BEHIND.test(rejected)) await fetchOne(transfers, remotes, remote, { signal, isFirst: true }).catch(() => {})
+        throw new Failure(whyRejected(plan, rejected, lines))
+      }
       if (code !== 0) throw new GitError('push', code, stderr, stdout.toString())
     })
   } catch (error) {
@@ -148,14 +159,17 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
   return done.join(' ')
 }
 
+/** What git says of a push that was rejected because the remote's branch is not where it was when it was fetched. */
+const BEHIND = /stale info|fetch first|non-fast-forward/
+
 /** Why a remote did not take a branch, from the end of the line that git prints of it. */
 function whyRejected({ remotes, remote, words, target }: PushPlan, summary: string, lines: readonly string[]): string {
   const [, reason = summary] = /\((.*)\)\s*$/.exec(summary) ?? []
   const why = shown(remotes, reason)
   if (/stale info/.test(reason))
-    return `${words} was moved since it was fetched last, so nothing was pushed: fetch, look at what came, and push again.`
+    return `Rejected: ${words} has moved since the last fetch, so nothing was overwritten. Review what is there now.`
   if (/fetch first|non-fast-forward/.test(reason))
-    return `${words} has commits that ${visiblePath(target.branch)} has not, so it was rejected: pull, and push again.`
+    return `Rejected: ${words} has commits that ${visiblePath(target.branch)} does not have. Pull first, then push.`
   const said = lines.length > 0 ? `; ${lines.join(' ')}` : ''
   return `${visiblePath(remote.name)} rejected ${words} (${why}${said}): nothing was pushed.`
 }

@@ -5,7 +5,8 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
-import { headRef } from '../branches/branches.ts'
+import { HEADS, headRef } from '../branches/branches.ts'
+import { OWN_REFS } from '../refs.ts'
 
 /** `name` is a byte string, as the page has it. */
 export type Remote = {
@@ -103,7 +104,7 @@ export function trackingRef({ fetch }: Remote, ref: RefName): RefName | undefine
 }
 
 /** Refs that are nobody's to write but the desk's and the user's. */
-const OWN = ['refs/heads/', 'refs/forge/']
+const OWN = [HEADS, OWN_REFS]
 
 /** Throws a {@link Failure} where a fetch would write into local branches: an undo would not bring them back. */
 export function verifyKeepsBranches({ name, fetch }: Remote): void {

@@ -1,4 +1,5 @@
 /** The steps that can be done to refs: previewed, and done as they were previewed. */
+
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, lineOf } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
@@ -9,8 +10,8 @@ import { FORGE } from '../../operations.ts'
 import type { BranchWork, Room } from '../branches/branch-work.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
-import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../graph/repository-view.ts'
-import { mergingRef } from '../merging/merging-commits.ts'
+import type { BranchStep, Done, Outlook, Preview, Source, Step } from '../contract/steps.ts'
+import { mergingRef } from '../refs.ts'
 import { planCherryPick } from './cherry-pick.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
@@ -21,7 +22,7 @@ import { carryOut } from './perform.ts'
 import { type Plan, pastOf, type Stop, type Target } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
 import { followed, type PullStep, planPull, sourceOf } from './pull.ts'
-import { type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
+import { PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
 import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
@@ -31,6 +32,7 @@ import { warningsFor } from './warnings.ts'
 /** What a preview has shown: the commits of the target, and of the remote's branch. */
 export type Previewed = { before?: Oid | undefined; there?: Oid | null | undefined }
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
+type FetchStep = Extract<Step, { step: 'fetch' }>
 
 export class Steps {
   readonly #outlooks: Outlooks
@@ -84,7 +86,7 @@ export class Steps {
   async preview(step: Step, signal?: AbortSignal): Promise<Preview> {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))
-      if (step.step === 'fetch') return await this.#previewFetch(step.remote)
+      if (step.step === 'fetch') return await this.#previewFetch(await this.#remoteOf(step))
       const work = await this.branches.work(targetOf(step))
       if (step.step === 'push')
         return await previewPush(this.room, await planPush(this.room, step, targetIn(work)), work.draftPaths.length)
@@ -95,7 +97,16 @@ export class Steps {
       return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      return { is: 'impossible', conflicts: 0, words: error.message, commits: 0, conflictsIn: [], warnings: [] }
+      const offers = error instanceof PullFirst ? ({ offers: 'pull' } as const) : {}
+      return {
+        is: 'impossible',
+        conflicts: 0,
+        words: error.message,
+        commits: 0,
+        conflictsIn: [],
+        warnings: [],
+        ...offers,
+      }
     }
   }
 
@@ -105,22 +116,42 @@ export class Steps {
     return { is: 'clean', conflicts: 0, words, commits: 0, conflictsIn: [], warnings: [] }
   }
 
-  /** What would come of a pull if the remote had what was fetched last. */
+  /** The remote that a fetch is of; undefined for all. */
+  async #remoteOf({ remote, branch }: FetchStep): Promise<string | undefined> {
+    return branch === undefined ? remote : (await followed(this.room.objects.repository, branch)).remote
+  }
+
+  async #fetch(step: FetchStep): Promise<string> {
+    const remote = await this.#remoteOf(step)
+    if (remote === '.') return 'A branch of this repository is followed: there is nothing to fetch.'
+    return await fetchFrom(this.#transfers, remote)
+  }
+
+  /** What would come of a pull of what was fetched last. The page fetches before it asks. */
   async #previewPull({ branch, how }: PullStep, work: BranchWork, once: Once): Promise<Preview> {
     const { objects } = this.room
     const upstream = await followed(objects.repository, branch)
     const target = targetIn(work)
     const source = await sourceOf(objects, upstream)
-    const rest = { conflicts: 0, before: target.tip, commits: 0, conflictsIn: [], warnings: [] }
     const name = visiblePath(upstream.words)
-    if (!source) return { ...rest, is: 'clean', words: `${name} was not fetched yet` }
+    if (!source) throw new Failure(`There is no ${name} here: it was deleted on the remote, or never fetched.`)
     const plan = await planPull(objects, source, target, how, once)
-    if (plan.is === 'nothing') return { ...rest, is: 'clean', words: `nothing new in ${name} as fetched last` }
-    const preview = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
-    // Its commit says what came, which is known only then.
-    const { message: _, ...shown } = preview
-    const asOf = `This is ${name} as it was fetched last: what is newer comes along.`
-    return { ...shown, warnings: [...(upstream.remote === '.' ? [] : [asOf]), ...shown.warnings] }
+    const there = source.commit
+    if (plan.is === 'nothing') {
+      const words = `already up to date with ${name}`
+      return {
+        is: 'nothing',
+        conflicts: 0,
+        words,
+        before: target.tip,
+        there,
+        commits: 0,
+        conflictsIn: [],
+        warnings: [],
+      }
+    }
+    const { message: _, ...shown } = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
+    return { ...shown, there }
   }
 
   async #previewOf(step: BranchStep['step'], plan: Plan, work: BranchWork): Promise<Preview> {
@@ -154,14 +185,14 @@ export class Steps {
 
   /**
    * Does a step. `before` is the target's commit as it was previewed, and `there` that of the remote's branch (null for
-   * none): where one of them has moved since, nothing is done.
+   * none): where one of them has moved since, nothing is done. A pull without `there` fetches first.
    */
   async do(wanted: Step, { before, there }: Previewed = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
-    if (wanted.step === 'fetch') return { words: await fetchFrom(this.#transfers, wanted.remote) }
+    if (wanted.step === 'fetch') return { words: await this.#fetch(wanted) }
     const work = await this.branches.work(targetOf(wanted))
     if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
-    if (wanted.step === 'pull') return await this.#pull(wanted, work, before)
+    if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })
     // What takes long is computed before the branch is locked, and is there then.
     if (wanted.step === 'rebase' || wanted.step === 'cherry-pick') {
       work.verifyFree()
@@ -204,16 +235,20 @@ export class Steps {
     return { words, commit: target.tip }
   }
 
-  async #pull({ branch, how }: PullStep, work: BranchWork, before: Oid | undefined): Promise<Done> {
+  async #pull({ branch, how }: PullStep, work: BranchWork, { before, there }: Previewed): Promise<Done> {
     const { objects } = this.room
     work.verifyFree()
     work.verifyNotMerging()
     verifyAt(work, before)
     const upstream = await followed(objects.repository, branch)
-    if (upstream.remote !== '.') await this.#fetchFor(upstream.remote)
+    if (upstream.remote !== '.' && there === undefined) await this.#fetchFor(upstream.remote)
     const planNow = async () => {
       const source = await sourceOf(objects, upstream)
       if (!source) throw new Failure(`There is no ${visiblePath(upstream.words)} any more: nothing was pulled.`)
+      if (there !== undefined && there !== source.commit)
+        throw new Failure(
+          `${visiblePath(upstream.words)} was fetched since this preview: nothing was pulled. Review it again.`,
+        )
       return await planPull(objects, source, targetIn(work), how, this.plannings.once)
     }
     if (how === 'rebase') await planNow()
@@ -221,7 +256,7 @@ export class Steps {
       work.inOneGo(async signature => {
         verifyAt(work, before)
         const plan = await planNow()
-        const words = `${visiblePath(branch)} has all of ${visiblePath(upstream.words)} already.`
+        const words = `${visiblePath(branch)} is already up to date with ${visiblePath(upstream.words)}.`
         if (plan.is === 'nothing') return { words, commit: plan.before }
         return doneOf(work, plan, await carryOut(work, plan, signature, signal))
       }),

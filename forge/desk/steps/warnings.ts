@@ -6,7 +6,7 @@ import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { Room } from '../branches/branch-work.ts'
-import type { Step } from '../graph/repository-view.ts'
+import type { Step } from '../contract/steps.ts'
 import type { Plan } from './plan.ts'
 
 /** The hooks that git would run, by what is done. */
@@ -40,7 +40,7 @@ export async function warningsFor({ objects, checkouts }: Room, step: Step['step
   const isForward = step === 'merge' && plan.chain.every(({ is }) => is === 'there') && !plan.stop
   const [hooks, checkout, pushed] = await Promise.all([
     isForward ? [] : hooksFor(repository, step),
-    plan.is === 'clean' ? checkouts.whyNotFollowing(branch, before, plan.tree) : '',
+    plan.is === 'clean' || plan.is === 'drops' ? checkouts.whyNotFollowing(branch, before, plan.tree) : '',
     step === 'rebase' || step === 'move' ? pushedBeyond(repository, before, plan) : 0,
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`

@@ -21,9 +21,9 @@ import type {
   Tier,
 } from '../contract.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
-import { missingPrice } from '../runs/budget.ts'
 import { resultRef } from '../runs/folder.ts'
 import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
+import { missingPrice } from '../runs/prices.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import { setRef } from '../steps/commits.ts'
@@ -90,7 +90,9 @@ export class RunWork implements RunActivities {
   async note(line: JournalLine): Promise<void> {
     const { journal } = await this.means.run(line.run)
     await journal.note(line)
-    if (line.task === undefined && ENDS.includes(line.what)) this.means.tidyUp()
+    if (line.task !== undefined || !ENDS.includes(line.what)) return
+    this.means.packRun(line.run)
+    this.means.tidyUp()
   }
 
   async remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void> {

@@ -13,6 +13,7 @@ import { providerOf } from '../../ai/settings.ts'
 import { type FactOf, hashOfPart } from '../checks/verdicts.ts'
 import type {
   Constructed,
+  Limits,
   Oid,
   Outcome,
   Received,
@@ -25,8 +26,9 @@ import type {
   StepResult,
 } from '../contract.ts'
 import { withModelSpan } from '../engine/spans.ts'
-import { estimateOf, missingPrice, OutOfBudget, priceOf, type Reservation, withCost } from '../runs/budget.ts'
+import { OutOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef, RUNS } from '../runs/folder.ts'
+import { estimateOf, isAssumed, missingPrice, priceOf, withCost } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { NOTHING, parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
 import type { AnswerOf, Edit } from '../steps/answers.ts'
@@ -230,10 +232,25 @@ export class StepWork implements StepActivities {
     // What can't even be opened takes nothing of the budget.
     const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
-    const pass = await gate.enter(signal)
-    const reservation = this.#reserve(run, input, stored, limits, () => gate.leave(pass, { how: 'other' }))
-    const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal })
-    return await this.#keep(run, input, answer, reservation)
+    let isCut = false
+    for (;;) {
+      const pass = await gate.enter(signal)
+      // A person may raise the limits meanwhile.
+      const { limits: now } = await this.means.stored(run.store)
+      const reservation = this.#reserve(run, input, stored, now, {
+        isWhole: isCut,
+        onRefusal: () => gate.leave(pass, { how: 'other' }),
+      })
+      if (reservation === 'wait') {
+        await run.ledger.settled(signal)
+        continue
+      }
+      const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal })
+      isCut = answer.end === 'length' && reservation.output < stored.request.output
+      if (!isCut) return await this.#keep(run, input, answer, reservation)
+      // It was longer than those of its kind before, and had no room for that: it is asked for with all that it allows.
+      run.ledger.settle(reservation, withCost(answer.usage, priceOf(input.model, this.means.settings)))
+    }
   }
 
   /** An answer that is there already. */
@@ -250,17 +267,32 @@ export class StepWork implements StepActivities {
     return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
   }
 
+  /** Gives 'wait' where requests that are under way may leave something for this one. */
   #reserve(
     { ledger }: OpenRun,
-    { key, model }: SendInput,
+    { key, model, kind, tier }: SendInput,
     { request }: StoredRequest,
-    limits: Parameters<typeof ledger.reserve>[2],
-    onRefusal: () => void,
-  ): Reservation {
+    limits: Limits,
+    { isWhole, onRefusal }: { isWhole: boolean; onRefusal: () => void },
+  ): Reservation | 'wait' {
     const { tools, system, messages, output } = request
+    const { settings } = this.means
     const input = tokensIn(JSON.stringify([tools, system, messages]))
+    const price = priceOf(model, settings)
     try {
-      return ledger.reserve(key, estimateOf({ input, output }, priceOf(model, this.means.settings)), limits)
+      const asked = {
+        key,
+        model,
+        kind: kind ?? '',
+        tier: tier ?? '',
+        input,
+        output,
+        price,
+        isAssumed: isAssumed(model, settings),
+      }
+      const reservation = ledger.reserve(asked, limits, { isWhole })
+      if (reservation === 'wait') onRefusal()
+      return reservation
     } catch (error) {
       onRefusal()
       if (!(error instanceof OutOfBudget)) throw error
@@ -275,9 +307,12 @@ export class StepWork implements StepActivities {
   ): Promise<Answer> {
     try {
       const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
-      const place = { ...asked, maxTokens: request.output, ...(task !== undefined && { task }) }
+      const place = { ...asked, maxTokens: reservation.output, ...(task !== undefined && { task }) }
       const answer = await withModelSpan(place, async tell => {
-        const told = await model.ask(request, { signal, onProgress: () => undefined })
+        const told = await model.ask(
+          { ...request, output: reservation.output },
+          { signal, onProgress: () => undefined },
+        )
         const { input, output, cost } = told.usage
         tell({ finish: told.end, input, output, ...(cost !== undefined && { cost }) })
         return told
@@ -315,9 +350,15 @@ export class StepWork implements StepActivities {
     const stored = storedAnswer(input, { ...answer, usage })
     this.#unkept.set(idOf(input), { answer, reservation })
     const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
-    ledger.settle(reservation, usage)
+    ledger.settle(reservation, usage, this.#assumedCost(model, usage))
     this.#unkept.delete(idOf(input))
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
+  }
+
+  /** What a request would have cost by a price that was only assumed; 0 where the price is known. */
+  #assumedCost(model: string, { input, output }: Usage): number {
+    if (!isAssumed(model, this.means.settings)) return 0
+    return estimateOf({ input, output }, priceOf(model, this.means.settings)).cost
   }
 
   /** Keys of this process never stand in a blob; whatever only looks like one is the model's, and may be code. */
@@ -327,7 +368,7 @@ export class StepWork implements StepActivities {
 
   // --- Writing
 
-  /** Edits on the base as a commit on the attempt's branch, found again where it is there. */
+  /** Edits on the base as a commit on the attempt's ref, found again where it is there. */
   async #commit(
     input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
     parsed: { words: string; edits: readonly Edit[] },
@@ -350,7 +391,7 @@ export class StepWork implements StepActivities {
     return { commit: made }
   }
 
-  /** A task's changes are on its attempt's branch; a resolution, which is not yet judged, is at a ref of its own. */
+  /** A task's changes are on its attempt's ref; a resolution, which is not yet judged, is at a ref of its own. */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
     if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
     return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { hostname } from 'node:os'
+import { availableParallelism, hostname, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { asText, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run, type Where } from '../../../core/git/run.ts'
@@ -13,13 +13,23 @@ import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
 import { shellIn } from '../../../core/shell.ts'
 import { isRunning } from '../../../core/state.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
-import { openAll } from '../../ai/closed-container.ts'
+import { giveToContainer, openAll } from '../../ai/closed-container.ts'
 
 /** A folder with the files of one commit, and nothing else. Closing it gives it back. */
 export type Slot = AsyncDisposable & {
   folder: string
   /** Brings the folder to another commit: what ran there has left nothing behind. */
   fill(commit: Oid): Promise<void>
+  /**
+   * Takes what a command has made beside the commit's files as prepared: {@link restore} keeps it. The commit's own
+   * files are brought back first.
+   */
+  keepPrepared(): Promise<void>
+  /**
+   * Brings back the commit's files and what was prepared, and removes everything else. False where a command has
+   * changed what was prepared: then the folder has the commit's files alone, and it has to be prepared again.
+   */
+  restore(): Promise<boolean>
   /**
    * One more for whoever has this one, without waiting: if all who have one waited for a second, they would wait for
    * each other for ever. To be closed before this one.
@@ -38,6 +48,16 @@ const LARGEST = 16 << 20
 /** Where slots lie in the state folder of a repository. */
 const slotsIn = (state: string): string => join(state, 'slots')
 
+/** The memory of one container, in bytes: see core/container.ts. */
+const CONTAINER_MEMORY = 4 * 1024 ** 3
+const MAX_SLOTS = 16
+
+/** Checks that a machine runs at the same time: one for each processor, as far as its memory suffices. */
+export const slotsFor = ({ processors, memory }: { processors: number; memory: number }): number =>
+  Math.max(1, Math.min(MAX_SLOTS, processors, Math.floor(memory / CONTAINER_MEMORY)))
+
+const slotsOfMachine = (): number => slotsFor({ processors: availableParallelism(), memory: totalmem() })
+
 type Waiting = { enter: () => void }
 
 export class Slots implements AsyncDisposable {
@@ -49,7 +69,7 @@ export class Slots implements AsyncDisposable {
   constructor(
     readonly repository: Repository,
     readonly state: string,
-    readonly most = 2,
+    readonly most = slotsOfMachine(),
   ) {}
 
   /** A slot with the files of a commit. Throws the signal's reason where it comes while this waits. */
@@ -164,6 +184,9 @@ type Home = { giveBack: () => Promise<void>; beside: (commit: Oid) => Promise<Sl
 class WarmSlot implements Slot {
   readonly folder: string
   readonly #git: Where
+  #commit = ''
+  /** What was prepared beside the commit's files: paths as bytes in latin1, relative to the folder. */
+  #prepared: ReadonlySet<string> | undefined
 
   constructor(
     readonly place: string,
@@ -178,6 +201,8 @@ class WarmSlot implements Slot {
   }
 
   async fill(commit: Oid): Promise<void> {
+    this.#commit = commit
+    this.#prepared = undefined
     await openAll(this.folder)
     try {
       await this.#checkOut(commit)
@@ -191,10 +216,92 @@ class WarmSlot implements Slot {
   }
 
   async #checkOut(commit: Oid): Promise<void> {
+    await this.#bringBackFiles(commit)
+    await run(this.#git, ['clean', '--quiet', '-ffdx'])
+  }
+
+  async #bringBackFiles(commit: Oid): Promise<void> {
     await run(this.#git, ['read-tree', '--reset', '-u', commit])
     // Git sees no pipes, sockets and devices, and would leave them.
     await shellIn({ cwd: '/' })`find ${this.folder} ! -type f ! -type d ! -type l -delete`
-    await run(this.#git, ['clean', '--quiet', '-ffdx'])
+  }
+
+  async keepPrepared(): Promise<void> {
+    await openAll(this.folder)
+    await this.#bringBackFiles(this.#commit)
+    // A change of owner would count as a change of the file.
+    await giveToContainer(this.folder)
+    this.#prepared = await this.#untracked()
+    // From now on, what has changed is newer than this.
+    await writeFile(this.#stamp, '')
+  }
+
+  async restore(): Promise<boolean> {
+    const prepared = this.#prepared
+    if (!prepared || (await this.#isClosed()) || (await this.#isChanged(prepared))) {
+      await this.fill(this.#commit)
+      return false
+    }
+    try {
+      await this.#bringBackFiles(this.#commit)
+      const there = await this.#untracked()
+      await this.#remove([...there].filter(path => !prepared.has(path)))
+      if ([...prepared].every(path => there.has(path))) return true
+    } catch {
+      // Git can't bring the folder in order as it is.
+    }
+    await this.fill(this.#commit)
+    return false
+  }
+
+  get #stamp(): string {
+    return join(this.place, 'prepared')
+  }
+
+  /** Whether a command has closed a file or folder, so that it could not be looked into. */
+  async #isClosed(): Promise<boolean> {
+    const folders = ['-type', 'd', '!', '-perm', '-700']
+    const files = ['-type', 'f', '!', '-perm', '-600']
+    return (await this.#find(['(', ...folders, '-o', ...files, ')', '-prune'])).length > 0
+  }
+
+  /** Whether anything that was prepared has been written to since: a command can't set this time of an inode. */
+  async #isChanged(prepared: ReadonlySet<string>): Promise<boolean> {
+    const changed = await this.#find(['!', '-type', 'd', '-cnewer', this.#stamp])
+    return changed.some(path => prepared.has(path))
+  }
+
+  /** All files, links and folders that are not the commit's. */
+  async #untracked(): Promise<Set<string>> {
+    const { stdout } = await run(this.#git, ['ls-files', '-z'])
+    const tracked = new Set<string>()
+    for (const path of stdout.toString('latin1').split('\0')) {
+      tracked.add(path)
+      // Their folders are the commit's as well.
+      for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
+        const folder = path.slice(0, at)
+        if (tracked.has(folder)) break
+        tracked.add(folder)
+      }
+    }
+    return new Set((await this.#find([])).filter(path => !tracked.has(path)))
+  }
+
+  /** Paths below the folder that `find` chooses by these words. */
+  async #find(words: readonly string[]): Promise<string[]> {
+    const found = await shellIn({ cwd: this.folder })`find . ! -name . ${words} -print0`
+    const names = found.buffer().toString('latin1').split('\0')
+    return names.filter(name => name !== '').map(name => name.slice('./'.length))
+  }
+
+  async #remove(paths: readonly string[]): Promise<void> {
+    if (paths.length === 0) return
+    const gone = new Set(paths)
+    // What is in a folder that goes, goes with it.
+    const tops = paths.filter(path => !gone.has(path.slice(0, Math.max(path.lastIndexOf('/'), 0))))
+    const input = Buffer.from(tops.map(path => `./${path}\0`).join(''), 'latin1')
+    const stdio: ['pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe']
+    await shellIn({ cwd: this.folder }, { input, stdio })`xargs -0 rm -rf --`
   }
 
   beside(commit: Oid): Promise<Slot> {

@@ -294,33 +294,64 @@ async function checkCommands(
 ): Promise<CheckResult[]> {
   if (commands.length === 0) return []
   await using slot = await means.slots.take(attempt.head, means.signal)
-  const failed = await prepareIn(means, slot, prepare)
-  if (failed) return [failed]
+  const room = new CheckRoom(means, slot, prepare)
   const results: CheckResult[] = []
   for (const wanted of commands) {
+    const unprepared = await room.begin()
+    if (unprepared) return [...results, unprepared]
     const end = await runIn(means, slot, wanted)
     results.push(
       end.exitCode === 0 && !end.wasStopped
         ? resultOf(wanted.command, end, 'good', howIt(end))
-        : await lookAgain(means, attempt, { wanted, slot, first: end, prepare }),
+        : await lookAgain(means, attempt, { wanted, room, first: end, prepare }),
     )
   }
   return results
+}
+
+/**
+ * A slot in which every command begins alike: with the files of its commit and what `prepare` makes of them. Nothing
+ * that another command has written is there: else an attempt could write a check that passes the next one.
+ */
+class CheckRoom {
+  #isFilled = true
+
+  constructor(
+    private readonly means: Means,
+    readonly slot: Slot,
+    private readonly prepare: readonly string[],
+  ) {}
+
+  /** To be called before each command. Gives what failed where it could not be prepared. */
+  async begin(): Promise<CheckResult | undefined> {
+    const isFresh = this.#isFilled
+    this.#isFilled = false
+    if (!isFresh && (await this.slot.restore())) return undefined
+    if (this.prepare.length === 0) return undefined
+    const failed = await prepareIn(this.means, this.slot, this.prepare)
+    if (failed) return failed
+    await this.slot.keepPrepared()
+    return undefined
+  }
 }
 
 /** A check that failed is run on the base, where only news count, and once more, since some fail by chance. */
 async function lookAgain(
   means: Means,
   { base }: Attempt,
-  { wanted, slot, first, prepare }: { wanted: Wanted; slot: Slot; first: End; prepare: readonly string[] },
+  { wanted, room, first, prepare }: { wanted: Wanted; room: CheckRoom; first: End; prepare: readonly string[] },
 ): Promise<CheckResult> {
   const { command, onlyNew } = wanted
-  const again = first.wasStopped ? first : await runIn(means, slot, wanted)
+  if (!first.wasStopped) {
+    const unprepared = await room.begin()
+    if (unprepared) return unprepared
+  }
+  const again = first.wasStopped ? first : await runIn(means, room.slot, wanted)
   if (again.exitCode === 0 && !again.wasStopped)
     return resultOf(command, first, 'flaky', `${howIt(first)}, and ended well when it was run again`)
   if (!onlyNew) return resultOf(command, again, 'bad', howIt(again))
-  await using before = await slot.beside(base)
-  await prepareIn(means, before, prepare)
+  await using before = await room.slot.beside(base)
+  await new CheckRoom(means, before, prepare).begin()
   const atBase = await runIn(means, before, wanted)
   if (atBase.exitCode === 0) return resultOf(command, again, 'bad', howIt(again))
   const known = findingsIn(atBase.output)

@@ -1,10 +1,9 @@
 /** `forge attach`: shows a run that is under way, as `forge run` does. */
 import type { ExitCode } from '../../../core/failure.ts'
 import type { Reference } from '../contract.ts'
-import { OtherVersion, UnknownRun } from '../engine/client.ts'
 import { approvePlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
-import { follow, tellLast } from './follow.ts'
+import { follow } from './follow.ts'
 import { parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -23,10 +22,5 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using server = await openRunServer(place, context, { start: true })
   const store = openStore(place, run)
   const approve = (plan: Reference) => approvePlan(place, { run, plan }, context)
-  try {
-    return await follow({ server, store, run, context, approve })
-  } catch (error) {
-    if (!(error instanceof UnknownRun || error instanceof OtherVersion)) throw error
-    return await tellLast({ server, store, run, context, approve })
-  }
+  return await follow({ server, store, run, context, approve })
 }

@@ -4,13 +4,19 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { wrap } from '../../../core/text.ts'
 import type { Reference, RunId, RunStatus } from '../contract.ts'
 import { UnknownRun } from '../engine/client.ts'
-import { readLastStatus } from '../runs/plans.ts'
 import { readEscalation, reportForTerminal } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
-import type { PlanWord } from './approval.ts'
 import type { CommandContext } from './context.ts'
+import { lookAt } from './look.ts'
 import type { RunServer } from './server.ts'
-import { Drawing, treeOf } from './tree.ts'
+import { Drawing } from './tree.ts'
+
+/** What a person says to a plan: yes to this one, which they may have edited, no, what to change, or nothing yet. */
+export type PlanWord =
+  | { says: 'yes'; plan: Reference }
+  | { says: 'no' }
+  | { says: 'change'; answer: Reference }
+  | { says: 'later' }
 
 export type Following = {
   server: RunServer
@@ -39,8 +45,10 @@ export async function follow(following: Following): Promise<ExitCode> {
   let patience = PATIENCE
   for (;;) {
     if (context.signal.aborted) return detach(following)
-    const status = await server.status(run)
+    const { status, isUnderWay } = await lookAt(server, following.store)
+    if (!status) throw new Failure(notUnderWay(run))
     drawing.show(status)
+    if (!isUnderWay && endOf(status) === undefined) throw new Failure(notUnderWay(run))
     const code = endOf(status)
     if (isBeingAsked(status) && patience-- > 0) {
       await pause(context.signal)
@@ -85,6 +93,7 @@ export function endOf({ state }: RunStatus): ExitCode | undefined {
       return EXIT.done
     case 'failed':
     case 'stopped':
+    case 'unreachable':
       return EXIT.error
     case 'out of budget':
       return EXIT.outOfBudget
@@ -112,19 +121,8 @@ async function sayEnd({ store, run, context }: Following, status: RunStatus, cod
   return code
 }
 
-/** Of a run that the server does not know any more: how it ended. Throws a {@link Failure} where it never did. */
-export async function tellLast(following: Following): Promise<ExitCode> {
-  const { run, store, context } = following
-  const status = await readLastStatus(store)
-  const code = status && hasEnded(status) ? endOf(status) : undefined
-  if (!status || code === undefined)
-    throw new Failure(`The run ${run} is not under way: forge resume ${run} submits it again; what is done stays done.`)
-  for (const line of treeOf(status, { width: columnsOf(context), height: 30, hasColours: false })) context.out(line)
-  return await sayEnd(following, status, code)
-}
-
-/** Whether nothing will come after it. */
-export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 'stopped'].includes(state)
+const notUnderWay = (run: RunId): string =>
+  `The run ${run} is not under way: forge resume ${run} submits it again; what is done stays done.`
 
 /** As wide as the terminal, where there is one. */
 export const columnsOf = ({ isTerminal }: CommandContext): number =>
@@ -168,7 +166,10 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
     case 'approving':
       return [`  forge attach ${run}`, `  forge resume ${run} --yes`]
     case 'stopped':
+    case 'failed':
       return [`  forge show ${run} --journal`, `  forge resume ${run}`]
+    case 'unreachable':
+      return [`  forge doctor`, `  forge attach ${run}`]
     default:
       return [`  forge show ${run} --journal`]
   }

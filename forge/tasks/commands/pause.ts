@@ -1,12 +1,13 @@
 /** `forge pause`, `forge resume` and `forge stop`: a whole run, or one of its tasks. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
-import type { Limits, RunId, RunStatus } from '../contract.ts'
-import { OtherVersion, UnknownRun } from '../engine/client.ts'
+import type { Limits, RunStatus } from '../contract.ts'
+import { type Standing, UnknownRun } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
+import type { RunStore } from '../runs/store.ts'
 import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
-import { hasEnded } from './follow.ts'
+import { hasEnded, isOfOtherVersion, lookAt } from './look.ts'
 import { count, dollars, parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer, type RunServer } from './server.ts'
@@ -47,8 +48,9 @@ async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context
   const run = await findRun(place, word, context)
   await using server = await openRunServer(place, context, { start: true })
   await server.update(run, what, task).catch(async error => {
-    const last = error instanceof UnknownRun ? await readLastStatus(openStore(place, run)) : undefined
-    if (!last || !hasEnded(last)) throw error
+    if (!(error instanceof UnknownRun)) throw error
+    const { status } = await lookAt(server, openStore(place, run))
+    if (!status || !hasEnded(status)) throw error
     throw new Failure(`The run ${run} has ended already: forge show ${run} says how.`)
   })
   context.out(`${task === undefined ? `The run ${run}` : visible(task)} ${SAYS[what]}.`)
@@ -85,27 +87,26 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   if (values.yes) await approved.approveAll()
   await using server = await openRunServer(place, context, { start: true })
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
-  const isUnderWay = await canGoOn(server, run)
+  const goesOn = await canGoOn(server, openStore(place, run))
   const isRaised = Object.keys(more).length > 0
-  const last = isUnderWay === 'no' ? await readLastStatus(openStore(place, run)) : undefined
-  if (last?.state === 'done') throw new Failure(whyDone(last))
-  const before = isUnderWay === 'yes' ? (await server.status(run)).state : undefined
-  if (isUnderWay !== 'yes' || isRaised) {
+  if (goesOn.is === 'no' && goesOn.last?.state === 'done') throw new Failure(whyDone(goesOn.last))
+  const before = goesOn.is === 'yes' ? (await server.status(run)).state : undefined
+  if (goesOn.is !== 'yes' || isRaised) {
     const input = await readRunInput(openStore(place, run))
     const limits = { ...input.limits, ...more }
     await approved.approveAsking({ ...input, limits })
-    if (isUnderWay !== 'yes') {
-      if (isUnderWay === 'elsewhere') await server.forget(run)
+    if (goesOn.is !== 'yes') {
+      if (goesOn.is === 'elsewhere') await server.forget(run)
       await server.submit({ ...input, limits, ...(values.yes && { isApproved: true }) })
-      context.out(`${going} ${whyAgain(isUnderWay, last)}: it was submitted again, and what is done stays done.`)
+      context.out(`${going} ${whyAgain(goesOn)}: it was submitted again, and what is done stays done.`)
       return EXIT.done
     }
     await server.update(run, 'raise', more)
   }
   const { state, plan } = await server.status(run)
   // Other limits let go on what was out of them, and change nothing about what runs.
-  const goesOn = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(before ?? state)
-  if (goesOn) {
+  const isEnough = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(before ?? state)
+  if (isEnough) {
     context.out(going)
     return EXIT.done
   }
@@ -115,21 +116,22 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   return EXIT.done
 }
 
+type GoesOn = { is: 'yes' | 'elsewhere' } | { is: 'no'; standing: Standing; last?: RunStatus }
+
 /** Whether a run goes on by a word; `elsewhere`: it is under way, but only another version could let it go on. */
-async function canGoOn(server: RunServer, run: RunId): Promise<'yes' | 'no' | 'elsewhere'> {
-  if (!(await server.isUnderWay(run))) return 'no'
-  try {
-    await server.status(run)
-    return 'yes'
-  } catch (error) {
-    if (error instanceof OtherVersion) return 'elsewhere'
-    throw error
-  }
+async function canGoOn(server: RunServer, store: RunStore): Promise<GoesOn> {
+  const { run } = store
+  const standing = await server.standing(run)
+  if (standing.is === 'open') return { is: (await isOfOtherVersion(server, run)) ? 'elsewhere' : 'yes' }
+  const last = await readLastStatus(store)
+  return { is: 'no', standing, ...(last && { last }) }
 }
 
-/** Why a run was submitted once more, `last` being what is known of one that is not under way. */
-function whyAgain(isUnderWay: 'no' | 'elsewhere', last: RunStatus | undefined): string {
-  if (isUnderWay === 'elsewhere') return 'Another version of Forge had begun it'
-  if (!last || !hasEnded(last)) return 'The server did not know it any more'
-  return `It was ${last.state === 'failed' ? 'over' : 'stopped'}`
+/** Why a run was submitted once more. */
+function whyAgain(goesOn: Exclude<GoesOn, { is: 'yes' }>): string {
+  if (goesOn.is !== 'no') return 'Another version of Forge had begun it'
+  const { standing, last } = goesOn
+  if (last?.state === 'stopped') return 'It was stopped'
+  if (standing.is === 'unknown') return 'The server did not know it any more'
+  return `It was ${standing.is === 'completed' ? 'over' : standing.is} on the server`
 }

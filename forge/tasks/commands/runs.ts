@@ -4,13 +4,13 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import type { RunId, RunStatus } from '../contract.ts'
 import { BRANCHES, isRunId, listRuns } from '../runs/folder.ts'
-import { readLastStatus, readWish } from '../runs/plans.ts'
+import { readWish } from '../runs/plans.ts'
 import { type Pruned, pruneRun } from '../runs/pruning.ts'
 import type { CommandContext } from './context.ts'
-import { hasEnded } from './follow.ts'
+import { hasEnded, type Looked, lookSomehow } from './look.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
-import { openRunServer } from './server.ts'
+import { findRunServer } from './server.ts'
 import { countsOf, spentWords } from './tree.ts'
 
 const USAGE = 'forge runs [--json] [--prune [RUN …]] [--all]'
@@ -20,12 +20,15 @@ export const HELP = `${USAGE}
 Lists the runs of this repository, the newest first.
 
   --json        as JSON, one object for each
-  --prune       lets go of what finished runs keep in git and in their folders, and of their branches that are landed or
-                merged, whose commits stay; with RUN, of these runs alone
-  --all         with --prune RUN: also of branches that nobody has landed`
+  --prune       lets go of what ended runs keep in git and in their folders, and of their branches that are landed or
+                merged, whose commits stay; with RUN, of these runs alone. A run with finished work that is not landed
+                stays, so that it can be landed
+  --all         with --prune RUN: also of runs and branches that are not landed`
 
-/** `isUnderWay`: the server works on it, or waits for a person to go on; its status is what was last kept, else. */
-type Listed = { run: RunId; wish: string; isUnderWay: boolean; status?: RunStatus }
+type Listed = Looked & { run: RunId; wish: string }
+
+/** Runs that the server is asked about at the same time. */
+const ASKED_AT_ONCE = 16
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const options = { json: { type: 'boolean' }, prune: { type: 'boolean' }, all: { type: 'boolean' } } as const
@@ -40,26 +43,25 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-/** What the server says of runs that are under way, else what was last written down; without starting any server. */
+/** What the server says of each run, else what was last written down; without starting any server. */
 async function look(place: Place, context: CommandContext): Promise<Listed[]> {
   const found = await listRuns(place.repository, context.env)
-  const server = await openRunServer(place, context, { start: false }).catch(error => {
-    if (error instanceof Failure) return undefined
-    throw error
-  })
+  const server = await findRunServer(place, context)
   try {
-    return await Promise.all(
-      found.map(async ({ run }) => {
+    const listed: Listed[] = []
+    const waiting = [...found.entries()]
+    const lookOn = async () => {
+      for (let next = waiting.shift(); next; next = waiting.shift()) {
+        const [at, { run }] = next
         const store = openStore(place, run)
         const wish = await readWish(store).catch(() => '')
-        const isUnderWay = (await server?.isUnderWay(run)) ?? false
-        const live = isUnderWay ? await server?.status(run).catch(() => undefined) : undefined
-        const status = live ?? (await readLastStatus(store))
-        return { run, wish, isUnderWay, ...(status && { status }) }
-      }),
-    )
+        listed[at] = { run, wish, ...(await lookSomehow(server, store)) }
+      }
+    }
+    await Promise.all(Array.from({ length: ASKED_AT_ONCE }, lookOn))
+    return listed
   } finally {
-    await server?.[Symbol.asyncDispose]()
+    if (!(server instanceof Failure)) await server[Symbol.asyncDispose]()
   }
 }
 
@@ -108,7 +110,14 @@ async function prune(
 }
 
 /** What went and how it comes back, and what stays. */
-function linesOfPruned(run: RunId, { refs, saved, kept, lost }: Pruned): string[] {
+function linesOfPruned(run: RunId, { isKept, refs, saved, kept, lost }: Pruned): string[] {
+  const count = refs.length === 1 ? 'one landed branch' : `${refs.length} landed branches`
+  const went = refs.length > 0 ? ` (${count} of it went)` : ''
+  if (isKept)
+    return [
+      `${run}: stays, as finished work of it is not landed${went}. Land it with forge land ${run}, or let go of it with ` +
+        `forge runs --prune ${run} --all.`,
+    ]
   const branches =
     kept.length === 1
       ? 'one branch that nobody has landed, or that is checked out, stays'

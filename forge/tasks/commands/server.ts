@@ -1,6 +1,7 @@
 /** The runs of a repository on the Temporal server, as the commands speak to them. */
+import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
-import { forgetRun, openRuns, queryRun, startRun, updateRun } from '../engine/client.ts'
+import { forgetRun, queryRun, type Standing, standingOf, startRun, updateRun } from '../engine/client.ts'
 import { openEngine } from '../engine/engine.ts'
 import type { CommandContext } from './context.ts'
 import type { Place } from './place.ts'
@@ -14,7 +15,8 @@ export type RunServer = AsyncDisposable & {
     ...args: Parameters<RunUpdates[Name]>
   ) => Promise<void>
   submit: (input: RunInput) => Promise<void>
-  isUnderWay: (run: RunId) => Promise<boolean>
+  /** The server's own word on the run, without asking the run itself. */
+  standing: (run: RunId) => Promise<Standing>
   /** Ends it on the server alone, so that it can be submitted again. */
   forget: (run: RunId) => Promise<void>
 }
@@ -39,7 +41,17 @@ export async function openRunServer(
       await startRun(client, queue, input)
     },
     forget: run => forgetRun(client, run, 'It is submitted again.'),
-    isUnderWay: async run => (await openRuns(client, queue)).includes(run),
+    standing: run => standingOf(client, run),
     [Symbol.asyncDispose]: engine.close,
+  }
+}
+
+/** The server where one runs, without starting any; a sentence where there is none, or it does not answer. */
+export async function findRunServer(place: Place, context: CommandContext): Promise<RunServer | Failure> {
+  try {
+    return await openRunServer(place, context, { start: false })
+  } catch (error) {
+    if (error instanceof Failure) return error
+    throw error
   }
 }

@@ -6,7 +6,7 @@ import type { Oid, RunStatus, TaskId } from '../contract.ts'
 import { contractOf } from '../plan/schema.ts'
 import { doneRef, resultRef, runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
-import { readLastStatus, readPlan, readRunInput, readWish } from '../runs/plans.ts'
+import { readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
 import { storyOf } from '../runs/story.ts'
 import { wordsOf } from '../steps/request.ts'
@@ -14,9 +14,10 @@ import { lookAtPlan, tellPlan } from './approval.ts'
 import { openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { columnsOf, nextSteps, questionsOf, toAnswer } from './follow.ts'
+import { lookSomehow } from './look.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
-import { openRunServer } from './server.ts'
+import { findRunServer } from './server.ts'
 import { treeOf } from './tree.ts'
 
 const USAGE = 'forge show RUN [TASK] [--plan | --journal] [--json]'
@@ -44,7 +45,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     else for (const line of storyOf(lines)) context.out(line)
     return EXIT.done
   }
-  const status = await lookAt(place, store, context)
+  const status = await look(place, store, context)
   if (!status)
     throw new Failure(`Nothing is known of the run ${run} but its refs: forge resume ${run} submits it again.`)
   if (values.plan) return await showPlan(place, status, values.json === true, context)
@@ -56,15 +57,13 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-async function lookAt(place: Place, store: RunStore, context: CommandContext): Promise<RunStatus | undefined> {
+async function look(place: Place, store: RunStore, context: CommandContext): Promise<RunStatus | undefined> {
+  const server = await findRunServer(place, context)
   try {
-    await using server = await openRunServer(place, context, { start: false })
-    if (await server.isUnderWay(store.run)) return await server.status(store.run)
-  } catch (error) {
-    // Without a server, what was last written down is shown.
-    if (!(error instanceof Failure)) throw error
+    return (await lookSomehow(server, store)).status
+  } finally {
+    if (!(server instanceof Failure)) await server[Symbol.asyncDispose]()
   }
-  return await readLastStatus(store)
 }
 
 /** A run with the texts that its status only names: what was wanted, the plan in short, what is asked, the report. */
@@ -147,7 +146,7 @@ async function showRun(store: RunStore, status: RunStatus, { unchecked, context 
 }
 
 const endsWithSteps = ({ state }: RunStatus): boolean =>
-  ['approving', 'asks', 'paused', 'out of budget', 'failed', 'stopped'].includes(state)
+  ['approving', 'asks', 'paused', 'out of budget', 'failed', 'stopped', 'unreachable'].includes(state)
 
 /** Without what the run asks as a whole. */
 const withoutQuestion = ({ question: _, ...status }: RunStatus): RunStatus => status

@@ -32,6 +32,7 @@ const STATES: Record<RunState, string> = {
   failed: 'failed',
   stopped: 'was stopped',
   'out of budget': 'is out of budget',
+  unreachable: "can't be reached",
 }
 
 /** Lines that the words about a run may take. */

@@ -13,8 +13,14 @@ const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
 /** The server has no such run that is under way. */
 export class UnknownRun extends Failure {}
 
-/** How long a server may take to answer the first time, and to answer one question, in milliseconds. */
+/** How long a server may take to answer the first time, in milliseconds: it may just be starting. */
 const PATIENCE = 10_000
+/** How long a server of ours that another command has started may take to make its namespace, in milliseconds. */
+const NAMESPACE_MS = 1500
+/** How long a server that has been found may take to answer one question, in milliseconds. */
+const ANSWER_MS = 4000
+/** How long a run may take to follow an update, which may check a plan before it answers, in milliseconds. */
+const UPDATE_MS = 60_000
 /** How long finished runs can be looked up, in seconds; their results and journals stay in git. */
 const RETENTION = 30 * 24 * 3600
 
@@ -61,11 +67,11 @@ const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP
 export async function prepareNamespace(
   connection: Connection,
   server: Server,
-  { isOurs, attributes }: { isOurs: boolean; attributes: readonly string[] },
+  { isOurs, isNew = false, attributes }: { isOurs: boolean; isNew?: boolean; attributes: readonly string[] },
 ): Promise<void> {
   const { namespace } = server
   try {
-    const seconds = await retention(connection, namespace, isOurs ? PATIENCE : 0)
+    const seconds = await retention(connection, namespace, isOurs ? (isNew ? PATIENCE : NAMESPACE_MS) : 0)
     if (isOurs && seconds !== RETENTION) {
       const config = { workflowExecutionRetentionTtl: await duration(RETENTION) }
       await connection.workflowService.updateNamespace({ namespace, config })
@@ -147,7 +153,7 @@ export async function queryRun<Answer>(
 ): Promise<Answer> {
   const handle = client.workflow.getHandle(workflowOf(run))
   return await spoken(run, () =>
-    client.withDeadline(Date.now() + PATIENCE, () => handle.query<Answer, unknown[]>(query, ...args)),
+    client.withDeadline(Date.now() + ANSWER_MS, () => handle.query<Answer, unknown[]>(query, ...args)),
   )
 }
 
@@ -160,7 +166,53 @@ export async function updateRun<Answer>(
 ): Promise<Answer> {
   const handle = client.workflow.getHandle(workflowOf(run))
   const execute = () => handle.executeUpdate<Answer, [unknown, ...unknown[]]>(update, { args })
-  return await spoken(run, () => client.withDeadline(Date.now() + PATIENCE, execute))
+  return await spoken(run, () => client.withDeadline(Date.now() + UPDATE_MS, execute))
+}
+
+/** What the server itself says of a run's workflow; `words` are the reason that it was given or found. */
+export type Standing =
+  | { is: 'open' }
+  | { is: 'unknown' | 'completed' | 'cancelled' | 'timed out' }
+  | { is: 'terminated' | 'failed'; words: string }
+
+/** How a run's workflow stands on the server: no visibility store, which lags, and no worker is asked. */
+export async function standingOf(client: Client, run: string): Promise<Standing> {
+  const handle = client.workflow.getHandle(workflowOf(run))
+  try {
+    const { status } = await spoken(run, () => client.withDeadline(Date.now() + ANSWER_MS, () => handle.describe()))
+    switch (status.name) {
+      case 'TERMINATED':
+        return { is: 'terminated', words: await reasonOfEnd(client, run) }
+      case 'FAILED':
+        return { is: 'failed', words: await reasonOfEnd(client, run) }
+      case 'CANCELLED':
+        return { is: 'cancelled' }
+      case 'TIMED_OUT':
+        return { is: 'timed out' }
+      case 'COMPLETED':
+        return { is: 'completed' }
+      default:
+        return { is: 'open' }
+    }
+  } catch (error) {
+    if (error instanceof UnknownRun) return { is: 'unknown' }
+    throw error
+  }
+}
+
+/** Why a workflow was ended, as its last event says; '' where that says nothing. */
+async function reasonOfEnd(client: Client, run: string): Promise<string> {
+  const { namespace } = client.options
+  const request = { namespace, execution: { workflowId: workflowOf(run) }, maximumPageSize: 1 }
+  const last = await client
+    .withDeadline(Date.now() + ANSWER_MS, () => client.workflowService.getWorkflowExecutionHistoryReverse(request))
+    .then(({ history }) => history?.events?.[0])
+    .catch(() => undefined)
+  const reason =
+    last?.workflowExecutionTerminatedEventAttributes?.reason ??
+    last?.workflowExecutionFailedEventAttributes?.failure?.message ??
+    ''
+  return visible(firstLine(reason)).slice(0, 300)
 }
 
 /** The runs that are not finished, of one queue or of all. */
@@ -180,7 +232,7 @@ export async function forgetRun(client: Client, run: string, why: string): Promi
 }
 
 async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<Answer> {
-  const { WorkflowNotFoundError } = await import('@temporalio/common')
+  const { NamespaceNotFoundError, WorkflowNotFoundError } = await import('@temporalio/common')
   const { WorkflowUpdateFailedError, QueryRejectedError, WorkflowUpdateRPCTimeoutOrCancelledError } = await import(
     '@temporalio/client'
   )
@@ -197,14 +249,20 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
     const isLate = error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || codeOf(error) === DEADLINE_EXCEEDED
     if (isLate || error instanceof QueryRejectedError)
       throw new Failure(`The run ${visible(run)} does not answer: see with forge doctor whether a worker is there.`)
+    if (error instanceof NamespaceNotFoundError)
+      throw new Failure(
+        `The Temporal server has no namespace ${visible(error.namespace)} any more: create it again, then forge resume ${visible(run)}.`,
+      )
+    if (codeOf(error) === UNAVAILABLE)
+      throw new Failure(`The Temporal server can't be reached (${reasonOf(error)}): check that it runs.`)
     throw error
   }
 }
 
 // --- Failures
 
-const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, UNAUTHENTICATED] = [
-  4, 5, 6, 7, 12, 16,
+const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, UNAVAILABLE, UNAUTHENTICATED] = [
+  4, 5, 6, 7, 12, 14, 16,
 ]
 
 /** gRPC's code of an error, also of one that is wrapped. */

@@ -35,7 +35,7 @@ export type Engine = AsyncDisposable & {
 }
 
 /** A server that was found or started, and what it is called in sentences. */
-export type OpenServer = Server & { running?: RunningServer }
+export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
 export type OpenOptions = {
   /** Whether to start a server and a worker where there is none. */
@@ -89,7 +89,7 @@ export async function openServer(
   if (!start) throw new Failure('No Temporal server runs here: start one with forge up.')
   const program = await findServer(env, say)
   if (program.kind === 'theirs') return program
-  return ours(await ensureServer(place, { program, env, ui }))
+  return { ...ours(await ensureServer(place, { program, env, ui })), isNew: true }
 }
 
 const ours = (running: RunningServer): OpenServer => ({
@@ -105,6 +105,7 @@ export async function connectTo(server: OpenServer): Promise<Connection> {
   try {
     await prepareNamespace(connection, server, {
       isOurs: server.running !== undefined,
+      isNew: server.isNew === true,
       attributes: SEARCH_ATTRIBUTES,
     })
     return connection

@@ -4,6 +4,7 @@
  * times; whatever could hold words of a prompt, an answer, a file or an error is taken out here, once for all.
  */
 import type { Context, TextMapPropagator } from '@opentelemetry/api'
+import type { ExportResult } from '@opentelemetry/core'
 import type { ReadableSpan, Span, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import type { WorkflowClientInterceptor } from '@temporalio/client'
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker'
@@ -36,9 +37,13 @@ export function isTraced(env: Environment): boolean {
 
 /**
  * Begins to trace. What the exporter itself is told, such as where to send and with which headers, it reads from the
- * process's own variables. Closing it sends what is left; a receiver that does not answer holds nothing up for long.
+ * process's own variables. Closing it sends what is left; a receiver that does not answer holds nothing up for long,
+ * and is told of by `say`, once until it answers again.
  */
-export async function startTelemetry(env: Environment): Promise<Telemetry> {
+export async function startTelemetry(
+  env: Environment,
+  say: (line: string) => void = () => undefined,
+): Promise<Telemetry> {
   if (!isTraced(env)) return NO_TELEMETRY
   const [api, trace, resources, { AsyncLocalStorageContextManager }, temporal, exporter] = await Promise.all([
     import('@opentelemetry/api'),
@@ -50,11 +55,12 @@ export async function startTelemetry(env: Environment): Promise<Telemetry> {
   ])
   const named = resources.detectResourcesSync({ detectors: [resources.envDetectorSync] })
   const resource = new resources.Resource({ 'service.name': 'forge' }).merge(named)
-  const processor = new OnlyNamesAndNumbers(new trace.BatchSpanProcessor(exporter))
+  const processor = new OnlyNamesAndNumbers(new trace.BatchSpanProcessor(new TellsFailures(exporter, say)))
   const provider = new trace.BasicTracerProvider({ resource, spanProcessors: [processor] })
   const propagator: TextMapPropagator = new (await import('@opentelemetry/core')).W3CTraceContextPropagator()
   provider.register({ contextManager: new AsyncLocalStorageContextManager(), propagator })
-  // Where to send may have a key in it, which must not get into a log with the exporter's complaints.
+  // Where to send may have a key in it, which must not get into a log with the exporter's own complaints: what of them
+  // matters, TellsFailures says.
   api.diag.disable()
   const sink = temporal.makeWorkflowExporter(processor, resource)
   return {
@@ -84,6 +90,48 @@ async function openExporter(env: Environment): Promise<SpanExporter> {
     default:
       return new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter()
   }
+}
+
+/** Says that traces can't be sent, and by which code: never where to, as that may have a key in it. */
+export class TellsFailures implements SpanExporter {
+  #isFailing = false
+
+  constructor(
+    private readonly next: SpanExporter,
+    private readonly say: (line: string) => void,
+  ) {}
+
+  export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
+    this.next.export(spans, result => {
+      const { error } = result
+      const isFailing = result.code !== 0
+      if (isFailing && !this.#isFailing)
+        this.say(
+          `Traces can't be sent (${codeOf(error)}), and are dropped until that is mended: check ` +
+            'OTEL_EXPORTER_OTLP_ENDPOINT, its headers, and what listens there.',
+        )
+      if (!isFailing && this.#isFailing) this.say('Traces are sent again.')
+      this.#isFailing = isFailing
+      done(result)
+    })
+  }
+
+  forceFlush(): Promise<void> {
+    return this.next.forceFlush?.() ?? Promise.resolve()
+  }
+
+  shutdown(): Promise<void> {
+    return this.next.shutdown()
+  }
+}
+
+/** The code of a failure, such as ECONNREFUSED or 401; its message may have an address in it. */
+function codeOf(error: Error | undefined): string {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const { code } = at as { code?: unknown }
+    if (typeof code === 'number' || (typeof code === 'string' && /^\w{1,40}$/.test(code))) return String(code)
+  }
+  return 'no answer'
 }
 
 /** What a span may say: all else that the interceptors write (memos, failures, results) stays here. */

@@ -15,6 +15,7 @@ import { FULL_DISK } from '../activities/means.ts'
 import { BUNDLE } from './bundle.ts'
 import { inWords, type Server } from './client.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
+import { SignsOfLife } from './signs-of-life.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
 
 type Environment = Record<string, string | undefined>
@@ -44,8 +45,6 @@ const ACTIVITIES = 64
 const [MERCY, LAST] = [3000, 10_000]
 /** After a worker was killed, workflows that it had in memory wait so long for it. */
 const STICKY = '5 seconds'
-/** Milliseconds between two signs of life of every activity. */
-const SIGNS = 4000
 /** The longest that a worker drains. */
 const DRAIN = '15 minutes'
 
@@ -62,15 +61,16 @@ export async function runWorker({
 export async function hostWorker(options: WorkerOptions): Promise<void> {
   const { server, log, env } = options
   installRuntime(log)
-  await using telemetry = await startTelemetry(env)
+  await using telemetry = await startTelemetry(env, log)
   const { tls, apiKey, metadata } = server.options
   const given = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
   const connection = await NativeConnection.connect({ address: server.address, ...given }).catch(error => {
     throw inWords(error, server)
   })
   const last = new AbortController()
+  using signs = new SignsOfLife()
   try {
-    const settings = { identity: await ownIdentity(), ...settingsOf(options, telemetry, last.signal) }
+    const settings = { identity: await ownIdentity(), ...settingsOf(options, { telemetry, signs, last: last.signal }) }
     const worker = await Worker.create({ connection, ...settings }).catch(error => {
       throw inTheWay(error, server)
     })
@@ -111,8 +111,7 @@ function reasonIn(meta: unknown): string {
 
 function settingsOf(
   { server, queue, activities, bundle = BUNDLE }: WorkerOptions,
-  telemetry: Telemetry,
-  last: AbortSignal,
+  { telemetry, signs, last }: { telemetry: Telemetry; signs: SignsOfLife; last: AbortSignal },
 ) {
   return {
     namespace: server.namespace,
@@ -131,7 +130,7 @@ function settingsOf(
     sinks: telemetry.sinks,
     interceptors: {
       client: { workflow: telemetry.client },
-      activity: [...telemetry.activity, placing, living, failing, endingWith(last)],
+      activity: [...telemetry.activity, placing, livingBy(signs), failing, endingWith(last)],
     },
   }
 }
@@ -185,19 +184,26 @@ const isPlain = (value: unknown): value is string | number => typeof value === '
  * Says of every activity that it lives: so the server soon knows of one that nobody does any more. It knows nothing of
  * those that are done within a flow's task.
  */
-const living = (context: Context): ActivityInterceptors => ({
-  inbound: {
-    execute: async (input, next) => {
-      if (context.info.isLocal) return await next(input)
-      const signs = setInterval(() => context.heartbeat(), SIGNS)
-      try {
-        return await next(input)
-      } finally {
-        clearInterval(signs)
-      }
+const livingBy =
+  (signs: SignsOfLife) =>
+  (context: Context): ActivityInterceptors => ({
+    inbound: {
+      execute: async (input, next) => {
+        if (context.info.isLocal) return await next(input)
+        const { run, task } = (input.args[0] ?? {}) as Record<string, unknown>
+        const group = JSON.stringify([run, task])
+        using _ = signs.add(group, () => context.heartbeat())
+        const { cancellationSignal } = context
+        const tellOthers = () => signs.askAll(group)
+        cancellationSignal.addEventListener('abort', tellOthers, { once: true })
+        try {
+          return await next(input)
+        } finally {
+          cancellationSignal.removeEventListener('abort', tellOthers)
+        }
+      },
     },
-  },
-})
+  })
 
 /**
  * Ends the tries of an activity that fails by itself. Those that were only lost with a worker are not counted: however

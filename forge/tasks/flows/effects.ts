@@ -17,8 +17,11 @@ import type { Activities } from '../contract.ts'
  */
 const LOST = { any: 100, requests: 30 }
 
-/** Every activity says that it lives; one that is silent for so long was lost with its worker, and is done again. */
-const SILENCE = '20 seconds'
+/**
+ * Every activity says that it lives, each 20 seconds (engine/signs-of-life.ts); one that is silent for so long was lost
+ * with its machine, and is done again. (What a killed worker of this machine leaves behind, the next one gives back.)
+ */
+const SILENCE = '60 seconds'
 
 /** Git and files: a few seconds at most, and a little patience where the disk is busy. */
 const SHORT: ActivityOptions = {

@@ -127,11 +127,9 @@ const inWords = (type: string): string =>
 const DEFAULTS = {
   seconds: 300,
   never: [],
-  context: { files: [], types: [], tests: [], playbooks: [], documents: [] },
+  context: { files: [], tests: [], documents: [] },
   files: [],
-  types: [],
   tests: [],
-  playbooks: [],
   documents: [],
   validation: { checks: [], reviews: [] },
   checks: [],

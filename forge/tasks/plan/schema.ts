@@ -13,7 +13,13 @@ const Command = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(2000))
 
 /** A command that has to end well, in the top folder, in the container. */
 export const Check = v.object({
-  command: v.pipe(Command, v.description('A shell command that ends with 0 where all is well.')),
+  command: v.pipe(
+    Command,
+    v.description(
+      'A shell command that ends with 0 where all is well. It begins with the files as committed, and finds nothing ' +
+        'that another command wrote: what it needs built, it builds itself.',
+    ),
+  ),
   seconds: v.optional(
     v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(3600), v.description('It is ended after so long.')),
     300,
@@ -84,16 +90,8 @@ export const Task = v.object({
           v.pipe(v.array(Path), v.maxLength(200), v.description('Code that has to be read, whole.')),
           [],
         ),
-        types: v.optional(
-          v.pipe(v.array(Words(200)), v.maxLength(100), v.description('Names of types and functions that matter.')),
-          [],
-        ),
         tests: v.optional(
           v.pipe(v.array(Path), v.maxLength(100), v.description('Tests that show how it is tested.')),
-          [],
-        ),
-        playbooks: v.optional(
-          v.pipe(v.array(Words(200)), v.maxLength(5), v.description('Lessons of earlier runs, by name.')),
           [],
         ),
         documents: v.optional(

@@ -4,11 +4,14 @@
  * settled after it. A reservation that was never settled, since its process died, counts as spent.
  */
 import { Database } from 'bun:sqlite'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { isRunning } from '../../../core/state.ts'
 import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
-import { type Price, providerOf, type Settings } from '../../ai/settings.ts'
-import type { LimitName, Limits, Spent } from '../contract.ts'
+import type { Price } from '../../ai/settings.ts'
+import type { LimitName, Limits, Spent, StepKind } from '../contract.ts'
+import { type Estimate, estimateOf } from './prices.ts'
 
 /** A run has taken all that it may: the message says what, as a sentence. */
 export class OutOfBudget extends Error {
@@ -20,16 +23,53 @@ export class OutOfBudget extends Error {
   }
 }
 
-/** What a request may take at most. */
-export type Estimate = { tokens: number; cost: number }
-/** A request that may be sent now. */
-export type Reservation = { id: number }
+/**
+ * A request that is to be sent. `input` are the tokens that it sends, `output` those that its answer may have at most,
+ * `price` what its model costs at most; it is `isAssumed` where nothing better is known of that model yet.
+ */
+export type Asked = {
+  key: string
+  model: string
+  kind: string
+  tier: string
+  input: number
+  output: number
+  price?: Price | undefined
+  isAssumed?: boolean
+}
+
+/** A request that may be sent now, with an answer of at most `output` tokens. */
+export type Reservation = { id: number; output: number }
 
 /** An answer that git knows, for a ledger that was lost. */
-export type PaidAnswer = { key: string; usage: Usage }
+export type PaidAnswer = {
+  key: string
+  usage: Usage
+  model?: string | undefined
+  kind?: string | undefined
+  tier?: string | undefined
+}
 
 /** Milliseconds that another process is waited for. */
 const PATIENCE = 30_000
+/** Milliseconds after which requests of other processes are looked at again. */
+const LOOK_AGAIN = 500
+/** A request takes no longer, in milliseconds: a reservation that is older was lost, whatever its process does. */
+const LONGEST_REQUEST = 2 * 3_600_000
+
+/** Tokens that an answer of a kind is taken to have, until some have come; of other kinds, {@link FIRST_OUTPUT}. */
+const FIRST_OUTPUTS: Partial<Record<string, number>> = {
+  plan: 16_000,
+  'check plan': 16_000,
+  outline: 4_000,
+  review: 4_000,
+  summarise: 4_000,
+} satisfies Partial<Record<StepKind, number>>
+const FIRST_OUTPUT = 8_000
+/** Answers of one kind and tier that are looked at, and how many there have to be. */
+const [MOST_SAMPLES, FEWEST_SAMPLES] = [50, 3]
+/** How much longer than the longest one seen an answer may be, and how much dearer a request. */
+const MARGIN = 1.5
 
 const TABLES = `
   CREATE TABLE IF NOT EXISTS requests (
@@ -44,12 +84,25 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS byKey ON requests (key);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value REAL NOT NULL);
 `
+/** What ledgers of earlier versions lack. `assumed`: what it would have cost by the price that was assumed. */
+const COLUMNS = {
+  model: "TEXT NOT NULL DEFAULT ''",
+  kind: "TEXT NOT NULL DEFAULT ''",
+  tier: "TEXT NOT NULL DEFAULT ''",
+  owner: "TEXT NOT NULL DEFAULT ''",
+  at: 'INTEGER NOT NULL DEFAULT 0',
+  assumed: 'REAL NOT NULL DEFAULT 0',
+}
 
 type Sums = { requests: number; input: number; output: number; tokens: number; cost: number }
+type Open = { id: number; owner: string; at: number; cost: number }
+/** Which limit a request would pass, and the end of a sentence that says by what. */
+type Beyond = { limit: LimitName; words: string }
 
 /** The ledger of one run. Any number of processes may have it open. To be closed. */
 export class Ledger implements Disposable {
   readonly #database: Database
+  #waiting: (() => void)[] = []
 
   private constructor(database: Database) {
     this.#database = database
@@ -62,40 +115,67 @@ export class Ledger implements Disposable {
   static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
     database.exec(`PRAGMA busy_timeout = ${PATIENCE}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
-    database.exec(TABLES)
+    addTables(database)
     const ledger = new Ledger(database)
     if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
     return ledger
   }
 
   /**
-   * Sets aside what a request may take. Throws {@link OutOfBudget} where that is more than there is: then it must not
-   * be sent.
+   * Sets aside what a request may take: the longest answer that it allows, or where there is less left, as much as
+   * answers of its kind and tier have had, unless it has to be `whole`. Gives 'wait' where not even that is left, but
+   * requests that are under way may come to less than was set aside for them. Throws {@link OutOfBudget} where none is:
+   * then it must not be sent.
    */
-  reserve(key: string, estimate: Estimate, limits: Limits): Reservation {
+  reserve(asked: Asked, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
     return this.#together(() => {
-      this.#verifyAllowed(estimate, limits)
-      const row = this.#database
-        .query<{ id: number }, [string, number, number]>(
-          'INSERT INTO requests (key, tokens, cost) VALUES (?, ?, ?) RETURNING id',
-        )
-        .get(key, estimate.tokens, estimate.cost)
-      if (!row) throw new Error('The ledger took no reservation')
-      return { id: row.id }
+      const { input, output, isAssumed } = asked
+      const price = isAssumed && asked.price ? this.#loweredPrice(asked.model, asked.price) : asked.price
+      const usual = isWhole ? output : Math.min(output, this.#usualOutput(asked))
+      let beyond: Beyond | undefined
+      for (const room of new Set([output, usual])) {
+        const estimate = estimateOf({ input, output: room }, price)
+        beyond = this.#whyBeyond(estimate, room, limits)
+        if (!beyond) return { id: this.#insertOpen(asked, estimate), output: room }
+      }
+      if (!beyond) throw new Error('A request has room for no answer')
+      if (beyond.limit !== 'requests' && this.#open().some(isUnderWay)) return 'wait'
+      throw new OutOfBudget(beyond.words, beyond.limit)
     })
   }
 
-  /** Takes what a request has used in place of what was set aside; no usage: nothing but that it was sent. */
-  settle({ id }: Reservation, usage: Usage | undefined): void {
+  /** Waits until a request may have been settled, here or by another process. Throws the signal's reason. */
+  async settled(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const giveUp = () => reject(signal.reason)
+    const clock = setTimeout(resolve, LOOK_AGAIN)
+    this.#waiting.push(resolve)
+    signal.addEventListener('abort', giveUp, { once: true })
+    try {
+      await promise
+    } finally {
+      clearTimeout(clock)
+      signal.removeEventListener('abort', giveUp)
+    }
+  }
+
+  /**
+   * Takes what a request has used in place of what was set aside; no usage: nothing but that it was sent. `assumed` is
+   * what that would have cost by a price that was assumed.
+   */
+  settle({ id }: Pick<Reservation, 'id'>, usage: Usage | undefined, assumed = 0): void {
     const { input = 0, output = 0, cost = 0 } = usage ?? {}
     this.#database
-      .query('UPDATE requests SET settled = 1, input = ?, output = ?, tokens = ?, cost = ? WHERE id = ?')
-      .run(input, output, input + output, cost, id)
+      .query('UPDATE requests SET settled = 1, input = ?, output = ?, tokens = ?, cost = ?, assumed = ? WHERE id = ?')
+      .run(input, output, input + output, cost, assumed, id)
+    this.#wake()
   }
 
   /** Takes back a reservation whose request was never sent. */
-  release({ id }: Reservation): void {
+  release({ id }: Pick<Reservation, 'id'>): void {
     this.#database.query('DELETE FROM requests WHERE id = ?').run(id)
+    this.#wake()
   }
 
   /**
@@ -115,30 +195,88 @@ export class Ledger implements Disposable {
     })
   }
 
-  /** What all requests have used; what was only set aside is not among the tokens sent and answered. */
+  /**
+   * What all requests have used that were sent. What was set aside for one that was lost counts, as it may have been
+   * paid for; for one that is under way, nothing but that it was sent.
+   */
   spent(): Spent {
     const { requests, input, output, cost } = this.#sums()
-    return { requests, input, output, cost }
+    const open = this.#open().filter(isUnderWay)
+    return { requests, input, output, cost: Math.max(0, cost - open.reduce((sum, it) => sum + it.cost, 0)) }
   }
 
   [Symbol.dispose](): void {
+    this.#wake()
     this.#database.close()
   }
 
-  #verifyAllowed(estimate: Estimate, limits: Limits): void {
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+
+  #whyBeyond(estimate: Estimate, output: number, limits: Limits): Beyond | undefined {
     const { requests, tokens, cost } = this.#sums()
     if (limits.requests !== undefined && requests + 1 > limits.requests)
-      throw new OutOfBudget(`It has sent ${many(requests, 'request')}, which is the limit of this run.`, 'requests')
+      return { limit: 'requests', words: `It has sent ${many(requests, 'request')}, which is the limit of this run.` }
+    const answer = `with an answer of up to ${many(output, 'token')}`
     if (limits.tokens !== undefined && tokens + estimate.tokens > limits.tokens)
-      throw new OutOfBudget(
-        `The next request could take it beyond ${many(limits.tokens, 'token')}, which is the limit of this run.`,
-        'tokens',
-      )
+      return {
+        limit: 'tokens',
+        words:
+          `It has used ${many(tokens, 'token')}, and the next request, ${answer}, could take it beyond ` +
+          `${many(limits.tokens, 'token')}, which is the limit of this run.`,
+      }
     if (limits.cost !== undefined && cost + estimate.cost > limits.cost)
-      throw new OutOfBudget(
-        `The next request could take it beyond $${limits.cost.toFixed(2)}, which is the limit of this run.`,
-        'cost',
+      return {
+        limit: 'cost',
+        words:
+          `It has spent ${dollars(cost)}, and the next request, ${answer}, may cost ${dollars(estimate.cost)}: that ` +
+          `would take it beyond $${limits.cost.toFixed(2)}, which is the limit of this run.`,
+      }
+    return undefined
+  }
+
+  /** The tokens of an answer that is longer than nearly all of its kind and tier. */
+  #usualOutput({ kind, tier }: Asked): number {
+    const query = `SELECT output FROM requests WHERE settled = 1 AND output > 0 AND kind = ? AND tier = ?
+      ORDER BY id DESC LIMIT ${MOST_SAMPLES}`
+    const samples = this.#database.query<{ output: number }, [string, string]>(query).all(kind, tier)
+    const longest = Math.ceil(Math.max(0, ...samples.map(({ output }) => output)) * MARGIN)
+    const first = FIRST_OUTPUTS[kind] ?? FIRST_OUTPUT
+    return samples.length < FEWEST_SAMPLES ? Math.max(first, longest) : Math.max(longest, SHORTEST_OUTPUT)
+  }
+
+  /** A price that was assumed, less as far as the provider has said that the model's requests cost less. */
+  #loweredPrice(model: string, assumed: Price): Price {
+    const query = `SELECT count(*) AS samples, max(cost / assumed) AS share FROM requests
+      WHERE settled = 1 AND assumed > 0 AND cost > 0 AND model = ?`
+    const known = this.#database.query<{ samples: number; share: number | null }, [string]>(query).get(model)
+    if (!known || known.samples < FEWEST_SAMPLES || known.share === null) return assumed
+    const share = Math.min(1, known.share * MARGIN)
+    const { input, output, cacheRead, cacheWrite } = assumed
+    return {
+      input: input * share,
+      output: output * share,
+      cacheRead: cacheRead * share,
+      cacheWrite: cacheWrite * share,
+    }
+  }
+
+  #insertOpen({ key, model, kind, tier }: Asked, { tokens, cost }: Estimate): number {
+    const values = [key, model, kind, tier, ownName(), Date.now(), tokens, cost] as const
+    const row = this.#database
+      .query<{ id: number }, [...typeof values]>(
+        `INSERT INTO requests (key, model, kind, tier, owner, at, tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+         RETURNING id`,
       )
+      .get(...values)
+    if (!row) throw new Error('The ledger took no reservation')
+    return row.id
+  }
+
+  /** Reservations that were never settled. */
+  #open(): Open[] {
+    return this.#database.query<Open, []>('SELECT id, owner, at, cost FROM requests WHERE settled = 0').all()
   }
 
   #sums(): Sums {
@@ -165,10 +303,13 @@ export class Ledger implements Disposable {
     })
   }
 
-  #insert({ key, usage: { input, output, cost = 0 } }: PaidAnswer): void {
+  #insert({ key, usage: { input, output, cost = 0 }, model = '', kind = '', tier = '' }: PaidAnswer): void {
     this.#database
-      .query('INSERT INTO requests (key, settled, input, output, tokens, cost) VALUES (?, 1, ?, ?, ?, ?)')
-      .run(key, input, output, input + output, cost)
+      .query(
+        `INSERT INTO requests (key, settled, input, output, tokens, cost, model, kind, tier)
+         VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(key, input, output, input + output, cost, model, kind, tier)
   }
 
   /** All of it or nothing, and nobody else's between. */
@@ -177,81 +318,35 @@ export class Ledger implements Disposable {
   }
 }
 
-/**
- * What a million tokens of OpenRouter's models are taken for where FORGE_PRICES does not tell: more than nearly all of
- * them cost. It says after each request what that did cost, and only that counts then.
- */
-const UNKNOWN: Price = { input: 20, output: 100, cacheRead: 20, cacheWrite: 25 }
+/** No less is set aside for an answer, in tokens, however short those before were. */
+const SHORTEST_OUTPUT = 1_000
 
-/**
- * What a model costs at most, before it is asked; undefined where nobody knows. One on a machine of one's own costs
- * nothing.
- */
-export function priceOf(model: string, settings: Settings): Price | undefined {
-  const known = settings.price(model)
-  if (known) return known
-  const provider = providerOf(model)
-  if (provider === 'openrouter') return UNKNOWN
-  const endpoint = provider && settings.endpoint(provider)
-  const isOwn = provider === 'openai' && endpoint && new URL(endpoint.address).hostname !== 'api.openai.com'
-  return isOwn ? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 } : undefined
+/** Of this process, so that another one can tell whether it still runs; a process id may be given again. */
+const ownName = (): string => `${hostname()} ${process.pid} ${Math.round(performance.timeOrigin)}`
+
+/** Whether a reservation is of a process that runs: then it will be settled. */
+function isUnderWay({ owner, at }: Open): boolean {
+  const own = ownName()
+  if (owner === own) return true
+  const [host, pid] = owner.split(' ')
+  const [ownHost, ownPid] = own.split(' ')
+  if (host !== ownHost || pid === ownPid || Date.now() - at > LONGEST_REQUEST) return false
+  return isRunning(Number(pid))
 }
 
-/** The models of which nobody knows the price, each once. */
-const unpricedOf = (models: readonly string[], settings: Settings): string[] =>
-  [...new Set(models)].filter(model => !priceOf(model, settings))
+const dollars = (cost: number): string => `$${cost.toFixed(cost > 0 && cost < 0.1 ? 4 : 2)}`
 
-/** What a person has to set before a limit in dollars can be held; undefined where it can be. */
-export function missingPrice(models: readonly string[], settings: Settings, limits: Limits): string | undefined {
-  if (limits.cost === undefined) return undefined
-  const unknown = unpricedOf(models, settings)
-  const [first] = unknown
-  if (first === undefined) return undefined
-  return (
-    `A limit of $${limits.cost.toFixed(2)} can't be held, since the price of ${listed(unknown)} is not known: ` +
-    `set FORGE_PRICES=${first}=INPUT/OUTPUT, in US dollars for a million tokens, in ${settings.file} or the ` +
-    'environment, or run without a budget in dollars.'
-  )
-}
-
-const listed = (names: readonly string[]): string =>
-  names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
-
-/** What may be spent where the person sets no limit: in dollars, or where these can't be counted, in requests. */
-const USUAL = { cost: 5, requests: 200 }
-
-/**
- * The limits of money and requests that a run gets, where the person has set none or one of them; `words` say so where
- * dollars can't be a limit.
- */
-export function usualLimits(
-  given: Pick<Limits, 'cost' | 'requests'>,
-  models: readonly string[],
-  settings: Settings,
-): { limits: Pick<Limits, 'cost' | 'requests'>; words?: string } {
-  if (given.cost !== undefined) return { limits: given }
-  const unknown = unpricedOf(models, settings)
-  const [first] = unknown
-  if (first === undefined) return { limits: { ...given, cost: USUAL.cost } }
-  const { requests = USUAL.requests } = given
-  const words =
-    `No limit in dollars holds, since the price of ${listed(unknown)} is not known: it stops after ` +
-    `${many(requests, 'request')}. Set another with --requests, or FORGE_PRICES=${first}=INPUT/OUTPUT in ` +
-    `${settings.file} for one in dollars.`
-  return { limits: { requests }, words }
-}
-
-/** What was used with what it costs, by its price where the provider does not say. */
-export function withCost(usage: Usage, price: Price | undefined): Usage {
-  if (usage.cost !== undefined || !price) return usage
-  const { input, output, cacheRead, cacheWrite } = usage
-  const plain = (input - cacheRead - cacheWrite) * price.input + output * price.output
-  return { ...usage, cost: (plain + cacheRead * price.cacheRead + cacheWrite * price.cacheWrite) / 1_000_000 }
-}
-
-/** What a request may take at most: as if none of it were cached, and its answer as long as it may be. */
-export function estimateOf(tokens: { input: number; output: number }, price: Price | undefined): Estimate {
-  const { input = 0, output = 0, cacheWrite = 0 } = price ?? {}
-  const cost = (tokens.input * Math.max(input, cacheWrite) + tokens.output * output) / 1_000_000
-  return { tokens: tokens.input + tokens.output, cost }
+function addTables(database: Database): void {
+  database.exec(TABLES)
+  const there = database.query<{ name: string }, []>("SELECT name FROM pragma_table_info('requests')").all()
+  const names = new Set(there.map(({ name }) => name))
+  for (const [name, type] of Object.entries(COLUMNS)) {
+    if (names.has(name)) continue
+    try {
+      database.exec(`ALTER TABLE requests ADD COLUMN ${name} ${type}`)
+    } catch (error) {
+      // Another process may have been faster.
+      if (!/duplicate column/.test(String(error))) throw error
+    }
+  }
 }

@@ -214,7 +214,7 @@ const checkWords = (check: Check | string): string =>
 
 /** The task of a step, and when it is done. */
 export function taskWords(task: Task, plan?: Plan): string {
-  const { objective, boundaries, validation, context } = task
+  const { objective, boundaries, validation } = task
   const claimed = plan?.contract.filter(({ id }) => task.claims.includes(id)) ?? []
   const needed = plan?.tasks.filter(({ id }) => task.depends_on.includes(id)) ?? []
   const write =
@@ -229,7 +229,6 @@ export function taskWords(task: Task, plan?: Plan): string {
     claimed.length > 0 && `Of the whole work, it makes true:\n${listOf(claimed.map(assertionWords))}`,
     write,
     boundaries.never.length > 0 && `Never touch:\n${listOf(boundaries.never.map(code))}`,
-    context.types.length > 0 && `Names that matter: ${context.types.map(code).join(', ')}`,
     validation.checks.length > 0 && `What will be run to check it:\n${listOf(validation.checks.map(checkWords))}`,
     validation.reviews.length > 0 && `What reviewers will be asked:\n${listOf(validation.reviews)}`,
     needed.length > 0 &&

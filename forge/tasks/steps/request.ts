@@ -10,7 +10,7 @@ import { patchOf } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
-import { ModelError, type Request, type ToolDescription } from '../../ai/request.ts'
+import { ModelError, type Request, type Thinking, type ToolDescription } from '../../ai/request.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import type { CodeMap } from '../context/map.ts'
@@ -22,8 +22,21 @@ import type { RunStore } from '../runs/store.ts'
 import { ANSWERS } from './answers.ts'
 import { type About, ANSWER_NAME, ANSWER_WORDS } from './prompts.ts'
 
-/** Tokens that an answer may have, where the window has room for them. */
-const OUTPUT = 32_000
+/** Tokens that an answer of each kind may have, where the window has room for them: a plan or a new file is long. */
+const ANSWER_TOKENS: Record<StepKind, number> = {
+  plan: 32_000,
+  'check plan': 32_000,
+  implement: 32_000,
+  resolve: 32_000,
+  artifact: 16_000,
+  outline: 8_000,
+  summarise: 8_000,
+  review: 8_000,
+}
+/** How much the models of a tier think before they answer, where they can. */
+const THINKING: Partial<Record<Tier, Thinking>> = { reasoning: 'high', generation: 'low' }
+/** Tokens that thoughts may have on top of an answer. */
+const THINKING_TOKENS: Record<Thinking, number> = { low: 4_000, medium: 8_000, high: 16_000 }
 /** Bytes of a change that a reviewer sees. */
 const MOST_OF_A_DIFF = 400_000
 
@@ -108,7 +121,9 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
   if (!tree) throw new Failure(`The commit ${input.base.slice(0, 12)} is not in this repository any more.`)
   const { plan, task, about, files } = await gatherAbout(input, store)
   if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, input.base) })
-  const output = Math.max(1024, Math.min(OUTPUT, Math.floor(model.window / 4)))
+  const thinking = THINKING[input.tier]
+  const wanted = ANSWER_TOKENS[input.kind] + (thinking ? THINKING_TOKENS[thinking] : 0)
+  const output = Math.max(1024, Math.min(wanted, Math.floor(model.window / 4)))
   const tools = [toolFor(input.kind)]
   const { system, messages, leftOut } = await packContext({
     objects,
@@ -125,7 +140,7 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
     ...(map && { map }),
     secrets,
   })
-  const request: Request = { tools, system, messages, output }
+  const request: Request = { tools, system, messages, output, mustCall: true, ...(thinking && { thinking }) }
   const { kind, attempt } = input
   const bytes = JSON.stringify({ model: model.name, kind, attempt, request } satisfies StoredRequest)
   const key = createHash('sha256').update(bytes).digest('hex')

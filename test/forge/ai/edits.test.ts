@@ -242,7 +242,8 @@ test('random edits with any replacement are spliced in as they are, one after th
       expected = isOnce ? expected?.slice(0, first) + replace + expected?.slice(first + search.length) : undefined
     }
     const answer = applyEdits(Buffer.from(text), edits)
-    if ('refusals' in answer || answer.made.some(({ rung }) => rung !== 'exact')) continue
+    // Without a place in what the edits before it left, one may still have one in the file as it was.
+    if (expected === undefined || 'refusals' in answer || answer.made.some(({ rung }) => rung !== 'exact')) continue
     made++
     if (answer.bytes.toString() !== expected)
       throw new Error(JSON.stringify({ text, edits, expected, bytes: answer.bytes.toString() }))

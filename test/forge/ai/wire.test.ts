@@ -77,6 +77,40 @@ describe.each(PROVIDERS)('%s', provider => {
     }
   })
 
+  test('a request that has to be answered by a call, after some thought, says so in the provider’s words', async () => {
+    await using server = await ModelServer.start([{ text: 'ok' }])
+    await ask(await openScripted(server, provider), { ...requestOf(), mustCall: true, thinking: 'medium' })
+    const body = JSON.parse(server.requests[0]?.body.toString() ?? '')
+    const wanted = {
+      anthropic: { thinking: { type: expect.stringMatching(/^(enabled|adaptive)$/) } },
+      openrouter: { tool_choice: 'required', reasoning: { effort: 'medium' } },
+      openai: { tool_choice: 'required', reasoning_effort: 'medium' },
+    }[provider]
+    expect(body).toMatchObject(wanted)
+  })
+
+  test('a model that refuses such a choice is asked without it, now and from then on', async () => {
+    const words = 'Unrecognized request argument supplied: reasoning_effort'
+    await using server = await ModelServer.start([{ status: 400, words }, { text: 'ok' }, { text: 'ok' }])
+    const model = await openScripted(server, provider)
+    const request = { ...requestOf(), mustCall: true, thinking: 'low' as const }
+    expect(textOf((await ask(model, request)).answer)).toBe('ok')
+    expect(textOf((await ask(model, request)).answer)).toBe('ok')
+    const thinks = server.requests.map(({ body }) => /"(reasoning|thinking|reasoning_effort)":/.test(body.toString()))
+    expect(thinks).toEqual([true, false, false])
+  })
+
+  test('what is refused for another parameter is asked without such choices once, and then refused', async () => {
+    const words = 'max_tokens: this parameter is not permitted'
+    await using server = await ModelServer.start([
+      { status: 400, words },
+      { status: 400, words },
+    ])
+    const { error } = await ask(await openScripted(server, provider), { ...requestOf(), mustCall: true })
+    expect(error).toMatchObject({ trouble: 'refused' })
+    expect(server.requests).toHaveLength(2)
+  })
+
   test('the same request is the same bytes', async () => {
     await using server = await ModelServer.start([TURNS[2] ?? {}, TURNS[2] ?? {}])
     await ask(await openScripted(server, provider))

@@ -2,6 +2,7 @@
 import type { Signal } from '@preact/signals'
 import { chatCommands } from '../chat/chat-commands.ts'
 import { openRun, publish, runForklift, stopForklift } from '../forklift/forklift-actions.ts'
+import { branchStepCommands } from '../graph/branch-steps.ts'
 import { repositoryCommands } from '../graph/graph-commands.ts'
 import { abort, askAi, finish, goToConflict, isMerging } from '../merging/merging-actions.ts'
 import type { Kind } from '../review/review-state.ts'
@@ -190,7 +191,7 @@ function fileCommands(page: Page, tab: Tab, path: string): Command[] {
 }
 
 function reviewWords({ at }: Tab): string {
-  return at.kind === 'branch' ? 'Review this branch against…' : 'Changes of this commit'
+  return at.kind === 'branch' ? 'Compare this branch with… (review)' : 'Changes of this commit'
 }
 
 const toggle = (setting: Signal<boolean>) => () => {
@@ -266,6 +267,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
           } satisfies Command,
         ]
       : []),
+    ...branchStepCommandsOf(page, branch),
     { words: 'New file…', keys: 'Alt+N', icon: 'new-file', run: () => newFile(page, tab) },
     { words: 'New folder…', keys: 'Alt+Shift+N', icon: 'new-folder', run: () => newFolder(page, tab) },
     ...(path === undefined ? [] : changingCommands(page, tab, path)),
@@ -282,6 +284,11 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
       run: () => deleteBranch(page, branch),
     },
   ]
+}
+
+function branchStepCommandsOf(page: Page, name: string): Command[] {
+  const branch = page.branch(name)
+  return branch ? branchStepCommands(page, branch) : []
 }
 
 /** Whether a branch goes on with a run of Forklift. */

@@ -1,5 +1,5 @@
-import type { Source, Step } from '../../graph/repository-view.ts'
-import type { Way } from '../graph/step-ways.ts'
+import type { BranchStep, Step } from '../../contract/steps.ts'
+import type { IconName } from '../ui/icons.tsx'
 
 /** One of the ways to do something to refs. */
 export interface StepWay {
@@ -10,6 +10,21 @@ export interface StepWay {
   explains: string
   isDangerous?: boolean
   step: Step
+}
+
+/** A branch or a commit that can be picked. */
+export interface Choice {
+  key: string
+  icon: IconName
+  tone?: string
+  /** A byte string. */
+  words: string
+  meta?: string
+  /** What would be done with it: how that would come out is shown beside it. */
+  step?: BranchStep
+  /** Shown only where its words are typed. */
+  isRare?: boolean
+  run: () => void
 }
 
 /** What a dialog asks. `run` may throw a sentence for the person: the dialog stays and shows it. */
@@ -53,9 +68,23 @@ export type DialogContent =
       title: string
       ways: StepWay[]
       first: number
+      /** The branch that the branch's remote is fetched for, before anything is previewed. */
+      fetchesFor?: string
+      /** What makes the step possible where its preview offers it: a pull before a push. */
+      pull?: () => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     }
   /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */
   | { kind: 'landing'; title: string; run: string; task?: string }
-  /** The branch that something is done to. */
-  | { kind: 'target'; title: string; source: Source; way: Way; run: (branch: string) => void }
+  /**
+   * A branch or a commit from a list. `list` is the list's name; `none` is said where it is empty. `choices` gives
+   * undefined until they are known.
+   */
+  | {
+      kind: 'pick'
+      title: string
+      label: string
+      list: string
+      none: string
+      choices: () => readonly Choice[] | undefined
+    }

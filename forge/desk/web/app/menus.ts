@@ -1,6 +1,7 @@
 /** What can be done with a row of the explorer, a branch's tab or a file's tab, as the items of its menu. */
 
 import type { Row } from '../files/tree.ts'
+import { remoteItems, stepItems } from '../graph/branch-steps.ts'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { folderOf, readable, shortId } from '../ui/names.ts'
 import {
@@ -80,6 +81,15 @@ export function branchMenu(page: Page, tab: Tab): Offer {
       page.showHere(tab, { kind: 'history', path: undefined })
     },
   }
+  const review: MenuItem = {
+    words: 'Compare with…',
+    icon: 'diff',
+    keys: 'Alt+R',
+    run: () => {
+      page.open(at)
+      page.showHere(tab, { kind: 'review' })
+    },
+  }
   if (at.kind === 'commit') {
     const { commit } = at
     const from: MenuItem = { words: 'Branch from here…', icon: 'branch', run: () => newBranch(page, commit) }
@@ -99,7 +109,9 @@ export function branchMenu(page: Page, tab: Tab): Offer {
     { words: 'Rename…', icon: 'pencil', keys: 'Shift+F2', run: () => renameBranch(page, branch) },
     { words: 'Delete…', icon: 'trash', keys: 'Alt+Shift+Delete', run: () => deleteBranch(page, branch) },
   ]
-  return { title: readable(branch), groups: [changing, [history, copied], closing] }
+  const info = page.branch(branch)
+  const steps = info ? [remoteItems(page, info), ...(info.merging ? [] : [stepItems(page, info)])] : []
+  return { title: readable(branch), groups: [...steps, changing, [review, history, copied], closing] }
 }
 
 /** Of the tab of a file, or of something else that is shown of a branch. */

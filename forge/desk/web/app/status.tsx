@@ -2,13 +2,17 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { At, BranchInfo } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { At } from '../../contract/values.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../files/open-files.ts'
+import { remoteItems } from '../graph/branch-steps.ts'
+import { pull, push } from '../graph/graph-steps.ts'
 import { tallyOf } from '../merging/merging-state.ts'
 import { Icon } from '../ui/icons.tsx'
-import { readable, shortId } from '../ui/names.ts'
+import { placeOfMenu } from '../ui/menu-content.ts'
+import { named, readable, shortId } from '../ui/names.ts'
 import { ago, plural, timeTitle } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 import { draftsOf, save, undo } from './actions.ts'
@@ -116,7 +120,7 @@ function Place({ tab }: { tab: Tab }) {
         <Icon name="branch" />
         <bdi class="cut">{readable(at.branch)}</bdi>
       </span>
-      {branch?.upstream ? <Distance upstream={branch.upstream} /> : null}
+      {branch ? <Distance branch={branch} /> : null}
       <Saved branch={branch} />
     </>
   )
@@ -152,16 +156,73 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   )
 }
 
-function Distance({ upstream }: { upstream: NonNullable<BranchInfo['upstream']> }) {
-  const { ahead, behind, name } = upstream
-  if (ahead === 0 && behind === 0) return null
-  const words = `${ahead} ahead of ${readable(name)}, ${behind} behind`
-  return (
-    <span class="seg" title={words}>
-      <span aria-hidden="true">
-        ↑{ahead} ↓{behind}
+/** How far a branch is from its upstream branch: each number is the way to level it, and the branch itself a menu. */
+function Distance({ branch }: { branch: BranchInfo }) {
+  const page = usePage()
+  const { name, upstream } = branch
+  if (!upstream) {
+    // Known once the repository was shown; until then the branch's menu has it.
+    const hasRemote = (page.graph.refs.value?.remotes.length ?? 0) > 0
+    if (!hasRemote) return null
+    return (
+      <span class="seg distance">
+        <button
+          type="button"
+          class="button quiet small"
+          title={`Publish ${named(name)}: push it to a remote…`}
+          onClick={() => void push(page, name)}
+        >
+          <Icon name="upload" />
+          <span class="vh">Publish branch…</span>
+        </button>
       </span>
-      <span class="vh">{words}</span>
+    )
+  }
+  const { ahead, behind } = upstream
+  const other = readable(upstream.name)
+  return (
+    <span class="seg distance">
+      {ahead > 0 ? (
+        <button
+          type="button"
+          class="button quiet small"
+          title={`Push ${plural(ahead, 'commit')} to ${other}…`}
+          onClick={() => void push(page, name)}
+        >
+          <span aria-hidden="true">↑{ahead}</span>
+          <span class="vh">
+            Push {plural(ahead, 'commit')} to {other}
+          </span>
+        </button>
+      ) : null}
+      {behind > 0 ? (
+        <button
+          type="button"
+          class="button quiet small"
+          title={`Pull ${plural(behind, 'commit')} from ${other}…`}
+          onClick={() => pull(page, name)}
+        >
+          <span aria-hidden="true">↓{behind}</span>
+          <span class="vh">
+            Pull {plural(behind, 'commit')} from {other}
+          </span>
+        </button>
+      ) : null}
+      {ahead + behind > 0 ? null : (
+        <button
+          type="button"
+          class="button quiet small"
+          aria-haspopup="menu"
+          title={`Up to date with ${other}, as fetched last`}
+          onClick={event => {
+            const button = event.currentTarget
+            page.openMenu({ title: other, groups: [remoteItems(page, branch)] }, placeOfMenu(event, button), button)
+          }}
+        >
+          <Icon name="cloud" />
+          <span class="vh">Up to date with {other}, as fetched last</span>
+        </button>
+      )}
     </span>
   )
 }

@@ -1,13 +1,15 @@
 /** What can be done with a commit and with each label that stands at it, as the items of a menu. */
-import type { GraphRow, Source } from '../../graph/repository-view.ts'
+import type { GraphRow } from '../../contract/graph.ts'
+import type { Source } from '../../contract/steps.ts'
 import { copy, deleteBranch, renameBranch } from '../app/actions.ts'
 import type { Command } from '../app/commands.ts'
 import type { Page } from '../app/state.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
+import { remoteItems } from './branch-steps.ts'
 import type { Label } from './graph-labels.ts'
-import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, pull, push, tagAt } from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, WAYS, type Way, wordsInto } from './step-ways.ts'
 
 const ICONS: Record<Way, IconName> = {
@@ -116,7 +118,7 @@ export function labelMenu(page: Page, label: Label): Offer {
     const fetch: MenuItem = {
       words: `Fetch ${readable(remote)}`,
       icon: 'download',
-      run: () => void fetchRemotes(page, remote),
+      run: () => void fetchRemotes(page, { remote }),
     }
     return { title, groups: [[...making, fetch], steps, [only]] }
   }
@@ -130,12 +132,7 @@ export function labelMenu(page: Page, label: Label): Offer {
     groups: [
       [open, ...making],
       steps,
-      [
-        ...(label.branch.upstream
-          ? [{ words: 'Pull…', icon: 'arrow-down', run: () => pull(page, name) } satisfies MenuItem]
-          : []),
-        { words: 'Push…', icon: 'upload', run: () => push(page, name) },
-      ],
+      remoteItems(page, label.branch).map(({ keys: _, ...item }) => item),
       [
         only,
         { words: 'Rename…', icon: 'pencil', run: () => renameBranch(page, name) },

@@ -3,9 +3,10 @@
  * The server has all of it; here are the rows that were looked at last.
  */
 import { batch, computed, signal } from '@preact/signals'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { GraphFilter, GraphRow, Refs } from '../../contract/graph.ts'
+import type { News } from '../../contract/news.ts'
 import { CHUNK } from '../../first-questions.ts'
-import type { GraphFilter, GraphRow, Refs } from '../../graph/repository-view.ts'
-import type { BranchInfo, News } from '../../messages.ts'
 import type { Page } from '../app/state.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import { StepDrag } from './step-drag.ts'
@@ -150,6 +151,17 @@ export class GraphState {
     } catch (error) {
       this.#complain(error)
     }
+  }
+
+  /** The refs, asked for where nobody has looked at the graph yet; undefined where they can't be had, which is said. */
+  async needRefs(): Promise<Refs | undefined> {
+    if (this.refs.peek() && this.#isBegun && !this.#isStale) return this.refs.peek()
+    try {
+      this.refs.value = withoutHeads(await this.#page.connection.ask('refs', {}))
+    } catch (error) {
+      this.#page.complain(error)
+    }
+    return this.refs.peek()
   }
 
   /** The rows that are in view, without the last one: those that are missing are asked for. `top`: the first one. */

@@ -1,11 +1,15 @@
 /** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
-import type { Source } from '../../graph/repository-view.ts'
+import { signal } from '@preact/signals'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { CommitRow } from '../../contract/reading.ts'
+import type { Source } from '../../contract/steps.ts'
 import { sentence, undo } from '../app/actions.ts'
-import type { StepWay } from '../app/dialog-content.ts'
+import type { Choice, StepWay } from '../app/dialog-content.ts'
 import type { Page } from '../app/state.ts'
 import { goToFirstConflict } from '../merging/merging-actions.ts'
-import { readable, toName } from '../ui/names.ts'
-import { buttonOf, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
+import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
+import { runOfBranch, splitByRun } from './branches-of-runs.ts'
+import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
 /** Opens the dialog of a source that was dropped on a branch, or that one was chosen for. */
 export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
@@ -62,11 +66,150 @@ function finish(
 /** Asks for the branch first: each with the word of how this would come out there. */
 export function chooseTarget(page: Page, source: Source, way: Way): void {
   page.dialog.value = {
-    kind: 'target',
+    kind: 'pick',
     title: titleInto(way, source),
-    source,
-    way,
-    run: onto => openSteps(page, source, onto, way),
+    label: 'Branch',
+    list: 'Branches',
+    none: 'No other branch',
+    choices: () =>
+      branchesToPick(page)
+        .filter(({ name }) => name !== source.branch)
+        .map(branch => {
+          const step = stepOf(way, source, branch.name, branch.tip)
+          return {
+            ...choiceOf(branch),
+            ...(step && { step }),
+            run: () => openSteps(page, source, branch.name, way),
+          }
+        }),
+  }
+}
+
+/** Local branches: the one that HEAD is on first, those of runs last. */
+function branchesToPick(page: Page): BranchInfo[] {
+  const head = page.desk.value?.head
+  const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
+  return [...own.toSorted((one, other) => Number(other.name === head) - Number(one.name === head)), ...ofRuns]
+}
+
+const choiceOf = ({ name, session }: BranchInfo) => ({
+  key: `refs/heads/${name}`,
+  icon: session ? ('bot' as const) : ('sprout' as const),
+  tone: session ? 'by-ai' : '',
+  words: name,
+  isRare: runOfBranch(name) !== undefined,
+})
+
+/** All that a branch can be merged with or rebased onto: other branches, remote branches and tags. */
+function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source: Source })[] {
+  const refs = page.graph.refs.value
+  const local = branchesToPick(page)
+    .filter(({ name }) => name !== branch)
+    .map(info => ({ ...choiceOf(info), source: branchSource(info.name, info.tip) }))
+  const remote = (refs?.remotes ?? []).flatMap(({ name: remote, branches }) =>
+    branches.map(({ ref, name, tip }) => {
+      const words = `${remote}/${name}`
+      return { key: ref, icon: 'cloud' as const, words, source: { commit: tip, words } }
+    }),
+  )
+  const tags = (refs?.tags ?? []).map(({ ref, name, tip }) => {
+    return { key: ref, icon: 'tag' as const, words: name, source: { commit: tip, words: name } }
+  })
+  return [...local, ...remote, ...tags]
+}
+
+/** Picks what is merged into a branch. */
+export function mergeInto(page: Page, branch: string): void {
+  page.graph.needRefs()
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Merge into ${readable(branch)}`,
+    label: 'Branch or tag to merge',
+    list: 'Branches',
+    none: 'No other branch',
+    choices: () =>
+      sourcesFor(page, branch).map(({ source, ...choice }) => ({
+        ...choice,
+        step: { step: 'merge', source, onto: branch },
+        run: () => openSteps(page, source, branch, 'merge'),
+      })),
+  }
+}
+
+/** Picks what a branch is rebased onto. */
+export function rebaseOnto(page: Page, branch: string): void {
+  page.graph.needRefs()
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Rebase ${readable(branch)}`,
+    label: 'Branch or tag to rebase onto',
+    list: 'Branches',
+    none: 'No other branch',
+    choices: () =>
+      sourcesFor(page, branch).map(({ source, ...choice }) => {
+        const step = { step: 'rebase', branch, onto: source } as const
+        return { ...choice, step, run: () => openRebase(page, branch, source) }
+      }),
+  }
+}
+
+function openRebase(page: Page, branch: string, onto: Source): void {
+  const explains = `Rebases the commits that only ${readable(branch)} has onto ${readable(onto.words)}.`
+  page.dialog.value = {
+    kind: 'step',
+    title: `Rebase ${readable(branch)} onto ${readable(onto.words)}`,
+    ways: [{ key: 'rebase', words: 'Rebase', button: 'Rebase', explains, step: { step: 'rebase', branch, onto } }],
+    first: 0,
+    isDone: done => finish(page, done),
+  }
+}
+
+/** Picks a branch, and then one of its commits that another branch does not have, to be cherry-picked onto that. */
+export function cherryPickOnto(page: Page, branch: string): void {
+  page.graph.needRefs()
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Cherry-pick onto ${readable(branch)}`,
+    label: 'Branch or tag that has the commit',
+    list: 'Branches',
+    none: 'No other branch',
+    choices: () =>
+      sourcesFor(page, branch).map(({ source, ...choice }) => ({
+        ...choice,
+        run: () => pickCommit(page, branch, source),
+      })),
+  }
+}
+
+/** The newest commits of a branch that can be picked from a list. */
+const MOST_TO_PICK = 300
+
+function pickCommit(page: Page, branch: string, from: Source): void {
+  const rows = signal<CommitRow[] | undefined>(undefined)
+  const at = { kind: 'commit', commit: from.commit } as const
+  page.connection.ask('history', { at, beyond: branch, from: 0, count: MOST_TO_PICK }).then(
+    answer => {
+      rows.value = answer.rows
+    },
+    error => {
+      page.dialog.value = undefined
+      page.complain(error)
+    },
+  )
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Cherry-pick from ${readable(from.words)} onto ${readable(branch)}`,
+    label: 'Commit: words of its subject, its author or its hash',
+    list: 'Commits',
+    none: `${readable(branch)} has all commits of ${readable(from.words)}`,
+    choices: () =>
+      rows.value?.map(({ oid, subject, author }) => ({
+        key: oid,
+        icon: 'commit',
+        words: subject,
+        meta: `${withoutTricks(author.name)} · ${shortId(oid)}`,
+        run: () => openSteps(page, { ...commitSource(oid), words: subject }, branch, 'cherry-pick'),
+      })),
   }
 }
 
@@ -117,11 +260,15 @@ export function deleteTag(page: Page, name: string): void {
 }
 
 /** Fetches at once: it moves no branch of this machine. */
-export async function fetchRemotes(page: Page, remote?: string): Promise<void> {
+export async function fetchRemotes(
+  page: Page,
+  { remote, branch }: { remote?: string; branch?: string } = {},
+): Promise<void> {
   if (page.graph.progress.peek() !== undefined) return
   page.graph.progress.value = 'Fetching…'
   try {
-    const { words } = await page.connection.ask('do', { step: { step: 'fetch', ...(remote && { remote }) } })
+    const step = { step: 'fetch', ...(remote && { remote }), ...(branch && { branch }) } as const
+    const { words } = await page.connection.ask('do', { step })
     page.spoken.value = words
     page.notify({ topic: TOPIC, tone: 'plain', title: sentence(words) })
   } catch (error) {
@@ -140,26 +287,30 @@ export function pull(page: Page, branch: string): void {
     step: { step: 'pull', branch, how },
   })
   const name = readable(branch)
+  const from = readable(page.branch(branch)?.upstream?.name ?? 'its upstream branch')
   page.dialog.value = {
     kind: 'step',
-    title: `Pull ${name}`,
+    title: `Pull ${from} into ${name}`,
     ways: [
-      way('fast-forward', 'Fast-forward', `It is fetched, and ${name} follows if it has no commits of its own.`),
-      way('merge', 'Merge', `It is fetched and merged into ${name}.`),
-      way('rebase', 'Rebase', `It is fetched, and the own commits of ${name} are made anew on top of it.`),
+      way('fast-forward', 'Fast-forward', `${name} moves forward to ${from}, if it has no commits of its own.`),
+      way('merge', 'Merge', `Merges ${from} into ${name}.`),
+      way('rebase', 'Rebase', `Rebases the commits that only ${name} has onto ${from}.`),
     ],
+    fetchesFor: branch,
     first: (page.branch(branch)?.upstream?.ahead ?? 0) > 0 ? 1 : 0,
     isDone: done => finish(page, done),
   }
 }
 
-export function push(page: Page, branch: string): void {
-  const remotes = page.graph.refs.peek()?.remotes.map(({ name }) => name) ?? []
+export async function push(page: Page, branch: string): Promise<void> {
+  const refs = await page.graph.needRefs()
+  if (!refs) return
+  const remotes = refs.remotes.map(({ name }) => name)
   const followed = page.branch(branch)?.upstream?.name ?? ''
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
   if (own === undefined) {
-    page.complain('There is no remote to push to: add one with git remote add.', { topic: TOPIC })
+    page.complain(`No remote to push to. Add one in a terminal: git remote add origin URL`, { topic: TOPIC })
     return
   }
   const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [
@@ -167,15 +318,15 @@ export function push(page: Page, branch: string): void {
       key: remote,
       words: `To ${readable(remote)}`,
       button: 'Push',
-      explains: `${readable(remote)} gets the commits of ${readable(branch)} that it has not.`,
+      explains: `Adds the commits of ${readable(branch)} that ${readable(remote)} does not have yet.`,
       step: { step: 'push', branch, remote, isForced: false },
     },
     {
       key: `${remote} forced`,
-      words: `To ${readable(remote)}, with a lease`,
-      button: 'Push with a lease',
+      words: `Force push to ${readable(remote)}`,
+      button: 'Force push with lease',
       isDangerous: true,
-      explains: `The branch on ${readable(remote)} is replaced, if nobody has moved it since it was fetched last.`,
+      explains: `Overwrites the branch on ${readable(remote)} (git push --force-with-lease), unless it has moved since the last fetch.`,
       step: { step: 'push', branch, remote, isForced: true },
     },
   ])
@@ -184,6 +335,7 @@ export function push(page: Page, branch: string): void {
     title: `Push ${readable(branch)}`,
     ways,
     first: 0,
+    pull: () => pull(page, branch),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }
 }

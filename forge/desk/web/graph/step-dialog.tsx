@@ -1,8 +1,8 @@
 /** A step before it is done: in which of its ways, what would come of it, and what its commit says. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { Preview, Step } from '../../graph/repository-view.ts'
-import type { Change } from '../../messages.ts'
+import type { Preview, Step } from '../../contract/steps.ts'
+import type { Change } from '../../contract/values.ts'
 import type { DialogContent, StepWay } from '../app/dialog-content.ts'
 import { shownKeys } from '../app/keys.ts'
 import { usePage } from '../app/state.ts'
@@ -34,13 +34,24 @@ export function StepDialog({ content, close }: Props) {
   const panel = useId()
   const way = ways[chosen.value] as StepWay
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
-  const { preview, changes, look } = usePreview(step)
-  const isOff = isBusy.value || !preview || preview.is === 'nothing' || preview.is === 'impossible'
+  const fetch = useFetch(content.fetchesFor)
+  const { preview, changes, look } = usePreview(step, fetch.isDone)
+  const canPull = preview?.offers === 'pull' && content.pull !== undefined
+  const canTryAgain = fetch.problem !== undefined
+  const isOff =
+    isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
   const isRemote = step.step === 'push' || step.step === 'pull'
   const { value: progress } = page.graph.progress
 
   const run = async () => {
     if (isOff) return
+    if (canTryAgain) return fetch.begin()
+    if (canPull) {
+      close()
+      content.pull?.()
+      return
+    }
+    if (!preview) return
     isBusy.value = true
     problem.value = undefined
     try {
@@ -102,8 +113,17 @@ export function StepDialog({ content, close }: Props) {
         ) : null}
         <div class="step-body" id={panel} role="tabpanel" aria-label={way.words}>
           <p class="step-explains">{way.explains}</p>
-          <div class="step-outlook" role="status" aria-busy={!preview}>
-            {preview ? <OutlookLine outlook={preview} /> : <span class="meta">{progress ?? 'Looking…'}</span>}
+          <div class="step-outlook" role="status" aria-busy={!preview && !canTryAgain}>
+            {preview ? (
+              <OutlookLine outlook={preview} />
+            ) : fetch.problem === undefined ? (
+              <span class="meta">{progress ?? (fetch.isDone ? 'Loading…' : 'Fetching…')}</span>
+            ) : (
+              <span class="outlook is-bad">
+                <Icon name="alert" />
+                {fetch.problem}
+              </span>
+            )}
             {preview && preview.commits > 0 ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
             <span class="grow" />
             {changes && changes.length > 0 ? (
@@ -134,7 +154,7 @@ export function StepDialog({ content, close }: Props) {
                   isCommitWanted.value = event.currentTarget.checked
                 }}
               />
-              Make a merge commit, although the branch could simply follow
+              Create a merge commit even if a fast-forward is possible
             </label>
           ) : null}
           {changes && changes.length > 0 ? (
@@ -155,6 +175,8 @@ export function StepDialog({ content, close }: Props) {
               look="stop"
               onClick={() => {
                 page.connection.ask('stop step', {}).catch(error => page.complain(error))
+                // Without what is fetched there is nothing to preview.
+                if (!fetch.isDone) close()
               }}
             />
           ) : (
@@ -162,18 +184,41 @@ export function StepDialog({ content, close }: Props) {
           )}
           <button
             type="submit"
-            class={`button ${way.isDangerous || way.step.step === 'move' ? 'stop' : 'main'}`}
+            class={`button ${(way.isDangerous || preview?.is === 'drops') && !canPull ? 'stop' : 'main'}`}
             aria-disabled={isOff}
             aria-keyshortcuts="Control+Enter"
             title={shownKeys('Ctrl+Enter')}
             autofocus={ways.length === 1}
           >
-            {preview?.is === 'conflicts' ? `${way.button} and settle ${plural(preview.conflicts, 'file')}` : way.button}
+            {canTryAgain ? 'Try again' : canPull ? 'Pull…' : buttonWords(way, preview)}
           </button>
         </footer>
       </form>
     </DialogFrame>
   )
+}
+
+function buttonWords({ button }: StepWay, preview: Preview | undefined): string {
+  return preview?.is === 'conflicts' ? `${button} and resolve ${plural(preview.conflicts, 'file')}` : button
+}
+
+/** Fetches what a branch follows, once, before anything is previewed. Without a branch it is done at once. */
+function useFetch(branch: string | undefined) {
+  const page = usePage()
+  const isDone = useSignal(branch === undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  const begin = async () => {
+    if (branch === undefined) return
+    problem.value = undefined
+    try {
+      await page.connection.ask('do', { step: { step: 'fetch', branch } })
+      isDone.value = true
+    } catch (error) {
+      problem.value = error instanceof Error ? error.message : String(error)
+    }
+  }
+  useEffect(() => void begin(), [branch])
+  return { isDone: isDone.value, problem: problem.value, begin }
 }
 
 /** The steps whose commit has a message of the person's. */
@@ -190,7 +235,7 @@ const MESSAGES: Record<Step['step'], object> = {
   push: {},
 }
 
-function usePreview(step: Step) {
+function usePreview(step: Step, isWanted: boolean) {
   const page = usePage()
   const preview = useSignal<Preview | undefined>(undefined)
   const changes = useSignal<Change[] | undefined>(undefined)
@@ -213,11 +258,12 @@ function usePreview(step: Step) {
   useEffect(() => {
     preview.value = undefined
     changes.value = undefined
+    if (!isWanted) return
     look()
     return () => {
       if (!preview.peek()) page.connection.ask('stop preview', {}).catch(() => {})
     }
-  }, [key])
+  }, [key, isWanted])
   // Somebody else may move what it is about while it is shown.
   const version = page.graph.version.value
   useEffect(() => {

@@ -3,16 +3,12 @@
  * to the one under the pointer. Asked only for what somebody looks at.
  */
 import { signal } from '@preact/signals'
-import type { BranchStep, Outlook, Preview, Source } from '../../graph/repository-view.ts'
-import type { Change } from '../../messages.ts'
+import type { BranchStep, Outlook, Preview, Source } from '../../contract/steps.ts'
+import type { Change } from '../../contract/values.ts'
 import type { Page } from '../app/state.ts'
-import { stepOf, type Way } from './step-ways.ts'
 
-/**
- * So many targets at a time: the answer to the first ones is there before the last ones are asked for. What makes many
- * commits anew takes longest. Those that are nearest come first, and few: where history is long, each takes its time.
- */
-const BATCH: Record<Way, number> = { merge: 24, land: 24, move: 12, 'cherry-pick': 8, rebase: 4 }
+/** Targets asked for at a time; the nearest come first, and few: where history is long, each takes its time. */
+const BATCH = 24
 const FIRST = 8
 
 export interface Dragged {
@@ -33,22 +29,20 @@ export class StepDrag {
   readonly dragged = signal<Dragged | undefined>(undefined)
   /** The branch under the pointer. */
   readonly over = signal<string | undefined>(undefined)
-  /** By branch, for the source that is dragged or a target is chosen for. */
+  /** By branch, for the source that is dragged. */
   readonly outlooks = signal<ReadonlyMap<string, Outlook>>(new Map())
   readonly previewed = signal<Previewed | undefined>(undefined)
   readonly #page: Page
   #asked = new Set<string>()
   #source: Source | undefined
-  #way: Way = 'merge'
 
   constructor(page: Page) {
     this.#page = page
   }
 
-  /** Begins with a source, and what is to be done with it: what was known of another one is forgotten. */
-  begin(source: Source, way: Way = 'merge'): void {
+  /** Begins with a source: what was known of another one is forgotten. */
+  begin(source: Source): void {
     this.#source = source
-    this.#way = way
     this.#asked = new Set()
     this.outlooks.value = new Map()
     this.previewed.value = undefined
@@ -70,9 +64,8 @@ export class StepDrag {
     const targets = branches.filter(branch => !this.#asked.has(branch) && branch !== source.branch)
     for (const branch of targets) this.#asked.add(branch)
     const steps = targets.flatMap(branch => this.#stepOnto(branch) ?? [])
-    const most = BATCH[this.#way]
     for (let from = 0; from < steps.length; ) {
-      const some = steps.slice(from, from + (from === 0 ? Math.min(FIRST, most) : most))
+      const some = steps.slice(from, from + (from === 0 ? FIRST : BATCH))
       from += some.length
       try {
         const answers = await this.#page.connection.ask('outlooks', { steps: some.map(({ step }) => step) })
@@ -92,8 +85,7 @@ export class StepDrag {
 
   #stepOnto(branch: string): { branch: string; step: BranchStep } | undefined {
     const source = this.#source
-    const step = source && stepOf(this.#way, source, branch, this.#page.branch(branch)?.tip)
-    return step && { branch, step }
+    return source && { branch, step: { step: 'merge', source, onto: branch } }
   }
 
   /** The pointer is over a branch, or over none. */

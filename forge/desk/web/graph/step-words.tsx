@@ -1,10 +1,11 @@
 /** How a step would come out, as a glyph, a colour and a word. */
-import type { Outlook } from '../../graph/repository-view.ts'
+import type { Outlook } from '../../contract/steps.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
 
 const LOOKS: Record<Outlook['is'], { icon: IconName; tone: string; label: string }> = {
   clean: { icon: 'check', tone: 'is-ok', label: 'clean' },
+  drops: { icon: 'alert', tone: 'is-bad', label: 'drops' },
   conflicts: { icon: 'warning', tone: 'is-warn', label: 'clash' },
   nothing: { icon: 'minus', tone: 'is-none', label: 'none' },
   impossible: { icon: 'alert', tone: 'is-none', label: 'none' },
@@ -22,6 +23,7 @@ export function outlookWord({ is, conflicts, words }: Outlook): string {
       return `conflict in ${conflicts} ${conflicts === 1 ? 'file' : 'files'}`
     case 'nothing':
       return 'nothing to do'
+    case 'drops':
     case 'impossible':
     case 'unknown':
       return readable(words)

@@ -1,5 +1,5 @@
 /** How runs and tasks are: a sign and a word for each state, and texts of strangers as they are shown. */
-import type { JournalLine, RunRow, RunState, RunTask, TaskState } from '../../tasks/tasks-view.ts'
+import type { JournalLine, RunRow, RunState, RunTask, TaskState } from '../../contract/tasks.ts'
 import { money } from '../ui/figures.ts'
 import type { IconName } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
@@ -30,6 +30,7 @@ export const RUN_SIGNS: Record<RunState, StateSign> = {
   failed: { icon: 'alert', tone: 'is-bad', word: 'failed' },
   stopped: { icon: 'stop', tone: '', word: 'stopped' },
   'out of budget': { icon: 'warning', tone: 'is-warn', word: 'budget spent' },
+  unreachable: { icon: 'warning', tone: 'is-warn', word: 'not reachable' },
 }
 
 const UNKNOWN: StateSign = { icon: 'dashed', tone: '', word: 'not under way' }

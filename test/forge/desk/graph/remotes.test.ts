@@ -112,7 +112,10 @@ test('a pull follows where the branch has nothing of its own, and undo brings it
   const before = await desk.tip()
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   // Nothing of it is known before it is fetched.
-  expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({ is: 'clean', commits: 0, before })
+  expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({
+    is: 'nothing',
+    words: 'already up to date with origin/main',
+  })
   const done = await desk.work.steps.do(pull('fast-forward'), { before: before })
   expect(done).toEqual({ words: 'Pulled origin/main into main by a fast-forward.', commit: tip })
   expect(await desk.tip()).toBe(tip)
@@ -120,6 +123,24 @@ test('a pull follows where the branch has nothing of its own, and undo brings it
   expect(await desk.tip()).toBe(before)
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
   expect(await desk.work.steps.preview(pull('fast-forward'))).toMatchObject({ is: 'clean', commits: 1 })
+})
+
+test('a pull brings in what was fetched and previewed, and nothing that came later', async () => {
+  await using desk = await makeFar()
+  const first = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  expect((await desk.work.steps.do({ step: 'fetch', ...MAIN })).words).toBe('Fetched from origin: 1 branch moved.')
+  const preview = await desk.work.steps.preview(pull('fast-forward'))
+  expect(preview).toMatchObject({ is: 'clean', words: 'fast-forward', commits: 1, there: first, warnings: [] })
+  const second = await commit(desk.origin, 'main', { 'c.txt': 'three\n' }, { message: 'Three' })
+  await desk.work.steps.do(pull('fast-forward'), preview)
+  expect(await desk.tip()).toBe(first)
+  const next = await desk.work.steps.preview(pull('fast-forward'))
+  await desk.work.steps.do({ step: 'fetch', ...MAIN })
+  expect(await failure(desk.work.steps.do(pull('fast-forward'), { ...next, there: first }))).toContain(
+    'origin/main was fetched since this preview: nothing was pulled',
+  )
+  await desk.work.steps.do(pull('fast-forward'), await desk.work.steps.preview(pull('fast-forward')))
+  expect(await desk.tip()).toBe(second)
 })
 
 test('a pull merges or rebases what both have, and never merges where only a fast-forward was wanted', async () => {
@@ -165,7 +186,7 @@ test('a push sends what was previewed, and a new branch follows it from then on'
   const preview = await desk.work.steps.preview(push())
   expect(preview).toMatchObject({ is: 'clean', words: '1 commit to origin/main', commits: 1, before: tip })
   expect(preview.warnings.join('\n')).toContain('.forge/ goes out too')
-  expect(preview.warnings.join('\n')).toContain('What was typed in 1 file of main is not saved')
+  expect(preview.warnings.join('\n')).toContain('Drafts in 1 file of main are not saved')
   const { words } = await desk.work.steps.do(push(), { before: tip })
   expect(words).toBe('Pushed main to origin/main: 1 commit.')
   expect(await desk.far('rev-parse', 'main')).toBe(tip)
@@ -173,41 +194,53 @@ test('a push sends what was previewed, and a new branch follows it from then on'
   expect(await desk.work.steps.preview(push())).toMatchObject({ is: 'nothing', warnings: [] })
   const more = await desk.work.steps.preview(push({ branch: 'topic', to: 'other' }))
   expect(more).toMatchObject({ is: 'clean', words: 'makes origin/other', commits: 0 })
-  expect(more.warnings).toEqual(['topic follows origin/other from then on.'])
+  expect(more.warnings).toEqual(['topic will track origin/other.'])
   await desk.work.steps.do(push({ branch: 'topic', to: 'other' }))
   expect(await desk.git('rev-parse', '--abbrev-ref', 'topic@{upstream}')).toBe('origin/other')
 })
 
-test('what the remote has beyond the branch is replaced by a lease only, and only as it was fetched last', async () => {
+test('a push that the remote rejected is known to be behind from then on, and offers to pull', async () => {
+  await using desk = await makeFar()
+  const far = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await desk.work.look()
+  // Nothing was fetched since: only the remote knows of its commit.
+  expect(await desk.work.steps.preview(push())).toMatchObject({ is: 'clean' })
+  expect(await failure(desk.work.steps.do(push(), { before: own }))).toBe(
+    'Rejected: origin/main has commits that main does not have. Pull first, then push.',
+  )
+  expect(await desk.git('rev-parse', 'origin/main')).toBe(far)
+  expect(await desk.work.steps.preview(push())).toMatchObject({
+    is: 'impossible',
+    offers: 'pull',
+    words: 'origin/main has 1 commit that main does not have: pull first, then push.',
+  })
+  await desk.work.steps.do(pull('merge'), await desk.work.steps.preview(pull('merge')))
+  await desk.work.steps.do(push(), await desk.work.steps.preview(push()))
+  expect(await desk.far('rev-parse', 'main')).toBe(await desk.tip())
+})
+
+test('what the remote has beyond the branch is overwritten by force only, and only as it was fetched last', async () => {
   await using desk = await makeFar()
   const first = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
-  // Nobody has fetched yet: the remote itself says no.
-  expect(await failure(desk.work.steps.do(push(), { before: own }))).toContain(
-    'so it was rejected: pull, and push again',
-  )
   const lease = await desk.work.steps.preview(push({ isForced: true }))
+  expect(lease).toMatchObject({ is: 'clean' })
   expect(await failure(desk.work.steps.do(push({ isForced: true }), lease))).toContain(
-    'moved since it was fetched last',
+    'moved since the last fetch, so nothing was overwritten',
   )
-  await desk.work.steps.do({ step: 'fetch' })
-  const refused = await desk.work.steps.preview(push())
-  expect(refused).toMatchObject({ is: 'impossible' })
-  expect(refused.words).toContain('origin/main has 1 commit that main has not')
   const forced = await desk.work.steps.preview(push({ isForced: true }))
-  expect(forced.warnings[0]).toContain('1 commit of origin/main is in it no more')
+  expect(forced).toMatchObject({ is: 'drops', words: 'overwrites origin/main: drops 1 commit there' })
+  expect(forced.warnings[0]).toContain('origin/main loses 1 commit that main does not have')
   const second = await commit(desk.origin, 'main', { 'd.txt': 'four\n' }, { message: 'Meanwhile' })
-  expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain(
-    'moved since it was fetched last',
-  )
+  expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain('moved since the last fetch')
   expect(await desk.far('rev-parse', 'main', 'main^')).toBe(`${second}\n${first}`)
-  await desk.work.steps.do({ step: 'fetch' })
-  // What came by that fetch was in no preview.
+  // What the rejected push has fetched was in no preview.
   expect(await failure(desk.work.steps.do(push({ isForced: true }), forced))).toContain(
-    'origin/main was fetched anew since this was previewed: nothing was pushed',
+    'origin/main was fetched since this preview: nothing was pushed',
   )
-  expect(await failure(desk.work.steps.do(push({ isForced: true })))).toContain('is looked at first')
+  expect(await failure(desk.work.steps.do(push({ isForced: true })))).toContain('needs a preview first')
   expect(await desk.far('rev-parse', 'main')).toBe(second)
   const again = await desk.work.steps.preview(push({ isForced: true }))
   expect(again).toMatchObject({ there: second })

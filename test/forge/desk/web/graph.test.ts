@@ -1,8 +1,8 @@
 /** The repository view in a real browser: the graph, what is dragged in it, and all of that by keyboard. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { AxeResults } from 'axe-core'
-import type { Outlook, Preview, Step } from '../../../../forge/desk/graph/repository-view.ts'
-import type { Question } from '../../../../forge/desk/messages.ts'
+import type { Asked } from '../../../../forge/desk/contract/contract.ts'
+import type { Outlook, Preview, Step } from '../../../../forge/desk/contract/steps.ts'
 import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { GraphOf } from '../graph/graph-stand-in.ts'
@@ -13,7 +13,7 @@ if (!hasBrowser) console.warn(NO_BROWSER)
 
 const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 const FILES = { 'lease.ts': 'export const lease = 1\n' }
-type Ask<Kind extends Question['ask']> = Extract<Question, { ask: Kind }>
+type Ask<Kind extends Asked['ask']> = Extract<Asked, { ask: Kind }>
 
 /** So many commits in a few dozen lines; the tips are the first ones. */
 function manyCommits(count: number, branches: number): { oid: string; parents: string[] }[] {
@@ -159,7 +159,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.keyboard.press('Control+k')
     await page.keyboard.type('>push topic')
     await page.keyboard.press('Enter')
-    await page.getByText('There is no remote to push to').waitFor()
+    await page.getByText('No remote to push to').waitFor()
   })
 
   test('the keys move through it, show a commit, and open it as it was', async () => {
@@ -258,7 +258,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
       const box = await preview.boundingBox()
       expect(box && (box.y + box.height < to.y || box.y > to.y)).toBe(true)
       await send('touchEnd')
-      await dialog().getByRole('button', { name: 'Merge and settle 2 files' }).waitFor()
+      await dialog().getByRole('button', { name: 'Merge and resolve 2 files' }).waitFor()
       expect(await page.getByRole('menu').count()).toBe(0)
     })
 
@@ -318,7 +318,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await open()
     await dragTo('topic', 'clash-metrics')
     await page.mouse.up()
-    await dialog().getByRole('button', { name: 'Merge and settle 2 files' }).click()
+    await dialog().getByRole('button', { name: 'Merge and resolve 2 files' }).click()
     await page.getByRole('tab', { name: 'clash-metrics', selected: true }).waitFor()
   })
 

@@ -1,17 +1,17 @@
 /** The page of the real desk in a browser, as a person uses it. */
 import type { BrowserContext, Page } from 'playwright-core'
-import type { Question } from '../../../../forge/desk/messages.ts'
+import type { Asked } from '../../../../forge/desk/contract/contract.ts'
 import type { RealDesk } from '../../../support/real-desk.ts'
 
 export type RealPage = Page & {
   /** What the page has asked on the wire, oldest first. */
-  sent: Question[]
+  sent: Asked[]
 }
 
 /** Opens the desk in a browser. */
 export async function visit(context: BrowserContext, desk: Pick<RealDesk, 'address'>): Promise<RealPage> {
   const page = await context.newPage()
-  const sent: Question[] = []
+  const sent: Asked[] = []
   page.on('websocket', socket => socket.on('framesent', ({ payload }) => sent.push(JSON.parse(String(payload)))))
   await page.goto(desk.address)
   return Object.assign(page, { sent })

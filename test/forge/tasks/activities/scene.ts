@@ -36,7 +36,7 @@ export const PLAN: Plan = {
     objective: { behaviour: `Make the ${id}.`, outputs: [], acceptance: [] },
     claims: id === 'stack' ? ['A1'] : [],
     boundaries: { write: [`${id}/**`], never: [] },
-    context: { files: ['a.txt'], types: [], tests: [], playbooks: [], documents: [] },
+    context: { files: ['a.txt'], tests: [], documents: [] },
     validation: { checks: [], reviews: [] },
     depends_on: [],
     tier: 'generation' as const,

@@ -9,6 +9,7 @@ import { Gate } from '../../../../forge/tasks/activities/gate.ts'
 import type { Sent } from '../../../../forge/tasks/contract.ts'
 import { ModelServer, type Script, type Turn } from '../../../doubles/model-server.ts'
 import { refusedBy } from '../../../support/refusals.ts'
+import type { Script as Steps } from '../../../support/scripted-model.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { answer, failureOf, makeScene, RUN, type Scene, sendAgain } from './scene.ts'
 
@@ -122,6 +123,30 @@ test('with sixty-four in flight, a budget of twenty stops before the twenty-firs
     message: 'It has sent 20 requests, which is the limit of this run.',
   })
 }, 60_000)
+
+const OPENROUTER = { FORGE_MODEL: 'openrouter/vendor/name', OPENROUTER_API_KEY: 'key-of-nobody-0123456789' }
+
+test('sixteen requests that cost cents each all fit into the usual budget, though one of them could cost three dollars', async () => {
+  const cheap = { ...answer(GIVEN_UP), cost: 0.0025 }
+  await using scene = await makeScene({ script: () => cheap, env: OPENROUTER, limits: { cost: 5 } })
+  const all = Array.from({ length: 16 }, (_, at) => send(scene, `stack/1/${at}`, at + 1))
+  expect((await Promise.all(all)).map(({ spent }) => spent.cost)).toEqual(Array(16).fill(0.0025))
+})
+
+test('an answer that was cut, since the budget left no more room for it, is asked for with all that it may have', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const script: Steps = (_, count) => {
+    if (count === 1) return { ...answer(GIVEN_UP), cost: 0.01, until: promise }
+    if (count === 2) setTimeout(resolve, 20)
+    return count === 2 ? { text: 'Too lo', end: 'length', cost: 0.01 } : { ...answer(GIVEN_UP), cost: 0.01 }
+  }
+  await using scene = await makeScene({ script, env: OPENROUTER, limits: { cost: 5 } })
+  const [, cut] = await Promise.all([send(scene, 'stack/1/1', 1), send(scene, 'stack/1/2', 2)])
+  const [whole, less, again] = scene.model.requests.map(({ output }) => output)
+  expect([less, again]).toEqual([8000, whole])
+  expect(whole).toBeGreaterThan(8000)
+  expect(cut?.wasThere).toBe(false)
+})
 
 test('with a larger budget from a person, it goes on', async () => {
   await using scene = await makeScene({ script: () => answer(GIVEN_UP), limits: { requests: 1 } })

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Oid } from '../../../../core/git/repository.ts'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
+import { slotsFor } from '../../../../forge/tasks/checks/slots.ts'
 import { commandsOfPlan } from '../../../../forge/tasks/checks/validate.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { type Judge, makeJudge, planOf } from '../../../support/judge.ts'
@@ -89,13 +90,21 @@ test('as many attempts as there are slots are compared with their base at the sa
   const forge = '## Checks\n- `cat complaints; test ! -s complaints`\n'
   const [base, head] = await attempt({ 'FORGE.md': forge, complaints: 'x.ts:1:1: old\n' }, { y: '1' })
   const judged = await Promise.all(Array.from({ length: judging.slots.most }, () => judge(base, head)))
-  expect(judged.map(({ report }) => report.checks[0]?.came)).toEqual(['not new', 'not new'])
+  expect(new Set(judged.map(({ report }) => report.checks[0]?.came))).toEqual(new Set(['not new']))
+})
+
+test('as many checks run at a time as the machine has processors and memory for', () => {
+  const GB = 1024 ** 3
+  expect(slotsFor({ processors: 8, memory: 64 * GB })).toBe(8)
+  expect(slotsFor({ processors: 8, memory: 12.5 * GB })).toBe(3)
+  expect(slotsFor({ processors: 1, memory: 2 * GB })).toBe(1)
+  expect(slotsFor({ processors: 128, memory: 1024 * GB })).toBe(16)
 })
 
 test('who is called off while all slots are taken waits no longer', async () => {
   const base = await commit(place.path, 'main', { a: '1' })
-  await using _one = await judging.slots.take(base)
-  await using _other = await judging.slots.take(base)
+  await using _all = new AsyncDisposableStack()
+  for (let taken = 0; taken < judging.slots.most; taken++) _all.use(await judging.slots.take(base))
   const control = new AbortController()
   const waiting = refusedBy(judging.slots.take(base, control.signal))
   control.abort(new Error('called off'))
@@ -104,10 +113,44 @@ test('who is called off while all slots are taken waits no longer', async () => 
 
 test('a check that fails by chance is run again, and said to be flaky', async () => {
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
-  // The folder is the same for both runs, and nothing of it is left for the next attempt.
-  const flaky = 'test -e was-here || { touch was-here; exit 1; }'
+  const was = join(place.folder, 'was-here')
+  const flaky = `test -e ${was} || { touch ${was}; exit 1; }`
   expect((await judge(base, head, { checks: [{ command: flaky }] })).report.checks[0]?.came).toBe('flaky')
-  expect((await judge(base, head, { checks: [{ command: flaky }] })).report.checks[0]?.came).toBe('flaky')
+})
+
+test('a check that leaves a file at its first run finds nothing of it at its second, and has failed', async () => {
+  const [base, head] = await attempt({ a: '1' }, { a: '2' })
+  const command = 'test -e was-here || { touch was-here; exit 1; }'
+  const { isGood, report } = await judge(base, head, { checks: [{ command }] })
+  expect([isGood, report.checks[0]?.came]).toEqual([false, 'bad'])
+})
+
+test('a check can’t write another one: each begins with the files of the attempt', async () => {
+  const [base, head] = await attempt({ 'check.sh': 'exit 1\n' }, { 'a.sh': "echo 'exit 0' > check.sh; touch also\n" })
+  const checks = [{ command: 'sh a.sh' }, { command: 'test ! -e also' }]
+  const { isGood, report } = await judge(base, head, { write: ['a.sh'], checks, contract: 'sh check.sh' })
+  expect([isGood, report.checks.map(it => it.came)]).toEqual([false, ['good', 'good', 'bad']])
+})
+
+test('what was prepared is there for each check, as it was prepared, and prepared again only where a check changed it', async () => {
+  const count = join(place.folder, 'count')
+  const forge = `# Checks\n- prepare: \`echo 1 >> ${count}; mkdir -p built/deep; echo yes > built/deep/it; echo no > a\`\n`
+  const prepared = async () => (await Bun.file(count).text()).length / 2
+  const whole = (a: number, files: number) =>
+    `test "$(cat built/deep/it a)" = "$(printf 'yes\\n${a}')" && test "$(find . -mindepth 1 | wc -l)" = ${files}`
+  const dirt = `echo x > more; mkdir built/new; touch built/new/file; echo 3 > a; mkfifo pipe; ${whole(3, 9)}`
+  const checks = [whole(2, 5), dirt, `${whole(2, 5)} && true`].map(command => ({ command }))
+  const [base, head] = await attempt({ 'FORGE.md': forge, a: '1' }, { a: '2' })
+  const kept = await judge(base, head, { checks, contract: 'test ! -e more' })
+  expect(kept.report.checks.map(it => it.came)).toEqual(['good', 'good', 'good', 'good'])
+  expect(await prepared()).toBe(1)
+  const spoils = { command: 'echo spoilt > built/deep/it' }
+  const hides = { command: 'rm -r built' }
+  const closes = { command: 'chmod 000 built' }
+  const again = await judge(base, head, { checks: [spoils, hides, closes], contract: whole(2, 5) })
+  expect(again.report.checks.map(it => it.came)).toEqual(['good', 'good', 'good', 'good'])
+  // Once more for the attempt, and after each of the three.
+  expect(await prepared()).toBe(5)
 })
 
 test('what a formatter mends is taken back: in files of the attempt alone, and nothing through a link', async () => {

@@ -39,7 +39,7 @@ afterAll(async () => {
 const TASK = task('parser', {
   boundaries: { write: ['src/parse.ts', 'test/*.ts'] },
   objective: { outputs: ['src/parse.ts', 'src/words.ts'] },
-  context: { files: ['src/cli.ts'], types: ['Tide'] },
+  context: { files: ['src/cli.ts'] },
 })
 const PLAN = plan([TASK, task('b')])
 

@@ -1,8 +1,9 @@
 /** Traces: what a receiver sees of a run, and that nobody sees anything where none was asked for. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
-import { isTraced } from '../../../../forge/tasks/engine/telemetry.ts'
+import { isTraced, TellsFailures } from '../../../../forge/tasks/engine/telemetry.ts'
 import { TraceReceiver } from '../../../doubles/otlp.ts'
 import { hasNoTemporal, startTemporal, type TestTemporal } from '../../../support/temporal.ts'
 
@@ -81,6 +82,23 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     await traced({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SDK_DISABLED: 'true' })
     expect(receiver.bodies).toEqual([])
   }, 60_000)
+})
+
+test('a receiver that does not answer is told of, once until it answers again, and without its address', () => {
+  const said: string[] = []
+  let refuses = true
+  const error = Object.assign(new Error('connect to https://key@collector'), { code: 'ECONNREFUSED' })
+  const next = {
+    export: (_: unknown, done: (result: object) => void) => done(refuses ? { code: 1, error } : { code: 0 }),
+  }
+  const exporter = new TellsFailures(next as unknown as SpanExporter, line => said.push(line))
+  const send = () => exporter.export([], () => undefined)
+  send()
+  send()
+  refuses = false
+  send()
+  expect(said).toEqual([expect.stringMatching(/^Traces can't be sent \(ECONNREFUSED\)/), 'Traces are sent again.'])
+  expect(said.join()).not.toContain('key@')
 })
 
 test.each([

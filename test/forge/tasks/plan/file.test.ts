@@ -14,7 +14,7 @@ const PLAN = plan(
       claims: ['A2'],
       recursion: 2,
       boundaries: { never: ['src/deep/**'] },
-      context: { files: ['src/parse.ts'], types: ['Tide<T>'] },
+      context: { files: ['src/parse.ts'] },
       validation: { checks: ['tests'] } as never,
     }),
   ],

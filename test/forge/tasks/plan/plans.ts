@@ -41,7 +41,7 @@ export function task(id: string, parts: Parts<Task> = {}): Task {
     },
     claims: parts.claims ?? [],
     boundaries: { write: [file], never: [], ...parts.boundaries },
-    context: { files: [], types: [], tests: [], playbooks: [], documents: [], ...parts.context },
+    context: { files: [], tests: [], documents: [], ...parts.context },
     validation: { checks: [{ command: 'bun test', seconds: 300 }], reviews: [], ...(parts.validation as object) },
     depends_on: parts.depends_on ?? [],
     tier: parts.tier ?? 'generation',

@@ -1,22 +1,29 @@
 /** Budgets: never one request more than allowed, whoever asks at the same time and whatever dies. */
+import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
-import {
-  estimateOf,
-  Ledger,
-  missingPrice,
-  OutOfBudget,
-  priceOf,
-  usualLimits,
-} from '../../../../forge/tasks/runs/budget.ts'
+import { type Asked, Ledger, OutOfBudget, type Reservation } from '../../../../forge/tasks/runs/budget.ts'
+import { estimateOf, missingPrice, priceOf, usualLimits } from '../../../../forge/tasks/runs/prices.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
 
 const SPENDER = join(import.meta.dir, 'budget-spender.ts')
 const USAGE = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0, cost: 0.5 }
-const SMALL = { tokens: 200, cost: 1 }
+
+/** A request of 100 tokens with an answer of at most so many, that costs a dollar for a hundred tokens of it. */
+const asked = (key: string, more: Partial<Asked> = {}): Asked => ({
+  ...{ key, model: 'anthropic/a', kind: 'implement', tier: 'generation', input: 100, output: 100 },
+  price: { input: 0, output: 10_000, cacheRead: 0, cacheWrite: 0 },
+  ...more,
+})
+
+function reserve(ledger: Ledger, wanted: Asked, of: Limits): Reservation {
+  const reservation = ledger.reserve(wanted, of)
+  if (reservation === 'wait') throw new Error('It waits')
+  return reservation
+}
 
 const open = (folder: string) => Ledger.open(folder, { paid: async () => [] })
 const limits = (more: Partial<Limits> = {}): Limits => ({ depth: 1, ...more })
@@ -24,8 +31,8 @@ const limits = (more: Partial<Limits> = {}): Limits => ({ depth: 1, ...more })
 test('the request after the last one is refused, with a sentence', async () => {
   await using place = await makeFolder()
   using ledger = await open(place.path)
-  for (let at = 0; at < 3; at++) ledger.reserve(`${at}`, SMALL, limits({ requests: 3 }))
-  expect(() => ledger.reserve('more', SMALL, limits({ requests: 3 }))).toThrow(
+  for (let at = 0; at < 3; at++) reserve(ledger, asked(`${at}`), limits({ requests: 3 }))
+  expect(() => reserve(ledger, asked('more'), limits({ requests: 3 }))).toThrow(
     new OutOfBudget('It has sent 3 requests, which is the limit of this run.', 'requests'),
   )
 })
@@ -48,24 +55,24 @@ test('what was reserved and never settled counts as spent', async () => {
   })
   await spender.exited
   using ledger = await open(place.path)
-  expect(() => ledger.reserve('more', SMALL, limits({ cost: 1.5 }))).toThrow(OutOfBudget)
-  ledger.reserve('more', SMALL, limits({ cost: 2 }))
+  expect(() => reserve(ledger, asked('more'), limits({ cost: 1.5 }))).toThrow(OutOfBudget)
+  reserve(ledger, asked('more'), limits({ cost: 2 }))
 })
 
 test('settled, a request counts as what it used', async () => {
   await using place = await makeFolder()
   using ledger = await open(place.path)
-  ledger.settle(ledger.reserve('one', SMALL, limits({ cost: 1 })), USAGE)
+  ledger.settle(reserve(ledger, asked('one'), limits({ cost: 1 })), USAGE)
   expect(ledger.spent()).toEqual({ requests: 1, input: 100, output: 10, cost: 0.5 })
-  expect(() => ledger.reserve('two', SMALL, limits({ cost: 1 }))).toThrow(/beyond \$1\.00/)
-  ledger.reserve('two', { tokens: 1, cost: 0.5 }, limits({ cost: 1 }))
+  expect(() => reserve(ledger, asked('two'), limits({ cost: 1 }))).toThrow(/beyond \$1\.00/)
+  reserve(ledger, asked('two', { output: 50 }), limits({ cost: 1 }))
 })
 
 test('tokens are held, too', async () => {
   await using place = await makeFolder()
   using ledger = await open(place.path)
-  expect(() => ledger.reserve('one', SMALL, limits({ tokens: 199 }))).toThrow(/beyond 199 tokens/)
-  ledger.reserve('one', SMALL, limits({ tokens: 200 }))
+  expect(() => reserve(ledger, asked('one'), limits({ tokens: 199 }))).toThrow(/beyond 199 tokens/)
+  reserve(ledger, asked('one'), limits({ tokens: 200 }))
 })
 
 test('a night in which a run waits for its person is no minute of it', async () => {
@@ -95,7 +102,7 @@ test('a ledger that was lost is made again from the answers that git has', async
 test('a request whose answer is found after a crash is settled by it, once', async () => {
   await using place = await makeFolder()
   using ledger = await open(place.path)
-  ledger.reserve('one', SMALL, limits())
+  reserve(ledger, asked('one'), limits())
   ledger.settleKnown('one', USAGE)
   ledger.settleKnown('one', USAGE)
   expect(ledger.spent()).toEqual({ requests: 1, input: 100, output: 10, cost: 0.5 })
@@ -107,6 +114,91 @@ test('with a limit in dollars, a model whose price nobody knows is named before 
     /^A limit of \$5\.00 can't be held, since the price of anthropic\/claude-x is not known: set FORGE_PRICES=/,
   )
   expect(missingPrice(['anthropic/claude-x'], settings, limits())).toBeUndefined()
+})
+
+test('only a server on this machine costs nothing: another one may be a gateway that is paid for', async () => {
+  const models = ['openai/a']
+  for (const address of ['http://127.0.0.1:4000/v1', 'http://localhost:4000/v1', 'http://[::1]:4000/v1']) {
+    const settings = await settingsOf({ OPENAI_BASE_URL: address })
+    expect(priceOf('openai/a', settings)?.output).toBe(0)
+  }
+  for (const address of ['https://gateway.example/v1', 'http://192.168.1.7:4000/v1', 'https://127.0.0.1.example/v1']) {
+    const settings = await settingsOf({ OPENAI_BASE_URL: address })
+    expect(priceOf('openai/a', settings)).toBeUndefined()
+    expect(usualLimits({}, models, settings).limits).toEqual({ requests: 200 })
+    expect(missingPrice(models, settings, limits({ cost: 1 }))).toContain('the price of openai/a is not known')
+  }
+})
+
+test('what does not fit beside a request that is under way waits for it, and fits when that came to less', async () => {
+  await using place = await makeFolder()
+  using ledger = await open(place.path)
+  const first = reserve(ledger, asked('one'), limits({ cost: 1.5 }))
+  expect(ledger.reserve(asked('two'), limits({ cost: 1.5 }))).toBe('wait')
+  const settled = ledger.settled(new AbortController().signal)
+  ledger.settle(first, USAGE)
+  await settled
+  expect(reserve(ledger, asked('two'), limits({ cost: 1.5 })).output).toBe(100)
+})
+
+test('an answer has the room that those of its kind and tier have needed, where there is not enough for the longest', async () => {
+  await using place = await makeFolder()
+  using ledger = await open(place.path)
+  // 8,000 tokens until some have come: 32,000 would cost 320 dollars.
+  const long = (key: string, kind = 'implement') => asked(key, { kind, output: 32_000 })
+  const first = reserve(ledger, long('one'), limits({ cost: 100 }))
+  expect(first.output).toBe(8000)
+  ledger.settle(first, { ...USAGE, output: 2000, cost: 20 })
+  for (const key of ['two', 'three']) {
+    const next = reserve(ledger, long(key), limits({ cost: 1000 }))
+    expect(next.output).toBe(32_000)
+    ledger.settle(next, { ...USAGE, output: 400, cost: 4 })
+  }
+  expect(reserve(ledger, long('four'), limits({ cost: 60 })).output).toBe(3000)
+  // Of another kind, nothing is known yet.
+  expect(() => ledger.reserve(long('five', 'review'), limits({ cost: 58 }))).not.toThrow()
+  expect(() => ledger.reserve(long('six'), limits({ requests: 3 }))).toThrow(OutOfBudget)
+})
+
+test('a refused request says what was spent, and what the next one may cost', async () => {
+  await using place = await makeFolder()
+  using ledger = await open(place.path)
+  ledger.settle(reserve(ledger, asked('one'), limits({ cost: 1 })), USAGE)
+  expect(() => ledger.reserve(asked('two'), limits({ cost: 1 }))).toThrow(
+    'It has spent $0.50, and the next request, with an answer of up to 100 tokens, may cost $1.00: that would take it ' +
+      'beyond $1.00, which is the limit of this run.',
+  )
+})
+
+test('a price that was only assumed is lowered by what the provider says that requests have cost', async () => {
+  await using place = await makeFolder()
+  using ledger = await open(place.path)
+  const wanted = (key: string) => asked(key, { output: 100, isAssumed: true })
+  for (const key of ['one', 'two', 'three'])
+    ledger.settle(reserve(ledger, wanted(key), limits({ cost: 3 })), { ...USAGE, cost: 0.01 }, 1)
+  // One dollar by the price that is assumed; 0.015 by what is known.
+  expect(reserve(ledger, wanted('four'), limits({ cost: 0.05 })).output).toBe(100)
+  expect(() => ledger.reserve({ ...wanted('five'), model: 'other/b' }, limits({ cost: 0.5 }))).not.toThrow()
+})
+
+test('what is under way counts as sent, and what it may cost at most is not yet spent', async () => {
+  await using place = await makeFolder()
+  using ledger = await open(place.path)
+  reserve(ledger, asked('one'), limits())
+  expect(ledger.spent()).toEqual({ requests: 1, input: 0, output: 0, cost: 0 })
+})
+
+test('a ledger of an earlier version is read, and goes on', async () => {
+  await using place = await makeFolder()
+  const old = new Database(join(place.path, 'ledger.sqlite'), { create: true })
+  old.exec(`CREATE TABLE requests (id INTEGER PRIMARY KEY, key TEXT NOT NULL, settled INTEGER NOT NULL DEFAULT 0,
+      input INTEGER NOT NULL DEFAULT 0, output INTEGER NOT NULL DEFAULT 0, tokens INTEGER NOT NULL, cost REAL NOT NULL);
+    CREATE TABLE facts (name TEXT PRIMARY KEY, value REAL NOT NULL); INSERT INTO facts VALUES ('complete', 1);
+    INSERT INTO requests (key, settled, tokens, cost) VALUES ('one', 1, 10, 0.25), ('two', 0, 10, 1)`)
+  old.close()
+  using ledger = await open(place.path)
+  expect(ledger.spent()).toMatchObject({ requests: 2, cost: 1.25 })
+  expect(() => ledger.reserve(asked('three'), limits({ cost: 2 }))).toThrow(OutOfBudget)
 })
 
 test('a price that is set is what a request may cost, and a model of one’s own costs nothing', async () => {

@@ -52,6 +52,23 @@ test('one edit that finds no place, and nothing is changed; each fault is named'
   expect(words).toContain('edits[2] (delete "nowhere.txt"): There is no file nowhere.txt.')
 })
 
+test('no complaint names a tool that a step does not have', async () => {
+  await using place = await scene()
+  const head = await commit(place.path, 'main', { 'a.txt': 'one\n', 'empty.txt': '' })
+  const failing: Edit[][] = [
+    [replace('a.txt', '', 'x')],
+    [replace('a.txt', 'zzz', 'x')],
+    [replace('missing.txt', 'one', 'x')],
+    [replace('empty.txt', 'one', 'x')],
+    [{ kind: 'rename', path: 'missing.txt', to: 'b.txt' }],
+  ]
+  for (const edits of failing) {
+    const { words } = await applyAll(place.objects, head, edits, new AbortController().signal)
+    expect(words).toMatch(/^Nothing was changed/)
+    expect(words).not.toMatch(/write_file|search_replace|get_lines|delete_file|rename_file|grep_open/)
+  }
+})
+
 test.each([
   '.git/hooks/post-commit',
   '.GIT/config',

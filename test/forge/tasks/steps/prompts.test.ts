@@ -49,7 +49,6 @@ test('a task says what, where, when it is done, and what is done before', () => 
         depends_on: ['a'],
         claims: ['A2'],
         boundaries: { never: ['src/deep/**'] },
-        context: { types: ['Tide'] },
         validation: { checks: ['tests'], reviews: ['Is it short?'] } as never,
       }),
     ],
@@ -72,8 +71,6 @@ Write only files that these fit:
 
 Never touch:
 - \`src/deep/**\`
-
-Names that matter: \`Tide\`
 
 What will be run to check it:
 - the ready-made check tests

@@ -5,14 +5,10 @@
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
-import type { RefName } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE } from '../../operations.ts'
-
-export const MERGING = 'refs/forge/merging/'
-export const mergingRef = (branch: string): RefName => `${MERGING}${branch}`
 
 /** What kinds of conflicts there are, as a person is told. */
 export const KINDS = [

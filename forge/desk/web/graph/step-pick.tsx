@@ -1,0 +1,157 @@
+/** Picks a branch or a commit from a list, by keyboard or mouse: each with how a step with it would come out. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import type { Outlook } from '../../contract/steps.ts'
+import type { Choice, DialogContent } from '../app/dialog-content.ts'
+import { usePage } from '../app/state.ts'
+import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { readable } from '../ui/names.ts'
+import { VirtualList } from '../ui/virtual-list.tsx'
+import { Button, Name, Waiting } from '../ui/words.tsx'
+import { outlookLook } from './step-words.tsx'
+
+interface Props {
+  content: Extract<DialogContent, { kind: 'pick' }>
+  close: () => void
+}
+
+const ROW_HEIGHT = 28
+/** How many choices above and below the active one have their outlook asked for. */
+const NEAR = 12
+/** Outlooks asked for at a time: where history is long, each takes its time. */
+const BATCH = 4
+
+export function PickDialog({ content, close }: Props) {
+  const words = useSignal('')
+  const at = useSignal(0)
+  const id = useId()
+  const wanted = words.value.toLowerCase()
+  const all = content.choices()
+  const choices = (all ?? []).filter(({ words, meta, isRare }) =>
+    wanted === '' ? !isRare : `${readable(words)} ${meta ?? ''}`.toLowerCase().includes(wanted),
+  )
+  const active = Math.max(0, Math.min(at.value, choices.length - 1))
+  const outlooks = useOutlooks(choices.slice(Math.max(0, active - NEAR), active + NEAR))
+  const choose = () => {
+    const choice = choices[active]
+    if (!choice) return
+    close()
+    choice.run()
+  }
+  return (
+    <DialogFrame title={content.title} close={close} look="narrow">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          choose()
+        }}
+      >
+        <div class="dialog-body">
+          <label for={id}>{content.label}</label>
+          <input
+            id={id}
+            class="field"
+            role="combobox"
+            aria-expanded="true"
+            aria-controls={`${id}-list`}
+            aria-activedescendant={choices.length > 0 ? `${id}-${active}` : undefined}
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+            onInput={event => {
+              words.value = event.currentTarget.value
+              at.value = 0
+            }}
+            onKeyDown={event => {
+              const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
+              if (by === undefined) return
+              event.preventDefault()
+              at.value = Math.max(0, Math.min(active + by, choices.length - 1))
+            }}
+          />
+        </div>
+        {choices.length > 0 ? (
+          <VirtualList
+            class="targets"
+            role="listbox"
+            id={`${id}-list`}
+            aria-label={content.list}
+            count={choices.length}
+            rowHeight={ROW_HEIGHT}
+            active={active}
+            row={index => {
+              const choice = choices[index]
+              if (!choice) return null
+              return (
+                // The keys are those of the field, which has the focus.
+                // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+                <div
+                  key={choice.key}
+                  role="option"
+                  id={`${id}-${index}`}
+                  tabIndex={-1}
+                  aria-selected={index === active}
+                  class="target"
+                  onClick={() => {
+                    at.value = index
+                  }}
+                  onDblClick={choose}
+                >
+                  <Icon name={choice.icon} tone={choice.tone ?? ''} />
+                  <Name of={choice.words} />
+                  <span class="grow" />
+                  {choice.meta === undefined ? null : <span class="meta nowrap">{choice.meta}</span>}
+                  <OutlookWord outlook={outlooks.get(choice.key)} />
+                </div>
+              )
+            }}
+          />
+        ) : (
+          <div class="targets none">{all ? <p class="meta">{content.none}</p> : <Waiting words="Loading…" />}</div>
+        )}
+        <footer>
+          <span class="grow" />
+          <Button words="Cancel" keys="Esc" onClick={close} />
+          <button type="submit" class="button main" aria-disabled={choices.length === 0}>
+            Continue
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+function OutlookWord({ outlook }: { outlook: Outlook | undefined }) {
+  if (!outlook) return null
+  const { tone, icon } = outlookLook(outlook)
+  return (
+    <span class={`outlook ${tone}`} title={readable(outlook.words)}>
+      <Icon name={icon} size="xs" />
+      <span class="cut">{readable(outlook.words)}</span>
+    </span>
+  )
+}
+
+/** How the steps of some choices would come out, by the choices' keys; each is asked for once. */
+function useOutlooks(near: readonly Choice[]): ReadonlyMap<string, Outlook> {
+  const page = usePage()
+  const known = useSignal<ReadonlyMap<string, Outlook>>(new Map())
+  const asked = useRef(new Set<string>())
+  const steps = near.flatMap(({ key, step }) => (step === undefined ? [] : [{ key, step }]))
+  useEffect(() => {
+    const wanted = steps.filter(({ key }) => !asked.current.has(key))
+    for (const { key } of wanted) asked.current.add(key)
+    const ask = async () => {
+      for (let from = 0; from < wanted.length; from += BATCH) {
+        const some = wanted.slice(from, from + BATCH)
+        const answers = await page.connection.ask('outlooks', { steps: some.map(({ step }) => step) })
+        const pairs = some.flatMap(({ key }, index) => (answers[index] ? [[key, answers[index]] as const] : []))
+        known.value = new Map([...known.peek(), ...pairs])
+      }
+    }
+    // Without outlooks a choice can still be made: its preview says why there is none.
+    ask().catch(() => {})
+  }, [steps.map(({ key }) => key).join('\0')])
+  return known.value
+}

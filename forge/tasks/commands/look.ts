@@ -1,0 +1,103 @@
+/**
+ * How a run is: by the server's own word on its workflow first, then by what the workflow says of itself, and where
+ * neither can be had, by what git keeps of it.
+ */
+import { Failure } from '../../../core/failure.ts'
+import type { RunId, RunStatus, TaskState } from '../contract.ts'
+import { OtherVersion, type Standing } from '../engine/client.ts'
+import { readLastStatus } from '../runs/plans.ts'
+import type { RunStore } from '../runs/store.ts'
+import type { RunServer } from './server.ts'
+
+/** `isUnderWay`: the server works on it, or waits for a person to go on. `status` is undefined where nothing is known. */
+export type Looked = { isUnderWay: boolean; status?: RunStatus }
+
+/** States in which nothing of a run changes before a person acts, whether or not its server can be reached. */
+const RESTING: readonly RunStatus['state'][] = [
+  'done',
+  'failed',
+  'stopped',
+  'asks',
+  'paused',
+  'approving',
+  'out of budget',
+]
+
+/** Whether nothing comes after it. */
+export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 'stopped'].includes(state)
+
+/**
+ * How a run is.
+ * @throws Failure where the server can't be reached, or answers no question about it.
+ */
+export async function lookAt(server: RunServer, store: RunStore): Promise<Looked> {
+  const { run } = store
+  const standing = await server.standing(run)
+  if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
+  const last = await readLastStatus(store)
+  if (!last || hasEnded(last)) return { isUnderWay: false, ...(last && { status: last }) }
+  // A run that came to its end has kept that before, unless its disk was full.
+  const own = standing.is === 'completed' ? await server.status(run).catch(() => undefined) : undefined
+  return { isUnderWay: false, status: own && hasEnded(own) ? own : failed(last, whyEnded(run, standing)) }
+}
+
+/** The same without a server, or where it does not answer: `why` is the sentence of that. */
+export async function lookWithout(store: RunStore, why: string): Promise<Looked> {
+  const last = await readLastStatus(store)
+  if (!last || RESTING.includes(last.state)) return { isUnderWay: false, ...(last && { status: last }) }
+  return { isUnderWay: false, status: { ...withoutWork(last, 'waits'), state: 'unreachable', words: why } }
+}
+
+/** How a run is, from the server where it can be asked, else from git. */
+export async function lookSomehow(server: RunServer | Failure, store: RunStore): Promise<Looked> {
+  if (server instanceof Failure) return await lookWithout(store, server.message)
+  try {
+    return await lookAt(server, store)
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error
+    const looked = await lookWithout(store, error.message)
+    // What can't be asked is not ended: nothing of it may be let go of.
+    return { ...looked, isUnderWay: true }
+  }
+}
+
+/** How the server says that a run has ended without its own word, and what to do next. */
+export function whyEnded(run: RunId, standing: Exclude<Standing, { is: 'open' }>): string {
+  const again = `forge resume ${run} submits it again; what is done stays done.`
+  switch (standing.is) {
+    case 'unknown':
+      return `The Temporal server does not know it any more: ${again}`
+    case 'terminated':
+      return `It was terminated on the Temporal server${standing.words ? ` (${standing.words})` : ''}: ${again}`
+    case 'timed out':
+      return `It ran into a time limit of the Temporal server: ${again}`
+    case 'cancelled':
+      return `It was cancelled on the Temporal server: ${again}`
+    case 'failed':
+      return `It failed on the Temporal server${standing.words ? ` (${standing.words})` : ''}: ${again}`
+    case 'completed':
+      return `It has ended, and how was not kept: ${again}`
+  }
+}
+
+const failed = (last: RunStatus, words: string): RunStatus => {
+  const { question: _, limit: __, ...rest } = withoutWork(last, 'stopped')
+  return { ...rest, state: 'failed', words }
+}
+
+/** No task of it is at work. */
+const withoutWork = (status: RunStatus, instead: TaskState): RunStatus => ({
+  ...status,
+  tasks: status.tasks.map(task => (task.state === 'runs' ? { ...task, state: instead, doing: '' } : task)),
+})
+
+/** Whether a run is begun by another version of the workflows than the worker's. */
+export async function isOfOtherVersion(server: RunServer, run: RunId): Promise<boolean> {
+  try {
+    await server.status(run)
+    return false
+  } catch (error) {
+    if (error instanceof OtherVersion) return true
+    throw error
+  }
+}

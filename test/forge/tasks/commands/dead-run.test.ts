@@ -1,0 +1,142 @@
+/** A run that ended on the server without its own word, or whose server is gone: what every command says of it. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { task } from '../../../support/task-model.ts'
+import { runIn, TaskScene } from '../../../support/tasks.ts'
+import { hasNoTemporal } from '../../../support/temporal.ts'
+
+const LONG = 120_000
+/** Within this, in milliseconds, every command has to say what is. */
+const SOON = 5000
+
+describe.skipIf(hasNoTemporal)('a run that is dead', () => {
+  let scene: TaskScene
+  beforeAll(async () => {
+    scene = await TaskScene.open()
+  }, LONG)
+  afterAll(() => scene[Symbol.asyncDispose](), LONG)
+
+  /** Begins a run whose only task is never answered until `answer` is called. */
+  async function begin(name: string) {
+    const asked = Promise.withResolvers<void>()
+    const answered = Promise.withResolvers<void>()
+    scene.model.knows(name, {
+      tasks: [task('a')],
+      answer: async ({ kind }) => {
+        if (kind !== 'implement') return undefined
+        asked.resolve()
+        await answered.promise
+        return undefined
+      },
+    })
+    const following = scene.forge(['run', '--yes', name])
+    await asked.promise
+    const [listed = ''] = (await scene.forge(['runs'])).out.split('\n').filter(line => line.includes(`-${name}-`))
+    return { run: listed.split(' ')[0] ?? '', following, answer: answered.resolve }
+  }
+
+  test(
+    'since it was terminated says so everywhere within seconds, and is taken up again',
+    async () => {
+      const { run, following, answer } = await begin('terminated')
+      const handle = scene.temporal.client.workflow.getHandle(`forge-run-${run}`)
+      const started = performance.now()
+      await handle.terminate('No room on this cluster')
+      const words = `It was terminated on the Temporal server (No room on this cluster): forge resume ${run}`
+      const ended = await following
+      expect({ code: ended.code, soon: performance.now() - started < SOON }).toEqual({ code: 1, soon: true })
+      expect(ended.out).toContain(words)
+      const [runs, shown, attached] = await Promise.all([
+        scene.forge(['runs', '--json']),
+        scene.status(run),
+        scene.forge(['attach', run]),
+      ])
+      const listed = runs.out.split('\n').find(line => line.includes(run)) ?? '{}'
+      expect(JSON.parse(listed)).toMatchObject({ isUnderWay: false, status: { state: 'failed' } })
+      expect([shown.state, shown.tasks[0]?.state]).toEqual(['failed', 'stopped'])
+      expect(shown.words).toStartWith(words)
+      expect([attached.code, attached.out.includes('No room on this cluster')]).toEqual([1, true])
+      expect((await scene.forge(['pause', run])).err).toContain(`The run ${run} has ended already`)
+      expect((await scene.forge(['resume', run])).out).toContain(
+        'It was terminated on the server: it was submitted again',
+      )
+      answer()
+      expect((await scene.forge(['attach', run])).code).toBe(0)
+      // The request that was out when it was terminated is not sent again.
+      expect(scene.model.asked('terminated')).toEqual(['plan', 'implement a'])
+    },
+    LONG,
+  )
+
+  test(
+    'since somebody cancelled it on the server was stopped',
+    async () => {
+      const { run, following, answer } = await begin('cancelled')
+      await scene.temporal.client.workflow.getHandle(`forge-run-${run}`).cancel()
+      expect((await following).code).toBe(1)
+      expect((await scene.status(run)).state).toBe('stopped')
+      answer()
+    },
+    LONG,
+  )
+
+  test(
+    'since a time limit of the server ended it says so',
+    async () => {
+      const { run } = await scene.run('timed-out', { tasks: [task('a')], answer: () => ASKS })
+      const { client } = scene.temporal
+      const handle = client.workflow.getHandle(`forge-run-${run}`)
+      await handle.terminate()
+      await client.workflow.start('run', {
+        ...{ workflowId: `forge-run-${run}`, taskQueue: 'nobody-works-here', args: [{}] },
+        workflowExecutionTimeout: '1 second',
+      })
+      await handle.result().catch(() => undefined)
+      const shown = await scene.status(run)
+      // What it asked is still its question: the person can't answer it before it is taken up again.
+      expect([shown.state, shown.words]).toEqual([
+        'failed',
+        `It ran into a time limit of the Temporal server: forge resume ${run} submits it again; what is done stays done.`,
+      ])
+      expect((await scene.forge(['attach', run])).code).toBe(1)
+    },
+    LONG,
+  )
+
+  test(
+    'since its server is gone says that, and is shown as it was last',
+    async () => {
+      const { run, following, answer } = await begin('unreachable')
+      const env = { TEMPORAL_ADDRESS: '127.0.0.1:9' }
+      const started = performance.now()
+      const runs = await scene.forge(['runs', '--json'], { env })
+      const attached = await scene.forge(['attach', run], { env })
+      expect(performance.now() - started).toBeLessThan(2 * SOON)
+      const listed = JSON.parse(runs.out.split('\n').find(line => line.includes(run)) ?? '{}')
+      expect(listed).toMatchObject({ status: { state: 'unreachable', tasks: [{ id: 'a', state: 'waits' }] } })
+      expect(listed.status.words).toStartWith('No Temporal server answers at 127.0.0.1:9')
+      expect([attached.code, attached.err]).toEqual([1, expect.stringContaining('No Temporal server answers')])
+      answer()
+      await following
+    },
+    LONG,
+  )
+
+  test(
+    'since its namespace was deleted says that',
+    async () => {
+      await using other = await TaskScene.open()
+      other.model.knows('no-namespace', { tasks: [task('a')], answer: () => ASKS })
+      const run = runIn((await other.forge(['run', '--yes', 'no-namespace'])).err)
+      const { connection, namespace } = other.temporal
+      await connection.operatorService.deleteNamespace({ namespace })
+      const started = performance.now()
+      const attached = await other.forge(['attach', run])
+      expect(attached.code).toBe(1)
+      expect(attached.err).toContain(`no namespace ${namespace}`)
+      expect(performance.now() - started).toBeLessThan(2 * SOON)
+    },
+    LONG,
+  )
+})
+
+const ASKS = { signal: 'blocked_on_human', words: 'Which?', question: 'Red or blue?' }
