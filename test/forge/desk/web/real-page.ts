@@ -22,8 +22,7 @@ export async function openFile(page: Page, branch: string, path: string): Promis
   await page.getByRole('tablist', { name: 'Branches' }).waitFor()
   await page.keyboard.press('Alt+b')
   await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${branch}`)
-  await page.getByRole('option', { name: branch }).first().waitFor()
-  await page.keyboard.press('Enter')
+  await page.getByRole('option', { name: branch }).first().click()
   await page.getByRole('tab', { name: branch, selected: true }).waitFor()
   await openBeside(page, path)
 }
