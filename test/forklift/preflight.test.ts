@@ -5,6 +5,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { describeUser } from '../../forklift/preflight.ts'
 import { git, tryGit } from '../support/git.ts'
 import { type Ended, exists, expectExit, makeWorld, type RunOptions, snapshot, type World } from '../support/world.ts'
 
@@ -329,4 +330,9 @@ test.each([
   expect(run.last).toContain(oid)
   expect(await world.runs()).toHaveLength(runs)
   expect(await world.agentRuns()).toBe(0)
+})
+
+test("a check says whose limits the agent takes from: nobody's where it is root, else the person's own", () => {
+  expect(describeUser(0)).toBe('the agent is user 2100000001 there')
+  expect(describeUser(501)).toContain('your user id')
 })
