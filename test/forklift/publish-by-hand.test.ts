@@ -225,9 +225,7 @@ test('a fix after the merge was published goes to the same pull request, as a fa
   const { headSha, body, draft } = world.pull
   expect(await parentsOf(world.origin, headSha)).toEqual([before])
   expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both!')
-  expect(await git(world.origin, 'log', '-1', '--format=%s', headSha)).toBe(
-    'Update the merge of main (1 commit)',
-  )
+  expect(await git(world.origin, 'log', '-1', '--format=%s', headSha)).toBe('Update the merge of main (1 commit)')
   expect(body).toContain('Change greeting.txt')
   expect(draft).toBe(false)
 })
