@@ -292,7 +292,9 @@ describe('the brief', () => {
       return brief(await run({ ...clean, env: { ...env, PATH: `${place}:${env.PATH}` } }))
     }
     curl('https://pypi.org/')
-    expect(await look()).toMatch(/these can be reached: pypi\.org\. No answer came from registry\.npmjs\.org, [^\n]*github\.com\.\n/)
+    expect(await look()).toMatch(
+      /these can be reached: pypi\.org\. No answer came from registry\.npmjs\.org, [^\n]*github\.com\.\n/,
+    )
     curl('nothing')
     expect(await look()).toContain('No registry of packages answered (tried: registry.npmjs.org, ')
   })
