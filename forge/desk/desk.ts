@@ -18,6 +18,7 @@ import { Forklift, type ForkliftOptions } from './forklift/forklift-on-desk.ts'
 import { GraphView } from './graph/graph-view.ts'
 import {
   type At,
+  type BranchInfo,
   type Desk as DeskInfo,
   type File,
   type FolderEntry,
@@ -273,12 +274,14 @@ export class Desk implements AsyncDisposable {
   async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#opened
-    const [branches, head, { identity, hooks }, { undo, redo }] = await Promise.all([
+    const [all, head, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
       work.branches(),
       headIn(repository.gitDir),
       coming,
       work.undoable(),
+      work.undoableInBranches(),
     ])
+    const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
     return {
       ...nameOf(repository),
@@ -368,9 +371,9 @@ export class Desk implements AsyncDisposable {
       case 'operations':
         return await work.operations(question.from, Math.min(question.count, 500))
       case 'undo':
-        return await work.undo(question.operation)
+        return await work.undo(question.operation, question.branch)
       case 'redo':
-        return await work.redo()
+        return await work.redo(question.branch)
       case 'clashes':
         return await work.clashes(question.branch)
       case 'settle':
@@ -590,3 +593,9 @@ async function identityOf(repository: Repository): Promise<DeskInfo['identity']>
   const [, name = '', email = ''] = /^(.*) <(.*)> \d+ [+-]\d+$/m.exec(stdout.toString()) ?? []
   return code === 0 ? { name, email } : undefined
 }
+
+const withUndo = (info: BranchInfo, { undo, redo }: { undo?: string; redo?: string } = {}): BranchInfo => ({
+  ...info,
+  ...(undo !== undefined && { canUndo: undo }),
+  ...(redo !== undefined && { canRedo: redo }),
+})

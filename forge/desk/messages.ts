@@ -48,6 +48,9 @@ export const BranchInfo = v.object({
   /** A merge, rebase or cherry-pick waits in it for a person. */
   merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick'])),
   moved: v.optional(Moved),
+  /** What an undo and a redo in this branch would take back and do again. */
+  canUndo: v.optional(v.string()),
+  canRedo: v.optional(v.string()),
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
@@ -247,9 +250,9 @@ export const Question = v.variant('ask', [
   ask('stop finding', { search: Count }),
   /** Operation[], the newest first */
   ask('operations', { from: Count, count: Count }),
-  /** { words: string, refs: string[] } */
-  ask('undo', { operation: v.optional(Oid) }),
-  ask('redo', {}),
+  /** { words: string, refs: string[] }; of the last operation, or of the last one about a branch */
+  ask('undo', { operation: v.optional(Oid), branch: v.optional(Branch) }),
+  ask('redo', { branch: v.optional(Branch) }),
   /** Clash[] */
   ask('clashes', { branch: Branch }),
   /** nothing: a file that clashes is to have this text, or what one side has */
@@ -380,7 +383,10 @@ export const News = v.variant('say', [
    * What was to be done in a branch waits for a commit that a person has to sign; without words, nothing does any more.
    */
   say('waiting', { branch: Branch, words: v.optional(v.string()) }),
-  /** Something that a person should know, once: drafts can't be written, for example. */
-  say('notice', { words: v.string(), isBad: v.boolean() }),
+  /**
+   * Something that a person should know, once: drafts can't be written, for example. What is said of a topic later takes
+   * the place of what was said before.
+   */
+  say('notice', { words: v.string(), isBad: v.boolean(), topic: v.optional(v.string()) }),
 ])
 export type News = v.InferOutput<typeof News>

@@ -13,6 +13,7 @@ import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { keysOf } from './keys.ts'
 import { useEarlyWords } from './lazy-chat.tsx'
+import { Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { Page, PageProvider, TASKS, type Tab } from './state.ts'
 import { StatusBar } from './status.tsx'
@@ -39,6 +40,7 @@ function Desk({ page }: { page: Page }) {
         <Boundary part="The status bar">
           <StatusBar />
         </Boundary>
+        <Toast />
       </div>
       <Boundary part="What was to open" about={page.dialog.value ?? page.palette.value ?? page.menu.value}>
         <Palette />
@@ -64,6 +66,7 @@ function useFocus(page: Page): void {
     tab,
     tab?.active.value,
     page.notices.value,
+    page.toast.value,
     page.clashes.value,
     page.menu.value,
     desk,

@@ -168,9 +168,8 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
     page,
     async () => {
       const { words } = await page.connection.ask('undo turn', { branch, turn })
-      page.notify({
+      page.tell({
         branch,
-        tone: 'plain',
         title: words.startsWith('undo: ')
           ? reversalOf(words).title
           : sentence(words.replace(/^take back /, 'taken back: ')),

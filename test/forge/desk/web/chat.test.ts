@@ -286,7 +286,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await undo.first().getAttribute('aria-disabled')).toBe('true')
     await log().getByText('It was taken back.').first().waitFor()
     await undo.last().click()
-    await page.getByText('Undone: turn in lease-renewal').waitFor()
+    await page.locator('.toast').getByText('Undone: turn in lease-renewal').waitFor()
     expect(asked('undo turn')).toMatchObject([{ turn: 'past-3' }])
   })
 
@@ -325,7 +325,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('tab', { name: /^worker.ts/ }).click()
     await page.keyboard.press('Alt+q')
     await page.getByText('The last turn of the AI did not end well').waitFor()
-    await button('Look').click()
+    await button('Go to the chat').click()
     await button('Keep').click()
     await until(() => asked('end turn').length === 1)
   })
