@@ -238,25 +238,40 @@ export function deleteFile(page: Page, tab: Tab, path: string): void {
   }
 }
 
-/** `from`: a commit; undefined: the tip of the branch that is shown. */
-export function newBranch(page: Page, from?: string): void {
+/** Where a new branch begins: a commit, and how a person calls it. */
+export interface Start {
+  commit: string
+  words: string
+}
+
+/** Where a new branch begins if nobody says: at the commit or branch that is shown, else at the branch of HEAD. */
+function startHere(page: Page): Start | undefined {
   const tab = page.tab.peek()
-  const here = branchOf(tab)
-  const start = from ?? (tab?.at.kind === 'commit' ? tab.at.commit : page.branch(here ?? '')?.tip)
-  const words = from === undefined && here !== undefined ? named(here) : shortId(start ?? '')
+  if (tab?.at.kind === 'commit') return { commit: tab.at.commit, words: shortId(tab.at.commit) }
+  const branch = page.branch(branchOf(tab) ?? page.desk.peek()?.head ?? '') ?? page.desk.peek()?.branches[0]
+  return branch && { commit: branch.tip, words: branch.name }
+}
+
+/** Asks for the name of a new branch, which may have been typed elsewhere already, and makes it. */
+export function newBranch(page: Page, start: Start | undefined = startHere(page), name = ''): void {
   page.dialog.value = {
     kind: 'ask',
     title: 'New branch',
-    label: start ? `Its name; it begins at ${words}` : 'Its name',
-    value: '',
-    button: 'Make',
+    label: 'Branch name',
+    value: name,
+    button: 'Create branch',
+    ...(start && { hint: `It starts at ${whereOf(start)}.` }),
     run: async typed => {
       const branch = toName(typed)
-      await page.connection.ask('new branch', { branch, from: start ?? null })
+      await page.connection.ask('new branch', { branch, from: start?.commit ?? null })
       page.open({ kind: 'branch', branch })
     },
   }
 }
+
+/** What a branch starts at: the name of a branch, and its commit. */
+export const whereOf = ({ commit, words }: Start): string =>
+  words === shortId(commit) ? words : `${named(words)} (${shortId(commit)})`
 
 export function renameBranch(page: Page, branch: string): void {
   page.dialog.value = {

@@ -95,7 +95,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...(path === undefined ? [] : fileCommands(page, tab, path)),
     ...(pane.kind === 'review' ? reviewCommands(tab) : []),
     ...(pane.kind === 'find' ? textSearchCommands(tab) : []),
-    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showHere(tab, { kind: 'chat' }) },
+    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showChat(tab) },
     sideCommand(page, tab),
     { words: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
     { words: 'Next file tab', keys: 'Alt+PageDown', icon: 'chevron-right', run: () => step(page, tab, 1) },

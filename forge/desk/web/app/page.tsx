@@ -2,7 +2,7 @@
 import { batch, effect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { watchQueued } from '../chat/chat-actions.ts'
+import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { Repository } from '../graph/graph.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
@@ -194,6 +194,7 @@ async function begin(): Promise<void> {
   const started = page.start()
   guardTyping(page)
   watchQueued(page)
+  watchFailed(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
   loadWhenShown(page)

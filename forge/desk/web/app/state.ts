@@ -309,6 +309,12 @@ export class Page {
     })
   }
 
+  /** Shows the chat because the person asks for it: without a model it says then what to set. */
+  showChat(tab: Tab): void {
+    tab.composer.isWanted.value = true
+    this.showHere(tab, CHAT)
+  }
+
   wantFocus(): void {
     this.focusWanted.value++
   }

@@ -202,21 +202,6 @@ function pickCommit(page: Page, branch: string, from: Source): void {
   }
 }
 
-export function newBranchAt(page: Page, { commit, words }: Source): void {
-  page.dialog.value = {
-    kind: 'ask',
-    title: 'New branch',
-    label: `Its name; it begins at ${readable(words)}`,
-    value: '',
-    button: 'Make',
-    run: async typed => {
-      const branch = toName(typed)
-      await page.connection.ask('new branch', { branch, from: commit })
-      page.open({ kind: 'branch', branch })
-    },
-  }
-}
-
 export function tagAt(page: Page, { commit, words }: Source): void {
   page.dialog.value = {
     kind: 'ask',
