@@ -128,7 +128,7 @@ export interface StepActivities {
    */
   send(input: StepPlace & Constructed): Promise<Sent>
   receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
-  /** Applies edits to `base` and commits them on the attempt's branch, or keeps an artifact. */
+  /** Applies edits to `base` and commits them on the attempt's ref, or keeps an artifact. */
   serialize(input: StepPlace & { kind: StepKind; base: Oid; key: string; parsed: Reference }): Promise<Serialized>
   /** Decides how the step ended, and writes the journal's line. */
   transition(input: StepInput & { received: Received; serialized?: Serialized; sent: Sent }): Promise<StepResult>
@@ -186,8 +186,8 @@ export type TaskPlace = { run: RunId; task: TaskId; attempt: number }
 
 export interface TaskActivities {
   /**
-   * The run's base with the results of what the task depends on, and the attempt's branch
-   * `forge/<run>/<task>/<attempt>` on it. Results are merged in the order given. After a conflict was resolved it is
+   * The run's base with the results of what the task depends on, and the attempt's ref on
+   * it. Results are merged in the order given. After a conflict was resolved it is
    * called again with that merge as `resolved`: it goes on from there, and what is in it already adds nothing.
    */
   gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered>

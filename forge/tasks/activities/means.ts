@@ -9,6 +9,7 @@ import { whyFull } from '../../../core/full-disk.ts'
 import type { Person } from '../../../core/git/commits.ts'
 import { Maintenance } from '../../../core/git/maintenance.ts'
 import type { Objects } from '../../../core/git/objects.ts'
+import { listRefs } from '../../../core/git/refs.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { Change } from '../../../core/git/trees.ts'
 import { type Model, ModelError } from '../../ai/request.ts'
@@ -22,7 +23,7 @@ import type { CodeMap } from '../context/map.ts'
 import type { Limits, Oid, Reference, RunId, TaskId, TaskShape } from '../contract.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { Ledger } from '../runs/budget.ts'
-import { openRunFolder, runsFolder } from '../runs/folder.ts'
+import { BRANCHES, openRunFolder, RUNS, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
@@ -209,6 +210,16 @@ export class Means implements Disposable {
   tidyUp(): void {
     this.#written = 0
     this.#maintenance.afterCommit()
+  }
+
+  /** Packs what a run has written so far, many small objects. Nobody waits for it. */
+  packRun(run: RunId): void {
+    const { repository } = this.objects
+    this.#maintenance.pack(async () => {
+      const own = await listRefs(repository, [`${RUNS}${run}/`, `${BRANCHES}${run}/`])
+      const { base } = await this.stored((await this.run(run)).store)
+      return [...own.map(({ oid }) => oid), `^${base}`]
+    })
   }
 
   /** Waits for git's look, if it is to look. */

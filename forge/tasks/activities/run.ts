@@ -90,7 +90,9 @@ export class RunWork implements RunActivities {
   async note(line: JournalLine): Promise<void> {
     const { journal } = await this.means.run(line.run)
     await journal.note(line)
-    if (line.task === undefined && ENDS.includes(line.what)) this.means.tidyUp()
+    if (line.task !== undefined || !ENDS.includes(line.what)) return
+    this.means.packRun(line.run)
+    this.means.tidyUp()
   }
 
   async remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void> {

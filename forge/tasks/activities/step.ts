@@ -368,7 +368,7 @@ export class StepWork implements StepActivities {
 
   // --- Writing
 
-  /** Edits on the base as a commit on the attempt's branch, found again where it is there. */
+  /** Edits on the base as a commit on the attempt's ref, found again where it is there. */
   async #commit(
     input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
     parsed: { words: string; edits: readonly Edit[] },
@@ -391,7 +391,7 @@ export class StepWork implements StepActivities {
     return { commit: made }
   }
 
-  /** A task's changes are on its attempt's branch; a resolution, which is not yet judged, is at a ref of its own. */
+  /** A task's changes are on its attempt's ref; a resolution, which is not yet judged, is at a ref of its own. */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
     if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
     return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`

@@ -49,7 +49,7 @@ export class TaskWork implements TaskActivities {
     const gathered = await gatherAll(this.means, resolved ?? base, results, message)
     await signGathering(verdicts, run, gathered, [resolved ?? base, ...results])
     if (gathered.conflicts) return await withReport(store, gathered.commit, gathered.conflicts)
-    // Where this is done again after its steps, the branch has them already.
+    // Where this is done again after its steps, the ref has them already.
     const may = async (from: Oid | undefined) =>
       from === undefined || !(await isAncestor(objects.repository, gathered.commit, from))
     const ref = attemptRef(run, task, attempt)

@@ -20,9 +20,10 @@ export const HELP = `${USAGE}
 Lists the runs of this repository, the newest first.
 
   --json        as JSON, one object for each
-  --prune       lets go of what finished runs keep in git and in their folders, and of their branches that are landed or
-                merged, whose commits stay; with RUN, of these runs alone
-  --all         with --prune RUN: also of branches that nobody has landed`
+  --prune       lets go of what ended runs keep in git and in their folders, and of their branches that are landed or
+                merged, whose commits stay; with RUN, of these runs alone. A run with finished work that is not landed
+                stays, so that it can be landed
+  --all         with --prune RUN: also of runs and branches that are not landed`
 
 type Listed = Looked & { run: RunId; wish: string }
 
@@ -109,7 +110,14 @@ async function prune(
 }
 
 /** What went and how it comes back, and what stays. */
-function linesOfPruned(run: RunId, { refs, saved, kept, lost }: Pruned): string[] {
+function linesOfPruned(run: RunId, { isKept, refs, saved, kept, lost }: Pruned): string[] {
+  const count = refs.length === 1 ? 'one landed branch' : `${refs.length} landed branches`
+  const went = refs.length > 0 ? ` (${count} of it went)` : ''
+  if (isKept)
+    return [
+      `${run}: stays, as finished work of it is not landed${went}. Land it with forge land ${run}, or let go of it with ` +
+        `forge runs --prune ${run} --all.`,
+    ]
   const branches =
     kept.length === 1
       ? 'one branch that nobody has landed, or that is checked out, stays'

@@ -21,9 +21,12 @@ export const BRANCHES = 'refs/heads/forge/'
 
 /** The commit whose tree has all that a run keeps. */
 export const storeRef = (run: RunId): RefName => `${RUNS}${run}/store`
+/** All attempts of a run. They are no branches: a run of a hundred tasks has hundreds, and few are ever looked at. */
+export const attemptsRef = (run: RunId): RefName => `${RUNS}${run}/attempts/`
 /** What a task's attempt has so far. */
-export const attemptRef = (run: RunId, task: TaskId, attempt: number): RefName => `${BRANCHES}${run}/${task}/${attempt}`
-/** What of a task has passed. Git keeps no branch beside a folder of its name, so it is one more in that. */
+export const attemptRef = (run: RunId, task: TaskId, attempt: number): RefName =>
+  `${attemptsRef(run)}${task}/${attempt}`
+/** What of a task has passed. */
 export const doneRef = (run: RunId, task: TaskId): RefName => `${BRANCHES}${run}/${task}/done`
 /** All results together. No task may have this name. */
 export const resultRef = (run: RunId): RefName => `${BRANCHES}${run}/result`

@@ -1,6 +1,8 @@
 /**
  * Letting go of a run: its refs, its folder, and its branches as far as their work is on a branch of the person's. What
- * was landed is one commit there; the many small ones stay at `refs/forge/kept/`, so that nothing is lost by it.
+ * was landed is one commit there; the many small ones stay at `refs/forge/kept/`, and so do attempts that failed, so
+ * that nothing is lost by it. A run that has finished work which is not landed stays: without its plan and signatures
+ * that could not be landed any more.
  */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,11 +16,13 @@ import { isOid, type Oid, type Repository } from '../../../core/git/repository.t
 import { read } from '../../../core/git/run.ts'
 import { KEPT } from '../../operations.ts'
 import type { RunId } from '../contract.ts'
-import { BRANCHES, RUNS, resultRef, runsFolder, verifyRunId } from './folder.ts'
+import { attemptsRef, BRANCHES, RUNS, resultRef, runsFolder, verifyRunId } from './folder.ts'
 
 type Environment = Record<string, string | undefined>
 
 export type Pruned = {
+  /** Whether the run itself stays, since finished work of it is not landed. */
+  isKept: boolean
   refs: RefName[]
   /** Branches that stay. */
   kept: RefName[]
@@ -30,8 +34,8 @@ export type Pruned = {
 
 /**
  * Lets go of a run: its refs, its folder, and those of its branches that are landed or merged; where the result of all
- * is landed, that is every one of them. With `all`, also those that nobody has landed. One that is checked out stays.
- * Whether the run has ended is not asked here.
+ * is landed, that is every one of them. Where finished work is not landed, only branches go. With `all`, everything
+ * goes, landed or not. A branch that is checked out stays. Whether the run has ended is not asked here.
  */
 export async function pruneRun(
   objects: Objects,
@@ -46,21 +50,32 @@ export async function pruneRun(
   ])
   const checkouts = await listCheckouts(repository, await mainFolder(repository))
   const free = branches.filter(({ name }) => !checkouts.some(({ head }) => head === name))
+  const attempts = own.filter(({ name }) => name.startsWith(attemptsRef(id)))
   const landed = await landedOf(objects, id, branches)
   const isAllLanded = branches.some(({ name, oid }) => name === resultRef(id) && landed.has(oid))
   const going = free.filter(({ oid }) => all || isAllLanded || landed.has(oid))
-  const safe = all ? { moves: [], saved: [] } : await save(objects, going)
-  const moves = [...own, ...going].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
+  const isKept =
+    !all && own.length > 0 && !isAllLanded && branches.some(({ name, oid }) => isFinished(name) && !landed.has(oid))
+  // As branches, which is how they come back.
+  const ending = [...going, ...(isKept ? [] : attempts.map(it => ({ ...it, name: branchOfAttempt(id, it.name) })))]
+  const safe = all ? { moves: [], saved: [] } : await save(objects, ending)
+  const moves = [...(isKept ? [] : own), ...going].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
   await moveRefsPatiently(repository, [...safe.moves, ...moves], { message: `forge: prune ${id}`, own: 'refs/forge/' })
-  await rm(join(await runsFolder(repository, env), id), { recursive: true, force: true })
-  const left = await Promise.all(going.map(({ oid }) => isNamed(repository, oid)))
+  if (!isKept) await rm(join(await runsFolder(repository, env), id), { recursive: true, force: true })
+  const left = await Promise.all(ending.map(({ oid }) => isNamed(repository, oid)))
   return {
+    isKept,
     refs: moves.map(({ ref }) => ref),
     kept: branches.filter(branch => !going.includes(branch)).map(({ name }) => name),
     saved: safe.saved,
-    lost: going.filter((_, at) => !left[at]).map(({ name, oid }) => ({ branch: shortName(name), at: oid })),
+    lost: ending.filter((_, at) => !left[at]).map(({ name, oid }) => ({ branch: shortName(name), at: oid })),
   }
 }
+
+/** Whether a branch of a run has work that has passed: all results, or a task's. */
+const isFinished = (ref: RefName): boolean => /\/(result|done)$/.test(ref)
+
+const branchOfAttempt = (run: RunId, ref: RefName): RefName => `${BRANCHES}${run}/${ref.slice(attemptsRef(run).length)}`
 
 const shortName = (ref: RefName): string => ref.slice('refs/heads/'.length)
 

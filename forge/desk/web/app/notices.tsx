@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import type { Moved } from '../../messages.ts'
+import type { Moved } from '../../contract/branches.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'

@@ -2,7 +2,11 @@
 import { batch, computed, effect, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { At, BranchInfo, Desk, Layout, News } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { DeskInfo, Layout } from '../../contract/desk.ts'
+import type { News } from '../../contract/news.ts'
+import { pathAfter } from '../../contract/paths.ts'
+import type { At } from '../../contract/values.ts'
 import { ComposerState, keep, kept } from '../chat/composer-state.ts'
 import { ConversationState } from '../chat/conversation-state.ts'
 import { OpenFiles, placeOf } from '../files/files.ts'
@@ -18,6 +22,7 @@ import { saveElsewhere } from './actions.ts'
 import { SHOWED_TAB } from './beginning.ts'
 import type { DialogContent } from './dialog-content.ts'
 import type { PaletteMode } from './palette.tsx'
+import { Saves } from './saves.ts'
 import { Connection } from './socket.ts'
 import type * as parts from './working-parts.ts'
 
@@ -124,6 +129,21 @@ export class Tab {
     return keys
   }
 
+  /** A file or folder has another path: what is shown of it stays where it is. */
+  rename(renamed: { from: string; to: string }): void {
+    const moved = (pane: Pane): Pane => {
+      const path = 'path' in pane && pane.path !== undefined ? pathAfter(renamed, pane.path) : undefined
+      return path === undefined ? pane : ({ ...pane, path } as Pane)
+    }
+    batch(() => {
+      this.active.value = paneKey(moved(this.pane))
+      const panes = this.panes.peek().map(moved)
+      // It may have been shown already that there was no file of the new name.
+      this.panes.value = panes.filter((pane, at) => panes.findIndex(it => paneKey(it) === paneKey(pane)) === at)
+      this.tree.rename(renamed)
+    })
+  }
+
   /** Closes a pane; the one beside it is shown. */
   close(pane: Pane): void {
     if (pane.kind === 'chat') return
@@ -177,7 +197,7 @@ const NOT_LOADED = 'A part of the page could not be loaded. Load the page again 
 export class Page {
   readonly connection = new Connection()
   readonly files: OpenFiles
-  readonly desk = signal<Desk | undefined>(undefined)
+  readonly desk = signal<DeskInfo | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
   /** The tab that is shown, from 0; or the repository, or the tasks. */
   readonly active = signal(REPOSITORY)
@@ -190,7 +210,8 @@ export class Page {
   /** Counts up when what is shown in the middle is to have the focus. */
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
-  readonly isSaving = signal(false)
+  /** The branches that are just being saved, and what is to be saved in them next. */
+  readonly saves = new Saves()
   /** Whether the chat stands beside the editor, where there is room for it. */
   readonly isDocked = signal(kept(DOCKED) !== '')
   readonly isWide = signal(WIDE.matches)
@@ -472,7 +493,7 @@ export class Page {
     }
   }
 
-  #restore(desk: Desk, layout: Layout | undefined): void {
+  #restore(desk: DeskInfo, layout: Layout | undefined): void {
     const kept = layout?.tabs ?? []
     if (kept.length > 0) {
       this.tabs.value = kept.map(tab => new Tab(this, tab.at, tab))
@@ -502,6 +523,10 @@ export class Page {
         return
       case 'renamed':
         this.renamed(news.branch, news.to)
+        return
+      case 'renamed file':
+        this.files.rename(news.branch, news)
+        this.#tabOf(news.branch)?.rename(news)
         return
       case 'edited':
         this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)

@@ -142,7 +142,9 @@ test('an answer that was cut, since the budget left no more room for it, is aske
   }
   await using scene = await makeScene({ script, env: OPENROUTER, limits: { cost: 5 } })
   const [, cut] = await Promise.all([send(scene, 'stack/1/1', 1), send(scene, 'stack/1/2', 2)])
-  expect(scene.model.requests.map(({ output }) => output)).toEqual([32_000, 8000, 32_000])
+  const [whole, less, again] = scene.model.requests.map(({ output }) => output)
+  expect([less, again]).toEqual([8000, whole])
+  expect(whole).toBeGreaterThan(8000)
   expect(cut?.wasThere).toBe(false)
 })
 

@@ -138,10 +138,12 @@ test('a branch that a person has checked out is not moved under them, and goes o
   const { place, base, plan } = scene
   const attempt = { run: RUN, task: 'stack', attempt: 1 }
   await scene.activities.gather({ ...attempt, base, results: [], plan })
+  const { commit: made = '' } = await scene.step()
+  const deliver = () => scene.activities.deliver({ ...attempt, head: made })
   const folder = join(place.folder, 'looks')
-  const branch = attemptRef(RUN, 'stack', 1).slice('refs/heads/'.length)
-  await place.git('worktree', 'add', '--quiet', folder, branch)
-  const failure = await failureOf(scene.step())
+  const branch = doneRef(RUN, 'stack').slice('refs/heads/'.length)
+  await place.git('worktree', 'add', '--quiet', '-b', branch, folder, base)
+  const failure = await failureOf(deliver())
   expect([failure.type, failure.nonRetryable]).toEqual(['Failure', true])
   expect(failure.message).toBe(
     `The branch ${branch} is checked out in ${folder}, and nobody moves it under you: check out another one there, or ` +
@@ -150,11 +152,18 @@ test('a branch that a person has checked out is not moved under them, and goes o
   expect(await place.git('rev-parse', branch)).toBe(base)
   expect(await git(folder, 'status', '--porcelain')).toBe('')
   await git(folder, 'switch', '--quiet', '--detach')
-  const { commit: made } = await scene.step()
-  expect(await place.git('rev-parse', branch)).toBe(made ?? '')
-  // What was paid for is not asked again.
-  expect(scene.model.requests).toHaveLength(1)
-  await git(folder, 'switch', '--quiet', '-C', doneRef(RUN, 'stack').slice('refs/heads/'.length), base)
-  const refused = await failureOf(scene.activities.deliver({ ...attempt, head: made ?? '' }))
-  expect(refused.message).toContain('is checked out in')
+  await deliver()
+  expect(await place.git('rev-parse', branch)).toBe(made)
+})
+
+test('attempts are no branches: git branch lists what has passed, and nothing else', async () => {
+  await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+  const attempt = { run: RUN, task: 'stack', attempt: 1 }
+  await scene.activities.gather({ ...attempt, base: scene.base, results: [], plan: scene.plan })
+  const { commit: made = '' } = await scene.step()
+  expect(await scene.place.git('rev-parse', attemptRef(RUN, 'stack', 1))).toBe(made)
+  expect(await scene.place.git('branch', '--format=%(refname:short)')).toBe('main')
+  await scene.activities.deliver({ ...attempt, head: made })
+  const branches = [`forge/${RUN}/stack/done`, 'main']
+  expect((await scene.place.git('branch', '--format=%(refname:short)')).split('\n')).toEqual(branches)
 })

@@ -42,6 +42,27 @@ test('when a run has ended, and not before', async () => {
   expect(await scene.place.git('fsck', '--strict', '--no-dangling')).toBe('')
 }, 60_000)
 
+test('also where there is little: what a run has written is packed when it ends, and what others have written is not', async () => {
+  await using scene = await makeScene()
+  await writeBlob(scene.place.repository, Buffer.from('of somebody else'))
+  await notes(scene, 0, 10)
+  expect(await countLoose(scene)).toBeGreaterThan(40)
+  await note(scene, 'finish/done', 'done')
+  await scene.tidied()
+  // The base's three objects and the one of somebody else are loose still.
+  expect(await countLoose(scene)).toBe(4)
+  expect(await scene.place.git('fsck', '--strict', '--no-dangling')).toBe('')
+  expect(await scene.store.all('journal')).toHaveLength(11)
+}, 60_000)
+
+test('where git is not to tidy up by itself, nothing is packed', async () => {
+  await using scene = await makeScene()
+  await scene.place.git('config', 'maintenance.auto', 'false')
+  await note(scene, 'finish/done', 'done')
+  await scene.tidied()
+  expect(await scene.place.git('count-objects', '-v')).toContain('packs: 0')
+}, 60_000)
+
 test('and after some hundred writes of one that is under way, which goes on', async () => {
   await using scene = await untidy()
   await notes(scene, 0, 310)

@@ -41,7 +41,7 @@ test('runs are found by their refs and by their folders', async () => {
   ])
 })
 
-test('a run that is let go of leaves nothing but branches that nobody has merged', async () => {
+test('a run that is let go of leaves no ref of its own, and what an attempt tried can come back', async () => {
   await using place = await makePlace()
   const env = { XDG_STATE_HOME: place.folder }
   const run = '20261122-c-0000'
@@ -53,13 +53,45 @@ test('a run that is let go of leaves nothing but branches that nobody has merged
   await new RunStore(place.objects, run).put('wish', 'x')
   const folder = await openRunFolder(place.repository, run, env)
   const pruned = await pruneRun(place.objects, run, { env, all: false })
-  expect(pruned.kept).toEqual([attemptRef(run, 'parser', 1)])
-  expect(pruned.refs.sort()).toEqual([storeRef(run), doneRef(run, 'parser')].sort())
+  const at = `refs/forge/kept/forge/${run}/parser/1-${alone.slice(0, 8)}`
+  expect(pruned).toMatchObject({ isKept: false, kept: [], lost: [] })
+  expect(pruned.saved).toEqual([{ branch: `forge/${run}/parser/1`, at }])
+  expect(pruned.refs.sort()).toEqual([storeRef(run), attemptRef(run, 'parser', 1), doneRef(run, 'parser')].sort())
   expect(await exists(folder)).toBe(false)
   expect(await listRuns(place.repository, env)).toEqual([])
-  const all = await pruneRun(place.objects, run, { env, all: true })
-  expect(all.kept).toEqual([])
+  expect((await place.git('for-each-ref', '--format=%(refname)')).split('\n')).toEqual([at, 'refs/heads/main'])
+})
+
+test('with --all, a run that nobody has landed goes with its attempts, and it is said what is lost', async () => {
+  await using place = await makePlace()
+  const run = '20261122-c-0000'
+  await commit(place.path, 'main', { 'a.txt': 'a' })
+  const done = await commit(place.path, 'other', { 'b.txt': 'b' })
+  for (const ref of [attemptRef(run, 'parser', 1), doneRef(run, 'parser')]) await place.git('update-ref', ref, done)
+  await place.git('branch', '-D', 'other')
+  await new RunStore(place.objects, run).put('wish', 'x')
+  const pruned = await pruneRun(place.objects, run, { env: { XDG_STATE_HOME: place.folder }, all: true })
+  expect(pruned).toMatchObject({ isKept: false, kept: [], saved: [] })
+  expect(pruned.lost.map(({ at }) => at)).toEqual([done, done])
   expect(await place.git('for-each-ref', '--format=%(refname)')).toBe('refs/heads/main')
+})
+
+test('a run with finished work that nobody has landed stays whole, so that it can be landed', async () => {
+  await using place = await makePlace()
+  const env = { XDG_STATE_HOME: place.folder }
+  const run = '20261122-c-0000'
+  await commit(place.path, 'main', { 'a.txt': 'a' })
+  const done = await commit(place.path, 'other', { 'b.txt': 'b' })
+  const store = new RunStore(place.objects, run)
+  await store.put('wish', 'x')
+  await place.git('update-ref', doneRef(run, 'parser'), done)
+  await place.git('update-ref', attemptRef(run, 'parser', 1), done)
+  await place.git('branch', '-D', 'other')
+  const folder = await openRunFolder(place.repository, run, env)
+  const pruned = await pruneRun(place.objects, run, { env, all: false })
+  expect(pruned).toEqual({ isKept: true, refs: [], kept: [doneRef(run, 'parser')], saved: [], lost: [] })
+  expect([await exists(folder), (await listRuns(place.repository, env)).length]).toEqual([true, 1])
+  expect(await place.git('rev-parse', attemptRef(run, 'parser', 1))).toBe(done)
 })
 
 test('a branch that is checked out stays when its run is let go of', async () => {
@@ -86,8 +118,8 @@ test('a run whose result was landed leaves no branch, and loses no commit', asyn
   await place.git('branch', '-D', 'work', 'failed')
   // Nobody has landed it yet.
   const before = await pruneRun(place.objects, run, { env, all: false })
-  expect(before).toMatchObject({ refs: [], saved: [], lost: [] })
-  expect(before.kept).toHaveLength(4)
+  expect(before).toMatchObject({ isKept: true, refs: [], saved: [], lost: [] })
+  expect(before.kept).toHaveLength(2)
   // As one commit, and main has gone on since.
   await commit(
     place.path,
