@@ -380,6 +380,7 @@ export class StandIn {
           files.set(question.path, { mode: '100644', text: '' })
         })
       case 'rename':
+        this.say({ say: 'renamed file', branch: question.branch, from: question.from, to: question.to })
         return this.#change(question.branch, `rename: ${question.from} → ${question.to}`, files => {
           files.set(question.to, files.get(question.from) ?? { mode: '100644', text: '' })
           files.delete(question.from)
