@@ -42,6 +42,16 @@ export const steersCi = (path: Path): boolean => among(CI, path)
 /** Whether agents obey this file, or it runs when a person opens, enters or commits to a checkout. */
 export const steersAgents = (path: Path): boolean => among(STEERING, path)
 
+/** Where packages come from, and what runs with each command of a package manager. */
+const PACKAGES = [
+  /(^|\/)(\.npmrc|\.yarnrc(\.ya?ml)?|\.pnpmrc|\.?pnpmfile\.[cm]?js|pnpm-workspace\.yaml|\.?bunfig\.toml)$/i,
+  /(^|\/)(\.?pip\.conf|pip\.ini|\.pypirc|uv\.toml|\.bundle\/config|\.cargo\/config(\.toml)?|\.mvn\/.*|gradle\.properties)$/i,
+  /(^|\/)\.yarn\/(releases|plugins)\//i,
+]
+
+/** Whether a package manager obeys this file: from where it installs, and what it runs. */
+export const steersPackages = (path: Path): boolean => among(PACKAGES, path)
+
 /** Files that package managers write: a change of one is a change of what runs, wherever the files themselves lie. */
 const LOCK_FILES =
   /(^|\/)(bun\.lockb?|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|deno\.lock|Cargo\.lock|go\.sum|poetry\.lock|uv\.lock|Pipfile\.lock|pdm\.lock|Gemfile\.lock|composer\.lock|mix\.lock|gradle\.lockfile|Package\.resolved|flake\.lock)$/i

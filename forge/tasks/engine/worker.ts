@@ -11,7 +11,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
-import { FULL_DISK } from '../activities/means.ts'
+import { FULL_DISK, TRIES } from '../activities/means.ts'
 import { BUNDLE } from './bundle.ts'
 import { inWords, type Server } from './client.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
@@ -232,9 +232,6 @@ const failing = ({ info, cancellationSignal }: Context): ActivityInterceptors =>
     },
   },
 })
-
-/** Of what passes by itself, such as a provider that is busy; and of what nobody has foreseen, such as a full disk. */
-const TRIES = { passing: 10, unexpected: 5 }
 
 /** Gives every activity a signal that is aborted too when a worker is about to end. */
 const endingWith =

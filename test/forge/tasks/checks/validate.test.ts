@@ -125,6 +125,15 @@ test('a check that leaves a file at its first run finds nothing of it at its sec
   expect([isGood, report.checks[0]?.came]).toEqual([false, 'bad'])
 })
 
+test('a claim that held before the task began is told, and one that the task made true is not', async () => {
+  const [base, head] = await attempt({ a: '1' }, { a: '2' })
+  const held = await judge(base, head, { contract: 'test -e a' })
+  expect([held.isGood, held.report.checks.map(it => it.heldBefore)]).toEqual([true, [true]])
+  expect(held.report.text).toContain('test -e a: passed (ended with 0, as it did before the task began)')
+  const made = await judge(base, head, { contract: 'grep -q 2 a', checks: [{ command: 'test -e a' }] })
+  expect(made.report.checks.map(it => it.heldBefore)).toEqual([undefined, undefined])
+})
+
 test('a check can’t write another one: each begins with the files of the attempt', async () => {
   const [base, head] = await attempt({ 'check.sh': 'exit 1\n' }, { 'a.sh': "echo 'exit 0' > check.sh; touch also\n" })
   const checks = [{ command: 'sh a.sh' }, { command: 'test ! -e also' }]

@@ -1,7 +1,8 @@
 /** `forge run`: the plan and its approval, what is refused before anything is paid, and how it ends. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 import { git } from '../../../support/git.ts'
 import { type AskedStep, planOf, says, task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
@@ -34,6 +35,42 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(await scene.git('show', `forge/${run}/result:b.txt`)).toBe('done')
       expect(scene.model.asked('from-a-file')).toEqual(['plan', 'implement a', 'outline b', 'implement b'])
       expect(await scene.git('status', '--porcelain')).toBe('?? TASK.md')
+    },
+    LONG,
+  )
+
+  test(
+    'says what is not committed, and so no part of it',
+    async () => {
+      scene.model.knows('uncommitted', { tasks: [task('a')] })
+      for (const name of ['draft-1.txt', 'draft-2.txt', 'draft-3.txt', 'draft-4.txt'])
+        await writeFile(join(scene.folder, name), 'mine\n')
+      const { code, err } = await scene.forge(['run', '--plan', 'uncommitted'])
+      expect(code).toBe(0)
+      expect(err).toMatch(
+        /^Not part of this run: what is not committed \(\d files: .*draft-1\.txt.* and others\)\. It begins/,
+      )
+      expect((await scene.forge(['run', '--plan', '--base', 'main', 'uncommitted'])).err).not.toContain('Not part')
+      await scene.git('clean', '--quiet', '-f', 'draft-*.txt', '*.plan.yaml')
+    },
+    LONG,
+  )
+
+  test(
+    'knows a plan by its content, and never sends it to a model as a wish',
+    async () => {
+      scene.model.knows('renamed', { tasks: [task('a')] })
+      const planned = await scene.forge(['run', '--plan', 'renamed'])
+      const text = await readFile(join(scene.folder, planFile(planned.out)), 'utf8')
+      for (const [name, content] of [
+        ['plan.json', JSON.stringify(parse(text))],
+        ['notes.yaml', text.replace(/^#.*\n/gm, '')],
+      ] as const) {
+        await writeFile(join(scene.folder, name), content)
+        expect((await scene.forge(['run', '--yes', name])).code).toBe(0)
+        await rm(join(scene.folder, name))
+      }
+      expect(scene.model.asked('renamed').filter(kind => kind === 'plan')).toHaveLength(1)
     },
     LONG,
   )
