@@ -65,9 +65,10 @@ async function ownFilesIn({ objects }: Place, { task, plan, base, tip }: Result)
     ...checks,
     ...prepare,
   ]
-  const changed = [...changesIn(await diffTrees(objects.repository, base, tip))].map(([path]) => visiblePath(path))
+  const changes = changesIn(await diffTrees(objects.repository, base, tip))
+  const changed = new Map([...changes].map(([path, before]) => [visiblePath(path), before ? 'changed' : 'new']))
   return [...new Set(commands)].flatMap(command => {
-    const own = filesOfCheck(command).filter(path => changed.includes(path))
-    return own.map(path => `${path} is changed here, and is what a check runs [${visible(command)}]`)
+    const own = filesOfCheck(command).filter(path => changed.has(path))
+    return own.map(path => `${path} is ${changed.get(path)} here, and is what a check runs [${visible(command)}]`)
   })
 }

@@ -26,34 +26,45 @@ const fileIn = (folder: string): string => join(folder, 'troubles.json')
 
 /** The troubles of one run, as the worker sees them. */
 export class Troubles {
-  readonly #known = new Map<string, Trouble>()
+  #known: Promise<Map<string, Trouble>> | undefined
   #writing: Promise<void> = Promise.resolve()
 
   constructor(private readonly folder: string) {}
 
   /** A try has failed, and the next one is due at `next`. Gives whether it is the first of these. */
   async failed(model: string, { words, now, next }: { words: string; now: number; next: number }): Promise<boolean> {
-    const before = this.#known.get(model)
+    const known = await this.#read()
+    const before = known.get(model)
     const { since = now, tries = 0 } = before ?? {}
-    this.#known.set(model, { model, words, since, next, tries: tries + 1 })
-    await this.#write()
+    known.set(model, { model, words, since, next, tries: tries + 1 })
+    await this.#write(known)
     return before === undefined
   }
 
   /** It has answered, or is asked no more. Gives the trouble that is over. */
   async over(model: string): Promise<Trouble | undefined> {
-    const before = this.#known.get(model)
+    const known = await this.#read()
+    const before = known.get(model)
     if (!before) return undefined
-    this.#known.delete(model)
-    await this.#write()
+    known.delete(model)
+    await this.#write(known)
     return before
   }
 
+  /** What a worker before this one has left is known, too. */
+  #read(): Promise<Map<string, Trouble>> {
+    this.#known ??= readJson(fileIn(this.folder), Stored).then(
+      (stored = []) => new Map(stored.map(trouble => [trouble.model, trouble])),
+      () => new Map(),
+    )
+    return this.#known
+  }
+
   /** One after the other; it is only shown, so a file that can't be written is no reason to fail. */
-  #write(): Promise<void> {
+  #write(known: ReadonlyMap<string, Trouble>): Promise<void> {
     this.#writing = this.#writing.then(async () => {
       const path = fileIn(this.folder)
-      const all = [...this.#known.values()]
+      const all = [...known.values()]
       await (all.length === 0 ? rm(path, { force: true }) : writeJson(path, all)).catch(() => undefined)
     })
     return this.#writing

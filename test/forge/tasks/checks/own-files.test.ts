@@ -7,7 +7,9 @@ test.each([
   ['./scripts/check.sh --all && bun test test/a.test.ts', ['scripts/check.sh', 'test/a.test.ts', 'package.json']],
   ['npm run lint', ['package.json']],
   ['make check', ['Makefile', 'makefile', 'GNUmakefile']],
-  ["grep -q 'done' a.txt", ['a.txt']],
+  // What is only looked at is what is checked.
+  ["grep -q 'done' a.txt && ! test -e b.txt | cat c.txt", []],
+  ['test -e x.txt && python3 tools/check.py x.txt', ['tools/check.py', 'x.txt']],
   ['true', []],
 ])('%s: %j', (command, files) => {
   expect(filesOfCheck(command)).toEqual(files)
