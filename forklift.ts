@@ -20,6 +20,8 @@ import { takeBranch } from './core/untrusted.ts'
 import { inWords } from './forklift/errors.ts'
 import { type Fork, nameOf } from './forklift/fork.ts'
 import { readForkMd } from './forklift/fork-md.ts'
+import { tidy } from './forklift/house-keeping.ts'
+import { keepGitSettings, makeSafeToLookAt } from './forklift/leftovers.ts'
 import { containerLogOf, harnessSays, lastWords, usage } from './forklift/logs.ts'
 import { nothingToDo, recordTheEnd, type Steps } from './forklift/outcome.ts'
 import { decideWhereToStart, type Merge } from './forklift/plan.ts'
@@ -104,7 +106,7 @@ async function tidyUp(fork: Fork, report: Report): Promise<void> {
   const sh = shellIn({ cwd: '/' }, { nothrow: true, timeout: '20s' })
   const containers = async () =>
     (await sh`docker ps --filter label=forklift --format ${'{{.Names}}'}`).stdout.split('\n')
-  const gone = await runs.tidy(fork.state, containers)
+  const gone = await tidy(fork.state, containers, fork.repository.signal)
   if (gone.length > 0) report.step(`Removed what is old: ${gone.join(', ')}`)
 }
 
@@ -140,9 +142,14 @@ async function mergeWithTheAgent(
   const steps = async function* (): Steps {
     await runs.record(path, 'metadata', metadata)
     await prepareWorkspace(fork, scratch, { path, metadata }, forkMd, report)
-    const agent = await runTheAgent(fork, setup, { path, metadata }, report)
-    yield { agentSeconds: agent.seconds }
-    return yield* takeAndPublish(fork, scratch, plan, { path, metadata, agent }, report)
+    try {
+      const agent = await runTheAgent(fork, setup, { path, metadata }, report)
+      yield { agentSeconds: agent.seconds }
+      return yield* takeAndPublish(fork, scratch, plan, { path, metadata, agent }, report)
+    } finally {
+      const trouble = await makeSafeToLookAt({ path })
+      if (trouble) report.note(trouble)
+    }
   }
   return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
 }
@@ -186,6 +193,7 @@ async function prepareWorkspace(
   if (forkMd) await writeFile(join(state, 'fork-context.md'), forkMd)
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
   await writeFile(join(state, 'run.txt'), runs.factsOf(run.metadata))
+  await keepGitSettings(run)
   if (process.getuid?.() === 0) await shellIn({ cwd: run.path })`chown -R -h 1000:1000 workspace harness-state`
 }
 

@@ -10,7 +10,7 @@ import { openRepository } from '../core/git/repository.ts'
 import type { Model } from '../forge/ai/request.ts'
 import { NO_USAGE } from '../forge/ai/session.ts'
 import { openWork } from '../forge/desk/work.ts'
-import { PERSON } from '../test/support/desk.ts'
+import { ask, PERSON } from '../test/support/desk.ts'
 import { gitWith, PLAIN } from '../test/support/git.ts'
 import { modelsOf, ScriptedModel, write } from '../test/support/scripted-model.ts'
 import { median } from './measure.ts'
@@ -70,7 +70,7 @@ try {
     firsts.push(first - begun)
     calls.push(...rest.slice(0, CALLS).map((at, index) => at - (model.asked[index] ?? 0)))
     commits.push(end - model.answered)
-    while ((await work.conversation({ kind: 'branch', branch: 'main' })).turn) await Bun.sleep(5)
+    while ((await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })).turn) await Bun.sleep(5)
   }
   const [cold = 0, ...warm] = firsts
   console.log(`until the first request, summaries not made yet: ${cold.toFixed(0)} ms`)

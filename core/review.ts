@@ -2,16 +2,19 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
+import { isOfBothSides, lifecycleScripts, startsOf, startsWhatIsOff } from './automation.ts'
+import { checkAttribute } from './git/attributes.ts'
 import { LIMITS, TooLarge } from './git/bounds.ts'
-import { type CommitList, commitsBetween, isAncestor } from './git/commits.ts'
+import { type CommitList, commitsBetween, isAncestor, mergeBases } from './git/commits.ts'
 import { changesIn, diffTrees, patchOf, plainDiff } from './git/diffs.ts'
 import { mergeTrees, type Stage } from './git/merges.ts'
-import { type Objects, openObjects, readStart, writeObjects } from './git/objects.ts'
+import { type Objects, openObjects, writeObjects } from './git/objects.ts'
 import type { Entry, Oid, Path } from './git/repository.ts'
-import { read, run } from './git/run.ts'
+import { read } from './git/run.ts'
 import type { Scratch } from './git/scratch.ts'
-import { treeBytes, verifyFewChanges } from './git/trees.ts'
-import { steersAgents, steersCi } from './steering.ts'
+import { entryAt, isFolder, readTree, treeBytes, verifyFewChanges } from './git/trees.ts'
+import { linksOf, type SteersCi, steersCiThrough } from './links.ts'
+import { looksAutomatic, steersAgents, steersCi } from './steering.ts'
 import { visiblePath } from './text.ts'
 import { allOf } from './together.ts'
 
@@ -20,7 +23,7 @@ export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
 export type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
 /** A path that git could not settle, git's word for why, and what the result has there. */
 export type Conflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
-/** A file that nobody had to touch; `to` is where its content went. */
+/** A change of a file that the merge did not need; `to` is where its content went. */
 export type Edit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
 /**
  * A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`.
@@ -34,6 +37,8 @@ type Ledger = {
   /** Changes of upstream's, and of the fork's, that are not in the result though nothing was in their way. */
   dropped: Path[]
   vanished: Path[]
+  /** Upstream's files that steer CI, and are not in the result, as the fork has all CI of their kind switched off. */
+  keptOff: Path[]
   /** Files changed by upstream that steer CI, and those that agents obey or hooks run. */
   ci: Path[]
   steering: Path[]
@@ -44,14 +49,18 @@ export type Review = Ledger & {
   commits: Commits
   /** Why the result may not be published, a sentence each. */
   refusals: string[]
-  /** Those of them that nobody can lift: upstream's commits are missing, or conflict markers were left. */
+  /** Those of them that --anyway can't lift: upstream's commits are missing, or conflict markers were left. */
   unliftable: string[]
+  /** Those of them that do not count where a person resolved the conflicts: the merge itself says that it is meant. */
+  meantByHand: string[]
   /** What a person has to decide, a sentence each: with any, the pull request is a draft. */
   partial: string[]
   /** The blob of a STUCK.md in the result that neither side has. */
   stuck: Oid | undefined
   /** The result has upstream's history but not the start's: the trees alone were judged. */
   rebased: boolean
+  /** Files that machines tend to run or obey, as neither git's own merge nor a side has them. */
+  automation: Path[]
   /** Files in which what the start had beyond origin is gone, though nothing was in its way. */
   goneFromStart: Path[]
   /** Whose tree the result is, unchanged, because there was nothing but conflicts and all went one way. */
@@ -70,6 +79,8 @@ type Comparison = {
   spots: Map<Path, Spot>
   /** Of the files that git merges without a conflict, those in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
+  /** Files of upstream's that steer CI, where the fork has all CI of their kind switched off; and those in the result. */
+  switchedOff: { files: ReadonlySet<Path>; started: Path[] }
   /** Whose tree the result is, unchanged. */
   whole: 'the fork' | 'upstream' | undefined
 }
@@ -86,17 +97,21 @@ const READ_BYTES = 8 << 20
 export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
   await using objects = openObjects(scratch)
-  const [judged, missing, upstreamCommits] = await allOf([
-    compare(scratch, objects, start, commits),
+  const [links, missing, upstreamCommits] = await allOf([
+    linksOf(objects, commits.result),
     unreachable(scratch, commits),
     commitsBetween(scratch, origin, upstream, SHOWN.commits),
   ])
-  const shown = origin === start ? judged : await compare(scratch, objects, origin, commits)
-  const [diffs, shrunk, markers, ci, losses] = await allOf([
+  const steerCi = steersCiThrough(links)
+  const judged = await compare(scratch, objects, start, commits, steerCi)
+  const shown = origin === start ? judged : await compare(scratch, objects, origin, commits, steerCi)
+  const [diffs, shrunk, markers, ci, restarted, automation, losses] = await allOf([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
-    withMarkers(scratch, objects, judged),
-    slippedIntoCi(scratch, objects, judged),
+    withMarkers(objects, start, judged),
+    slippedIntoCi(objects, judged, steerCi),
+    restartedCi(objects, judged, steerCi),
+    newAutomation(objects, judged, steerCi),
     lossesOf(scratch, judged),
   ])
   const { conflicts, edits, dropped, vanished } = shown.ledger
@@ -106,12 +121,15 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
   const rebased = missing.length === 1 && missing[0] === start
   const history = rebased ? [] : missing.map(lacks)
   const unresolved = naming('Conflict markers were left in', markers)
+  const meantByHand = naming('CI that the fork has switched off would run again, by', restarted)
   const refusals = [
     ...history,
     ...losses,
     ...unresolved,
     ...naming('Guidance that may be private is neither as in the start nor as git merges it:', guidance(judged)),
     ...naming("Files that steer CI differ from git's own merge, and a push would run them:", ci),
+    ...meantByHand,
+    ...naming('The fork has switched off all CI of its kind, and new files would run:', judged.switchedOff.started),
     ...naming('The result says itself that it is stuck, in', isStuck ? ['STUCK.md'] : []),
   ]
   // The start may be a pull request that people have added to: what they did is not in origin yet.
@@ -126,13 +144,16 @@ export async function review(scratch: Scratch, commits: Commits): Promise<Review
     ...naming("The fork's changes were undone, though nothing was in their way:", vanished),
     ...naming('What the start had is gone, though nothing was in its way:', goneFromStart),
     ...naming('Edited beyond the conflicts:', edits.map(pathOf)),
+    ...naming("Automation that git's own merge does not have may run by itself:", automation),
   ]
   const seen = { ...shown.ledger, diffs, shrunk, upstreamCommits }
   return {
     commits,
     refusals,
     unliftable: [...history, ...unresolved],
+    meantByHand,
     partial,
+    automation,
     stuck: isStuck ? stuck.result?.oid : undefined,
     rebased,
     goneFromStart,
@@ -165,6 +186,7 @@ async function compare(
   objects: Objects,
   ours: Oid,
   { upstream, result }: Commits,
+  steerCi: SteersCi,
 ): Promise<Comparison> {
   const merge = await mergeTrees(scratch, ours, upstream, { objects })
   await verifyFewChanges(objects, merge.tree, result, LIMITS.edits)
@@ -183,11 +205,14 @@ async function compare(
     spots.set(path, Object.assign(spot, version))
   }
   const [ci, steering, files]: [Path[], Path[], Ledger['files']] = [[], [], { upstream: 0, fork: 0 }]
+  const arrived: Arrival[] = []
   for (const [path, automatic, there] of changesIn(toResult)) note(path, automatic, { result: there })
   for (const [path, automatic, there] of changesIn(toOurs)) {
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
-    if (steersCi(path)) ci.push(path)
+    const isCi = steerCi(path, automatic)
+    if (isCi && automatic && !there && !kinds.has(path)) arrived.push({ path, entry: automatic })
+    if (isCi) ci.push(path)
     else if (steersAgents(path)) steering.push(path)
   }
   for (const [path, automatic, there] of changesIn(toTheirs)) {
@@ -196,8 +221,56 @@ async function compare(
   }
   const whole = toResult === toOurs ? 'the fork' : toResult === toTheirs ? 'upstream' : undefined
   const conflicts = conflictsIn(spots)
-  const { lost, ...changes } = changesBeyond(conflicts, spots)
-  return { ledger: { conflicts, ...changes, ci, steering, files }, spots, lost, whole }
+  const off = await switchedOff(objects, ours, upstream, arrived)
+  const { lost, ...changes } = changesBeyond(conflicts, spots, off)
+  const started = [...off].filter(path => !spots.has(path) || spots.get(path)?.result)
+  const ledger = { conflicts, ...changes, ci, steering, files }
+  return { ledger, spots, lost, switchedOff: { files: off, started }, whole }
+}
+
+/** A file of upstream's that steers CI, and that the fork has nothing in the place of. */
+type Arrival = { path: Path; entry: NonNullable<Entry> }
+
+/**
+ * Those arrivals that would start something, in folders where the fork has switched off all that was there: the common
+ * ancestor has files there that start something, and the fork has none.
+ */
+async function switchedOff(
+  objects: Objects,
+  ours: Oid,
+  upstream: Oid,
+  arrived: readonly Arrival[],
+): Promise<ReadonlySet<Path>> {
+  const off = new Set<Path>()
+  const folders = Map.groupBy(arrived, ({ path }) => path.slice(0, path.lastIndexOf('/') + 1))
+  folders.delete('')
+  if (folders.size === 0) return off
+  const bases = await mergeBases(objects.repository, ours, upstream)
+  for (const [folder, arrivals] of folders) {
+    if (await startsAnything(objects, ours, folder)) continue
+    const before = await allOf(bases.map(base => startsAnything(objects, base, folder)))
+    if (!before.includes(true)) continue
+    for (const { path, entry } of arrivals) if (startsOf(path, await bytesOf(objects, entry)).size > 0) off.add(path)
+  }
+  return off
+}
+
+/** Whether a file in a folder of a commit steers CI and starts anything by itself. */
+async function startsAnything(objects: Objects, commit: Oid, folder: Path): Promise<boolean> {
+  const place = await entryAt(objects, commit, folder.slice(0, -1))
+  if (!place || !isFolder(place)) return false
+  for (const { name, ...entry } of await readTree(objects, place.oid)) {
+    const path = `${folder}${name}`
+    const isStarting = isFile(entry) && steersCi(path) && startsOf(path, await bytesOf(objects, entry)).size > 0
+    if (isStarting) return true
+  }
+  return false
+}
+
+/** What a file holds; undefined where there is none. One that is too long to be read counts as one that starts. */
+async function bytesOf(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
+  if (!isFile(entry)) return undefined
+  return (await objects.read(entry?.oid ?? '', { limit: READ_BYTES }))?.bytes ?? Buffer.from('too long')
 }
 
 function conflictsIn(spots: Map<Path, Spot>): Conflict[] {
@@ -219,8 +292,8 @@ function resolutionOf({ stages, ours, theirs, result }: Spot): Resolution {
 /**
  * Where the result differs from git's own merge though nothing was in conflict: edits, and changes that a side lost.
  */
-function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
-  const found = { edits: [] as Edit[], dropped: [] as Path[], vanished: [] as Path[] }
+function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>, off: ReadonlySet<Path>) {
+  const found = { edits: [] as Edit[], dropped: [] as Path[], vanished: [] as Path[], keptOff: [] as Path[] }
   const lost: Comparison['lost'] = { upstream: [], fork: [] }
   const clean = [...spots.values()].filter(({ kind }) => !kind)
   const isNew = ({ automatic, ours, theirs, result }: Spot) => result && !automatic && !ours && !theirs
@@ -233,6 +306,10 @@ function changesBeyond(conflicts: Conflict[], spots: Map<Path, Spot>) {
   for (const spot of clean) {
     const { path, automatic, ours, theirs, result } = spot
     const to = movedTo(spot)
+    if (!result && off.has(path)) {
+      found.keptOff.push(path)
+      continue
+    }
     if (to) found.edits.push({ path, change: 'moved', to })
     else if (targets.has(path)) continue
     else if (same(result, ours)) found.dropped.push(path)
@@ -313,29 +390,53 @@ function readable(section: string, { origin, upstream }: Commits): string {
     .replaceAll(`>>>>>>> ${upstream}`, '>>>>>>> upstream')
 }
 
-/** Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading. */
-async function withMarkers(scratch: Scratch, objects: Objects, comparison: Comparison): Promise<Path[]> {
+/** The length of the markers that git writes where nothing else is said. */
+const USUAL_MARKER = 7
+
+/**
+ * Files with more lines of conflict markers than the two sides account for. `=======` alone may be a heading, and a line
+ * of `|||||||` a row of a table: they count together, or with what git writes behind it.
+ */
+async function withMarkers(objects: Objects, start: Oid, comparison: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
     stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
-  // Content that a side has at another path was moved there, not written by whoever merged.
+  // Content that a side has at another path was moved there, not written by the merge.
   const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
   const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
   if (files.length === 0) return []
   await verifyReadable(objects, files)
-  const versions = files.flatMap(spot =>
-    [spot.result, ...known(spot)].map(entry => (isFile(entry) ? entry : undefined)),
-  )
-  const [tree = ''] = await numberedTrees(scratch, [versions])
-  const search = ['grep', '-c', '-I', '-E', '-e', '^(<{7,}|>{7,})([[:space:]]|$)', tree]
-  const counts = new Map<number, number>()
-  // 1 is a search that found nothing.
-  const found = (await run(scratch, search, { limit: READ_BYTES, ok: [0, 1] })).stdout.toString('latin1')
-  for (const [, at, count] of found.matchAll(/:(\d+):(\d+)$/gm)) counts.set(Number(at), Number(count))
-  const left = files.filter((_, at) => {
-    const [result = 0, ours = 0, theirs = 0, base = 0] = [0, 1, 2, 3].map(who => counts.get(at * 4 + who) ?? 0)
-    return result > Math.max(ours, theirs, base, ours + theirs - base)
-  })
-  return left.map(pathOf)
+  const sizes = await checkAttribute(objects, start, 'conflict-marker-size', files.map(pathOf))
+  const left: Path[] = []
+  for (const spot of files) {
+    const size = Number(sizes.get(spot.path)) || USUAL_MARKER
+    const count = async (entry: Entry) =>
+      countMarkers((isFile(entry) && (await objects.read(entry?.oid ?? '', { limit: LIMITS.blob }))?.bytes) || '', size)
+    const result = await count(spot.result)
+    if (result.sides + result.bases === 0) continue
+    const [ours, theirs, base] = await allOf(known(spot).map(count))
+    if (!ours || !theirs || !base) continue
+    const isMore = (kind: keyof Markers) =>
+      result[kind] > Math.max(ours[kind], theirs[kind], base[kind], ours[kind] + theirs[kind] - base[kind])
+    if (isMore('sides') || (isMore('bases') && (isMore('middles') || isMore('named')))) left.push(spot.path)
+  }
+  return left
+}
+
+/** How many lines begin with `<<<<<<<` or `>>>>>>>`, with `|||||||`, those of them with an id behind, and `=======`. */
+type Markers = { sides: number; bases: number; named: number; middles: number }
+
+function countMarkers(bytes: Buffer | '', size: number): Markers {
+  // Without its NULs, text in UTF-16 or UTF-32 has the same markers as any other, and binary files are read as well.
+  const text = bytes === '' ? '' : bytes.toString('latin1').replaceAll('\0', '')
+  const run = (char: string) => `(?:${char}{${USUAL_MARKER},}|${char}{${size}})(?!${char})`
+  const count = (pattern: string) =>
+    text.match(new RegExp(`^(?:\\xef\\xbb\\xbf|\\xff\\xfe|\\xfe\\xff)?${pattern}`, 'gm'))?.length ?? 0
+  return {
+    sides: count(`(?:${run('<')}|${run('>')})(?:\\s|$)`),
+    bases: count(`${run('\\|')}(?:\\s|$)`),
+    named: count(`${run('\\|')} (?:[0-9a-f]{7,64}|merged common ancestors|base|parent of [0-9a-f]{7,}.*)\\b`),
+    middles: count(`${run('=')}\\s*$`),
+  }
 }
 
 /** Throws where a file is larger than what is read whole. */
@@ -356,25 +457,58 @@ function guidance({ spots }: Comparison): Path[] {
   return spot.kind && resolutionOf(spot) !== 'a mixture of both' ? [] : [spot.path]
 }
 
+/** Whether the result has a version of its own at a path: none that git's own merge or, in a conflict, a side has. */
+function isOwnVersion({ kind, stages, automatic, ours, theirs, result }: Spot): boolean {
+  const sides = stages.length > 0 ? [2, 3].map(number => stageOf(stages, number)) : [ours, theirs]
+  return Boolean(result) && !same(result, automatic) && !(kind ? sides : [ours]).some(side => same(side, result))
+}
+
 /**
- * CI files in which something would run for the first time. What the start has runs already; a conflict may be
- * resolved with the words of both sides, and with none of the agent's own.
+ * CI files in which something would run for the first time. What the start has runs already, and what is gone runs no
+ * more; a conflict may be resolved with the lines of both sides, and with nothing of the agent's own.
  */
-async function slippedIntoCi(scratch: Scratch, objects: Objects, { spots }: Comparison): Promise<Path[]> {
-  const wordsOf = async (entry: Entry): Promise<string[]> => {
-    const oid = entry?.oid ?? ''
-    const bytes = (await objects.read(oid, { limit: READ_BYTES }))?.bytes ?? (await readStart(scratch, oid, READ_BYTES))
-    return bytes.toString('latin1').match(/[^\s"'`,;()[\]{}]+/g) ?? []
+async function slippedIntoCi(objects: Objects, { spots }: Comparison, steerCi: SteersCi): Promise<Path[]> {
+  const isNew = async ({ path, kind, stages, result }: Spot): Promise<boolean> => {
+    if (!isFile(result)) return true
+    const bytes = await bytesOf(objects, result)
+    if (!bytes || startsOf(path, bytes).size === 0) return false
+    if (!kind) return true
+    const sides = await allOf([2, 3, 1].map(number => bytesOf(objects, stageOf(stages, number))))
+    return !isOfBothSides(bytes, sides)
   }
+  const own = [...spots.values()].filter(spot => isOwnVersion(spot) && steerCi(spot.path, spot.result))
+  return (await allOf(own.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
+}
+
+/** CI files in conflict that start what the fork has switched off: deleted, emptied, or kept from running. */
+async function restartedCi(objects: Objects, { spots }: Comparison, steerCi: SteersCi): Promise<Path[]> {
+  const isStarted = async ({ path, stages, ours: there, result: now }: Spot): Promise<boolean> => {
+    const [base, result] = await allOf([bytesOf(objects, stageOf(stages, 1)), bytesOf(objects, now)])
+    const ours = await bytesOf(objects, there)
+    return startsWhatIsOff(path, { base, ours, result })
+  }
+  const changed = [...spots.values()].filter(
+    ({ path, kind, ours, result }) => kind && result && !same(result, ours) && steerCi(path, result),
+  )
+  return (await allOf(changed.map(async spot => ((await isStarted(spot)) ? [spot.path] : [])))).flat()
+}
+
+/** Files with the shape of automation, and packages' scripts that run by themselves, that are the agent's own. */
+async function newAutomation(objects: Objects, { spots }: Comparison, steerCi: SteersCi): Promise<Path[]> {
   const isNew = async (spot: Spot): Promise<boolean> => {
-    if (!spot.kind) return !same(spot.result, spot.automatic)
-    if (resolutionOf(spot) !== 'a mixture of both') return false
-    if (!isFile(spot.result)) return true
-    const known = new Set((await allOf(spot.stages.map(wordsOf))).flat())
-    return !(await wordsOf(spot.result)).every(word => known.has(word))
+    const { path, kind, stages, automatic, ours, theirs, result } = spot
+    const sides = stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, automatic]
+    const read = (entry: Entry) => bytesOf(objects, entry)
+    if (/(^|\/)(package|composer)\.json$/i.test(path)) {
+      const known = new Set((await allOf(sides.map(read))).flatMap(lifecycleScripts))
+      return lifecycleScripts(await read(result)).some(script => !known.has(script))
+    }
+    if (!steerCi(path, result) && !looksAutomatic(path)) return false
+    const bytes = await read(result)
+    return !kind || !bytes || !isOfBothSides(bytes, await allOf(sides.map(read)))
   }
-  const changed = [...spots.values()].filter(({ path, ours, result }) => steersCi(path) && !same(result, ours))
-  return (await allOf(changed.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
+  const own = [...spots.values()].filter(isOwnVersion)
+  return (await allOf(own.map(async spot => ((await isNew(spot)) ? [spot.path] : [])))).flat()
 }
 
 /** What a side lost though nothing was in its way, where that is all or most of what it had changed. */

@@ -13,6 +13,9 @@ import { GitError, read, run } from './git/run.ts'
 import { openScratch, type Scratch } from './git/scratch.ts'
 import { visible } from './text.ts'
 
+/** What is put after the name of a stranger's repository, so that no git opens it by itself: `.git` and `HEAD`. */
+export const DISABLED = '.disabled'
+
 /** At most `limit` bytes of a regular file, the target of a link, or what else is there; undefined for nothing. */
 export type Untrusted = { kind: 'file' | 'link'; bytes: Buffer } | { kind: 'other' }
 

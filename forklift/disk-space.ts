@@ -2,9 +2,9 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { lstat, mkdir, mkdtemp, rename, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { $ } from 'zx/core'
 import { Failure } from '../core/failure.ts'
 import { visible } from '../core/text.ts'
+import { openFolders, removeFolders } from './leftovers.ts'
 import { lockSays } from './logs.ts'
 import { harnessStateOf, workspaceOf } from './runs.ts'
 
@@ -49,21 +49,24 @@ export async function hasFilledTheDisk(run: { path: string }): Promise<boolean> 
   return (await lockSays(run))?.startsWith('disk: ') ?? false
 }
 
-/** Removes what the agent wrote: the workspace, its home, and all but the small logs. The run's own files stay. */
-export async function removeWhatTheAgentWrote(run: { path: string }): Promise<void> {
+/**
+ * Removes what the agent wrote: the workspace, its home, and all but the small logs. The run's own files stay. Gives the
+ * folder of what is left where that would take too long.
+ */
+export async function removeWhatTheAgentWrote(run: { path: string }): Promise<string | undefined> {
   const [workspace, state] = [workspaceOf(run), harnessStateOf(run)]
-  // The agent may have left folders that even their owner can't look into, names of any bytes, and trees as deep as it
-  // liked: find and rm take all of that. (find follows no symlinks.)
-  const sh = $({ nothrow: true, quiet: true })
-  await sh`find ${workspace} ${state} -type d ! -perm -700 -exec chmod u+rwx {} ${';'}`
+  await openFolders([workspace, state])
   const kept = await mkdtemp(join(run.path, '.kept-'))
   for (const name of KEPT) {
     if (!(await isSmall(join(state, name)))) continue
     await mkdir(join(kept, dirname(name)), { recursive: true })
     await rename(join(state, name), join(kept, name))
   }
-  await sh`rm -rf ${workspace} ${state}`
+  const gone = await mkdtemp(join(run.path, '.gone-'))
+  await rename(workspace, join(gone, 'workspace'))
+  await rename(state, join(gone, 'harness-state'))
   await rename(kept, state)
+  return (await removeFolders([gone])) ? undefined : gone
 }
 
 /** Whether a path is a file of its own, and small: one in a folder that is a link is somebody else's. */

@@ -87,6 +87,7 @@ function lifted({ refusals }: Review): string {
 function partsOf(review: Review): [heading: string, groups: Group[]][] {
   const steered: Group[] = [
     ['**CI**, which may run with the secrets of this repository:', review.ci.map(itemOf)],
+    ['**CI that stays off**, as the fork has all of its kind switched off:', review.keptOff.map(itemOf)],
     ['**Agents and hooks**, which run where people work on this:', review.steering.map(itemOf)],
   ]
   return [
@@ -111,7 +112,7 @@ function verdict({ conflicts, edits, dropped, vanished, upstreamCommits, files, 
 
 /** What a person has to judge: nothing at all where the result is what git makes by itself. */
 function worthALook(review: Review): Group[] {
-  const { dropped, vanished, goneFromStart, edits, shrunk, conflicts, diffs, settledOn } = review
+  const { dropped, vanished, goneFromStart, automation, edits, shrunk, conflicts, diffs, settledOn } = review
   const all = conflicts.map(({ path }) => ({ path }))
   const isGone = ({ resolution, stages }: Conflict) =>
     resolution === "upstream's version" || (resolution === 'deleted' && stages.some(({ stage }) => stage === 2))
@@ -122,6 +123,7 @@ function worthALook(review: Review): Group[] {
     ["**Upstream's change was not taken**, though nothing was in the way:", dropped.map(itemOf), diffs],
     ["**The fork's change was undone**, though nothing was in the way:", vanished.map(itemOf), diffs],
     ['**What the pull request had already is gone**, though nothing was in the way:', goneFromStart.map(itemOf)],
+    ["**Automation that git's own merge does not have**, which may run by itself:", automation.map(itemOf)],
     ['**Edited beyond the conflicts:**', edits.map(describeEdit), diffs],
     ["**The fork's change is gone**, because the conflict went against it:", settledOn ? [] : gone],
     ["**The fork's change is smaller** than it was:", smaller],

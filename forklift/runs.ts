@@ -1,10 +1,9 @@
 /** The run directories: what a run was told, how it ended, and so what was paid for already. */
-import { access, constants, copyFile, link, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises'
-import { hostname, networkInterfaces } from 'node:os'
-import { basename, join } from 'node:path'
+import { access, constants, copyFile, link, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { networkInterfaces } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as v from 'valibot'
-import { $ } from 'zx/core'
 import { EXIT, Failure } from '../core/failure.ts'
 import { mergeTrees } from '../core/git/merges.ts'
 import type { Oid } from '../core/git/repository.ts'
@@ -80,7 +79,7 @@ export type Finished = AgentRun & { agent: Agent }
 /** What a run found on its way, and how far it came. */
 export type Found = Partial<Omit<Outcome, 'exitCode' | 'outcome' | 'startedAt' | 'endedAt'>>
 
-const isByAgent = (run: Run): run is AgentRun => 'model' in run.metadata
+export const isByAgent = (run: Run): run is AgentRun => 'model' in run.metadata
 
 export const workspaceOf = (run: { path: string }): string => join(run.path, 'workspace')
 export const harnessStateOf = (run: { path: string }): string => join(run.path, 'harness-state')
@@ -147,7 +146,8 @@ export async function earlierRuns(runs: string, project: string, origin: string)
   return found.filter(run => run !== undefined && sameRepository(run.metadata.origin, origin)) as Run[]
 }
 
-async function readRun(path: string): Promise<Run | undefined> {
+/** A run by its directory; undefined for what is none. */
+export async function readRun(path: string): Promise<Run | undefined> {
   const read = async <F extends keyof typeof files>(file: F) => {
     const json = await Bun.file(join(path, `${file}.json`))
       .json()
@@ -243,63 +243,11 @@ export function question({
   return sha256(JSON.stringify([matter, branch, forkMd, model, variant]))
 }
 
-const DAY = 24 * 60 * 60 * 1000
-const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
-
-/**
- * House-keeping: the workspace of a published run goes after 7 days, a run directory after 30, and the scratch folder
- * of a run that was killed at once. `living` names the containers that run; what belongs to them stays. Gives what
- * went.
- */
-export async function tidy(state: string, living: () => Promise<string[]>): Promise<string[]> {
-  const old = (name: string, age: number) =>
-    /_\d{8}_\d{6}$/.test(name) && name.slice(-15) < stamp(new Date(Date.now() - age))
-  const names = await readdir(join(state, 'runs')).catch(() => [])
-  const candidates = names.filter(name => old(name, KEEP.workspace)).map(name => join(state, 'runs', name))
-  const gone: string[] = []
-  const remove = async (path: string) => {
-    if (!(await exists(path))) return
-    // The agent may have left folders that even their owner can't look into.
-    await $({ nothrow: true, quiet: true })`chmod -R u+rwX ${path}; rm -rf ${path}`
-    gone.push(path)
-  }
-  const alive = candidates.length > 0 ? await living() : []
-  for (const path of candidates) {
-    const run = await readRun(path)
-    if (run && isByAgent(run) && alive.includes(run.metadata.container)) continue
-    if (old(path, KEEP.directory)) await remove(path)
-    else if (run?.outcome?.exitCode === EXIT.done) await remove(workspaceOf(run))
-  }
-  for (const name of await readdir(state).catch(() => []))
-    if (await isAbandoned(join(state, name))) await rm(join(state, name), { recursive: true, force: true })
-  return gone
-}
-
-/**
- * Whether a scratch folder's process has ended. Processes of another machine that shares the state folder can't be
- * asked (nor those of this one from before it got a new name): theirs is taken for abandoned after a day.
- */
-async function isAbandoned(path: string): Promise<boolean> {
-  const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(basename(path)) ?? []
-  if (!pid) return false
-  if (host === hostname()) return !isRunning(Number(pid))
-  const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
-  return Date.now() - mtimeMs > DAY
-}
-
 export const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,
   )
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
 
 /** What a run is about, with its conflicts. */
 export async function describeMerge({ origin, upstream }: Fork, scratch: Scratch, start: Oid): Promise<Task> {

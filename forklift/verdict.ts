@@ -30,7 +30,8 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   const stuck = await newStuckFile(scratch, runs.workspaceOf(run), [startCommit, upstreamCommit])
   const place = stuck === undefined ? run.path : join(run.path, 'STUCK.md')
   if (stuck !== undefined) await show(stuck, place, report)
-  if (await hasFilledTheDisk(run)) await removeWhatTheAgentWrote(run)
+  const left = (await hasFilledTheDisk(run)) && (await removeWhatTheAgentWrote(run))
+  if (left) report.note(`Not all that the agent wrote could be removed in time: rm -rf ${left}`)
   if (exitCode === EXIT.timedOut)
     throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
   if (stuck !== undefined)
@@ -59,10 +60,11 @@ export async function* judgeAndPublish(
   { commits, tip, maker, again, verify }: Candidate,
   report: Report,
 ): Steps {
-  const [judged, words] = await twice(scratch, 'the result is not what can be judged', async () => [
+  const [found, words] = await twice(scratch, 'the result is not what can be judged', async () => [
     await review(scratch, commits),
     await wordsOf(scratch, tip, commits),
   ])
+  const judged = maker.byHand === undefined ? found : asAPersonMeant(found)
   await verify(judged)
   // A pull request that people read as ready is not the place for what is refused: that gets one of its own.
   const plan = judged.refusals.length > 0 ? apart(decided) : decided
@@ -73,6 +75,13 @@ export async function* judgeAndPublish(
     : await mergeCommit(scratch, commits, fork.identity, commitMessage(judged, story))
   yield { commit }
   return yield* publish(fork, plan, { from: scratch, commit, judged, story, again }, report)
+}
+
+/** A review in which what a person settled by their own merge is shown, and not refused. */
+function asAPersonMeant(judged: Review): Review {
+  const { refusals, partial, meantByHand } = judged
+  const left = refusals.filter(refusal => !meantByHand.includes(refusal))
+  return { ...judged, refusals: left, partial: [...meantByHand, ...partial] }
 }
 
 /** The same plan with a new branch, beside the one that it would have carried on. */

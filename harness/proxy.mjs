@@ -1,4 +1,5 @@
-// The model, as the agent sees it: a server on loopback that adds the credential to each request.
+// The model, as the agent sees it: a server on loopback that adds the key to each request, and takes it out of each
+// answer (redact.mjs).
 //
 //   node proxy.mjs MODEL chat|all [SILENCE_MS] <<< "$base_url $key"
 //
@@ -15,6 +16,8 @@ import https from 'node:https'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { urlToHttpOptions } from 'node:url'
+import zlib from 'node:zlib'
+import { redactorOf } from './redact.mjs'
 import { rulesFor } from './requests.mjs'
 
 const MAX_REQUESTS = 300 // to the model
@@ -26,8 +29,15 @@ const [model, dialects, silence = '120000'] = process.argv.slice(2)
 const SILENCE_MS = Number(silence)
 
 const PASSED_ON = ['accept', 'user-agent', 'anthropic-version']
-const PASSED_BACK = ['content-type', 'content-encoding', 'retry-after']
-const HARMLESS = /^[\w ()+,./:;=*-]{1,300}$/
+const PASSED_BACK = ['content-type', 'retry-after']
+// It is asked to compress nothing. Where it does all the same, the key can't be found before it is unpacked.
+const UNPACK = new Map([
+  ['gzip', zlib.createGunzip],
+  ['x-gzip', zlib.createGunzip],
+  ['deflate', zlib.createInflate],
+  ['br', zlib.createBrotliDecompress],
+])
+const HARMLESS = /^[\w ()+,./:;=*"-]{1,300}$/
 // What OpenCode's provider asks for; others let Anthropic fetch, store or run something, or cost more.
 const BETAS = [
   'fine-grained-tool-streaming-2025-05-14',
@@ -62,6 +72,7 @@ if (!address || !key || !model) fail('no address, no key or no model')
 const { protocol, hostname, port, pathname } = urlToHttpOptions(new URL(address))
 const client = protocol === 'https:' ? https : http
 const prefix = pathname.replace(/\/$/, '')
+const withoutKey = redactorOf(key)
 const judge = rulesFor(model, dialects === 'all')
 
 let connections = 0
@@ -146,7 +157,10 @@ function send({ path, headers, body }, signal) {
   })
 }
 
-/** The answer goes through chunk by chunk. A model that falls silent is cut off, and so is a client that stops reading. */
+/**
+ * The answer goes through chunk by chunk, without the key. A model that falls silent is cut off, and so is a client that
+ * stops reading.
+ */
 async function forward(asked, response) {
   const began = performance.now()
   const tokens = tokenCounter()
@@ -186,9 +200,19 @@ async function forward(asked, response) {
   try {
     const answer = await send(asked, stop.signal)
     status = answer.statusCode
-    for (const name of PASSED_BACK) if (answer.headers[name]) response.setHeader(name, answer.headers[name])
-    response.writeHead(status)
-    await pipeline(answer, listening, response)
+    const encoding = (answer.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+    const unpacked = encoding === 'identity' ? [] : [UNPACK.get(encoding)?.()]
+    if (unpacked.includes(undefined)) {
+      answer.destroy()
+      report()
+      return refuse(response, 502, 'the model answered in an encoding that is not known here')
+    }
+    for (const name of PASSED_BACK) {
+      const value = withoutKey.text(answer.headers[name] ?? '')
+      if (HARMLESS.test(value)) response.setHeader(name, value)
+    }
+    response.writeHead(status) // with Node's own words for it
+    await pipeline(answer, ...unpacked, listening, withoutKey.stream(), response)
   } catch {
     report()
     if (response.headersSent) response.destroy()

@@ -17,7 +17,9 @@ const string = is(value => typeof value === 'string')
 const number = is(value => typeof value === 'number')
 const boolean = is(value => typeof value === 'boolean')
 const exactly = (...values) => is(value => values.includes(value))
-const tokens = is(value => Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS)
+// Some servers take 0 for "without a bound".
+const tokens = is(value => Number.isInteger(value) && value >= 1 && value <= MAX_TOKENS)
+const tokensOrNone = is(value => Number.isInteger(value) && value >= 0 && value <= MAX_TOKENS)
 const inlineData = is(value => typeof value === 'string' && value.startsWith('data:'))
 const orNull = shape => (value, place) => (value === null ? undefined : shape(value, place))
 const isObject = value => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -254,7 +256,7 @@ const google = () => {
           topK: number,
           seed: number,
           stopSequences: list(string),
-          thinkingConfig: fields({ includeThoughts: boolean, thinkingLevel: string, thinkingBudget: tokens }),
+          thinkingConfig: fields({ includeThoughts: boolean, thinkingLevel: string, thinkingBudget: tokensOrNone }),
         },
         'maxOutputTokens',
       ),

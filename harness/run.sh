@@ -273,7 +273,8 @@ What to do
 
 Good to know
 - You have $(duration "$(agent_seconds)").
-- Take the files that steer CI (workflows and the like) as the merge has them.
+- Take the files that steer CI (workflows and the like) as the merge has them. What the fork has switched off stays off:
+  a workflow that it has deleted, emptied or kept from running, and new ones where it has deleted all of them.
 - The internet is there for packages; install what you need below your home (you are not root, and nothing else is
   writable). There are no remotes and no credentials here, and you need none.
 TEXT

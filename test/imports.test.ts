@@ -7,21 +7,34 @@ import { dirname, join, normalize } from 'node:path'
 
 const ROOT = join(import.meta.dir, '..')
 
+/** What all of the desk's server stands on. */
+const GROUND = ['core', 'core/git', 'forge', 'forge/ai']
+/** The rooms of the desk's server, from the ground up: each may import those before it. */
+const DESK_ROOMS = [
+  ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'branches', 'graph', 'conflicts', 'steps'],
+  ...['merging', 'chat', 'forklift', 'tasks'],
+].map(name => `forge/desk/${name}`)
+const deskRooms = DESK_ROOMS.map((room, at) => [room, [...GROUND, ...DESK_ROOMS.slice(0, at)]] as const)
+
 /**
  * A folder (or a file) and what its files may import besides their own folder. The longest path that fits a file is
  * its row; a row below it is not part of it.
  */
-const FLOORS: Record<string, string[]> = {
+const FLOORS: Record<string, readonly string[]> = {
   'core/git': ['core'],
   core: ['core/git'],
   forklift: ['core', 'core/git'],
   'forklift.ts': ['forklift', 'core', 'core/git'],
   'forge/ai': ['forge', 'core', 'core/git'],
-  'forge/desk': ['forge', 'forge/ai', 'core', 'core/git'],
+  ...Object.fromEntries(deskRooms),
+  // The page knows nothing of the server but the contract, and how a window shows that it may come in.
+  'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk'],
+  // desk.ts and work.ts put the rooms together.
+  'forge/desk': [...GROUND, ...DESK_ROOMS],
   'forge/tasks': ['forge/tasks/flows', 'forge', 'forge/ai', 'core', 'core/git'],
   'forge/tasks/flows': ['forge/tasks/contract.ts'],
   forge: ['core', 'core/git'],
-  'forge.ts': ['forge', 'forge/desk', 'forge/tasks', 'forge/ai', 'core', 'core/git'],
+  'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }
 
 /** Packages that a room must not use: core/git runs git itself, without a shell. */

@@ -7,7 +7,7 @@
 /** What one git may take. */
 export type Bounds = {
   seconds: number
-  /** Bytes of memory that it may write to; what it only maps, such as packs, does not count. */
+  /** Bytes of memory that it may write to; mapped files, such as packs, do not count. */
   memory: number
   /** Bytes of what it prints. */
   output: number
@@ -31,6 +31,8 @@ export const LIMITS = {
   changes: 500_000,
   /** Paths in which a merge that is judged differs from git's own: each is kept in memory. */
   edits: 50_000,
+  /** Symbolic links of a tree that are followed. */
+  links: 50_000,
   /** Folders that are read to count them, inside of each other, and the bytes of their lists: of one, and of all. */
   folders: 500_000,
   depth: 2_000,

@@ -77,7 +77,7 @@ const refused = (text: string, words = text.split(/(?<=\.) |\n/)[0] ?? ''): Tool
 })
 
 const STRING = { type: 'string' }
-const PATH = { type: 'string', description: 'From the top of the repository, like src/a.ts' }
+const PATH = { type: 'string', description: 'Path relative to the repository root, e.g. src/a.ts' }
 const PathText = v.pipe(v.string(), v.nonEmpty())
 
 /** +3 -1 */
@@ -90,7 +90,6 @@ async function changeablePath(room: ToolRoom, text: string): Promise<Path> {
 }
 
 // --- Writing
-// ----------------------------------------------------------------------------------------------------------
 
 /** Bytes that a model may write in one go: more is not edited on the desk. */
 const MOST_WRITTEN = 2 << 20
@@ -206,7 +205,7 @@ const renameFile = define({
 const othersIn = async (room: ToolRoom, folder: Path, file: Path): Promise<boolean> =>
   (await room.vfs.listFiles(folder)).some(({ path }) => path !== file)
 
-/** That there is no such file, and which of that name there are elsewhere. */
+/** Says that the file does not exist, and which files of that name stand elsewhere. */
 async function missing(room: ToolRoom, path: Path): Promise<string> {
   const own = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
   const all = await room.vfs.listFiles('')
@@ -223,7 +222,6 @@ function listed(paths: readonly Path[]): string {
 }
 
 // --- Editing
-// ----------------------------------------------------------------------------------------------------------
 
 const MOST_EDITS = 100
 /** Bytes that the edits of a call may be looked for in, all together: the desk waits for it. */
@@ -234,9 +232,9 @@ const MOST_WHOLE = 60_000
 const searchReplace = define({
   name: 'search_replace',
   description: [
-    'Edits a file: each search is replaced where it stands, and must stand there exactly once,',
-    'so give whole lines, with enough lines around what changes.',
-    'The edits are made one after the other, all of them or none.',
+    'Edits a file. Each search must occur exactly once in the file as the edits before it in this call have left it;',
+    'it may span lines. Give whole lines, with enough lines around what changes to be unique,',
+    'without the numbers that get_lines and grep_open print. All edits of a call are made, or none.',
   ].join(' '),
   properties: {
     path: PATH,
@@ -279,12 +277,39 @@ const searchReplace = define({
       added: edited.made.reduce((all, { added }) => all + added, 0),
       deleted: edited.made.reduce((all, { deleted }) => all + deleted, 0),
     }
-    const lines = edited.made.map(({ line }) => line)
-    const where = `${lines.length === 1 ? 'line' : 'lines'} ${lines.join(', ')}`
     const words = `${many(edits.length, 'edit')}  ${counted(sum)}`
-    return done(`Edited ${name}: ${counted(sum)} lines, from ${where} on.${overlooked(edited.made)}`, words, [path])
+    const now = `It is now (line number and tab in front):\n${changesShown(edited.bytes, edited.made)}`
+    return done(`Edited ${name}: ${counted(sum)} lines.${overlooked(edited.made)} ${now}`, words, [path])
   },
 })
+
+/** Lines before and after a change that its result shows, and characters of all of them. */
+const LINES_AROUND = 2
+const MAX_SHOWN_CHARACTERS = 3000
+
+/** The changed places of a file with the lines around them, the first ones where they are many. */
+function changesShown(bytes: Buffer, made: readonly Made[]): string {
+  const starts = lineStarts(bytes)
+  if (starts.length === 0) return '(empty)'
+  const ranges: { first: number; last: number }[] = []
+  for (const { line, added } of made.toSorted((a, b) => a.line - b.line)) {
+    const first = Math.max(1, Math.min(line, starts.length) - LINES_AROUND)
+    const last = Math.min(starts.length, line + Math.max(added - 1, 0) + LINES_AROUND)
+    const before = ranges.at(-1)
+    if (before && first <= before.last + 1) before.last = Math.max(before.last, last)
+    else ranges.push({ first, last })
+  }
+  const shown: string[] = []
+  let left = MAX_SHOWN_CHARACTERS
+  for (const range of ranges) {
+    if (left <= 0) break
+    const { text, last } = numbered(bytes, starts, { ...range, most: left })
+    shown.push(last < range.last ? `${text}\n…` : text)
+    left -= text.length
+  }
+  const isShort = shown.length < ranges.length
+  return `${shown.join('\n…\n')}${isShort ? '\n…' : ''}`
+}
 
 const RUNGS: Record<Exclude<Made['rung'], 'exact'>, string> = {
   'line ends': 'other line ends',
@@ -345,14 +370,13 @@ const SHORTLY: Record<Refusal['why'], string> = {
 }
 
 // --- Reading
-// ----------------------------------------------------------------------------------------------------------
 
 const MOST_LINES = 1000
 const MOST_CHARACTERS = 40_000
 
 const getLines = define({
   name: 'get_lines',
-  description: `Reads lines of a file, at most ${MOST_LINES}; in front of each is its number and a tab.`,
+  description: `Reads lines of a file, at most ${MOST_LINES}. A number and a tab stand before each; they are not part of it.`,
   properties: { path: PATH, from: { type: 'integer', minimum: 1 }, to: { type: 'integer', minimum: 1 } },
   required: ['path'],
   schema: v.strictObject({ path: PathText, from: v.optional(whole()), to: v.optional(whole()) }),
@@ -385,18 +409,22 @@ const MOST_FOUND = 200
 /** Seconds after which a search ends with what it has: an expression can be written that takes for ever. */
 const PATIENCE = 10
 
+/** Lines that a search shows before and after each match. */
+const MAX_CONTEXT_LINES = 10
+
 const grepOpen = define({
   name: 'grep_open',
   description: [
-    'Finds lines by a text, or by a regular expression (Perl syntax),',
-    'in the open files (those in your context), or everywhere in the repository.',
+    'Finds lines by a text, or by a regular expression (Perl syntax), in the active files; in all files of the branch',
+    'with everywhere, or where no file is active.',
   ].join(' '),
   properties: {
     text: STRING,
     regex: { type: 'boolean' },
     ignore_case: { type: 'boolean' },
     everywhere: { type: 'boolean' },
-    folder: { type: 'string', description: 'Only below this folder, or in this file; then it is everywhere there' },
+    folder: { type: 'string', description: 'Only below this folder, or in this file, active or not' },
+    context: { type: 'integer', minimum: 0, maximum: MAX_CONTEXT_LINES, description: 'Lines shown around each match' },
   },
   required: ['text'],
   schema: v.strictObject({
@@ -405,9 +433,10 @@ const grepOpen = define({
     ignore_case: v.optional(v.boolean(), false),
     everywhere: v.optional(v.boolean(), false),
     folder: v.optional(v.string(), ''),
+    context: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(MAX_CONTEXT_LINES)), 0),
   }),
   about: ({ text }) => text,
-  run: async ({ text, regex, ignore_case, everywhere, folder }, room) => {
+  run: async ({ text, regex, ignore_case, everywhere, folder, context }, room) => {
     const { repository } = room.vfs.objects
     const below = folder.replace(/^(\.\/)+|\/+$/g, '')
     const only = await searched(room, below, everywhere)
@@ -426,14 +455,14 @@ const grepOpen = define({
     })
     const isOpen = only.length > 0 && below === ''
     const where = isOpen
-      ? `the ${many(only.length, 'open file')}`
+      ? `the ${many(only.length, 'active file')}`
       : below
         ? visiblePath(only[0] ?? '')
         : 'the repository'
     if (matches.length === 0 && isCut)
       throw new Failure('That takes too long: look for something simpler, or in a folder.')
     if (matches.length === 0) return { text: `Nothing in ${where}.`, isError: false, words: 'nothing found' }
-    const { rows, isShort } = rowsOf(matches)
+    const { rows, isShort } = context > 0 ? await rowsInContext(room, matches, context) : rowsOf(matches)
     const more = isCut || isShort ? '\nThere may be more: look for something rarer, or in a folder.' : ''
     const head = `${many(matches.length, 'line')} in ${where}:`
     return { text: `${head}\n${rows.join('\n')}${more}`, isError: false, words: many(matches.length, 'line') }
@@ -470,6 +499,35 @@ function rowsOf(matches: readonly Match[]): { rows: string[]; isShort: boolean }
   return { rows, isShort: false }
 }
 
+/** The same with lines around each: a colon behind the number of a match, a dash behind that of another line. */
+async function rowsInContext(
+  room: ToolRoom,
+  matches: readonly Match[],
+  context: number,
+): Promise<{ rows: string[]; isShort: boolean }> {
+  const rows: string[] = []
+  let size = 0
+  for (const [path, found] of Map.groupBy(matches, match => match.path)) {
+    const hits = new Map(found.map(match => [match.line, match]))
+    const lines = (await room.vfs.readFile(path)).toString().split('\n')
+    const added = [visiblePath(path)]
+    let shown = 0
+    for (const line of hits.keys()) {
+      const first = Math.max(shown + 1, line - context)
+      if (shown > 0 && first > shown + 1) added.push('…')
+      for (let at = first; at <= Math.min(line + context, lines.length); at++) {
+        const hit = hits.get(at)
+        added.push(hit ? `${at}:\t${around(hit)}` : `${at}-\t${short(lines[at - 1] ?? '', LONGEST_ROW)}`)
+        shown = at
+      }
+    }
+    size += added.reduce((sum, row) => sum + row.length + 1, 0)
+    if (size > MOST_ROWS) return rows.length > 0 ? { rows, isShort: true } : rowsOf(matches)
+    rows.push(...added)
+  }
+  return { rows, isShort: false }
+}
+
 function around({ text, ranges }: Match): string {
   if (text.length <= LONGEST_ROW) return text
   const from = Math.max(0, Math.min((ranges[0]?.[0] ?? 0) - 60, text.length - LONGEST_ROW))
@@ -477,14 +535,13 @@ function around({ text, ranges }: Match): string {
 }
 
 // --- Context
-// ----------------------------------------------------------------------------------------------------------
 
 /** Files of more bytes are read in parts. */
 const MOST_IN_CONTEXT = 400_000
 
 const updateContext = define({
   name: 'update_context',
-  description: 'Takes files whole into your context (they stay, and you see their changes), or out of it again.',
+  description: 'Makes files active (you have them whole, and see their changes), or inactive again.',
   properties: { add: { type: 'array', items: PATH }, remove: { type: 'array', items: PATH } },
   required: [],
   schema: v.strictObject({ add: v.optional(listOf(PathText), []), remove: v.optional(listOf(PathText), []) }),

@@ -4,7 +4,8 @@
  */
 import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
-import { ASK_FOR_MESSAGE, ASK_FOR_SUMMARY, FILES_ARE_FROM_HERE, SYSTEM } from './desk-words.ts'
+import { visiblePath } from '../../core/text.ts'
+import { ASK_FOR_MESSAGE, ASK_FOR_SUMMARY, FILES_ARE_FROM_HERE, PERSON_SAYS, SYSTEM } from './desk-words.ts'
 import { bytesIn, fenced, fileInWords, isWhole, quoted, tokensIn } from './fence.ts'
 import { cacheOf, contentOf, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
@@ -153,7 +154,13 @@ function openedFiles({ files }: Opening, contents: Contents, window: number): Op
 async function fileList(opening: Opening, { summaries, model }: Sources): Promise<string> {
   const active = opening.files.map(({ path }) => path)
   const { text, words = 'It is complete.' } = await summaries.of({ tree: opening.tree, active, window: model.window })
-  return `The files of this branch with their summaries, one a line. ${words}\n${fenced(text)}`
+  const { names = [], subjects = [] } = opening
+  const defined = names.map(({ name, path, line }) => `${name}: ${visiblePath(path)}, line ${line}`)
+  return [
+    `# The files of this branch\nA summary of each, one a line. ${words}\n${fenced(text)}`,
+    ...(defined.length > 0 ? [`Where names of the first message are defined:\n${fenced(defined.join('\n'))}`] : []),
+    ...(subjects.length > 0 ? [`Subjects of the last commits:\n${fenced(subjects.join('\n'))}`] : []),
+  ].join('\n\n')
 }
 
 type AssistantBlock = TextBlock | ReasoningBlock | CallBlock
@@ -198,7 +205,7 @@ class Transcript {
     else this.messages.push({ role: 'user', blocks: [{ type: 'text', text }] })
   }
 
-  /** What the desk says: while a turn goes on, with the last result, since some models want nobody else to speak. */
+  /** What the desk says: within a turn as a part of the last result, since some models accept no user message there. */
   aside(text: string): void {
     const last = this.messages.at(-1)
     const result = last?.role === 'tool' && !this.#isOver ? last.blocks.at(-1) : undefined
@@ -210,7 +217,7 @@ class Transcript {
     const entry = this.session.messages[at]
     if (entry?.kind === 'user') {
       this.#isOver = true
-      this.user(entry.text)
+      this.user(`${PERSON_SAYS}\n${entry.text}`)
     } else if (entry?.kind === 'answer') this.#answer(entry, at)
     else if (entry?.kind === 'file') this.#file(entry, at)
     else if (entry?.kind === 'end') this.#end(entry)
@@ -222,7 +229,7 @@ class Transcript {
     const before = this.session.messages.slice(0, at)
     const isInside = this.session.messages[at + 1]?.kind !== 'user'
     const asked = before.findLast(entry => entry.kind === 'user' && entry.turn === turn)
-    if (isInside && asked?.kind === 'user') this.user(asked.text)
+    if (isInside && asked?.kind === 'user') this.user(`${PERSON_SAYS}\n${asked.text}`)
   }
 
   #answer({ blocks, turn }: EntryOf<'answer'>, at: number): void {

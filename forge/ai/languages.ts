@@ -16,9 +16,11 @@ type Language = {
   offers: readonly RegExp[]
   /** What is found is a declaration, `static int *read`, of which the last word is the name. */
   isDeclared?: boolean
+  /** The most names that are said: a Makefile's targets tell little of what it is about. */
+  maxNames?: number
 }
 
-/** Looked at: so many bytes, lines and characters of a line; and so much of it is said. */
+/** Bytes, lines and characters of a line that are looked at, and characters of what is said of them. */
 export const LOOKED_AT = 32 << 10
 const MOST_LINES = 800
 const LONGEST_LINE = 240
@@ -71,16 +73,25 @@ const HTML: Language = {
   comments: 'html',
   offers: [/<title>([^<]*)/i, /<h[12][^>]*>([^<]*)/i, /\bid="([^"]*)"/i],
 }
-const MARKDOWN: Language = { name: 'Markdown', comments: 'text', offers: [/^#{1,3} +(.+)/] }
+/** The headings of a changelog are versions, which say nothing about it. */
+const MARKDOWN: Language = {
+  name: 'Markdown',
+  comments: 'text',
+  offers: [/^#{1,3} +(?!\[?v?\d+\.\d+)(.+)/],
+}
 const JSON_FILE: Language = { name: 'JSON', comments: 'none', offers: [/^\s+"([^"]*)" *:/] }
 const YAML: Language = { name: 'YAML', comments: 'hash', offers: [/^([\w.$/-]+) *:/] }
 const TOML: Language = { name: 'TOML', comments: 'hash', offers: [/^\[+([^\]]+)\]/, /^([\w-]+) *=/] }
-const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/] }
+const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/], maxNames: 5 }
 const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash', offers: [/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/] }
 const PYTHON: Language = {
   name: 'Python',
   comments: 'python',
-  offers: [new RegExp(`^(?:async )?def ((?!_)\\w+)${PARAMETERS}`), /^class ((?!_)\w+)/, /^([A-Z][A-Z0-9_]+) *[:=]/],
+  offers: [
+    new RegExp(`^(?:async )?def ((?!_)\\w+)${PARAMETERS}`),
+    /^class ((?!_)\w+)/,
+    /^((?!TODO|FIXME|XXX|NOTE|HACK)[A-Z][A-Z0-9_]+) *[:=]/,
+  ],
 }
 const GO: Language = {
   name: 'Go',
@@ -190,6 +201,9 @@ export const summaryKind = (path: Path): string => {
   return (ending > 0 ? name.slice(ending + 1) : name).slice(0, 40)
 }
 
+/** Stands between the parts of a summary. */
+export const SEPARATOR = ' · '
+
 /** About 50 tokens on one line, without the path. `bytes` are the file's first ones, `size` is that of all of it. */
 export function summarise(path: Path, bytes: Buffer, size: number): string {
   if (size === 0) return 'empty'
@@ -205,7 +219,7 @@ export function summarise(path: Path, bytes: Buffer, size: number): string {
   const isKnownByEnding = /\.[A-Za-z0-9]+$/.test(path) || parts.length === 0
   const what = isKnownByEnding || language.name === '' ? parts : [language.name, ...parts]
   if (what.length === 0) return [language.name, sizeInWords(size)].filter(Boolean).join(', ')
-  return cut(visible(what.join(' · ')), LONGEST)
+  return cut(visible(what.join(SEPARATOR)), LONGEST)
 }
 
 // --- What code offers
@@ -216,7 +230,7 @@ export type Offer = { name: string; line: string }
 
 /** Of longer files, the others are not looked at. */
 const MOST_CODE_LINES = 20_000
-/** Where names are headings, keys and targets, and nobody calls them. */
+/** Languages whose names are headings, keys and targets, which no code calls. */
 const NO_CODE = new Set(['', 'CSS', 'HTML', 'Markdown', 'JSON', 'YAML', 'TOML', 'Makefile', 'Dockerfile', 'text'])
 
 /** Whether others can use names that a file defines, as far as its own name tells. */
@@ -258,7 +272,10 @@ function topLines(lines: readonly string[]): string[] {
   return lines.filter(line => indentOf(line) === indentOf(lines[1] ?? ''))
 }
 
-function namesIn(lines: readonly string[], { offers, isDeclared = false }: Language): string[] {
+function namesIn(
+  lines: readonly string[],
+  { offers, isDeclared = false, maxNames = lines.length }: Language,
+): string[] {
   const names = new Set<string>()
   let length = 0
   for (const line of lines) {
@@ -270,7 +287,7 @@ function namesIn(lines: readonly string[], { offers, isDeclared = false }: Langu
       length += said.length
       break
     }
-    if (length > LONGEST) break
+    if (length > LONGEST || names.size >= maxNames) break
   }
   return [...names]
 }
@@ -282,34 +299,77 @@ function nameOf(found: string, parameters: string | undefined, isDeclared: boole
   return name + (parameters.length <= LONGEST_PARAMETERS ? parameters : '()')
 }
 
-/** Words of lawyers say nothing about a file. */
-const LICENSE = /copyright|licen[sc]e|SPDX|all rights reserved|permission is hereby/i
+/** Words of a licence say nothing about a file. */
+const LICENSE =
+  /copyright|licen[sc]e|SPDX|all rights reserved|permission is hereby|redistributions? (?:and|of)|provided "?as is|warrant(?:y|ies)|©/i
 /** What stands above the first comment of a file and is none. */
 const BEFORE =
   /^(?:#!|<\?|<!doctype|['"]use |package |import |from |#include|#pragma|#ifndef|#define|using |require|namespace |export \{|\/\/\/ <|@|---|$)/i
 
-/** The first sentence of the first comment, before any code, that is about the file. */
+/**
+ * The first sentence that is about the file, of the comments before any code. From the first paragraph of a licence on,
+ * the rest of its comment is left out. A module's own text (Python's docstring) goes before comments above it.
+ */
 function firstSentence(lines: readonly string[], comments: Comments): string {
   if (comments === 'none') return ''
-  let paragraph: string[] = []
-  let isInside = false
-  const said = (): string => {
-    const words = paragraph.join(' ').replace(/\s+/g, ' ').trim()
-    paragraph = []
-    return words === '' || LICENSE.test(words) ? '' : sentenceOf(words)
+  const header = lines.slice(0, MAX_HEADER_LINES)
+  const found = openingComments(comments === 'text' ? withoutFrontMatter(header) : header, comments)
+  const own = found.filter(({ isOwnText }) => isOwnText)
+  for (const { paragraphs } of [...own, ...found]) {
+    const licence = paragraphs.findIndex(words => LICENSE.test(words))
+    const about = licence < 0 ? paragraphs : paragraphs.slice(0, licence)
+    const first = about.find(words => /[\p{L}\p{N}]/u.test(words) && !/^(?:TODO|FIXME|XXX|HACK)\b/i.test(words))
+    if (first) return sentenceOf(first)
   }
-  for (const line of lines.slice(0, 120)) {
+  return ''
+}
+
+/** A text without the fields that stand above it between two lines of dashes. */
+function withoutFrontMatter(lines: readonly string[]): readonly string[] {
+  const end = lines[0] === '---' ? lines.indexOf('---', 1) : -1
+  return lines.slice(end + 1)
+}
+
+/** A comment, by its paragraphs. `isOwnText`: it is what the language has for the text about a module. */
+type Comment = { paragraphs: string[]; isOwnText: boolean }
+
+/** A licence is longer than most comments, and what a file is about comes after it. */
+const MAX_HEADER_LINES = 160
+
+/** The comments that stand before any code. */
+function openingComments(lines: readonly string[], comments: Comments): Comment[] {
+  const found: Comment[] = []
+  let current: { lines: string[]; isOwnText: boolean } | undefined
+  const close = () => {
+    const paragraphs = (current?.lines ?? []).join('\n').split(/\n\s*\n/)
+    const words = paragraphs
+      .map(it =>
+        it
+          .replace(/\s+/g, ' ')
+          .replace(/^[\\\s]+/, '')
+          .trim(),
+      )
+      .filter(Boolean)
+    if (words.length > 0) found.push({ paragraphs: words, isOwnText: current?.isOwnText ?? false })
+    current = undefined
+  }
+  let isInside = false
+  for (const line of lines) {
+    const wasInside = isInside
     const comment = commentOn(line, comments, isInside)
     isInside = comment.isInside
-    if (comment.text && !isOrder(comment.text)) {
-      paragraph.push(comment.text)
+    if (comment.text === undefined) {
+      close()
+      if (!BEFORE.test(line)) break
       continue
     }
-    const words = said()
-    if (words) return words
-    if (comment.text === undefined && !BEFORE.test(line)) return ''
+    const isOwnText = comments === 'python' && (wasInside || isInside || /^\s*[rRuU]?("""|''')/.test(line))
+    if (current && current.isOwnText !== isOwnText) close()
+    current ??= { lines: [], isOwnText }
+    current.lines.push(isOrder(comment.text) ? '' : comment.text)
   }
-  return said()
+  close()
+  return found
 }
 
 /** Words to a tool: a linter, an editor. */

@@ -5,9 +5,12 @@
  */
 import type { Objects } from '../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
+import { run } from '../../core/git/run.ts'
 import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
+import { short, visible } from '../../core/text.ts'
 import { SYSTEM } from './desk-words.ts'
 import { folderOf, foldersAbove } from './folders.ts'
+import { definitionsIn } from './named.ts'
 import type { ToolDescription } from './request.ts'
 import {
   INSTRUCTIONS,
@@ -36,12 +39,20 @@ export type Sources = {
 }
 
 /** Where the branch stands: `tree` is that of its work in progress, written into the repository. */
-export type State = Sources & { tree: Oid; branch: string }
+export type State = Sources & {
+  tree: Oid
+  branch: string
+  /** The commit that the tree is on; undefined on a branch without one. */
+  base?: Oid | undefined
+  /** What the person has just written: an opening says where its names are defined. */
+  text?: string
+  signal?: AbortSignal
+}
 
 /** Counted up where the same session is packed into other bytes. */
-const PACKING_VERSION = 1
+const PACKING_VERSION = 2
 const MINUTE = 60_000
-/** So many places are looked at for instructions, from the top down. */
+/** The most paths that are looked at for instructions, from the top down. */
 const MOST_INSTRUCTIONS = 500
 
 /**
@@ -87,9 +98,38 @@ export async function withOpening(session: Session, state: State, now: number): 
     from: session.messages.length,
     ttl: hasPauses(session, now) ? '1h' : '5m',
     branch: state.branch,
+    ...(await aboutMessage(state)),
     key: keyOf(state),
   }
   return { ...session, active_files, opening }
+}
+
+/** What an opening says for the message that it is made for. */
+async function aboutMessage({
+  objects,
+  tree,
+  base,
+  text,
+  signal,
+}: State): Promise<Pick<Opening, 'names' | 'subjects'>> {
+  const [names, subjects] = await Promise.all([
+    text === undefined || !signal ? [] : definitionsIn(objects, { tree, text, signal }),
+    base === undefined ? [] : lastSubjects(objects, base),
+  ])
+  return { ...(names.length > 0 && { names }), ...(subjects.length > 0 && { subjects }) }
+}
+
+const MAX_SUBJECTS = 5
+
+/** Subjects of the last commits, without those that the desk made up itself. */
+async function lastSubjects(objects: Objects, base: Oid): Promise<string[]> {
+  const count = `${4 * MAX_SUBJECTS}`
+  const { stdout } = await run(objects.repository, ['log', '--no-merges', '--format=%s', '--max-count', count, base])
+  const subjects = stdout.toString().split('\n').filter(Boolean)
+  return subjects
+    .filter(subject => !/^(?:edit|add|delete|rename): /.test(subject))
+    .slice(0, MAX_SUBJECTS)
+    .map(subject => short(visible(subject), 100))
 }
 
 /** Whether the provider may still have what the last request began with, so that the next one should begin so, too. */

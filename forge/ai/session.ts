@@ -41,11 +41,11 @@ const UsageInFile = v.object({
   output: Count,
   cacheRead: Count,
   cacheWrite: Count,
-  /** So many of the dearest are a number still. */
+  /** In US dollars; the bound keeps a hostile file from making sums infinite. */
   cost: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(1e9))),
 })
 
-/** So many files a person or a model can make active; those of instructions come beside. */
+/** The most files that a person or a model can make active; files of instructions do not count. */
 export const MOST_ACTIVE = 1000
 
 /** In the order in which it happened. */
@@ -129,6 +129,10 @@ export const Opening = v.object({
   ttl: v.picklist(['5m', '1h']),
   /** The branch that it was made for: another one has forked from it. */
   branch: v.pipe(Text, v.maxLength(4096)),
+  /** Where names of the message that it was made for are defined, by the line from 1. */
+  names: v.exactOptional(v.pipe(v.array(v.object({ name: Text, path: PathInFile, line: Count })), v.maxLength(100))),
+  /** The subjects of the branch's last commits, the newest first: how commits are written here. */
+  subjects: v.exactOptional(v.pipe(v.array(v.pipe(Text, v.maxLength(1000))), v.maxLength(20))),
   /** A digest of what else stands at the start of each request: the model, its tools, the system prompt. */
   key: v.pipe(v.string(), v.regex(/^[0-9a-f]{1,64}$/)),
 })
@@ -139,7 +143,7 @@ export const Session = v.object({
   /** The model that the branch has chosen; else the default one. */
   model: v.exactOptional(Text),
   active_files: v.pipe(v.array(PathInFile), v.maxLength(MOST_ACTIVE)),
-  /** Files of instructions (AGENTS.md, CLAUDE.md) that a person took out of the context. */
+  /** Files of instructions (see INSTRUCTIONS) that a person took out of the context. */
   left_out: v.exactOptional(v.array(PathInFile)),
   opening: v.exactOptional(Opening),
   messages: v.array(Entry),
@@ -192,7 +196,7 @@ export function withInactive(session: Session, path: Path): Session {
 }
 
 /** Files that are in the context from the start, where they are in the root or above an active file. */
-export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
+export const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md', 'FORGE.md']
 
 export const isInstructions = (path: Path): boolean => INSTRUCTIONS.includes(path.slice(path.lastIndexOf('/') + 1))
 

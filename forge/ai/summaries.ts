@@ -10,11 +10,11 @@ import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from './cache-file.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
-import { sizeInWords, summarise, summaryKind } from './languages.ts'
+import { SEPARATOR, sizeInWords, summarise, summaryKind } from './languages.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
 /** Counted up where other words come out for the same content: a cache of another one is not read. */
-export const SUMMARY_VERSION = 1
+export const SUMMARY_VERSION = 2
 
 /** Larger files are not read: what is generated says little about itself at its top. */
 const LARGEST = 256 << 10
@@ -25,7 +25,7 @@ const MOST_KEPT = 200_000
 const MOST_OUTLINES = 16
 /**
  * Of a window, what the list may take; and in tokens at most, since each opening pays for all of it: a quarter of a
- * window of a million would cost a dollar or more each time, and most of it is about files that nobody asks about.
+ * window of a million would cost a dollar or more each time, and most of it would be about files that the conversation is not about.
  */
 const SHARE = 0.25
 const MOST_TOKENS = 32_000
@@ -58,7 +58,7 @@ export class Summaries implements Disposable {
     this.#outlines.delete(key)
     this.#outlines.set(key, outline)
     for (const old of [...this.#outlines.keys()].slice(0, -MOST_OUTLINES)) this.#outlines.delete(old)
-    // An error is nobody's answer the next time.
+    // Errors are not cached.
     outline.catch(() => this.#outlines.delete(key))
     return await outline
   }
@@ -94,7 +94,7 @@ export class Summaries implements Disposable {
       }
     }
     this.cache.keepTexts(made)
-    return texts.map(text => text ?? '')
+    return withoutCommonSentences(texts.map(text => text ?? ''))
   }
 
   async #make({ path, mode, oid }: FileEntry): Promise<string> {
@@ -104,6 +104,24 @@ export class Summaries implements Disposable {
     if (!object) return 'not in this repository'
     return object.bytes ? summarise(path, object.bytes, object.size) : sizeInWords(object.size)
   }
+}
+
+/** A sentence that so many files of a folder begin with tells nothing about one of them. */
+const COMMON_IN_FILES = 3
+
+/** Summaries of a folder's files, without what several of them begin with, where there is more to say of them. */
+function withoutCommonSentences(summaries: readonly string[]): string[] {
+  const counts = new Map<string, number>()
+  const sentenceOf = (summary: string) => summary.slice(0, Math.max(summary.indexOf(SEPARATOR), 0))
+  for (const summary of summaries) {
+    const sentence = sentenceOf(summary)
+    if (sentence !== '') counts.set(sentence, (counts.get(sentence) ?? 0) + 1)
+  }
+  return summaries.map(summary => {
+    const sentence = sentenceOf(summary)
+    const isCommon = (counts.get(sentence) ?? 0) >= COMMON_IN_FILES
+    return isCommon ? summary.slice(sentence.length + SEPARATOR.length) : summary
+  })
 }
 
 const digest = (parts: readonly unknown[]): string =>

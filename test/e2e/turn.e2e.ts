@@ -1,6 +1,6 @@
 /** A whole turn of an AI on the desk that runs a command in a real container: what it kept is in the turn's commit. */
 import { expect, test } from 'bun:test'
-import { makeDesk } from '../support/desk.ts'
+import { ask, makeDesk } from '../support/desk.ts'
 import { until } from '../support/repository.ts'
 import { modelsOf, ScriptedModel, write } from '../support/scripted-model.ts'
 import { docker } from './box.ts'
@@ -22,10 +22,10 @@ test('a turn runs a command on what it has written, and commits what it keeps of
   await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model) })
   const { chat } = desk.work
   await chat.allowCommands(true)
-  expect((await desk.work.conversation(onMain)).commands).toEqual({ isAllowed: true })
+  expect((await ask(desk.work, 'conversation', { at: onMain })).commands).toEqual({ isAllowed: true })
   await chat.turns.send('main', 'Sort the words.')
-  await until(async () => (await desk.work.conversation(onMain)).turn?.state !== 'running')
-  const { turn, items } = await desk.work.conversation(onMain)
+  await until(async () => (await ask(desk.work, 'conversation', { at: onMain })).turn?.state !== 'running')
+  const { turn, items } = await ask(desk.work, 'conversation', { at: onMain })
   expect(turn).toBeUndefined()
   const ran = items.find(item => item.kind === 'call' && item.call.name === 'run_command')
   expect(ran).toMatchObject({ call: { state: 'done', result: expect.stringContaining('Its output:\na\nb') } })
@@ -49,7 +49,7 @@ test('a turn that is stopped while its command runs ends at once, and leaves no 
   const names = async () => (await docker('ps', '--quiet', '--filter', 'name=forge-command-')).stdout
   await until(async () => (await names()) !== '')
   chat.turns.stop('main')
-  await until(async () => (await desk.work.conversation(onMain)).turn?.state === 'unfinished')
+  await until(async () => (await ask(desk.work, 'conversation', { at: onMain })).turn?.state === 'unfinished')
   expect((await docker('ps', '--all', '--quiet', '--filter', 'name=forge-command-')).stdout).toBe('')
   await chat.turns.end('main', false)
   expect(await desk.git('rev-list', '--count', 'main')).toBe('1')

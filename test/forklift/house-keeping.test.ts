@@ -1,9 +1,12 @@
 /** What is removed of earlier runs, and when. */
 import { expect, test } from 'bun:test'
-import { chmod, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Metadata, record, stamp, tidy } from '../../forklift/runs.ts'
+import { tidy } from '../../forklift/house-keeping.ts'
+import { keepGitSettings } from '../../forklift/leftovers.ts'
+import { type Metadata, record, stamp } from '../../forklift/runs.ts'
+import { git } from '../support/git.ts'
 
 const DAY = 24 * 60 * 60 * 1000
 
@@ -58,6 +61,22 @@ test('a run whose container still lives is left alone', async () => {
   const old = await makeRun(it.state, 'fork', 31, 0, 'forklift-living')
   expect(await tidy(it.state, async () => ['forklift-living'])).toEqual([])
   expect(await readdir(old)).toContain('workspace')
+})
+
+test('the workspace of a run whose Forklift was killed is made safe to look at, once its container is gone', async () => {
+  await using it = await makeState()
+  const killed = await makeRun(it.state, 'fork', 1, 1, 'forklift-living')
+  const [workspace, config] = [join(killed, 'workspace'), join(killed, 'workspace/.git/config')]
+  await git(workspace, 'init', '--quiet', '--template=')
+  await mkdir(join(workspace, '.git/info'))
+  await keepGitSettings({ path: killed })
+  await git(workspace, 'config', 'core.fsmonitor', '/evil')
+  await mkdir(join(killed, 'harness-state'))
+  await tidy(it.state, async () => ['forklift-living'])
+  expect(await readFile(config, 'utf8')).toContain('/evil')
+  await tidy(it.state, nobody)
+  expect(await readFile(config, 'utf8')).not.toContain('/evil')
+  expect((await readdir(killed)).sort()).toEqual(['harness-state', 'metadata.json', 'outcome.json', 'workspace'])
 })
 
 test('nobody asks the engine while there is nothing old', async () => {

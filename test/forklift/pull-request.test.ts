@@ -15,6 +15,9 @@ const REVIEW: Review = {
   ...{
     refusals: [],
     unliftable: [],
+    meantByHand: [],
+    automation: [],
+    keptOff: [],
     goneFromStart: [],
     partial: [],
     stuck: undefined,

@@ -2,8 +2,9 @@
 // where there is none, the end-to-end tests are what is left.)
 import { afterEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { refusedBy } from '../support/refusals.ts'
 
 const node = Bun.which('node')
@@ -45,11 +46,11 @@ const paths = {
 }
 type Dialect = keyof typeof paths
 
-async function startProxy(base: string, { dialects = 'all', silence = '120000' } = {}) {
+async function startProxy(base: string, { dialects = 'all', silence = '120000', key = KEY } = {}) {
   const proxy = join(import.meta.dir, '../../harness/proxy.mjs')
   const child = Bun.spawn([node ?? '', proxy, 'm-1', dialects, silence], {
     env: {},
-    stdin: new Blob([`${base} ${KEY}\n`]),
+    stdin: new Blob([`${base} ${key}\n`]),
     stdout: 'pipe',
     stderr: 'pipe',
   })
@@ -238,6 +239,187 @@ describe.skipIf(node === null)('the proxy', () => {
   })
 })
 
+describe.skipIf(node === null)('a model that repeats the key', () => {
+  const escaped = (sign: (code: string) => string) =>
+    [...KEY].map(letter => sign(letter.charCodeAt(0).toString(16).padStart(2, '0'))).join('')
+  const spellings: Record<string, string> = {
+    'as it is': KEY,
+    'in upper-case hexadecimal': Buffer.from(KEY).toString('hex').toUpperCase(),
+    'in hexadecimal': Buffer.from(KEY).toString('hex'),
+    'in base64': Buffer.from(`Bearer ${KEY} and more`).toString('base64'),
+    'in base64 with another alignment': Buffer.from(`{"k":"${KEY}"}`).toString('base64'),
+    'in base64 for URLs': Buffer.from(`user:${KEY}`).toString('base64url'),
+    'in base64 of several lines': Buffer.from(`a${KEY}`).toString('base64').replace(/.{9}/g, '$&\r\n'),
+    'escaped as in JSON': escaped(code => `\\u00${code}`),
+    'escaped as in JSON within JSON': escaped(code => `\\\\u00${code.toUpperCase()}`),
+    'escaped by percent': escaped(code => `%${code}`),
+    'escaped by percent, twice and in part': 'sk%252dthe%2Dreal-key',
+    'escaped as in HTML': escaped(code => `&#x${code};`),
+    'cut off in its second half': KEY.slice(0, -3),
+    'in two lines': `${KEY.slice(0, 7)}\n  ${KEY.slice(7)}`,
+  }
+  /** What tells the key, however the rest of a text is spelled: nothing of it may come through. */
+  const isTold = (text: string) =>
+    [KEY.slice(3), KEY.slice(0, -3), ...Object.values(spellings)].some(it => text.includes(it))
+
+  test('is heard without it, however it is spelled, wherever the network cuts it', async () => {
+    const texts = Object.values(spellings)
+    const cut = async function* (text: string, length: number) {
+      for (let at = 0; at < text.length; at += length) {
+        yield text.slice(at, at + length)
+        await Bun.sleep(1)
+      }
+    }
+    const asked: string[] = []
+    const model = serve(async request => {
+      const { messages } = (await request.json()) as { messages: [{ content: string }] }
+      const [at, length] = messages[0].content.split(' ').map(Number)
+      asked.push(`${at}`)
+      return new Response(cut(`before "${texts[at ?? 0]}" after`, length ?? 1), { status: 401 })
+    })
+    const { post } = await startProxy(model.url)
+    for (const [at, name] of Object.keys(spellings).entries())
+      for (const length of [3, 7, 1000]) {
+        const answer = await post(paths.chat, { ...ask.chat, messages: [{ role: 'user', content: `${at} ${length}` }] })
+        const text = await answer.text()
+        expect([name, length, isTold(text)]).toEqual([name, length, false])
+        expect(text).toMatch(/^before ".*\[key removed\].*" after$/s)
+      }
+    expect(asked).toHaveLength(3 * texts.length)
+  })
+
+  test('is heard without it where it is compressed, and not at all in an encoding that nobody here can read', async () => {
+    const body = `{"error":{"message":"Incorrect API key provided: ${KEY}. Try again."}}`
+    const packed: Record<string, Uint8Array> = {
+      gzip: gzipSync(body),
+      'X-Gzip': gzipSync(body),
+      deflate: deflateSync(body),
+      br: brotliCompressSync(body),
+      identity: Buffer.from(body),
+      zstd: Buffer.from(body),
+      'gzip, br': brotliCompressSync(gzipSync(body)),
+    }
+    for (const [encoding, bytes] of Object.entries(packed)) {
+      const model = serve(() => new Response(bytes, { status: 401, headers: { 'content-encoding': encoding } }))
+      const { post } = await startProxy(model.url)
+      const answer = await post(paths.chat)
+      const said = [answer.status, answer.headers.get('content-encoding'), await answer.text()]
+      const isKnown = encoding !== 'zstd' && !encoding.includes(',')
+      expect([encoding, ...said]).toEqual([
+        encoding,
+        ...(isKnown
+          ? [401, null, body.replace(KEY, '[key removed]')]
+          : [502, null, '{"error":{"message":"Forklift: the model answered in an encoding that is not known here"}}']),
+      ])
+    }
+    // Compressed without saying so: that is no text, and comes through as none.
+    const silent = serve(() => new Response(gzipSync(body)))
+    const { post } = await startProxy(silent.url)
+    const garbled = Buffer.from(await (await post(paths.chat)).arrayBuffer())
+    expect(garbled.equals(gzipSync(body))).toBe(false)
+    expect(garbled.toString()).toContain('\ufffd')
+    const wide = serve(() => new Response(Buffer.from(body, 'utf16le')))
+    expect(await (await (await startProxy(wide.url)).post(paths.chat)).text()).toContain('provided: [key removed]. Try')
+  })
+
+  test('in its headers, its status or behind its answer tells nothing', async () => {
+    const answer = [
+      `HTTP/1.1 401 No, ${KEY}`,
+      `Content-Type: text/plain; name=${KEY}`,
+      `Retry-After: ${KEY.slice(0, 8)}%2${KEY.slice(8)}`,
+      `X-Key: ${KEY}`,
+      `Set-Cookie: key=${KEY}`,
+      'Transfer-Encoding: chunked',
+      `Trailer: X-Late`,
+      '',
+      `2;${KEY}=1`,
+      'no',
+      '0',
+      `X-Late: ${KEY}`,
+      '',
+      '',
+    ]
+    const server = createServer(socket => {
+      socket.on('error', () => undefined)
+      socket.once('data', () => socket.end(`HTTP/1.1 103 ${KEY}\r\nLink: ${KEY}\r\n\r\n${answer.join('\r\n')}`))
+    })
+    undo.push(() => server.close())
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { raw, log } = await startProxy(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`)
+    const body = JSON.stringify(ask.chat)
+    const heard = await raw(
+      `POST ${paths.chat} HTTP/1.1\r\nHost: x\r\nTE: trailers\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    expect(heard).toStartWith('HTTP/1.1 401 Unauthorized\r\n')
+    expect(heard).toContain('\r\nno\r\n')
+    expect(isTold(heard)).toBe(false)
+    expect(isTold(await log())).toBe(false)
+  })
+
+  test('a word or a letter at a time, over the events of a stream, is heard without it, and as it comes', async () => {
+    const event = (delta: object) => `data: ${JSON.stringify({ id: 'c-1', choices: [{ index: 0, delta }] })}\n\n`
+    const call = (index: number, text: string) => event({ tool_calls: [{ index, function: { arguments: text } }] })
+    const letters = (text: string, each: (letter: string) => string) => [...text].map(each)
+    const streams: Record<string, string[]> = {
+      words: ['The key is ', KEY.slice(0, 4), KEY.slice(4, 9), `${KEY.slice(9)}, and `, 'that is it.'].map(content =>
+        event({ content }),
+      ),
+      letters: letters(`It is ${KEY}, you know.`, content => event({ content })),
+      thoughts: letters(`It is ${KEY}, you know.`, reasoning => event({ reasoning })),
+      'two calls at once': letters(`"${KEY}"`, letter => call(0, letter) + call(1, letter)),
+      'base64, in turns': letters(Buffer.from(KEY).toString('base64'), letter =>
+        [event({ content: letter }), event({ content: '' }), ': waiting\n\n'].join(''),
+      ),
+    }
+    const spoken = (text: string, index: number) =>
+      text
+        .split('\n')
+        .filter(line => line.startsWith('data: {'))
+        .map(line => JSON.parse(line.slice(6)).choices[0].delta)
+        .map(({ content, reasoning, tool_calls: [made] = [] }) =>
+          made?.index === index ? made.function.arguments : (content ?? reasoning ?? ''),
+        )
+        .join('')
+    let [next, gate] = ['', Promise.resolve()]
+    const model = serve(() => {
+      const body = async function* () {
+        for (const part of streams[next] ?? []) yield part
+        await gate
+        yield 'data: [DONE]\n\n'
+      }
+      return new Response(body(), { headers: { 'content-type': 'text/event-stream' } })
+    })
+    const { post } = await startProxy(model.url)
+    for (next of Object.keys(streams)) {
+      const text = await (await post(paths.chat)).text()
+      expect(text).toEndWith('data: [DONE]\n\n')
+      for (const index of [0, 1]) {
+        const said = spoken(text, index)
+        expect([next, said, isTold(said)]).toEqual([next, expect.any(String), false])
+        if (said !== '') expect(said).toContain('[key removed]')
+      }
+    }
+    next = 'words'
+    const words = await (await post(paths.chat)).text()
+    expect(spoken(words, 0)).toBe('The key is [key removed], and that is it.')
+    // Events that end in letters of the key do not wait for what is never said.
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    next = 'letters'
+    const reader = (await post(paths.chat)).body?.pipeThrough(new TextDecoderStream()).getReader()
+    let heard = ''
+    while (!heard.includes('"content":"."')) heard += (await reader?.read())?.value ?? ''
+    resolve()
+    await reader?.cancel()
+  })
+
+  test('that is a placeholder changes nothing of an answer which has its letters, too', async () => {
+    const model = serve(() => new Response('{"text":"ollama"}'))
+    const { post } = await startProxy(model.url, { key: 'ollama' })
+    expect(await (await post(paths.chat)).text()).toBe('{"text":"ollama"}')
+  })
+})
+
 describe.skipIf(node === null)('an agent that abuses the proxy', () => {
   const http = (line: string, headers: string[] = [], body = '') =>
     `${[line, ...headers, `Content-Length: ${Buffer.byteLength(body)}`].join('\r\n')}\r\n\r\n${body}`
@@ -326,6 +508,9 @@ describe.skipIf(node === null)('a request to the model', () => {
       'for many answers': { n: 128 },
       'without a bound on tokens': { max_tokens: undefined },
       'for too many tokens': { max_tokens: 1_000_000 },
+      'for no tokens, which may mean any number': { max_tokens: 0 },
+      'for no tokens by another name': { max_tokens: undefined, max_completion_tokens: 0 },
+      'for thought without a bound': { thinking: { type: 'enabled', budget_tokens: 0 } },
       'that is kept by the provider': { store: true },
       'that searches': { web_search_options: {} },
       'that says how it is billed': { service_tier: 'priority' },
@@ -341,6 +526,7 @@ describe.skipIf(node === null)('a request to the model', () => {
     messages: {
       'for another model': { model: 'm-2' },
       'without a bound on tokens': { max_tokens: undefined },
+      'for no tokens, which may mean any number': { max_tokens: 0 },
       'for too much thought': { thinking: { type: 'enabled', budget_tokens: 1_000_000 } },
       'with servers to ask': { mcp_servers: [{ type: 'url', url: 'https://x.example', name: 'x' }] },
       'with a machine of the provider': { container: 'container-1' },
@@ -368,6 +554,7 @@ describe.skipIf(node === null)('a request to the model', () => {
     responses: {
       'for another model': { model: 'm-2' },
       'without a bound on tokens': { max_output_tokens: undefined },
+      'for no tokens, which may mean any number': { max_output_tokens: 0 },
       'that is kept by the provider': { store: true },
       'that does not say that it is not kept': { store: undefined },
       'that goes on with an earlier answer': { previous_response_id: 'resp-1' },
@@ -392,6 +579,7 @@ describe.skipIf(node === null)('a request to the model', () => {
     },
     google: {
       'without a bound on tokens': { generationConfig: {} },
+      'for no tokens, which may mean any number': { generationConfig: { maxOutputTokens: 0 } },
       'for many answers': { generationConfig: { maxOutputTokens: 100, candidateCount: 8 } },
       'with a stored context': { cachedContent: 'cachedContents/1' },
       'that searches': { tools: [{ googleSearch: {} }] },

@@ -1,9 +1,9 @@
 /** A desk with a scripted model, and a turn in it from its message to its end. */
 import * as v from 'valibot'
-import { Conversation } from '../../forge/desk/chat/conversation.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
-import { News } from '../../forge/desk/messages.ts'
-import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
+import { Conversation } from '../../forge/desk/contract/chat.ts'
+import { News } from '../../forge/desk/contract/news.ts'
+import { ask, type Desk, type DeskOptions, makeDesk } from './desk.ts'
 import { until } from './repository.ts'
 import { modelsOf, type Script, ScriptedModel } from './scripted-model.ts'
 
@@ -17,9 +17,9 @@ export async function makeChat(script: Script, options: DeskOptions = {}, more: 
 
 /** Waits until no turn runs in a branch: it has ended, or waits for a person. All that is told is what the page reads. */
 export async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
-  await until(async () => (await work.conversation(onBranch(branch))).turn?.state !== 'running')
+  await until(async () => (await ask(work, 'conversation', { at: onBranch(branch) })).turn?.state !== 'running')
   for (const said of news) v.parse(News, JSON.parse(JSON.stringify(said)))
-  return v.parse(Conversation, JSON.parse(JSON.stringify(await work.conversation(onBranch(branch)))))
+  return v.parse(Conversation, JSON.parse(JSON.stringify(await ask(work, 'conversation', { at: onBranch(branch) }))))
 }
 
 export async function run(desk: Desk, text = 'Please.', branch = 'main'): Promise<Conversation> {

@@ -1,9 +1,14 @@
 /** A repository with the desk's work open on it, as a test of a person's day wants it. */
+
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openRepository, type Path } from '../../core/git/repository.ts'
+import { closeFile, openFile } from '../../forge/desk/branches/places.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
-import type { Edit, File, News } from '../../forge/desk/messages.ts'
+import type { Edit, File } from '../../forge/desk/contract/branches.ts'
+import type { Answer, Fields } from '../../forge/desk/contract/contract.ts'
+import type { News } from '../../forge/desk/contract/news.ts'
+import { Window } from '../../forge/desk/server/window.ts'
 import { openWork, type Work } from '../../forge/desk/work.ts'
 import { gitWith, PLAIN } from './git.ts'
 import { makeFolder } from './repository.ts'
@@ -109,6 +114,17 @@ export async function holdDrafts(path: string): Promise<() => Promise<void>> {
   return () => rm(inTheWay)
 }
 
+/** Asks the work as the page does. */
+export async function ask<Name extends keyof Work['handlers']>(
+  work: Work,
+  name: Name,
+  fields: Fields<Name>,
+): Promise<Answer<Name>> {
+  const window = new Window({ send: () => undefined, end: () => undefined }, async () => undefined)
+  type Handler = (fields: Fields<Name>, window: Window) => Answer<Name> | Promise<Answer<Name>>
+  return await (work.handlers[name] as Handler)(fields, window)
+}
+
 /** The file as an editor with one window has it: what is typed in it goes to the desk. */
 export class Editor {
   text: string
@@ -128,7 +144,10 @@ export class Editor {
   /** Puts text at a place, or in place of so many characters. */
   async type(text: string, at = this.text.length, instead = 0): Promise<void> {
     const edits: Edit[] = [{ client: 'window', changes: replacement(this.text.length, at, instead, text) }]
-    if (!(await this.work.edit(this.branch, this.path, this.version, edits))) throw new Error('Others were faster')
+    if (
+      !(await ask(this.work, 'edit', { branch: this.branch, path: this.path, version: this.version, edits })).accepted
+    )
+      throw new Error('Others were faster')
     this.text = this.text.slice(0, at) + text + this.text.slice(at + instead)
     this.version++
   }
@@ -141,13 +160,13 @@ export function replacement(length: number, at: number, instead: number, text: s
 }
 
 export async function edit(work: Work, branch: string, path: Path): Promise<Editor> {
-  return new Editor(work, branch, path, await work.open({ kind: 'branch', branch }, path))
+  return new Editor(work, branch, path, await openFile(work.branches, { kind: 'branch', branch }, path))
 }
 
 /** The text that a branch shows for a file at this moment. */
 export async function textOf(work: Work, branch: string, path: Path): Promise<string | undefined> {
   const at = { kind: 'branch', branch } as const
-  const file = await work.open(at, path)
-  await work.close(at, path)
+  const file = await openFile(work.branches, at, path)
+  await closeFile(work.branches, at, path)
   return file.kind === 'text' ? file.text : undefined
 }

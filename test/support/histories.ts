@@ -16,6 +16,8 @@ export type History = {
   repo: string
   /** A commit with just these files. */
   commit: (tree: Tree, parents?: string[], message?: string) => Promise<string>
+  /** A file of any bytes, for {@link commit}. */
+  blob: (bytes: Uint8Array) => Promise<File>
   /** What a commit or tree holds. */
   tree: (treeish: string) => Promise<Tree>
   /** Git's own merge: its tree, and whether there were conflicts. */
@@ -41,6 +43,10 @@ export async function makeHistory(format: Format = 'sha1'): Promise<History> {
   return {
     repo,
     tree,
+    blob: async bytes => {
+      const child = Bun.spawn(['git', 'hash-object', '-w', '--stdin'], { cwd: repo, stdin: bytes, stdout: 'pipe' })
+      return { mode: '100644', oid: (await child.stdout.text()).trim() }
+    },
     commit: async (files, parents = [], message = 'A change') => {
       clock += 60
       const [first, ...others] = parents

@@ -1,6 +1,6 @@
 /** A desk whose main and topic both went on from one commit, as tests of merges want it. */
 import type { Path } from '../../core/git/repository.ts'
-import type { Source } from '../../forge/desk/graph/repository-view.ts'
+import type { Source } from '../../forge/desk/contract/steps.ts'
 import type { Work } from '../../forge/desk/work.ts'
 import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
 import { commit, type Files } from './git.ts'

@@ -4,8 +4,9 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { openRepository } from '../../core/git/repository.ts'
 import type { Models } from '../../forge/desk/chat/models.ts'
+import type { Asked } from '../../forge/desk/contract/contract.ts'
+import type { News } from '../../forge/desk/contract/news.ts'
 import { Desk } from '../../forge/desk/desk.ts'
-import type { News, Question } from '../../forge/desk/messages.ts'
 import { cookieFor, type Key, secretFor } from '../../forge/desk/server/access.ts'
 import { Pages } from '../../forge/desk/server/pages.ts'
 import { protocolsWith, SECRET_HEADER } from '../../forge/desk/server/secret.ts'
@@ -136,7 +137,7 @@ export const UPGRADE = {
 }
 
 type WithoutId<Q> = Q extends { id: number } ? Omit<Q, 'id'> : never
-export type Ask = WithoutId<Question>
+export type Ask = WithoutId<Asked>
 
 /** A window of the page, without its looks. */
 export class TestWindow implements AsyncDisposable {

@@ -6,7 +6,7 @@ import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
-import type { Clash, Side } from '../messages.ts'
+import type { Clash, ClashSide } from '../contract/branches.ts'
 import { readContent, sideOf } from '../reading/file-content.ts'
 import { decode, encode, NEW_FORM } from '../reading/text.ts'
 import type { BranchWork } from './branch-work.ts'
@@ -24,7 +24,7 @@ export async function clashesOf(work: BranchWork): Promise<Clash[]> {
 
 async function sidesOf(work: BranchWork, path: Path, { mode, base, draft, bytes }: Clashing): Promise<Clash> {
   const { objects } = work.room
-  const side = async (entry: Entry, what: string): Promise<Side> =>
+  const side = async (entry: Entry, what: string): Promise<ClashSide> =>
     entry ? await sideOf(objects, path, entry) : { what }
   const typed = bytes && decode(bytes)?.text
   return {

@@ -11,7 +11,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
-import type { News } from '../messages.ts'
+import type { News } from '../contract/news.ts'
 import { headRef } from './branches.ts'
 
 /**

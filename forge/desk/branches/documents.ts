@@ -4,7 +4,7 @@
  */
 import { ChangeSet, Text } from '@codemirror/state'
 import { Failure } from '../../../core/failure.ts'
-import type { Edit } from '../messages.ts'
+import type { Edit } from '../contract/branches.ts'
 import { EDITABLE, encode, type Form } from '../reading/text.ts'
 
 /** What came of edits: taken, with what is to be told to all windows, or made for an older version. */

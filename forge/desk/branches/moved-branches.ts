@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { isOid, type Repository } from '../../../core/git/repository.ts'
 import { readJson, writeJson } from '../../../core/state.ts'
-import { Moved } from '../messages.ts'
+import { Moved } from '../contract/branches.ts'
 
 const File = v.record(v.string(), Moved)
 

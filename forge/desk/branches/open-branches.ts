@@ -6,9 +6,8 @@ import { type RefName, readHead } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE } from '../../operations.ts'
-import { beginOfTurn } from '../chat/turn-checkpoints.ts'
-import type { Operation } from '../messages.ts'
-import { branchOfDrafts, DRAFTS, draftsRef, MERGING } from '../refs.ts'
+import type { Operation } from '../contract/branches.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, MERGING, turnRef } from '../refs.ts'
 import type { BranchWork, Room } from './branch-work.ts'
 import { branchOf, HEADS, headRef } from './branches.ts'
 import { readDrafts } from './drafts.ts'
@@ -96,7 +95,8 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
-    tip ??= await beginOfTurn(objects, name)
+    // What a turn has come to so far stands on the commit that the turn began with.
+    tip ??= (await objects.info(`${turnRef(name)}^`))?.oid
     return { tip: tip ?? last, drafts }
   }
 

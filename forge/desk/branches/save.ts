@@ -7,7 +7,7 @@ import { fields, type Oid, type Path, type Repository } from '../../../core/git/
 import { run } from '../../../core/git/run.ts'
 import type { NewTree } from '../../../core/git/trees.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import { isNotFetched, NOT_FETCHED } from '../reading/not-fetched.ts'
+import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 
 /** What a save does to one file. */
 export type Step = { path: Path; does: 'edit' | 'add' | 'delete' }

@@ -2,7 +2,7 @@
 import type { Oid } from '../../../core/git/repository.ts'
 import type { Entry, EntryOf, Session } from '../../ai/session.ts'
 import type { Tool } from '../../ai/tool.ts'
-import type { Call, Item } from './conversation.ts'
+import type { Call, Item } from '../contract/chat.ts'
 import type { LiveTurn } from './live-turn.ts'
 import type { TurnCommit } from './turn-commits.ts'
 

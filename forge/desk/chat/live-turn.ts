@@ -3,7 +3,7 @@ import { CleanStream } from '../../ai/clean-stream.ts'
 import type { CallBlock, Usage } from '../../ai/request.ts'
 import { type Clean, NO_USAGE } from '../../ai/session.ts'
 import type { TurnEvent } from '../../ai/turn.ts'
-import type { Call, Item, TurnNews } from './conversation.ts'
+import type { Call, Item, TurnNews } from '../contract/chat.ts'
 
 export class LiveTurn {
   words = 'Begins'

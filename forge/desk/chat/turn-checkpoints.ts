@@ -162,9 +162,3 @@ export async function readCheckpoint(objects: Objects, commit: Oid): Promise<Che
   const { session } = readSession(bytes)
   return { ...rest, base: base ?? undefined, session, files }
 }
-
-/** The commit that the turn of a branch began with, where there is one that was not ended. */
-export async function beginOfTurn(objects: Objects, branch: string): Promise<Oid | undefined> {
-  const info = await objects.info(turnRef(branch))
-  return info && (await readCheckpoint(objects, info.oid))?.base
-}

@@ -3,7 +3,7 @@ import type { Bounds } from '../../../core/git/bounds.ts'
 import type { Oid, Path, Repository } from '../../../core/git/repository.ts'
 import { asText, fields } from '../../../core/git/repository.ts'
 import { GitError, run } from '../../../core/git/run.ts'
-import { isOfForge } from './forge-folder.ts'
+import { isOfForge } from '../branches/forge-folder.ts'
 import { TURN, UNDOES } from './turn-ends.ts'
 
 export type TurnCommit = {

@@ -12,7 +12,7 @@ import type { Question, RepositoryTool, RepositoryTools } from '../../ai/reposit
 import type { Sandbox } from '../../ai/sandbox.ts'
 import type { Tool, ToolResult, ToolRoom } from '../../ai/tool.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
-import type { Approval } from './conversation.ts'
+import type { Approval } from '../contract/chat.ts'
 
 /** Where tools of a repository are. */
 const FOLDER: Path = 'tools'

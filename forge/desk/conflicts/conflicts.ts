@@ -9,9 +9,9 @@ import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
-import type { ConflictRow, Kind } from '../merging/merging-commits.ts'
 import { decode, EDITABLE, showWithoutText } from '../reading/text.ts'
 import { markLength, marksLeft, mergeWithMarks } from './conflict-marks.ts'
+import type { ConflictRow, Kind } from './merging-commits.ts'
 
 /** Paths in conflict that are settled together, and what git calls it. */
 export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }

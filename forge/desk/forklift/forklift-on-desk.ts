@@ -12,13 +12,14 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { asBytes, asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
 import { run as runGit } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+import { newMergingBranch } from '../branches/branch-operations.ts'
 import { branchOf, HEADS } from '../branches/branches.ts'
-import type { ForkliftRun, Forklift as Told } from '../graph/repository-view.ts'
-import type { News } from '../messages.ts'
+import type { OpenBranches } from '../branches/open-branches.ts'
+import type { ForkliftRun, Forklift as Told } from '../contract/forklift.ts'
+import type { News } from '../contract/news.ts'
 import { mergeInto } from '../steps/merge.ts'
 import { wait } from '../steps/perform.ts'
 import type { Stop } from '../steps/plan.ts'
-import type { Work } from '../work.ts'
 import { endOfRun, letterOf, pullRequestOf, type Run, readRuns, wordsOfRun } from './forklift-runs.ts'
 import { bringStart, takeOver } from './forklift-takeover.ts'
 
@@ -55,7 +56,7 @@ export class Forklift {
 
   constructor(
     readonly objects: Objects,
-    readonly work: Work,
+    readonly branches: OpenBranches,
     readonly options: ForkliftOptions,
     /** What has become different. */
     readonly say: (news: News) => void,
@@ -169,7 +170,7 @@ export class Forklift {
     if ((await this.#branches()).has(branch)) return branch
     const start = await bringStart(this.objects, run)
     const letter = await letterOf(run)
-    const left = await this.work.newMergingBranch(branch, start, async work => {
+    const left = await newMergingBranch(this.branches, branch, start, async work => {
       const source = { commit: run.metadata.upstreamCommit, words: asBytes(`upstream/${run.metadata.upstreamBranch}`) }
       const merge = await mergeInto(this.objects, source, { branch, tip: start })
       const message = `Merge upstream/${run.metadata.upstreamBranch} into ${run.metadata.branch}\n`
@@ -204,10 +205,11 @@ export class Forklift {
 
   /** Hands what a person merged on a branch to Forklift, which judges and publishes it. */
   async publish(branch: string): Promise<void> {
-    const found = (await this.work.branches()).find(({ name }) => name === branch)
-    if (!found) throw new Failure(`There is no branch ${visiblePath(branch)}.`)
-    if (found.merging) throw new Failure(`A merge waits in ${visiblePath(branch)}: finish it first, then publish it.`)
-    if (found.drafts.length > 0)
+    const { isGone, merging, draftPaths } = await this.branches.work(branch)
+    if (isGone) throw new Failure(`There is no branch ${visiblePath(branch)}.`)
+    if (merging !== undefined)
+      throw new Failure(`A merge waits in ${visiblePath(branch)}: finish it first, then publish it.`)
+    if (draftPaths.length > 0)
       throw new Failure(`Not all of ${visiblePath(branch)} is saved: save or discard the drafts, then publish it.`)
     this.#start(['--publish', asText(branch)], branch)
   }

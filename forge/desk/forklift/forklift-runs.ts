@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import * as v from 'valibot'
 import { many, visible } from '../../../core/text.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
-import type { ForkliftRun } from '../graph/repository-view.ts'
+import type { ForkliftRun } from '../contract/forklift.ts'
 
 const Words = v.string()
 /** metadata.json: what a run is about, complete before anything is done. By hand, no agent is told. */

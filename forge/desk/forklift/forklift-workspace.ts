@@ -9,7 +9,7 @@ import { asBytes, asText, fields, type Oid, type Path } from '../../../core/git/
 import { run } from '../../../core/git/run.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
 import { type FileEntry, isSafeName, listFiles } from '../../../core/git/trees.ts'
-import { readUntrusted } from '../../../core/untrusted.ts'
+import { DISABLED, readUntrusted } from '../../../core/untrusted.ts'
 import { verifyPath } from '../../vfs.ts'
 
 /** Of one file, and of all of them: more is left where it is. */
@@ -116,8 +116,9 @@ export class Workspace {
       const [below, beside]: [Path[], [Path, Seen][]] = [[], []]
       for (const folder of level) {
         const names = await readdir(join(this.folder, asText(folder)), { withFileTypes: true }).catch(() => [])
-        // A new repository of the agent's is no part of this one.
-        if (folder !== '' && !folders.has(folder) && names.some(({ name }) => name === '.git')) {
+        // A new repository of the agent's is no part of this one. (Forklift has renamed its .git.)
+        const isRepository = names.some(({ name }) => name === '.git' || name === `.git${DISABLED}`)
+        if (folder !== '' && !folders.has(folder) && isRepository) {
           seen.set(folder, { isFile: false, written: 0, moved: 0, size: 0 })
           continue
         }

@@ -10,11 +10,11 @@ import { asText, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import type { Operations } from '../../operations.ts'
 import { HEADS } from '../branches/branches.ts'
+import type { GraphFilter, GraphRow, GraphWindow, Refs } from '../contract/graph.ts'
 import { rowsOf } from '../reading/history.ts'
 import { type Abandoned, findAbandoned } from './abandoned.ts'
 import { type Lanes, layLanes } from './lanes.ts'
 import { describeRefs } from './remotes.ts'
-import type { GraphFilter, GraphRow, GraphWindow, Refs } from './repository-view.ts'
 
 /** What the graph is of: git's own other refs, and the desk's, are none of it. */
 const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']

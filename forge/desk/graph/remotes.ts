@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { Ref } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
-import type { Refs } from './repository-view.ts'
+import type { Refs } from '../contract/graph.ts'
+import { withoutSecret } from '../reading/remote-url.ts'
 
 const REMOTES = 'refs/remotes/'
 const TAGS = 'refs/tags/'
@@ -49,20 +50,6 @@ async function urlsOf(repository: Repository): Promise<Map<string, string>> {
     if (!urls.has(name)) urls.set(name, withoutSecret(asText(url)))
   }
   return urls
-}
-
-/** A url without the name and password, and without what stands behind a question mark: keys are put there. */
-export function withoutSecret(url: string): string {
-  // What is no url may still have a password before an @.
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(url)) return url.replace(/^([^/@]*):[^/@]*@/, '$1@')
-  const parsed = URL.parse(url)
-  // Nobody can tell where a password ends that has a / or a blank in it, for example.
-  if (!parsed) return url.replace(/^([^:]*:\/\/).*@/s, '$1').replace(/[?#].*$/s, '')
-  parsed.password = ''
-  if (/^https?:$/.test(parsed.protocol)) parsed.username = ''
-  parsed.search = ''
-  parsed.hash = ''
-  return parsed.href
 }
 
 /** When something was fetched last: git writes what it fetched to a file, which is empty where a fetch has failed. */

@@ -6,8 +6,8 @@ import { openScratch } from '../../../core/git/scratch.ts'
 import { emptyTree, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { type Commits, type Review, review } from '../../../core/review.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import { FORGE, isOfForge } from '../chat/forge-folder.ts'
-import type { MergingState } from './merging-commits.ts'
+import { FORGE, isOfForge } from '../branches/forge-folder.ts'
+import type { MergingState } from '../conflicts/merging-commits.ts'
 
 /** What is odd: of some files, and of all of it, in words. */
 export type Oddities = { files: Map<Path, string>; words: string[] }

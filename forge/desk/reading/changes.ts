@@ -6,8 +6,8 @@ import { type Entry, fields, type Oid } from '../../../core/git/repository.ts'
 import { GitError, MANY_BLOBS, run } from '../../../core/git/run.ts'
 import { verifyFewChanges } from '../../../core/git/trees.ts'
 import { many } from '../../../core/text.ts'
-import type { Change } from '../messages.ts'
-import { isNotFetched } from './not-fetched.ts'
+import type { Change } from '../contract/values.ts'
+import { isNotFetched } from '../not-fetched.ts'
 
 /** More than anybody reads. */
 const MOST_CHANGES = 20_000

@@ -1,7 +1,7 @@
 /** A file of the repository as it is shown: its text, or what is said of it where it has none. */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
-import type { File, Side } from '../messages.ts'
+import type { ClashSide, File } from '../contract/branches.ts'
 import {
   type Content,
   decode,
@@ -49,7 +49,7 @@ export async function showFile(
 }
 
 /** A file as one side of a choice: its text if it could be edited, else what it is, in a sentence. */
-export async function sideOf(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<Side> {
+export async function sideOf(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<ClashSide> {
   const content = await readContent(objects, entry)
   const other = showWithoutText(path, entry, content)
   const text = other || !content?.bytes ? undefined : decode(content.bytes)?.text

@@ -4,7 +4,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { isFolder, parseTree, readTree, type TreeEntry } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import type { FolderEntry } from '../messages.ts'
+import type { FolderEntry } from '../contract/reading.ts'
 import type { Listed } from './place.ts'
 
 /** More names than anybody looks through: a list of them would only hold up everything else. */

@@ -7,7 +7,8 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { emptyTree, entryAt, isFolder } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
-import type { Change, CommitRow } from '../messages.ts'
+import type { CommitRow } from '../contract/reading.ts'
+import type { Change } from '../contract/values.ts'
 import { changesBetween } from './changes.ts'
 
 /** A longer message is no message. */

@@ -4,7 +4,7 @@
  */
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import type { File } from '../messages.ts'
+import type { File } from '../contract/branches.ts'
 import { imageTypeOf } from '../server/images.ts'
 
 /** How lines end: all with \n, all with \r\n, or some this way and some that. */

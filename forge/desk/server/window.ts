@@ -5,8 +5,10 @@ import { TooLarge } from '../../../core/git/bounds.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
-import { type At, type News, Question, type Reply } from '../messages.ts'
-import { isNotFetched, NOT_FETCHED } from '../reading/not-fetched.ts'
+import { isQuestionName, type QuestionName, questions, type Reply } from '../contract/contract.ts'
+import type { News } from '../contract/news.ts'
+import { type At, Count } from '../contract/values.ts'
+import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 import type { Line } from './server.ts'
 
 /** Questions that wait for an answer; a page that has more of them has gone wild. */
@@ -29,7 +31,7 @@ export class Window {
 
   constructor(
     readonly line: Line,
-    readonly answer: (question: Question) => Promise<unknown>,
+    readonly answer: (name: QuestionName, fields: unknown, window: Window) => Promise<unknown>,
   ) {}
 
   tell(words: News | Reply): void {
@@ -44,14 +46,15 @@ export class Window {
     this.#counted = now
     if (this.#allowance < 0 || this.#waiting >= MOST_WAITING) return this.line.end('Too many questions at once.')
     const message = parseJson(text)
-    const re = v.safeParse(v.object({ id: v.pipe(v.number(), v.integer(), v.minValue(0)) }), message)
-    if (!re.success) return this.line.end('The desk did not understand this page.')
-    const { id } = re.output
-    const question = v.safeParse(Question, message)
-    if (!question.success) return this.tell({ re: id, error: notUnderstood(question.issues[0]) })
+    const asked = v.safeParse(v.object({ id: Count, ask: v.optional(v.unknown()) }), message)
+    if (!asked.success) return this.line.end('The desk did not understand this page.')
+    const { id, ask: name } = asked.output
+    if (!isQuestionName(name)) return this.tell({ re: id, error: notUnderstood('ask') })
+    const fields = v.safeParse<v.GenericSchema>(questions[name].fields, message)
+    if (!fields.success) return this.tell({ re: id, error: notUnderstood(v.getDotPath(fields.issues[0])) })
     this.#waiting++
     try {
-      this.tell({ re: id, value: (await this.answer(question.output)) ?? null })
+      this.tell({ re: id, value: await this.answer(name, fields.output, this) })
     } catch (error) {
       this.tell({ re: id, error: inWords(error) })
     } finally {
@@ -84,6 +87,11 @@ export class Window {
     this.#preview = undefined
   }
 
+  /** Whether it has left: nothing is said to it any more. */
+  get isGone(): boolean {
+    return this.#isGone
+  }
+
   leave(): void {
     this.#isGone = true
     this.endPreview()
@@ -99,8 +107,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-function notUnderstood(issue: v.BaseIssue<unknown>): string {
-  const where = v.getDotPath(issue)
+/** `where`: the field that is wrong. */
+function notUnderstood(where: string | null): string {
   return `The desk did not understand this page${where ? ` (${visible(where)})` : ''}: reload it.`
 }
 

@@ -9,9 +9,9 @@ import { read, run } from '../../../core/git/run.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
-import { FORGE, withOwnFolder } from '../chat/forge-folder.ts'
+import { FORGE, withOwnFolder } from '../branches/forge-folder.ts'
 import { groupsOf, isClean, withPlainNames } from '../conflicts/conflicts.ts'
-import type { Source } from '../graph/repository-view.ts'
+import type { Source } from '../contract/steps.ts'
 import { FORWARD, filesInConflict, type Plan, type Planned, type Stop, type Target, treeOf } from './plan.ts'
 
 export type MergeOptions = { message?: string | undefined; isCommitWanted?: boolean | undefined }

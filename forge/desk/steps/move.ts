@@ -3,7 +3,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { Source } from '../graph/repository-view.ts'
+import type { Source } from '../contract/steps.ts'
 import { countBetween } from './merge.ts'
 import { type Plan, type Target, treeOf } from './plan.ts'
 

@@ -9,11 +9,11 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { readTree } from '../../../core/git/trees.ts'
-import { FORGE, isOfForge } from '../chat/forge-folder.ts'
+import { FORGE, isOfForge } from '../branches/forge-folder.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
-import type { Outlook } from '../graph/repository-view.ts'
+import type { Outlook } from '../contract/steps.ts'
+import type { Pace } from './picks.ts'
 import { filesInConflict, type Plan, treeOf } from './plan.ts'
-import type { Pace } from './plannings.ts'
 
 /** So many gits merge at a time, each so many pairs at most; and so many other steps are planned at a time. */
 const AT_ONCE = 2

@@ -6,11 +6,13 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
-import { withOwnFolder } from '../chat/forge-folder.ts'
+import { withOwnFolder } from '../branches/forge-folder.ts'
 import { isClean, withPlainNames } from '../conflicts/conflicts.ts'
 import { hasSameFolder } from './merge.ts'
 import { type Planned, type Stop, treeOf } from './plan.ts'
-import type { Pace } from './plannings.ts'
+
+/** A long computation: what ends it, and who is told how far it is. */
+export type Pace = { signal: AbortSignal; tell: (words: string) => void }
 
 export type PickRules = {
   does: 'rebase' | 'cherry-pick'

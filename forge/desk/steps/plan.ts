@@ -7,7 +7,7 @@ import type { Merge } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
-import type { MergingState } from '../merging/merging-commits.ts'
+import type { MergingState } from '../conflicts/merging-commits.ts'
 
 /** A branch that a step is done to, and where it is. */
 export type Target = { branch: string; tip: Oid }

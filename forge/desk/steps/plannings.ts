@@ -5,11 +5,8 @@
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
-import type { News } from '../messages.ts'
-import type { Picks } from './picks.ts'
-
-/** Something long on its way: what ends it, and whom it tells how far it is. */
-export type Pace = { signal: AbortSignal; tell: (words: string) => void }
+import type { News } from '../contract/news.ts'
+import type { Pace, Picks } from './picks.ts'
 
 /** Commits that are made anew; `same`: so many are left out, since they are there as another commit. */
 export type Picked = { picks: Picks; commits: number; same: number }

@@ -5,10 +5,11 @@ import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read, run } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { groupsOf } from '../conflicts/conflicts.ts'
-import type { Source } from '../graph/repository-view.ts'
+import type { Source } from '../contract/steps.ts'
+import type { Pace } from './picks.ts'
 import { endedBy, planPicks, readCommit } from './picks.ts'
 import { filesInConflict, type Plan, type Target, treeOf } from './plan.ts'
-import { everyTime, type Once, type Pace } from './plannings.ts'
+import { everyTime, type Once } from './plannings.ts'
 
 /** More than anybody puts on another commit. */
 const MOST = 5000

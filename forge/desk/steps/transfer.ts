@@ -9,7 +9,7 @@ import type { Repository } from '../../../core/git/repository.ts'
 import { type Answer, GitError, read, run } from '../../../core/git/run.ts'
 import { short, visible, visiblePath } from '../../../core/text.ts'
 import type { Room } from '../branches/branch-work.ts'
-import { withoutSecret } from '../graph/remotes.ts'
+import { withoutSecret } from '../reading/remote-url.ts'
 import type { Remotes } from './remotes.ts'
 
 /** No hook runs, and no program that an address names. */

@@ -6,7 +6,7 @@ import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { Room } from '../branches/branch-work.ts'
-import type { Step } from '../graph/repository-view.ts'
+import type { Step } from '../contract/steps.ts'
 import type { Plan } from './plan.ts'
 
 /** The hooks that git would run, by what is done. */

@@ -2,16 +2,14 @@
  * The tasks on the desk. The two share no code: the desk reads what `forge` prints, and acts by starting it, as a
  * person would. Looking starts nothing, no server and no worker: what has ended or rests is read from git.
  */
-
-import type * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
+import type { Fields } from '../contract/contract.ts'
+import type { JournalLine, Landing, Plan, Run, Runs, Task, TasksWord } from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
-import type { TasksLook, TasksWord } from './tasks-questions.ts'
-import type { Runs, views } from './tasks-view.ts'
 import { digestOf, readJournal, readLanding, readPlan, readRun, readRuns, readTask } from './told.ts'
 
 /** Milliseconds that a look may take: nobody waits for longer. */
@@ -21,12 +19,9 @@ const ACT_FOR = 10 * 60_000
 /** So many looks at a time: each is a process. */
 const MOST_LOOKS = 2
 
-type View<See extends TasksLook['see']> = v.InferOutput<(typeof views)[See]>
-type LookAt<See extends TasksLook['see']> = Extract<TasksLook, { see: See }>
-
 export class Tasks {
-  /** Looks that are under way: several windows that want to see the same wait for one. */
-  readonly #looks = new Map<string, Promise<unknown>>()
+  /** Looks that are under way. */
+  readonly #looks = new Map<string, Promise<string[]>>()
   #busy = 0
   readonly #waiting: (() => void)[] = []
 
@@ -35,58 +30,58 @@ export class Tasks {
     readonly options: CommandOptions,
   ) {}
 
-  /** What somebody wants to see. Throws a {@link Failure} in the words of `forge` where there is no such run. */
-  async look(look: TasksLook): Promise<unknown> {
-    const key = JSON.stringify(look)
-    const known = this.#looks.get(key)
-    if (known) return await known
-    const looking = this.#see(look).finally(() => this.#looks.delete(key))
-    this.#looks.set(key, looking)
-    return await looking
-  }
-
-  async #see(look: TasksLook): Promise<unknown> {
-    switch (look.see) {
-      case 'mark':
-        return await this.#mark()
-      case 'runs':
-        return await this.#runs()
-      case 'run':
-        return readRun(await this.#read(['show', look.run, '--json']))
-      case 'plan':
-        return readPlan(await this.#read(['show', look.run, '--plan', '--json']))
-      case 'task':
-        return readTask(await this.#read(['show', look.run, look.task, '--json']))
-      case 'journal':
-        return readJournal(await this.#read(['show', look.run, ...some(look.task), '--journal', '--json']))
-      case 'landing':
-        return await this.#landing(look)
-    }
-  }
-
-  async #mark(): Promise<View<'mark'>> {
+  /** Another mark where the refs of runs are different. */
+  async mark(): Promise<{ mark: string }> {
     const refs = await listRefs(this.repository, [RUNS])
     return { mark: digestOf(refs.map(({ name, oid }) => `${name} ${oid}`).join('\n')) }
   }
 
-  /** Where the tasks can't be used at all, the list says why. */
-  async #runs(): Promise<Runs> {
+  /** All runs. Where the tasks can't be used at all, the list says why. */
+  async runs(): Promise<Runs> {
     try {
-      return { runs: readRuns(await this.#read(['runs', '--json'])) }
+      return { runs: readRuns(await this.#look(['runs', '--json'])) }
     } catch (error) {
       if (error instanceof Failure) return { missing: error.message, runs: [] }
       throw error
     }
   }
 
-  async #landing({ run, task, onto }: LookAt<'landing'>): Promise<View<'landing'>> {
-    return readLanding(await this.#read(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
+  /** A run. Throws a {@link Failure} in the words of `forge` where there is no such run, as all that follow. */
+  async run(run: string): Promise<Run> {
+    return readRun(await this.#look(['show', run, '--json']))
+  }
+
+  async plan(run: string): Promise<Plan> {
+    return readPlan(await this.#look(['show', run, '--plan', '--json']))
+  }
+
+  async task(run: string, task: string): Promise<Task> {
+    return readTask(await this.#look(['show', run, task, '--json']))
+  }
+
+  async journal(run: string, task?: string): Promise<JournalLine[]> {
+    return readJournal(await this.#look(['show', run, ...some(task), '--journal', '--json']))
+  }
+
+  /** What landing a run, or a task of it, onto a branch would show. */
+  async landing({ run, task, onto }: Fields<'tasks landing'>): Promise<Landing> {
+    return readLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
   }
 
   /** Tells a run something. Gives what `forge` says to it, line by line. */
   async tell(word: TasksWord): Promise<string[]> {
     const lines = await this.#call(argumentsOf(word), ACT_FOR)
     return lines.map(line => visibleLines(line))
+  }
+
+  /** What `forge` says to these arguments. Several windows that want to see the same wait for one process. */
+  #look(args: readonly string[]): Promise<string[]> {
+    const key = JSON.stringify(args)
+    const known = this.#looks.get(key)
+    if (known) return known
+    const looking = this.#read(args).finally(() => this.#looks.delete(key))
+    this.#looks.set(key, looking)
+    return looking
   }
 
   async #read(args: readonly string[]): Promise<string[]> {

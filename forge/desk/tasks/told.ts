@@ -4,7 +4,6 @@
  */
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
-import { RunId, TaskId } from './tasks-questions.ts'
 import {
   Assertion,
   JournalLine,
@@ -12,13 +11,15 @@ import {
   Limits,
   Plan,
   type Run,
+  RunId,
   type RunRow,
   RunState,
   type RunTask,
   Spent,
   type Task,
+  TaskId,
   TaskState,
-} from './tasks-view.ts'
+} from '../contract/tasks.ts'
 
 /** Texts are cut where nobody reads on: a model may have written them. */
 const text = (most: number) =>

@@ -17,7 +17,7 @@ import { priceOf } from '../runs/prices.ts'
 import { reviewersOf } from '../steps/request.ts'
 import type { CommandContext } from './context.ts'
 import { editPlan } from './edit-plan.ts'
-import { askPerson, columnsOf } from './follow.ts'
+import { askPerson, columnsOf, type PlanWord } from './follow.ts'
 import { openNetwork } from './network.ts'
 import { openStore, type Place } from './place.ts'
 
@@ -75,13 +75,6 @@ export async function lookAtPlan(
 export function tellPlan({ text }: LookedAt, context: CommandContext): void {
   for (const line of text(columnsOf(context)).trimEnd().split('\n')) context.out(line)
 }
-
-/** What a person says to a plan: yes to this one, which they may have edited, no, what to change, or nothing yet. */
-export type PlanWord =
-  | { says: 'yes'; plan: Reference }
-  | { says: 'no' }
-  | { says: 'change'; answer: Reference }
-  | { says: 'later' }
 
 /** Asks whether a plan may run. What is approved is signed for. */
 export async function approvePlan(

@@ -6,11 +6,17 @@ import type { Oid, Reference, RunId, RunStatus } from '../contract.ts'
 import { UnknownRun } from '../engine/client.ts'
 import { readEscalation, reportForTerminal } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
-import type { PlanWord } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { lookAt } from './look.ts'
 import type { RunServer } from './server.ts'
 import { Drawing } from './tree.ts'
+
+/** What a person says to a plan: yes to this one, which they may have edited, no, what to change, or nothing yet. */
+export type PlanWord =
+  | { says: 'yes'; plan: Reference }
+  | { says: 'no' }
+  | { says: 'change'; answer: Reference }
+  | { says: 'later' }
 
 export type Following = {
   server: RunServer

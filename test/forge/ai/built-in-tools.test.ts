@@ -127,7 +127,8 @@ test('Latin-1 is kept by an edit, and never written over as a whole', async () =
   await using scene = await makeScene()
   expect((await scene.call('write_file', { path: 'latin.txt', content: 'x' })).text).toContain('no UTF-8')
   const result = await scene.call('search_replace', { path: 'latin.txt', edits: edits('end', 'END') })
-  expect(result).toMatchObject({ text: 'Edited latin.txt: +1 −1 lines, from line 2 on.', words: '1 edit  +1 −1' })
+  const shown = 'It is now (line number and tab in front):\n1\tcaf\\xe9\n2\tEND'
+  expect(result).toMatchObject({ text: `Edited latin.txt: +1 −1 lines. ${shown}`, words: '1 edit  +1 −1' })
   expect(await scene.textOf('latin.txt')).toBe('caf\xe9\nEND\n')
   expect((await scene.call('get_lines', { path: 'latin.txt' })).text).toContain('1\tcaf\\xe9\n')
 })
@@ -276,12 +277,12 @@ test('a line without an end is cut', async () => {
   expect(text).toContain('[100001 bytes in this line]\n2\ty')
 })
 
-test('text is found in the open files, in a folder and everywhere, as it is now', async () => {
+test('text is found in the active files, in a folder and everywhere, as it is now', async () => {
   await using scene = await makeScene()
   await scene.vfs.writeFile('fresh.ts', Buffer.from('a needle (1+1)\n'))
   scene.active.add('fresh.ts')
   const open = await scene.call('grep_open', { text: 'needle' })
-  expect(open.text).toBe('1 line in the 1 open file:\nfresh.ts\n1\ta needle (1+1)')
+  expect(open.text).toBe('1 line in the 1 active file:\nfresh.ts\n1\ta needle (1+1)')
   const all = await scene.call('grep_open', { text: 'NEEDLE', ignore_case: true, everywhere: true })
   expect(all.text).toBe('2 lines in the repository:\nfresh.ts\n1\ta needle (1+1)\nsrc/deep/x.ts\n1\tconst x = "needle"')
   const folder = await scene.call('grep_open', { text: 'const', folder: 'src/' })
@@ -291,6 +292,26 @@ test('text is found in the open files, in a folder and everywhere, as it is now'
   expect((await scene.call('grep_open', { text: '--version', everywhere: true })).words).toBe('nothing found')
   expect((await scene.call('grep_open', { text: '(', regex: true })).text).toStartWith('This is no expression')
   expect((await scene.call('grep_open', { text: 'a', folder: 'nowhere' })).text).toContain('no folder or file nowhere')
+})
+
+test('text is found everywhere where no file is active, with the lines around it where they are wanted', async () => {
+  await using scene = await makeScene({ 'rows.txt': 'one\ntwo\nneedle\nfour\nfive\nsix\nseven\nneedle\n' })
+  const found = await scene.call('grep_open', { text: 'needle', folder: 'rows.txt', context: 1 })
+  expect(found.text).toBe(
+    '2 lines in rows.txt:\nrows.txt\n2-\ttwo\n3:\tneedle\n4-\tfour\n…\n7-\tseven\n8:\tneedle\n9-\t',
+  )
+  expect((await scene.call('grep_open', { text: 'needle' })).text).toStartWith('2 lines in the repository:')
+})
+
+test('the result of an edit shows what each changed place is now', async () => {
+  const lines = Array.from({ length: 30 }, (_, at) => `line ${at + 1}\n`).join('')
+  await using scene = await makeScene({ 'rows.txt': lines })
+  const wanted = [...edits('line 5\n', 'a\nb\n'), ...edits('line 25\n', 'c\n')]
+  const { text } = await scene.call('search_replace', { path: 'rows.txt', edits: wanted })
+  expect(text.split('\n').slice(1)).toEqual([
+    ...['3\tline 3', '4\tline 4', '5\ta', '6\tb', '7\tline 6', '8\tline 7', '…'],
+    ...['24\tline 23', '25\tline 24', '26\tc', '27\tline 26', '28\tline 27'],
+  ])
 })
 
 test('what is found is bounded, and an expression that takes for ever is ended', async () => {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { writeTree } from '../../../core/git/trees.ts'
 import { requestFor } from '../../../forge/ai/context.ts'
+import { PERSON_SAYS } from '../../../forge/ai/desk-words.ts'
 import { circlesOf, meterOf, needsShortening } from '../../../forge/ai/meter.ts'
 import { prepareSession, type State, withToolsDone } from '../../../forge/ai/opening.ts'
 import type { Answer, Request, Usage } from '../../../forge/ai/request.ts'
@@ -70,7 +71,8 @@ const linesOf = (request: Request): string[] =>
   request.messages.flatMap(({ role, blocks }) =>
     blocks.map(block => {
       const mark = 'mark' in block && block.mark ? ` *${block.mark}` : ''
-      return `${role}: ${block.type === 'call' ? `calls ${block.id}` : block.text}${mark}`
+      const text = block.type === 'call' ? `calls ${block.id}` : block.text.replace(`${PERSON_SAYS}\n`, '')
+      return `${role}: ${text}${mark}`
     }),
   )
 const textOf = (request: Request): string => linesOf(request).join('\n')
@@ -91,8 +93,8 @@ test('summaries come first, then instructions from the top down, then active fil
     'Hello',
   )
   const lines = linesOf(await requestFor(session, state))
-  expect(lines.map(line => /"([^"]+)"|(summaries)|(Hello)/.exec(line)?.slice(1).find(Boolean))).toEqual([
-    'summaries',
+  expect(lines.map(line => /"([^"]+)"|(A summary of each)|(Hello)/.exec(line)?.slice(1).find(Boolean))).toEqual([
+    'A summary of each',
     'AGENTS.md',
     'CLAUDE.md',
     'src/AGENTS.md',
@@ -100,6 +102,36 @@ test('summaries come first, then instructions from the top down, then active fil
     'a.ts',
     'Hello',
   ])
+})
+
+test('what the person says has a heading, which the prompt names as what may tell the model what to do', async () => {
+  await using desk = await makeDesk({ 'a.ts': 'x' })
+  const state = await desk.state()
+  const request = await requestFor(say(await prepareSession(newSession(), state, NOW), 'Hello'), state)
+  const last = request.messages.at(-1)?.blocks.at(-1)
+  expect(last && 'text' in last && last.text).toBe(`${PERSON_SAYS}\nHello`)
+  expect(request.system.map(({ text }) => text).join()).toContain(`"${PERSON_SAYS}"`)
+})
+
+test('an opening says where names of the message are defined, and how the last commits are called', async () => {
+  const defined = {
+    'a/text.py': 'import re\n\ndef ellipsize(text, n):\n    pass\n',
+    'b.go': 'func (t *T) Ellipses() {\n',
+  }
+  const common = Object.fromEntries([1, 2, 3, 4, 5].map(at => [`c${at}.ts`, 'const shorten = 1\n']))
+  await using desk = await makeDesk({ ...defined, ...common })
+  const base = await git(desk.place.path, 'rev-parse', 'main')
+  const signal = new AbortController().signal
+  const state = { ...(await desk.state()), base, signal, text: 'Let ellipsize shorten as Ellipses does, please.' }
+  const session = await prepareSession(newSession(), state, NOW)
+  expect(session.opening?.names).toEqual([
+    { name: 'ellipsize', path: 'a/text.py', line: 3 },
+    { name: 'Ellipses', path: 'b.go', line: 1 },
+  ])
+  const subject = await git(desk.place.path, 'log', '-1', '--format=%s', 'main')
+  const said = textOf(await requestFor(say(session, 'Hello'), state))
+  expect(said).toContain('ellipsize: a/text.py, line 3\nEllipses: b.go, line 1\n')
+  expect(said).toContain(`Subjects of the last commits:\n\`\`\`\n${subject}\n`)
 })
 
 test('no file can end before its end, speak as the desk, or hide in its name', async () => {

@@ -84,7 +84,7 @@ test('in the middle of a turn, what the person wants is said again', async () =>
   )
   expect(texts.slice(1, 3)).toEqual([
     'user: [The desk says:] Your own summary of the conversation so far:\nHalf done.',
-    'user: Do the one thing.',
+    'user: # The person says\nDo the one thing.',
   ])
 })
 

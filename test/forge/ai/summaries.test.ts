@@ -19,6 +19,21 @@ const LANGUAGES: [path: string, text: string, summary: string][] = [
     "#!/usr/bin/env bun\n/*\n * Copyright 2026 Una\n */\n\n/**\n * Opens the lock. And more\n * words.\n */\nimport x from 'y'\nexport async function open(path: string): Promise<void> {\n}\nexport class Lock {}\nexport type Key = 1\nexport const A = 1\nexport { b, c as d } from 'e'\nfunction hidden() {}\n",
     'Opens the lock. · open(path: string), Lock, Key, A, b, c as d',
   ],
+  [
+    'licensed.py',
+    '# -*- coding: utf-8 -*-\n\n# Copyright (c) 2013, Una\n#\n# Redistribution and use in source and binary forms are\n# permitted:\n#\n#    * The names of the contributors\n\n"""Reads tides."""\n\nimport os\nTODO: later\nDEPTH = 3\n',
+    'Reads tides. · DEPTH',
+  ],
+  ['licensed.c', '/* Tides.\n *\n * Copyright 2026 Una\n *\n * You may do with it what you like.\n */\n', 'Tides.'],
+  [
+    'licensed.go',
+    '// Copyright 2026 Una\n//\n// You may do what you like.\n\n// Package tide reads.\npackage tide\n',
+    'Package tide reads.',
+  ],
+  ['notes.py', '# TODO: less\n\ndef read(path): pass\n', 'read(path)'],
+  ['CHANGELOG.md', '# Changes\n\n## 2.1.0\n\n## [2.0.0] - 2026-01-01\n\n## Unreleased\n', 'Changes · Unreleased'],
+  ['matter.md', '---\nname: release\n---\n\n# How to release\n', 'How to release'],
+  ['Makefile', 'a: b\nb:\nc:\nd:\ne:\nf:\ng:\n', 'Makefile · a, b, c, d, e'],
   ['a.js', "'use strict'\n// Rows.\nmodule.exports = { one, two }\nexports.three = 3\n", 'Rows. · one, two, three'],
   [
     'a.py',

@@ -1,7 +1,7 @@
 /** What comes with the page for who comes by its address: what is shown first, and nothing to anybody else. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import * as v from 'valibot'
-import { PageBeginning } from '../../../forge/desk/messages.ts'
+import { PageBeginning } from '../../../forge/desk/contract/contract.ts'
 import { hasBrowser, openBrowser } from '../../support/browser.ts'
 import { commit } from '../../support/git.ts'
 import { makePlace, type Place } from '../../support/repository.ts'

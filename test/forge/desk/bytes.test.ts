@@ -1,9 +1,11 @@
 /** What was not touched comes out identical, whatever bytes it is made of. */
+
 import { expect, test } from 'bun:test'
 import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openRepository } from '../../../core/git/repository.ts'
-import { edit, makeDesk, PERSON } from '../../support/desk.ts'
+import { openFile, vfsAt } from '../../../forge/desk/branches/places.ts'
+import { ask, edit, makeDesk, PERSON } from '../../support/desk.ts'
 import { gitWith, PLAIN } from '../../support/git.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { bytesFrom } from '../../support/repository.ts'
@@ -28,13 +30,13 @@ for (const [what, before, after] of CASES)
     const others = { 'latin1.txt': latin1('caf\xe9\n'), 'nul.bin': latin1('a\0b'), 'other.txt': latin1(before) }
     await using desk = await makeDesk({ files: { 'a.txt': latin1(before), ...others } })
     await (await edit(desk.work, 'main', 'a.txt')).type('new\n')
-    await desk.work.save('main', 'all')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe(after)
     expect(await desk.git('diff', '--name-status', 'main^', 'main')).toBe('M\ta.txt')
     // Taking it back out again is the file as it was, and no draft.
     const editor = await edit(desk.work, 'main', 'a.txt')
     await editor.type('', editor.text.length - 4, 4)
-    await desk.work.save('main', 'all')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     expect(await desk.git('diff', '--name-status', 'main^^', 'main')).toBe('')
   })
 
@@ -54,13 +56,14 @@ test('names of any bytes are opened, edited, renamed, deleted and listed', async
   await using desk = await makeDesk({ files: Object.fromEntries(names.map(name => [name, 'a\n'])), bare: true })
   for (const name of names) await (await edit(desk.work, 'main', name)).type('b\n')
   const work = await desk.restart()
-  expect((await work.branches())[0]?.drafts).toEqual(names.toSorted())
-  await work.save('main', 'all')
+  expect((await work.describeBranches())[0]?.drafts).toEqual(names.toSorted())
+  await ask(work, 'save', { branch: 'main', paths: 'all' })
   for (const name of names) expect(await blob(desk.path, name)).toBe('a\nb\n')
-  for (const name of names.filter(it => !it.includes('\n'))) await work.rename('main', name, `moved/${name}`)
+  for (const name of names.filter(it => !it.includes('\n')))
+    await ask(work, 'rename', { branch: 'main', from: name, to: `moved/${name}` })
   expect(await blob(desk.path, 'moved/bytes\xff\xfe')).toBe('a\nb\n')
   expect(await desk.git('log', '--format=%s', '--grep=ff')).toBe('rename: bytes\\xff\\xfe → moved/bytes\\xff\\xfe')
-  await work.delete('main', 'moved')
+  await ask(work, 'delete', { branch: 'main', path: 'moved' })
   expect(await bytesFrom(desk.path, 'ls-tree', '-r', '-z', '--name-only', 'main')).toBe('line\nbreak\0')
 })
 
@@ -82,16 +85,23 @@ test('modes, links and submodules stay; what is no text is not edited', async ()
   const before = await desk.git('ls-tree', '-r', 'main')
   await (await edit(desk.work, 'main', 'run.sh')).type('exit\n')
   await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   const after = await desk.git('ls-tree', '-r', 'main')
   const kept = (list: string) => list.split('\n').map(line => line.replace(/(blob) \w+(\t(run.sh|a.txt))/, '$1$2'))
   expect(kept(after)).toEqual(kept(before))
   const at = { kind: 'branch', branch: 'main' } as const
-  expect(await desk.work.open(at, 'link')).toMatchObject({ kind: 'other', what: 'A symbolic link to a.txt.' })
-  expect(await desk.work.open(at, 'module')).toMatchObject({ kind: 'other', mode: '160000' })
-  expect(await refusedBy(desk.work.edit('main', 'link', 0, [{ client: 'x', changes: [5] }]))).toThrow("can't be edited")
-  expect(await refusedBy(desk.work.rename('main', 'module', 'other'))).toThrow('git mv')
-  expect(await refusedBy(desk.work.delete('main', 'module'))).toThrow('git rm')
+  expect(await openFile(desk.work.branches, at, 'link')).toMatchObject({
+    kind: 'other',
+    what: 'A symbolic link to a.txt.',
+  })
+  expect(await openFile(desk.work.branches, at, 'module')).toMatchObject({ kind: 'other', mode: '160000' })
+  expect(
+    await refusedBy(
+      ask(desk.work, 'edit', { branch: 'main', path: 'link', version: 0, edits: [{ client: 'x', changes: [5] }] }),
+    ),
+  ).toThrow("can't be edited")
+  expect(await refusedBy(ask(desk.work, 'rename', { branch: 'main', from: 'module', to: 'other' }))).toThrow('git mv')
+  expect(await refusedBy(ask(desk.work, 'delete', { branch: 'main', path: 'module' }))).toThrow('git rm')
 })
 
 test('attributes and configuration that would change line ends or content change nothing', async () => {
@@ -102,7 +112,7 @@ test('attributes and configuration that would change line ends or content change
   await using desk = await makeDesk({ files, bare: true })
   await desk.git('config', 'core.autocrlf', 'true')
   await (await edit(desk.work, 'main', 'a.txt')).type('two é\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:a.txt')).toBe('one $Id$\ntwo \xc3\xa9\n')
 })
 
@@ -114,27 +124,37 @@ test('large files are shown and not edited, larger ones are only named', async (
   }
   await using desk = await makeDesk({ files, bare: true })
   const at = { kind: 'branch', branch: 'main' } as const
-  expect(await desk.work.open(at, 'big')).toMatchObject({ kind: 'text', readOnly: expect.stringContaining('3.0 MB') })
-  expect(await desk.work.open(at, 'huge')).toMatchObject({ kind: 'other', what: '11.0 MB: too large to be shown.' })
-  expect(await desk.work.open(at, 'pointer')).toMatchObject({ kind: 'other' })
-  expect(await refusedBy(desk.work.edit('main', 'big', 0, [{ client: 'x', changes: [3 << 20] }]))).toThrow(
-    "can't be edited",
-  )
+  expect(await openFile(desk.work.branches, at, 'big')).toMatchObject({
+    kind: 'text',
+    readOnly: expect.stringContaining('3.0 MB'),
+  })
+  expect(await openFile(desk.work.branches, at, 'huge')).toMatchObject({
+    kind: 'other',
+    what: '11.0 MB: too large to be shown.',
+  })
+  expect(await openFile(desk.work.branches, at, 'pointer')).toMatchObject({ kind: 'other' })
+  expect(
+    await refusedBy(
+      ask(desk.work, 'edit', { branch: 'main', path: 'big', version: 0, edits: [{ client: 'x', changes: [3 << 20] }] }),
+    ),
+  ).toThrow("can't be edited")
 })
 
 test('a commit is shown as it was, and not edited', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   const old = await desk.git('rev-parse', 'main')
   await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
-  await desk.work.save('main', 'all')
-  const file = await desk.work.open({ kind: 'commit', commit: old }, 'a.txt')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  const file = await openFile(desk.work.branches, { kind: 'commit', commit: old }, 'a.txt')
   expect(file).toMatchObject({ kind: 'text', text: 'a\n', readOnly: expect.stringContaining('never changes') })
-  const vfs = await desk.work.vfsOf({ kind: 'commit', commit: old })
+  const vfs = await vfsAt(desk.work.branches, { kind: 'commit', commit: old })
   expect(await refusedBy(vfs.writeFile('a.txt', Buffer.from('x')))).toThrow('never changes')
-  expect(await refusedBy(desk.work.open({ kind: 'commit', commit: '1'.repeat(40) }, 'a.txt'))).toThrow(
+  expect(await refusedBy(openFile(desk.work.branches, { kind: 'commit', commit: '1'.repeat(40) }, 'a.txt'))).toThrow(
     'There is no commit',
   )
-  expect(await refusedBy(desk.work.open({ kind: 'commit', commit: '--help' }, 'a.txt'))).toThrow('There is no commit')
+  expect(await refusedBy(openFile(desk.work.branches, { kind: 'commit', commit: '--help' }, 'a.txt'))).toThrow(
+    'There is no commit',
+  )
 })
 
 test('names that lead out of the repository, or into git’s own folder, are refused in words', async () => {
@@ -157,11 +177,17 @@ test('names that lead out of the repository, or into git’s own folder, are ref
     '\u012fetc',
   ]
   for (const path of bad) {
-    expect(await refusedBy(desk.work.newFile('main', path))).toThrow("can't be the name of a file")
-    expect(await refusedBy(desk.work.rename('main', 'a.txt', path))).toThrow("can't be the name of a file")
+    expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path }))).toThrow("can't be the name of a file")
+    expect(await refusedBy(ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: path }))).toThrow(
+      "can't be the name of a file",
+    )
   }
-  expect(await refusedBy(desk.work.newFile('main', 'a.txt'))).toThrow('There is a.txt already')
-  expect(await refusedBy(desk.work.newFile('main', 'a.txt/b'))).toThrow('a.txt is a file: nothing can be in it')
+  expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'a.txt' }))).toThrow(
+    'There is a.txt already',
+  )
+  expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'a.txt/b' }))).toThrow(
+    'a.txt is a file: nothing can be in it',
+  )
   expect(await desk.git('rev-list', '--count', 'main')).toBe('1')
 })
 
@@ -170,7 +196,7 @@ test('the day works in bare, sha256 and empty repositories and in a linked workt
     await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, ...options })
     await (await edit(desk.work, 'main', 'a.txt')).type('b\n')
     await desk.restart()
-    const commit = await desk.work.save('main', 'all')
+    const commit = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
     expect(await desk.git('rev-parse', 'main')).toBe(commit ?? '')
     await desk.work.undo()
     await desk.work.redo()
@@ -183,7 +209,7 @@ test('the day works in bare, sha256 and empty repositories and in a linked workt
   const repository = await openRepository(linked, { env: { ...PLAIN, ...PERSON } })
   await using work = await openWork(repository, { state: join(desk.folder, 'linked-state'), onNews: () => undefined })
   await (await edit(work, 'topic', 'a.txt')).type('b\n')
-  await work.save('topic', 'all')
+  await ask(work, 'save', { branch: 'topic', paths: 'all' })
   await work.flush()
   expect(await gitWith(linked, ['status', '--porcelain', '-b'])).toBe('## topic')
   expect(await Bun.file(join(linked, 'a.txt')).text()).toBe('a\nb\n')
@@ -192,11 +218,11 @@ test('the day works in bare, sha256 and empty repositories and in a linked workt
 test('the first save in an empty repository makes the first commit and the branch', async () => {
   for (const bare of [true, false]) {
     await using desk = await makeDesk({ bare })
-    expect(await desk.work.branches()).toEqual([])
-    expect(await refusedBy(desk.work.newBranch('topic', null))).toThrow('no commit yet')
-    await desk.work.newFile('main', 'read me.md')
+    expect(await desk.work.describeBranches()).toEqual([])
+    expect(await refusedBy(ask(desk.work, 'new branch', { branch: 'topic', from: null }))).toThrow('no commit yet')
+    await ask(desk.work, 'new file', { branch: 'main', path: 'read me.md' })
     await (await edit(desk.work, 'main', 'read me.md')).type('# Hello\n')
-    await desk.work.save('main', 'all')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     expect(await desk.git('log', '--format=%s', 'main')).toBe('edit: read me.md\nadd: read me.md')
     await desk.work.flush()
     if (!bare) expect(await desk.git('status', '--porcelain')).toBe('')
@@ -211,7 +237,7 @@ test('the first save in an empty repository makes the first commit and the branc
 test('what nobody has put into a commit is not there: other files in the folder stay theirs', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   await writeFile(join(desk.path, 'untracked'), 'mine')
-  await desk.work.newFile('main', 'b.txt')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'b.txt' })
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('?? untracked')
 })
@@ -220,19 +246,21 @@ test('a text in Latin-1 is shown with what it seems to be, and not a byte of it 
   const latin = Buffer.from('caf\xe9\r\n\x93x\x94\r\n', 'latin1')
   await using desk = await makeDesk({ files: { 'a.txt': latin, 'b.txt': 'b\n' }, bare: true })
   const at = { kind: 'branch', branch: 'main' } as const
-  const file = await desk.work.open(at, 'a.txt')
+  const file = await openFile(desk.work.branches, at, 'a.txt')
   expect(file).toMatchObject({ kind: 'text', text: 'café\n“x”\n', saved: 'café\n“x”\n', lineEnd: 'CRLF' })
   expect(file).toMatchObject({
     readOnly:
       'a.txt is no UTF-8, but Windows-1252 perhaps, as it is shown here: it is not edited, so that no byte of it changes.',
   })
   const edits = [{ client: 'window', changes: [[0, 'x'], 9] }]
-  expect(await refusedBy(desk.work.edit('main', 'a.txt', 0, edits))).toThrow("can't be edited")
+  expect(await refusedBy(ask(desk.work, 'edit', { branch: 'main', path: 'a.txt', version: 0, edits }))).toThrow(
+    "can't be edited",
+  )
   await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
-  await desk.work.rename('main', 'a.txt', 'folder/a.txt')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'folder/a.txt' })
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(
-    await desk.work.open({ kind: 'commit', commit: await desk.git('rev-parse', 'main') }, 'folder/a.txt'),
+    await openFile(desk.work.branches, { kind: 'commit', commit: await desk.git('rev-parse', 'main') }, 'folder/a.txt'),
   ).toMatchObject({ kind: 'text', text: 'café\n“x”\n', readOnly: expect.stringContaining('A commit never changes') })
   const child = Bun.spawn(['git', 'cat-file', 'blob', 'main:folder/a.txt'], { cwd: desk.path, stdout: 'pipe' })
   expect(Buffer.from(await child.stdout.bytes()).equals(latin)).toBe(true)

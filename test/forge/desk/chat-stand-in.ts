@@ -2,8 +2,12 @@
  * Stands in for the AI of the desk's server, for the tests of the page alone: conversations that a test writes down,
  * and a model that does what the test says, piece by piece.
  */
-import type { Approval, Call, Conversation, Item, TurnNews, TurnUsage } from '../../../forge/desk/chat/conversation.ts'
-import type { At, BranchInfo, FolderEntry, Question } from '../../../forge/desk/messages.ts'
+
+import type { BranchInfo } from '../../../forge/desk/contract/branches.ts'
+import type { Approval, Call, Conversation, Item, TurnNews, TurnUsage } from '../../../forge/desk/contract/chat.ts'
+import type { Asked } from '../../../forge/desk/contract/contract.ts'
+import type { FolderEntry } from '../../../forge/desk/contract/reading.ts'
+import type { At } from '../../../forge/desk/contract/values.ts'
 import { type AiSide, oidOf, Refusal, type StandIn } from './web-stand-in.ts'
 
 type End = Extract<Item, { kind: 'end' }>
@@ -75,7 +79,7 @@ export class ChatStandIn implements AiSide {
     this.say(branch, { is: 'changed', turn })
   }
 
-  answer(question: Question): { value: unknown } | undefined {
+  answer(question: Asked): { value: unknown } | undefined {
     switch (question.ask) {
       case 'conversation':
         return { value: this.#conversation(question.at) }
@@ -83,30 +87,30 @@ export class ChatStandIn implements AiSide {
         return { value: { turn: this.#begin(question.branch, question.text) } }
       case 'stop turn':
         this.stopped.get(question.branch)?.()
-        return { value: null }
+        return { value: undefined }
       case 'end turn':
         this.of(question.branch).turn = undefined
         this.desk.sayDesk()
-        return { value: null }
+        return { value: undefined }
       case 'undo turn':
         return { value: this.#undo(question.branch, question.turn) }
       case 'choose model':
         this.of(question.branch).model = question.model
-        return { value: null }
+        return { value: undefined }
       case 'set context':
         if (question.isWhole) this.of(question.branch).whole.set(question.path, 1_234)
         else this.of(question.branch).whole.delete(question.path)
-        return { value: null }
+        return { value: undefined }
       case 'approve tool': {
         const chat = this.of(question.branch)
         if (!chat.approvals.some(({ oid }) => oid === question.oid)) throw new Refusal('The tool is another one now.')
         chat.approvals = chat.approvals.filter(({ path }) => path !== question.path)
         this.decided(question.isApproved)
-        return { value: null }
+        return { value: undefined }
       }
       case 'allow commands':
         for (const chat of this.chats.values()) chat.commands = { isAllowed: question.isAllowed }
-        return { value: null }
+        return { value: undefined }
       default:
         return undefined
     }

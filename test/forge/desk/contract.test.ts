@@ -5,7 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asBytes } from '../../../core/git/repository.ts'
-import type { At, BranchInfo, Desk, FolderEntry, Layout } from '../../../forge/desk/messages.ts'
+import type { BranchInfo } from '../../../forge/desk/contract/branches.ts'
+import type { DeskInfo, Layout } from '../../../forge/desk/contract/desk.ts'
+import type { FolderEntry } from '../../../forge/desk/contract/reading.ts'
+import type { At } from '../../../forge/desk/contract/values.ts'
 import { commit, git, gitWith } from '../../support/git.ts'
 import { bytesFrom, makePlace, type Place } from '../../support/repository.ts'
 import { type Ask, openTestDesk, type TestDesk, type TestWindow } from '../../support/served.ts'
@@ -28,7 +31,7 @@ afterAll(async () => {
 })
 
 const describeDesk = async (window: TestWindow) =>
-  (await window.ask({ ask: 'desk' })) as { desk: Desk; layout: Layout | undefined }
+  (await window.ask({ ask: 'desk' })) as { desk: DeskInfo; layout: Layout | undefined }
 
 /** What is said instead of an answer. */
 const why = (answer: Promise<unknown>): Promise<string> =>

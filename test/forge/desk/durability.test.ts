@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
-import { edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
+import { ask, edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
 import { PLAIN, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
 import { refusedBy } from '../../support/refusals.ts'
@@ -107,11 +107,11 @@ test.skipIf(!canMount)('on a full disk the text stays, and a save says why it is
     await until(() => desk.news.some(it => it.say === 'notice' && it.isBad))
     const [notice] = desk.news.filter(it => it.say === 'notice')
     expect(notice).toMatchObject({ words: expect.stringContaining('the disk is full') })
-    expect(await refusedBy(work.save('main', 'all'))).toThrow('disk is full')
+    expect(await refusedBy(ask(work, 'save', { branch: 'main', paths: 'all' }))).toThrow('disk is full')
     expect(await textOf(work, 'main', 'a.txt')).toBe('a\ntyped\n')
     await rm(`${objects}/ballast`)
     await until(() => desk.news.some(it => it.say === 'notice' && !it.isBad))
-    await work.save('main', 'all')
+    await ask(work, 'save', { branch: 'main', paths: 'all' })
     expect(await desk.git('show', 'main:a.txt')).toBe('a\ntyped')
   } finally {
     await desk.work[Symbol.asyncDispose]()
@@ -131,7 +131,7 @@ test.skipIf(!canMount)('on a disk that can only be read the text stays, and is w
     await Bun.$`mount -o remount,ro ${desk.path}`.quiet()
     await editor.type('typed\n')
     await until(() => desk.news.some(it => it.say === 'notice' && it.isBad))
-    expect(await refusedBy(work.save('main', 'all'))).toThrow()
+    expect(await refusedBy(ask(work, 'save', { branch: 'main', paths: 'all' }))).toThrow()
     await Bun.$`mount -o remount,rw ${desk.path}`.quiet()
     await until(() => desk.news.some(it => it.say === 'notice' && !it.isBad))
     expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\ntyped')
@@ -147,14 +147,17 @@ test('a clock that is set back changes nothing', async () => {
   try {
     const editor = await edit(desk.work, 'main', 'a.txt')
     await editor.type('one\n')
-    await desk.work.save('main', 'all')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     Date.now = () => now() - 86_400_000_000
     await editor.type('two\n')
     await until(
       async () => (await tryGit(desk.path, ['show', 'refs/forge/drafts/main:a.txt'])).stdout === 'a\none\ntwo\n',
     )
-    await desk.work.save('main', 'all')
-    expect((await desk.work.operations(0, 9)).map(it => it.words)).toEqual(['save a.txt to main', 'save a.txt to main'])
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+    expect((await ask(desk.work, 'operations', { from: 0, count: 9 })).map(it => it.words)).toEqual([
+      'save a.txt to main',
+      'save a.txt to main',
+    ])
     await desk.work.undo()
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\ntwo\n')
     expect(await desk.git('show', 'main:a.txt')).toBe('a\none')
@@ -173,7 +176,7 @@ test('locks that a killed git left behind do not keep drafts from being written'
   await until(
     async () => (await tryGit(desk.path, ['show', 'refs/forge/drafts/main:a.txt'])).stdout === 'a\none\ntwo\n',
   )
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.txt')).toBe('a\none\ntwo')
 }, 120_000)
 
@@ -181,10 +184,10 @@ test('a branch that another git holds is named, and the text stays', async () =>
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   await (await edit(desk.work, 'main', 'a.txt')).type('one\n')
   await writeFile(join(desk.path, 'refs/heads/main.lock'), '')
-  expect(await refusedBy(desk.work.save('main', 'all'))).toThrow('main.lock')
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('main.lock')
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\n')
   await rm(join(desk.path, 'refs/heads/main.lock'))
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.txt')).toBe('a\none')
 })
 

@@ -1,10 +1,12 @@
 /** The same branch elsewhere: a terminal, a pull, another desk. Nothing that was typed is lost, whoever was faster. */
+
 import { expect, test } from 'bun:test'
 import { mkdir, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { openFile } from '../../../forge/desk/branches/places.ts'
 import { Watch } from '../../../forge/desk/branches/watch.ts'
-import type { Side } from '../../../forge/desk/messages.ts'
-import { edit, makeDesk, textOf } from '../../support/desk.ts'
+import type { ClashSide } from '../../../forge/desk/contract/branches.ts'
+import { ask, edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, gitWith } from '../../support/git.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { makePlace, until } from '../../support/repository.ts'
@@ -24,7 +26,7 @@ test('a branch that a terminal moves is noticed, and what was typed is merged on
   expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(tip)
   // Windows are told by an edit, so that what they have typed meanwhile stays typed.
   expect(desk.news).toContainEqual(expect.objectContaining({ say: 'edited', version: 1, path: 'a.ts' }))
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', '--format=', '--numstat', 'main')).toBe('1\t0\ta.ts')
 })
 
@@ -77,23 +79,23 @@ test('where both changed the same lines, both ends are kept until the person has
   await commit(desk.path, 'main', { 'a.ts': theirs })
   await desk.work.look()
   const clash = { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'MINE'), tip: theirs }
-  expect(await desk.work.clashes('main')).toMatchObject([clash])
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([clash])
   expect(desk.news).toContainEqual({ say: 'clashes', branch: 'main', paths: ['a.ts'] })
-  expect(await desk.work.open({ kind: 'branch', branch: 'main' }, 'a.ts')).toMatchObject({
+  expect(await openFile(desk.work.branches, { kind: 'branch', branch: 'main' }, 'a.ts')).toMatchObject({
     text: clash.draft,
     readOnly: expect.stringContaining('choose'),
   })
   // It can't be saved by mistake, but other files can.
-  expect(await refusedBy(desk.work.save('main', 'all'))).toThrow('choose')
-  expect(await desk.work.save('main', ['b.ts'])).toBeDefined()
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('choose')
+  expect((await ask(desk.work, 'save', { branch: 'main', paths: ['b.ts'] })).commit).toBeDefined()
   // It is the same after a restart, and after garbage was collected.
   await desk.work.flush()
   await desk.git('-c', 'gc.pruneExpire=now', 'gc', '-q', '--prune=now')
   const work = await desk.restart()
-  expect(await work.clashes('main')).toMatchObject([clash])
-  await work.settle('main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
-  expect(await work.clashes('main')).toEqual([])
-  await work.save('main', 'all')
+  expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([clash])
+  await ask(work, 'settle', { branch: 'main', path: 'a.ts', text: LINES.replace('two', 'MINE and THEIRS') })
+  expect(await ask(work, 'clashes', { branch: 'main' })).toEqual([])
+  await ask(work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
 })
 
@@ -101,7 +103,7 @@ test('a save of a branch that moved at that moment is on top of what the other d
   await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   const tip = await commit(desk.path, 'main', { 'a.ts': LINES.replace('one', 'ONE') })
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('rev-parse', 'main^')).toBe(tip)
   expect(await desk.git('show', 'main:a.ts')).toBe(`${LINES.replace('one', 'ONE')}typed`)
 })
@@ -111,11 +113,11 @@ test('a file that was deleted elsewhere while it was edited is a choice, and its
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   await commit(desk.path, 'main', { 'a.ts': null })
   await desk.work.look()
-  expect(await desk.work.clashes('main')).toMatchObject([
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([
     { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: { what: 'The file was deleted.' } },
   ])
-  await desk.work.settle('main', 'a.ts', 'a\ntyped\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'settle', { branch: 'main', path: 'a.ts', text: 'a\ntyped\n' })
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
 })
 
@@ -130,7 +132,7 @@ test('a file that nobody edits shows what the branch has now', async () => {
     expect.objectContaining({ path: 'a.ts', file: expect.objectContaining({ text: 'other\n', saved: 'other\n' }) }),
   )
   expect(replaced).toContainEqual(expect.objectContaining({ path: 'b.ts', file: { kind: 'nothing' } }))
-  expect((await desk.work.branches())[0]?.drafts).toEqual([])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual([])
 })
 
 test('a branch that was deleted elsewhere can be brought back with all that was typed in it', async () => {
@@ -142,14 +144,16 @@ test('a branch that was deleted elsewhere can be brought back with all that was 
   await desk.git('branch', '-D', 'topic')
   await desk.work.look()
   await editor.type('and more\n')
-  expect(await refusedBy(desk.work.save('topic', 'all'))).toThrow('was deleted: bring it back')
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'topic', paths: 'all' }))).toThrow(
+    'was deleted: bring it back',
+  )
   expect(await desk.work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])
   const work = await desk.restart()
   expect(await work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])
-  await work.restoreBranch('topic')
+  await ask(work, 'restore branch', { branch: 'topic' })
   expect(await desk.git('rev-parse', 'topic')).toBe(tip)
   expect(await textOf(work, 'topic', 'a.ts')).toBe('a\ntyped\nand more\n')
-  await work.save('topic', 'all')
+  await ask(work, 'save', { branch: 'topic', paths: 'all' })
   expect(await desk.git('show', 'topic:a.ts')).toBe('a\ntyped\nand more')
 })
 
@@ -159,9 +163,9 @@ test('a branch without drafts comes back to where it vanished', async () => {
   await desk.work.look()
   await desk.git('branch', '-D', 'topic')
   await desk.work.look()
-  await desk.work.restoreBranch('topic')
+  await ask(desk.work, 'restore branch', { branch: 'topic' })
   expect(await desk.git('rev-parse', 'topic')).toBe(tip)
-  expect(await refusedBy(desk.work.restoreBranch('never'))).toThrow('Nobody knows')
+  expect(await refusedBy(ask(desk.work, 'restore branch', { branch: 'never' }))).toThrow('Nobody knows')
 })
 
 test('two desks on one repository show each other’s drafts, and destroy none', async () => {
@@ -180,10 +184,10 @@ test('two desks on one repository show each other’s drafts, and destroy none',
   await Promise.all([desk.work.flush(), other.flush()])
   await desk.work.look()
   expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`TOP ${LINES}from one\n`)
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await other.look()
-  expect((await other.branches())[0]?.drafts).toEqual([])
-  await desk.work.operations(0, 1)
+  expect((await other.describeBranches())[0]?.drafts).toEqual([])
+  await ask(desk.work, 'operations', { from: 0, count: 1 })
 })
 
 test('what two desks type over each other is kept from both', async () => {
@@ -195,14 +199,14 @@ test('what two desks type over each other is kept from both', async () => {
   await other.flush()
   await desk.work.look()
   for (const work of [desk.work, other])
-    expect(await work.clashes('main')).toMatchObject([
+    expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([
       { path: 'a.ts', base: LINES, draft: LINES.replace('two', 'SECOND'), tip: LINES.replace('two', 'FIRST') },
     ])
-  await other.settle('main', 'a.ts', LINES.replace('two', 'FIRST and SECOND'))
+  await ask(other, 'settle', { branch: 'main', path: 'a.ts', text: LINES.replace('two', 'FIRST and SECOND') })
   await other.flush()
   await desk.work.look()
   expect(await textOf(desk.work, 'main', 'a.ts')).toBe(LINES.replace('two', 'FIRST and SECOND'))
-  expect(await desk.work.clashes('main')).toEqual([])
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
 })
 
 test('saves of two desks at once all arrive', async () => {
@@ -212,12 +216,15 @@ test('saves of two desks at once all arrive', async () => {
   const two = await edit(other, 'main', 'b.ts')
   for (let round = 0; round < 4; round++) {
     await Promise.all([one.type(`${round}\n`), two.type(`${round}\n`)])
-    await Promise.all([desk.work.save('main', ['a.ts']), other.save('main', ['b.ts'])])
+    await Promise.all([
+      ask(desk.work, 'save', { branch: 'main', paths: ['a.ts'] }),
+      ask(other, 'save', { branch: 'main', paths: ['b.ts'] }),
+    ])
   }
   expect(await desk.git('show', 'main:a.ts')).toBe('a\n0\n1\n2\n3')
   expect(await desk.git('show', 'main:b.ts')).toBe('b\n0\n1\n2\n3')
   expect(await desk.git('rev-list', '--count', 'main')).toBe('9')
-  expect(await desk.work.operations(0, 99)).toHaveLength(8)
+  expect(await ask(desk.work, 'operations', { from: 0, count: 99 })).toHaveLength(8)
 })
 
 test('every window hears what is left to choose, also when that is nothing', async () => {
@@ -226,11 +233,11 @@ test('every window hears what is left to choose, also when that is nothing', asy
   const other = LINES.replace('two', 'THEIRS')
   await commit(desk.path, 'main', { 'a.ts': other, 'b.ts': other })
   await desk.work.look()
-  await desk.work.settle('main', 'a.ts', LINES.replace('two', 'BOTH'))
-  await desk.work.takeSide('main', 'b.ts', 'draft')
+  await ask(desk.work, 'settle', { branch: 'main', path: 'a.ts', text: LINES.replace('two', 'BOTH') })
+  await ask(desk.work, 'settle by side', { branch: 'main', path: 'b.ts', side: 'draft' })
   const said = desk.news.filter(it => it.say === 'clashes').map(({ paths }) => paths)
   expect(said).toEqual([['a.ts', 'b.ts'], ['b.ts'], []])
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:b.ts')).toBe(LINES.replace('two', 'MINE').trimEnd())
 })
 
@@ -256,11 +263,11 @@ test.each<[string, string | Buffer | null, unknown]>([
     const outside = await desk.git('rev-parse', 'HEAD')
     await desk.git('update-ref', 'refs/heads/main', outside)
     await desk.work.look()
-    expect(await desk.work.clashes('main')).toMatchObject([
-      { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: tip as Side },
+    expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([
+      { path: 'a.ts', base: 'a\n', draft: 'a\ntyped\n', tip: tip as ClashSide },
     ])
-    await desk.work.takeSide('main', 'a.ts', side)
-    const saved = await desk.work.save('main', 'all')
+    await ask(desk.work, 'settle by side', { branch: 'main', path: 'a.ts', side })
+    const saved = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
     if (side === 'tip') expect([saved, await desk.git('rev-parse', 'main')]).toEqual([undefined, outside])
     else expect(await desk.git('show', 'main:a.ts')).toBe('a\ntyped')
   }
@@ -291,14 +298,14 @@ const ON_NEW = [
 test('a branch that moved under drafts says from where to where, by how many commits and whose, until there are none', async () => {
   const { desk, before, after } = await movedWithDrafts()
   await using _ = desk
-  const moved = async () => (await desk.work.branches())[0]?.moved
+  const moved = async () => (await desk.work.describeBranches())[0]?.moved
   expect(await moved()).toEqual({ from: before, to: after, commits: 2, by: [expect.any(String)] })
   const newest = await commit(desk.path, 'main', { 'd.ts': 'd\n' })
   await desk.work.look()
   expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3 })
   await desk.restart()
   expect(await moved()).toMatchObject({ from: before, to: newest, commits: 3, by: [expect.any(String)] })
-  await desk.work.discard('main', ['a.ts', 'b.ts'])
+  await ask(desk.work, 'discard', { branch: 'main', paths: ['a.ts', 'b.ts'] })
   expect(await moved()).toBeUndefined()
   // What is typed after that was typed on the newest commit.
   await (await edit(desk.work, 'main', 'd.ts')).type('more\n')
@@ -308,11 +315,11 @@ test('a branch that moved under drafts says from where to where, by how many com
 test('the drafts of a branch that moved go to a new one where it was, and back by undo', async () => {
   const { desk, before, after } = await movedWithDrafts()
   await using _ = desk
-  await desk.work.draftsElsewhere('main', before, 'mine')
+  await ask(desk.work, 'drafts elsewhere', { branch: 'main', from: before, to: 'mine' })
   expect(await desk.git('rev-parse', 'mine', 'main')).toBe(`${before}\n${after}`)
-  expect(await desk.work.clashes('mine')).toEqual([])
-  expect(await desk.work.clashes('main')).toEqual([])
-  expect((await desk.work.branches()).map(({ drafts, moved }) => [drafts, moved])).toEqual([
+  expect(await ask(desk.work, 'clashes', { branch: 'mine' })).toEqual([])
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
+  expect((await desk.work.describeBranches()).map(({ drafts, moved }) => [drafts, moved])).toEqual([
     [[], undefined],
     [['a.ts', 'b.ts'], undefined],
   ])
@@ -323,18 +330,22 @@ test('the drafts of a branch that moved go to a new one where it was, and back b
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/heads', 'refs/forge/drafts')).toBe(
     'refs/forge/drafts/main\nrefs/heads/main',
   )
-  expect((await work.clashes('main')).map(({ path }) => path)).toEqual(['a.ts', 'c.ts'])
+  expect((await ask(work, 'clashes', { branch: 'main' })).map(({ path }) => path)).toEqual(['a.ts', 'c.ts'])
   expect(await textOf(work, 'main', 'b.ts')).toBe(ON_NEW[0][1])
   work = await desk.restart()
   await work.redo()
   for (const [path, text] of ON_OLD)
     expect(await textOf(work, 'mine', path)).toBe(path === 'c.ts' ? `${text}typed there\n` : text)
   for (const name of ['main', 'mine'])
-    expect(await refusedBy(work.draftsElsewhere('main', before, name))).toThrow('There is a branch')
-  expect(await refusedBy(work.draftsElsewhere('main', before, 'other'))).toThrow(
+    expect(await refusedBy(ask(work, 'drafts elsewhere', { branch: 'main', from: before, to: name }))).toThrow(
+      'There is a branch',
+    )
+  expect(await refusedBy(ask(work, 'drafts elsewhere', { branch: 'main', from: before, to: 'other' }))).toThrow(
     'There are no drafts in main any more.',
   )
-  expect(await refusedBy(work.draftsElsewhere('mine', '1'.repeat(40), 'other'))).toThrow('There is no commit')
+  expect(await refusedBy(ask(work, 'drafts elsewhere', { branch: 'mine', from: '1'.repeat(40), to: 'other' }))).toThrow(
+    'There is no commit',
+  )
 })
 
 test('thousands of folders of branches are looked at about as fast as the system tells their times', async () => {

@@ -1,7 +1,7 @@
 /** Repositories that lack a part of their history or of their contents: only what would be wrong is refused. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { CommitRow } from '../../../forge/desk/messages.ts'
+import type { CommitRow } from '../../../forge/desk/contract/reading.ts'
 import { commit, git } from '../../support/git.ts'
 import { makeFolder } from '../../support/repository.ts'
 import { openTestDesk } from '../../support/served.ts'

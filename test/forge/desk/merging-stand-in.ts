@@ -1,7 +1,8 @@
 /** Stands in for a merge that waits, and for Forklift, in the tests of the page alone. */
 
-import type { ConflictFile, Forklift, Merging, MergingFile } from '../../../forge/desk/graph/repository-view.ts'
-import type { Question } from '../../../forge/desk/messages.ts'
+import type { Asked } from '../../../forge/desk/contract/contract.ts'
+import type { Forklift } from '../../../forge/desk/contract/forklift.ts'
+import type { ConflictFile, Merging, MergingFile } from '../../../forge/desk/contract/merging.ts'
 import { conflictsIn } from '../../../forge/desk/web/merging/conflict-regions.ts'
 import { oidOf, type Part, Refusal, type StandIn } from './web-stand-in.ts'
 
@@ -40,7 +41,7 @@ export class MergingStandIn implements Part {
     return this
   }
 
-  answer(question: Question): { value: unknown } | undefined {
+  answer(question: Asked): { value: unknown } | undefined {
     switch (question.ask) {
       case 'merging':
         return { value: question.branch === this.branch && this.finished === undefined ? this.#merging() : null }
@@ -49,7 +50,7 @@ export class MergingStandIn implements Part {
       case 'take side':
         this.taken.set(question.path, question.side)
         this.standIn.say({ say: 'branch', branch: this.branch })
-        return { value: null }
+        return { value: undefined }
       case 'ask for conflicts':
         return { value: { turn: 't1' } }
       case 'finish merging':
@@ -125,19 +126,19 @@ export class ForkliftStandIn implements Part {
     standIn.parts.push(this)
   }
 
-  answer(question: Question): { value: unknown } | undefined {
+  answer(question: Asked): { value: unknown } | undefined {
     switch (question.ask) {
       case 'forklift':
         return { value: this.info }
       case 'run forklift':
         this.begin(undefined)
-        return { value: null }
+        return { value: undefined }
       case 'publish':
         this.begin(question.branch)
-        return { value: null }
+        return { value: undefined }
       case 'stop forklift':
         this.end(130)
-        return { value: null }
+        return { value: undefined }
       case 'open run':
         return { value: { branch: this.opens } }
       default:

@@ -1,8 +1,9 @@
 /** Days that nobody would think of: two desks and a terminal in each other's way. No word that was typed is lost. */
 
 import { expect, test } from 'bun:test'
-import type { Side } from '../../../forge/desk/messages.ts'
-import { edit, makeDesk, textOf } from '../../support/desk.ts'
+import { closeFile } from '../../../forge/desk/branches/places.ts'
+import type { ClashSide } from '../../../forge/desk/contract/branches.ts'
+import { ask, edit, makeDesk, textOf } from '../../support/desk.ts'
 import { commit, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
 
@@ -23,7 +24,7 @@ for (const seed of [1, 2, 3, 4])
     const type = async () => {
       const work = random.pick(works)
       const path = random.pick(FILES)
-      if ((await work.clashes('main')).some(clash => clash.path === path)) return
+      if ((await ask(work, 'clashes', { branch: 'main' })).some(clash => clash.path === path)) return
       const editor = await edit(work, 'main', path)
       const starts = [...editor.text.matchAll(/^/gm)].map(({ index }) => index)
       const word = newWord('desk')
@@ -34,7 +35,7 @@ for (const seed of [1, 2, 3, 4])
         words.delete(word)
         if (!/faster|choose/.test((error as Error).message)) throw error
       }
-      await work.close({ kind: 'branch', branch: 'main' }, path)
+      await closeFile(work.branches, { kind: 'branch', branch: 'main' }, path)
     }
     const byHand = async () => {
       const path = random.pick(FILES)
@@ -46,17 +47,22 @@ for (const seed of [1, 2, 3, 4])
       await commit(desk.path, 'main', { [path]: lines.join('\n') }).catch(() => words.delete(word))
     }
     const save = async () => {
-      await random
-        .pick(works)
-        .save('main', random.chance(0.5) ? 'all' : [random.pick(FILES)])
-        .catch((error: Error) => {
-          if (!/choose/.test(error.message)) throw error
-        })
+      await ask(random.pick(works), 'save', {
+        branch: 'main',
+        paths: random.chance(0.5) ? 'all' : [random.pick(FILES)],
+      }).catch((error: Error) => {
+        if (!/choose/.test(error.message)) throw error
+      })
     }
     const settle = async () => {
       const work = random.pick(works)
-      for (const { path, draft, tip, choice } of await work.clashes('main'))
-        await work.settle('main', path, `${textOfSide(draft)}${textOfSide(tip)}`, choice).catch((error: Error) => {
+      for (const { path, draft, tip, choice } of await ask(work, 'clashes', { branch: 'main' }))
+        await ask(work, 'settle', {
+          branch: 'main',
+          path,
+          text: `${textOfSide(draft)}${textOfSide(tip)}`,
+          choice,
+        }).catch((error: Error) => {
           // Somebody else was faster.
           if (!/nothing left to choose|choose anew/.test(error.message)) throw error
         })
@@ -87,11 +93,14 @@ for (const seed of [1, 2, 3, 4])
       const texts = await Promise.all(FILES.map(path => textOf(work, 'main', path)))
       const all = [
         ...texts,
-        ...(await work.clashes('main')).flatMap(({ draft, tip }) => [textOfSide(draft), textOfSide(tip)]),
+        ...(await ask(work, 'clashes', { branch: 'main' })).flatMap(({ draft, tip }) => [
+          textOfSide(draft),
+          textOfSide(tip),
+        ]),
       ].join('')
       expect([...words].filter(word => !all.includes(word))).toEqual([])
     }
     await desk.git('fsck', '--strict', '--no-dangling')
   }, 120_000)
 
-const textOfSide = (side: Side): string => (typeof side === 'string' ? side : '')
+const textOfSide = (side: ClashSide): string => (typeof side === 'string' ? side : '')

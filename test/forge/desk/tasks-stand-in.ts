@@ -1,6 +1,5 @@
 /** Stands in for the tasks beside the desk, for the tests of the page: made-up runs, and what is told to them. */
-import type { Question } from '../../../forge/desk/messages.ts'
-import type { TasksLook, TasksWord } from '../../../forge/desk/tasks/tasks-questions.ts'
+import type { Asked } from '../../../forge/desk/contract/contract.ts'
 import type {
   JournalLine,
   Landing,
@@ -10,7 +9,8 @@ import type {
   Runs,
   RunTask,
   Task,
-} from '../../../forge/desk/tasks/tasks-view.ts'
+  TasksWord,
+} from '../../../forge/desk/contract/tasks.ts'
 import { type Part, Refusal, type StandIn } from './web-stand-in.ts'
 
 export class TasksStandIn implements Part {
@@ -26,7 +26,7 @@ export class TasksStandIn implements Part {
   /** What forge says to a word. */
   says: string[] = ['Done.']
   /** How often each thing was looked at. */
-  readonly looks: TasksLook['see'][] = []
+  readonly looks: Asked['ask'][] = []
   #changes = 0
 
   constructor(readonly desk: StandIn) {
@@ -44,30 +44,28 @@ export class TasksStandIn implements Part {
     this.change(run, { tasks })
   }
 
-  answer(question: Question): { value: unknown } | undefined {
-    if (question.ask === 'look at tasks') return { value: this.#see(question.look) }
-    if (question.ask !== 'tell tasks') return undefined
-    this.told.push(question.word)
-    return { value: { words: this.says } }
-  }
-
-  #see(look: TasksLook): unknown {
-    this.looks.push(look.see)
-    switch (look.see) {
-      case 'mark':
-        return { mark: String(this.#changes) }
-      case 'runs':
-        return this.#list()
-      case 'run':
-        return this.#run(look.run)
-      case 'plan':
-        return this.plan
-      case 'task':
-        return this.details.get(look.task) ?? { ...NO_DETAIL, id: look.task }
-      case 'journal':
-        return this.journal.filter(({ task }) => look.task === undefined || task === look.task)
-      case 'landing':
-        return this.landing
+  answer(question: Asked): { value: unknown } | undefined {
+    if (question.ask.startsWith('tasks ')) this.looks.push(question.ask)
+    switch (question.ask) {
+      case 'tasks mark':
+        return { value: { mark: String(this.#changes) } }
+      case 'tasks runs':
+        return { value: this.#list() }
+      case 'tasks run':
+        return { value: this.#run(question.run) }
+      case 'tasks plan':
+        return { value: this.plan }
+      case 'tasks task':
+        return { value: this.details.get(question.task) ?? { ...NO_DETAIL, id: question.task } }
+      case 'tasks journal':
+        return { value: this.journal.filter(({ task }) => question.task === undefined || task === question.task) }
+      case 'tasks landing':
+        return { value: this.landing }
+      case 'tell tasks':
+        this.told.push(question.word)
+        return { value: { words: this.says } }
+      default:
+        return undefined
     }
   }
 

@@ -1,7 +1,7 @@
 /** Types a number a line into a.txt of a repository's main, for a test that ends it at a bad moment. */
 import { openRepository } from '../../../core/git/repository.ts'
 import { openWork } from '../../../forge/desk/work.ts'
-import { edit, PERSON } from '../../support/desk.ts'
+import { ask, edit, PERSON } from '../../support/desk.ts'
 import { PLAIN } from '../../support/git.ts'
 
 const [path = '', state = '', first = '0', saves = ''] = process.argv.slice(2)
@@ -12,5 +12,5 @@ for (let number = Number(first); ; number++) {
   await editor.type(`${number}\n`)
   console.log(number)
   await Bun.sleep(3)
-  if (saves === 'and saves' && number % 97 === 0) void work.save('main', 'all')
+  if (saves === 'and saves' && number % 97 === 0) void ask(work, 'save', { branch: 'main', paths: 'all' })
 }

@@ -10,23 +10,13 @@ import { ChangeSet, Text } from '@codemirror/state'
 import type { Server, ServerWebSocket } from 'bun'
 import * as v from 'valibot'
 import { buildPage } from '../../../forge/desk/build.ts'
-import type { Conversation } from '../../../forge/desk/chat/conversation.ts'
-import {
-  type At,
-  type BranchInfo,
-  type Change,
-  type Clash,
-  type CommitRow,
-  type Desk,
-  type Edit,
-  type File,
-  type FolderEntry,
-  type Layout,
-  type Match,
-  type News,
-  type Operation,
-  Question,
-} from '../../../forge/desk/messages.ts'
+import type { BranchInfo, Clash, Edit, File, Operation } from '../../../forge/desk/contract/branches.ts'
+import type { Conversation } from '../../../forge/desk/contract/chat.ts'
+import { type Asked, questions } from '../../../forge/desk/contract/contract.ts'
+import type { DeskInfo, Layout } from '../../../forge/desk/contract/desk.ts'
+import type { News } from '../../../forge/desk/contract/news.ts'
+import type { CommitRow, FolderEntry, Match } from '../../../forge/desk/contract/reading.ts'
+import type { At, Change } from '../../../forge/desk/contract/values.ts'
 import { PROTOCOL } from '../../../forge/desk/server/secret.ts'
 import { policyOf } from '../../../forge/desk/server/server.ts'
 import { GraphOf } from './graph/graph-stand-in.ts'
@@ -54,13 +44,13 @@ export class Refusal extends Error {}
 /** What stands in for a part of the server that has a file of its own: merging-stand-in.ts is one. */
 export interface Part {
   /** Undefined for what it does not know. */
-  answer: (question: Question) => { value: unknown } | undefined
+  answer: (question: Asked) => { value: unknown } | undefined
 }
 
 /** What stands in for the AI; chat-stand-in.ts is one. */
 export interface AiSide {
   /** Undefined for what it does not know. */
-  answer: (question: Question) => { value: unknown } | undefined
+  answer: (question: Asked) => { value: unknown } | undefined
   turnOf: (branch: string) => BranchInfo['turn']
   contextOf: (at: At, path: string) => FolderEntry['context']
 }
@@ -92,7 +82,7 @@ export function bytes(text: string): string {
 
 export class StandIn {
   readonly branches = new Map<string, StandInBranch>()
-  readonly asked: Question[] = []
+  readonly asked: Asked[] = []
   readonly operations: Operation[] = []
   readonly blobs = new Map<string, string>()
   /** Without one there is no model. */
@@ -113,11 +103,11 @@ export class StandIn {
   /** Milliseconds that each answer takes. */
   delay = 0
   /** What is refused, with which sentence. */
-  refused = new Map<Question['ask'], string>()
+  refused = new Map<Asked['ask'], string>()
   /** Whether nobody has been here before: then the page decides what it shows. */
   isFirstStart = false
   /** Answers of a test's own, instead of those here. */
-  given = new Map<Question['ask'], (question: never) => unknown>()
+  given = new Map<Asked['ask'], (question: never) => unknown>()
   /** Whether edits are answered at all. */
   swallowsEdits = false
   violations: string[] = []
@@ -128,7 +118,7 @@ export class StandIn {
   #server: Server<undefined> | undefined
   #sockets = new Set<ServerWebSocket<undefined>>()
   #built = ''
-  readonly #held = new Map<Question['ask'], Promise<void>>()
+  readonly #held = new Map<Asked['ask'], Promise<void>>()
   #lastSearch = 0
   #commits = 0
 
@@ -215,7 +205,7 @@ export class StandIn {
   }
 
   /** Lets a question wait, and what it would do with it, until that which this gives is called. */
-  hold(ask: Question['ask']): () => void {
+  hold(ask: Asked['ask']): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#held.set(ask, promise)
     return () => {
@@ -259,7 +249,7 @@ export class StandIn {
     return draft
   }
 
-  #desk(): Desk {
+  #desk(): DeskInfo {
     return {
       name: this.name,
       folder: `/home/mira/${this.name}`,
@@ -322,7 +312,8 @@ export class StandIn {
   }
 
   async #hear(socket: ServerWebSocket<undefined>, data: string): Promise<void> {
-    const question = v.parse(Question, JSON.parse(data))
+    const question = JSON.parse(data) as Asked
+    v.parse(questions[question.ask].fields as v.GenericSchema, question)
     this.asked.push(question)
     if (question.ask === 'edit' && this.swallowsEdits) return
     if (this.delay > 0) await Bun.sleep(this.delay)
@@ -331,18 +322,18 @@ export class StandIn {
     socket.send(JSON.stringify(reply))
   }
 
-  async #answer(question: Question): Promise<object> {
+  async #answer(question: Asked): Promise<object> {
     try {
       const refusal = this.refused.get(question.ask)
       if (refusal !== undefined) throw new Refusal(refusal)
-      return { re: question.id, value: (await this.#value(question)) ?? null }
+      return { re: question.id, value: await this.#value(question) }
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return { re: question.id, error: error.message }
     }
   }
 
-  #value(question: Question): unknown {
+  #value(question: Asked): unknown {
     for (const part of [this.ai, ...this.parts]) {
       const answer = part?.answer(question)
       if (answer) return answer.value
@@ -360,8 +351,10 @@ export class StandIn {
         return { remotes: [], tags: [] }
       case 'forklift':
         return { missing: 'It has no remote upstream.', runs: [], isRunning: false }
-      case 'look at tasks':
-        return question.look.see === 'mark' ? { mark: '' } : { runs: [] }
+      case 'tasks mark':
+        return { mark: '' }
+      case 'tasks runs':
+        return { runs: [] }
       case 'desk':
         return { desk: this.#desk(), layout: this.layout ?? this.#usualLayout() }
       case 'keep layout':
@@ -644,7 +637,7 @@ export class StandIn {
     return oid
   }
 
-  #history({ at, beyond, from, count }: Extract<Question, { ask: 'history' }>) {
+  #history({ at, beyond, from, count }: Extract<Asked, { ask: 'history' }>) {
     const here = at.kind === 'branch' ? this.#branch(at.branch).commits : [this.#found(at.commit)]
     const there = beyond === undefined ? [] : this.#branch(beyond).commits.map(({ oid }) => oid)
     const all = here.filter(({ oid }) => !there.includes(oid))

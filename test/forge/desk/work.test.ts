@@ -1,18 +1,20 @@
 /** A day at the desk: what is typed stays, what is saved is a commit, and all of it can be undone. */
+
 import { expect, test } from 'bun:test'
-import { edit, makeDesk, textOf } from '../../support/desk.ts'
+import { openFile } from '../../../forge/desk/branches/places.ts'
+import { ask, edit, makeDesk, textOf } from '../../support/desk.ts'
 
 test('a file is opened, edited and saved: the commit is in git log, by the user', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'one\n' } })
-  const file = await desk.work.open({ kind: 'branch', branch: 'main' }, 'a.ts')
+  const file = await openFile(desk.work.branches, { kind: 'branch', branch: 'main' }, 'a.ts')
   expect(file).toMatchObject({ kind: 'text', text: 'one\n', version: 0, saved: 'one\n', lineEnd: 'LF', mode: '100644' })
   const editor = await edit(desk.work, 'main', 'a.ts')
   await editor.type('two\n')
-  const commit = await desk.work.save('main', ['a.ts'])
+  const commit = (await ask(desk.work, 'save', { branch: 'main', paths: ['a.ts'] })).commit
   expect(await desk.git('log', '--format=%H %an %s', '-1', 'main')).toBe(`${commit} Ada edit: a.ts`)
   expect(await desk.git('show', 'main:a.ts')).toBe('one\ntwo')
   expect(desk.news).toContainEqual({ say: 'saved', branch: 'main', commit: commit ?? '', drafts: [] })
-  expect(await desk.work.save('main', 'all')).toBeUndefined()
+  expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeUndefined()
 })
 
 test('what was typed is there after a restart, and is not in the branch', async () => {
@@ -20,7 +22,7 @@ test('what was typed is there after a restart, and is not in the branch', async 
   await (await edit(desk.work, 'main', 'a.ts')).type('typed\n')
   const work = await desk.restart()
   expect(await textOf(work, 'main', 'a.ts')).toBe('one\ntyped\n')
-  expect((await work.branches())[0]?.drafts).toEqual(['a.ts'])
+  expect((await work.describeBranches())[0]?.drafts).toEqual(['a.ts'])
   expect(await desk.git('show', 'main:a.ts')).toBe('one')
   expect(await desk.git('show', 'refs/forge/drafts/main:a.ts')).toBe('one\ntyped')
   expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(await desk.git('rev-parse', 'main'))
@@ -30,16 +32,16 @@ test('undo of a save takes the commit back and leaves the text as a draft; redo 
   await using desk = await makeDesk({ files: { 'a.ts': 'one\n' } })
   const before = await desk.git('rev-parse', 'main')
   await (await edit(desk.work, 'main', 'a.ts')).type('two\n')
-  const commit = await desk.work.save('main', 'all')
+  const commit = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
   expect(await desk.work.undoable()).toEqual({ undo: 'save a.ts to main' })
   await desk.work.undo()
   expect(await desk.git('rev-parse', 'main')).toBe(before)
   expect(await textOf(desk.work, 'main', 'a.ts')).toBe('one\ntwo\n')
-  expect((await desk.work.branches())[0]?.drafts).toEqual(['a.ts'])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a.ts'])
   await desk.work.redo()
   expect(await desk.git('rev-parse', 'main')).toBe(commit ?? '')
-  expect((await desk.work.branches())[0]?.drafts).toEqual([])
-  expect((await desk.work.operations(0, 9)).map(({ words }) => words)).toEqual([
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual([])
+  expect((await ask(desk.work, 'operations', { from: 0, count: 9 })).map(({ words }) => words)).toEqual([
     'redo: save a.ts to main',
     'undo: save a.ts to main',
     'save a.ts to main',

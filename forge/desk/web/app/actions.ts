@@ -1,5 +1,6 @@
 /** What a person can do, each as the questions and dialogs that it takes. */
-import type { At, Operation } from '../../messages.ts'
+import type { Operation } from '../../contract/branches.ts'
+import type { At } from '../../contract/values.ts'
 import { baseName, folderOf, named, readable, shortId, toName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { reversalOf } from './reversal.ts'

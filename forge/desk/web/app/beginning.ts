@@ -1,8 +1,9 @@
 /**
  * How a page begins: with what came with it, or with what its first script asks; the rest of the page takes it over.
  */
+
+import type { Asked } from '../../contract/contract.ts'
 import { BEGINNING, firstQuestions } from '../../first-questions.ts'
-import type { Question } from '../../messages.ts'
 import { protocolsWith, SECRET_NAME } from '../../server/secret.ts'
 import { readSecret } from './secret.ts'
 
@@ -12,7 +13,7 @@ export const SHOWED_TAB = 'a tab was shown'
 export interface Beginning {
   socket: WebSocket
   /** What is asked as soon as the socket is open: nothing where the answers come with the page. */
-  questions: readonly Question[]
+  questions: readonly Asked[]
   /** Gives what the server has said so far, and leaves all that it says from now on to whoever called. */
   takeOver: () => string[]
 }
@@ -47,7 +48,7 @@ function takeSecret(): string {
 }
 
 /** Opens the socket, and asks as soon as it is open. */
-function begin(secret: string, questions: readonly Question[]): Beginning {
+function begin(secret: string, questions: readonly Asked[]): Beginning {
   const socket = open(secret)
   const heard: string[] = []
   const listen = (event: MessageEvent) => heard.push(String(event.data))

@@ -1,4 +1,4 @@
-import type { BranchStep, Step } from '../../graph/repository-view.ts'
+import type { BranchStep, Step } from '../../contract/steps.ts'
 import type { IconName } from '../ui/icons.tsx'
 
 /** One of the ways to do something to refs. */

@@ -1,5 +1,5 @@
 /** What happened that a person should know, above the editor, which it pushes down and never covers. */
-import type { Moved } from '../../messages.ts'
+import type { Moved } from '../../contract/branches.ts'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'

@@ -1,7 +1,7 @@
 /** What the desk did to branches and tags, the newest first, and the way back from each. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { Operation } from '../../messages.ts'
+import type { Operation } from '../../contract/branches.ts'
 import { DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon, type IconProps } from '../ui/icons.tsx'
 import { readable, shortId } from '../ui/names.ts'

@@ -5,9 +5,17 @@
  */
 import { signal } from '@preact/signals'
 import * as v from 'valibot'
+import {
+  type Answer,
+  type Asked,
+  type Fields,
+  PageBeginning,
+  type QuestionName,
+  questions,
+  Reply,
+} from '../../contract/contract.ts'
+import { News } from '../../contract/news.ts'
 import { firstQuestions } from '../../first-questions.ts'
-import { News, PageBeginning, type Question, Reply } from '../../messages.ts'
-import { type Answer, answers, type QuestionOf } from './answers.ts'
 import { type Beginning, open, takeBeginning, takeBrought } from './beginning.ts'
 import { fetchWith, readSecret } from './secret.ts'
 
@@ -21,46 +29,8 @@ export class Disconnected extends Error {
   }
 }
 
-type Kind = Question['ask']
-
-// Asking twice changes nothing.
-const REPEATABLE: ReadonlySet<Kind> = new Set([
-  'desk',
-  'keep layout',
-  'folder',
-  'find file',
-  'open',
-  'close',
-  'message',
-  'changes',
-  'blob',
-  'history',
-  'commit',
-  'operations',
-  'clashes',
-  'settle',
-  'settle by side',
-  'name now',
-  'restore branch',
-  'conversation',
-  'choose model',
-  'set context',
-  'allow commands',
-  'merging',
-  'conflict',
-  'forklift',
-  'look at tasks',
-  'graph',
-  'graph place',
-  'find commits',
-  'refs',
-  'outlooks',
-  'preview',
-  'stop step',
-])
-
 interface Pending {
-  question: Question
+  question: Asked
   schema: v.GenericSchema
   resolve: (value: unknown) => void
   reject: (reason: Error) => void
@@ -92,7 +62,7 @@ export class Connection {
    * What is answered by the page itself, or was asked by its first script, until somebody here wants to know it, and
    * replies that came before that. Something else may be true a moment later: then it is asked again.
    */
-  #asked: Question[] = []
+  #asked: Asked[] = []
   readonly #early = new Map<number, Reply>()
   #lastId = firstQuestions(true).length
   #pause = FIRST_PAUSE
@@ -123,7 +93,7 @@ export class Connection {
     return true
   }
 
-  #expect(asked: readonly Question[]): void {
+  #expect(asked: readonly Asked[]): void {
     this.#asked.push(...asked)
     setTimeout(() => this.#forgetAsked(), ASKED_FOR)
   }
@@ -148,24 +118,25 @@ export class Connection {
     socket.addEventListener('close', () => this.#closed())
   }
 
-  ask<K extends Kind>(ask: K, fields: Omit<QuestionOf<K>, 'id' | 'ask'>): Promise<Answer<K>> {
-    const wanted = { ...fields, id: ++this.#lastId, ask } as unknown as Question
+  ask<Name extends QuestionName>(ask: Name, fields: Fields<Name>): Promise<Answer<Name>> {
+    const { reply: schema, isRepeatable } = questions[ask]
+    const wanted = { ...fields, id: ++this.#lastId, ask } as unknown as Asked
     const asked = this.#takeAsked(wanted)
     const question = asked ?? wanted
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    if (!this.isUp.peek() && !REPEATABLE.has(ask)) {
+    if (!this.isUp.peek() && !isRepeatable) {
       reject(new Refused('The desk does not answer at the moment. Try again when it is back.'))
-      return promise as Promise<Answer<K>>
+      return promise as Promise<Answer<Name>>
     }
-    this.#pending.set(question.id, { question, schema: answers[ask], resolve, reject })
+    this.#pending.set(question.id, { question, schema, resolve, reject })
     const early = this.#early.get(question.id)
     if (!asked) this.#send(question)
     else if (early && this.#early.delete(question.id)) this.#replied(early)
-    return promise as Promise<Answer<K>>
+    return promise as Promise<Answer<Name>>
   }
 
   /** The same question, where the first script has asked it. */
-  #takeAsked(wanted: Question): Question | undefined {
+  #takeAsked(wanted: Asked): Asked | undefined {
     const words = contentOf(wanted)
     const place = this.#asked.findIndex(question => contentOf(question) === words)
     return place < 0 ? undefined : this.#asked.splice(place, 1)[0]
@@ -186,7 +157,7 @@ export class Connection {
     stop()
   }
 
-  #send(question: Question): void {
+  #send(question: Asked): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(question))
   }
 
@@ -214,7 +185,7 @@ export class Connection {
     this.isLost.value = true
     this.#forgetAsked()
     for (const [id, { question, reject }] of this.#pending) {
-      if (REPEATABLE.has(question.ask)) continue
+      if (questions[question.ask].isRepeatable) continue
       this.#pending.delete(id)
       reject(new Disconnected())
     }
@@ -241,7 +212,7 @@ export class Connection {
       this.onNews(news.output)
       return
     }
-    const reply = v.safeParse(Reply, withValue(said))
+    const reply = v.safeParse(Reply, said)
     if (!reply.success) {
       console.error('The desk said something that this page does not understand.', v.flatten(reply.issues))
       return
@@ -265,14 +236,8 @@ export class Connection {
 }
 
 /** A question without its number. */
-function contentOf({ id, ...content }: Question): string {
+function contentOf({ id, ...content }: Asked): string {
   return JSON.stringify(Object.entries(content).sort())
-}
-
-/** JSON has no word for nothing: a reply without a value has the value of nothing. */
-function withValue(said: unknown): unknown {
-  const hasNone = typeof said === 'object' && said !== null && !('value' in said) && !('error' in said)
-  return hasNone ? { ...said, value: null } : said
 }
 
 /** Reads an answer. A long list is read in slices, so that the page goes on answering to the person meanwhile. */

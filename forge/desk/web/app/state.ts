@@ -2,7 +2,10 @@
 import { batch, computed, effect, type Signal, signal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { At, BranchInfo, Desk, Layout, News } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { DeskInfo, Layout } from '../../contract/desk.ts'
+import type { News } from '../../contract/news.ts'
+import type { At } from '../../contract/values.ts'
 import { ComposerState, keep, kept } from '../chat/composer-state.ts'
 import { ConversationState } from '../chat/conversation-state.ts'
 import { OpenFiles, placeOf } from '../files/files.ts'
@@ -173,7 +176,7 @@ const NOT_LOADED = 'A part of the page could not be loaded. Load the page again 
 export class Page {
   readonly connection = new Connection()
   readonly files: OpenFiles
-  readonly desk = signal<Desk | undefined>(undefined)
+  readonly desk = signal<DeskInfo | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
   /** The tab that is shown, from 0; or the repository, or the tasks. */
   readonly active = signal(REPOSITORY)
@@ -447,7 +450,7 @@ export class Page {
     }
   }
 
-  #restore(desk: Desk, layout: Layout | undefined): void {
+  #restore(desk: DeskInfo, layout: Layout | undefined): void {
     const kept = layout?.tabs ?? []
     if (kept.length > 0) {
       this.tabs.value = kept.map(tab => new Tab(this, tab.at, tab))

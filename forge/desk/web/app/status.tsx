@@ -2,7 +2,8 @@
 
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { At, BranchInfo } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { At } from '../../contract/values.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../files/open-files.ts'

@@ -1,6 +1,6 @@
 /** The tabs on top: the repository, then what is open. Switching between them checks nothing out. */
 import { useEffect, useRef } from 'preact/hooks'
-import type { At } from '../../messages.ts'
+import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
 import { isMerging } from '../merging/merging-actions.ts'
 import { BranchIcon, Icon, type IconName } from '../ui/icons.tsx'

@@ -4,7 +4,7 @@
  */
 import { effect } from '@preact/signals'
 import * as v from 'valibot'
-import { At } from '../../messages.ts'
+import { At } from '../../contract/values.ts'
 import { type Page, REPOSITORY, TASKS } from './state.ts'
 
 const Pane = v.variant('kind', [

@@ -1,6 +1,6 @@
 /** What a person can do with the AI of a branch, each as the questions and dialogs that it takes. */
 import { effect } from '@preact/signals'
-import type { Approval } from '../../chat/conversation.ts'
+import type { Approval } from '../../contract/chat.ts'
 import { attempt, branchOf, draftsOf, sentence, settle } from '../app/actions.ts'
 import { reversalOf } from '../app/reversal.ts'
 import type { Page, Tab } from '../app/state.ts'

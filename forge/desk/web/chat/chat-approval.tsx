@@ -1,7 +1,7 @@
 /** A tool of the repository, to be looked at before it runs: its source, and what changed since it was approved. */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { Approval } from '../../chat/conversation.ts'
+import type { Approval } from '../../contract/chat.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
 import { DiffView } from '../review/diff-view.tsx'

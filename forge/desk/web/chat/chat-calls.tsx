@@ -1,7 +1,7 @@
 /** The tools that a model called: one line each, which opens to what the tool said. */
 import { useSignal } from '@preact/signals'
 import { useId, useRef } from 'preact/hooks'
-import type { Call } from '../../chat/conversation.ts'
+import type { Call } from '../../contract/chat.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { clock, duration } from '../ui/figures.ts'
 import { Icon, type IconProps } from '../ui/icons.tsx'

@@ -1,7 +1,7 @@
 /** A turn in the log: what the person asked, the steps, the answers, and how it ended. */
 import { useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
-import type { Call, Item } from '../../chat/conversation.ts'
+import type { Call, Item } from '../../contract/chat.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { usageWords } from '../ui/figures.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'

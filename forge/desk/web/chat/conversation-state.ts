@@ -3,8 +3,8 @@
  * while a turn runs is shown at once, and is replaced when the conversation is asked for again.
  */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
-import type { Approval, Call, Conversation, Item, TurnNews } from '../../chat/conversation.ts'
-import type { At } from '../../messages.ts'
+import type { Approval, Call, Conversation, Item, TurnNews } from '../../contract/chat.ts'
+import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
 
 export type Turn = NonNullable<Conversation['turn']>

@@ -1,7 +1,7 @@
 /** Drafts that do not fit the branch's new commit: for each place the person chooses, and nothing is overwritten. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
-import type { Clash } from '../../messages.ts'
+import type { Clash } from '../../contract/branches.ts'
 import { attempt } from '../app/actions.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'

@@ -2,7 +2,7 @@
 
 import { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import type { File } from '../../messages.ts'
+import type { File } from '../../contract/branches.ts'
 import { shownKeys } from '../app/keys.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'

@@ -1,6 +1,6 @@
 /** Which files are open in this window. What they are is in open-files.ts, which takes the editor along. */
 import { signal } from '@preact/signals'
-import type { At } from '../../messages.ts'
+import type { At } from '../../contract/values.ts'
 import type { OpenFile } from './open-files.ts'
 
 type MakeFile = (at: At, path: string, position: { top: number; cursor: number }) => OpenFile

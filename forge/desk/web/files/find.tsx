@@ -1,7 +1,7 @@
 /** Text in all files of a branch or a commit: results as they come, by file. */
 import { useSignal } from '@preact/signals'
 import { useLayoutEffect, useRef } from 'preact/hooks'
-import type { Match } from '../../messages.ts'
+import type { Match } from '../../contract/reading.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'

@@ -1,6 +1,8 @@
 /** A search in all the text of a branch or a commit, whose matches come bit by bit. */
 import { signal } from '@preact/signals'
-import type { At, Match, News } from '../../messages.ts'
+import type { News } from '../../contract/news.ts'
+import type { Match } from '../../contract/reading.ts'
+import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
 
 type Found = Extract<News, { say: 'found' }>

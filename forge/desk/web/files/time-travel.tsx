@@ -1,7 +1,7 @@
 /** Says which moment of history a tab shows. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { CommitRow } from '../../messages.ts'
+import type { CommitRow } from '../../contract/reading.ts'
 import { usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shortId, withoutTricks } from '../ui/names.ts'

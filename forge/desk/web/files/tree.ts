@@ -1,6 +1,7 @@
 /** The folders of a branch or a commit: what has been asked for, which are open, and the rows that this makes. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
-import type { At, FolderEntry } from '../../messages.ts'
+import type { FolderEntry } from '../../contract/reading.ts'
+import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
 import { foldersAbove, joinPath } from '../ui/names.ts'
 

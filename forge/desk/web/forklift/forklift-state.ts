@@ -1,7 +1,7 @@
 /** Forklift as the page knows it: the fork, its last runs, and what the one that is under way says. */
 import { signal } from '@preact/signals'
-import type { Forklift } from '../../graph/repository-view.ts'
-import type { News } from '../../messages.ts'
+import type { Forklift } from '../../contract/forklift.ts'
+import type { News } from '../../contract/news.ts'
 import type { Connection } from '../app/socket.ts'
 
 /** How long after a change it is asked for again, in milliseconds. */

@@ -1,6 +1,6 @@
 /** Forklift in the repository view and in a branch that goes on with one of its runs. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import type { Forklift, ForkliftRun } from '../../graph/repository-view.ts'
+import type { Forklift, ForkliftRun } from '../../contract/forklift.ts'
 import { branchOf } from '../app/actions.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isMerging } from '../merging/merging-actions.ts'

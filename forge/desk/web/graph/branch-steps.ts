@@ -1,5 +1,5 @@
 /** What can be done with a branch as a whole, where the branch is: for its tab's menu, the status bar and the palette. */
-import type { BranchInfo } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
 import type { Command } from '../app/commands.ts'
 import type { Page } from '../app/state.ts'
 import type { MenuItem } from '../ui/menu-content.ts'

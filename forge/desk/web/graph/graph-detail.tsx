@@ -1,8 +1,8 @@
 /** The commit that is selected: its message, what is known of it, its files, and what changed in each. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { GraphRow } from '../../graph/repository-view.ts'
-import type { Answer } from '../app/answers.ts'
+import type { Answer } from '../../contract/contract.ts'
+import type { GraphRow } from '../../contract/graph.ts'
 import { usePage } from '../app/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { Icon } from '../ui/icons.tsx'

@@ -1,5 +1,5 @@
 /** Draws the lanes of some rows: lines as curves from row to row, and a dot for each commit. */
-import type { GraphRow } from '../../graph/repository-view.ts'
+import type { GraphRow } from '../../contract/graph.ts'
 
 const LINE = 1.6
 const [DOT, MERGE_DOT] = [5, 4]

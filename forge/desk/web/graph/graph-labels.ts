@@ -1,7 +1,7 @@
 /** The names that stand at commits: branches, remote branches, tags, each with what a person calls it. */
 
-import type { Refs } from '../../graph/repository-view.ts'
-import type { BranchInfo } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { Refs } from '../../contract/graph.ts'
 import { readable } from '../ui/names.ts'
 import { runOfBranch } from './branches-of-runs.ts'
 

@@ -5,7 +5,7 @@
 import { useSignal } from '@preact/signals'
 import type { VNode } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
-import type { GraphRow } from '../../graph/repository-view.ts'
+import type { GraphRow } from '../../contract/graph.ts'
 import { type Page, usePage } from '../app/state.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { toggleAbandoned } from './graph-commands.ts'

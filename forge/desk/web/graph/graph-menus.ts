@@ -1,5 +1,6 @@
 /** What can be done with a commit and with each label that stands at it, as the items of a menu. */
-import type { GraphRow, Source } from '../../graph/repository-view.ts'
+import type { GraphRow } from '../../contract/graph.ts'
+import type { Source } from '../../contract/steps.ts'
 import { copy, deleteBranch, renameBranch } from '../app/actions.ts'
 import type { Command } from '../app/commands.ts'
 import type { Page } from '../app/state.ts'

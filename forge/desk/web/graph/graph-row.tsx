@@ -1,5 +1,5 @@
 /** A row of the graph: the labels that stand at its commit, its subject, who made it and when. Lanes are beside it. */
-import type { GraphRow } from '../../graph/repository-view.ts'
+import type { GraphRow } from '../../contract/graph.ts'
 import { usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'

@@ -2,7 +2,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
-import type { BranchInfo } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
 import { type Page, usePage } from '../app/state.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
 import { BranchIcon, Icon } from '../ui/icons.tsx'

@@ -3,9 +3,10 @@
  * The server has all of it; here are the rows that were looked at last.
  */
 import { batch, computed, signal } from '@preact/signals'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { GraphFilter, GraphRow, Refs } from '../../contract/graph.ts'
+import type { News } from '../../contract/news.ts'
 import { CHUNK } from '../../first-questions.ts'
-import type { GraphFilter, GraphRow, Refs } from '../../graph/repository-view.ts'
-import type { BranchInfo, News } from '../../messages.ts'
 import type { Page } from '../app/state.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import { StepDrag } from './step-drag.ts'

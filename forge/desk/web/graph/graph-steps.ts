@@ -1,7 +1,8 @@
 /** What can be done with commits, branches, tags and remotes: each by a dialog that shows it before it happens. */
 import { signal } from '@preact/signals'
-import type { Source } from '../../graph/repository-view.ts'
-import type { BranchInfo, CommitRow } from '../../messages.ts'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { CommitRow } from '../../contract/reading.ts'
+import type { Source } from '../../contract/steps.ts'
 import { sentence, undo } from '../app/actions.ts'
 import type { Choice, StepWay } from '../app/dialog-content.ts'
 import type { Page } from '../app/state.ts'

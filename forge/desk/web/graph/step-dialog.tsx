@@ -1,8 +1,8 @@
 /** A step before it is done: in which of its ways, what would come of it, and what its commit says. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { Preview, Step } from '../../graph/repository-view.ts'
-import type { Change } from '../../messages.ts'
+import type { Preview, Step } from '../../contract/steps.ts'
+import type { Change } from '../../contract/values.ts'
 import type { DialogContent, StepWay } from '../app/dialog-content.ts'
 import { shownKeys } from '../app/keys.ts'
 import { usePage } from '../app/state.ts'

@@ -3,8 +3,8 @@
  * to the one under the pointer. Asked only for what somebody looks at.
  */
 import { signal } from '@preact/signals'
-import type { BranchStep, Outlook, Preview, Source } from '../../graph/repository-view.ts'
-import type { Change } from '../../messages.ts'
+import type { BranchStep, Outlook, Preview, Source } from '../../contract/steps.ts'
+import type { Change } from '../../contract/values.ts'
 import type { Page } from '../app/state.ts'
 
 /** Targets asked for at a time; the nearest come first, and few: where history is long, each takes its time. */

@@ -1,7 +1,7 @@
 /** Picks a branch or a commit from a list, by keyboard or mouse: each with how a step with it would come out. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { Outlook } from '../../graph/repository-view.ts'
+import type { Outlook } from '../../contract/steps.ts'
 import type { Choice, DialogContent } from '../app/dialog-content.ts'
 import { usePage } from '../app/state.ts'
 import { DialogFrame } from '../ui/dialog-frame.tsx'

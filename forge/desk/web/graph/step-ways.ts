@@ -1,5 +1,5 @@
 /** What a source (a branch, or any commit) and a branch can be brought together by: the steps, and their words. */
-import type { BranchStep, Source } from '../../graph/repository-view.ts'
+import type { BranchStep, Source } from '../../contract/steps.ts'
 import { readable, shortId } from '../ui/names.ts'
 import type { Label } from './graph-labels.ts'
 

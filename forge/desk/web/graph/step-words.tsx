@@ -1,5 +1,5 @@
 /** How a step would come out, as a glyph, a colour and a word. */
-import type { Outlook } from '../../graph/repository-view.ts'
+import type { Outlook } from '../../contract/steps.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
 

@@ -2,7 +2,7 @@
 
 import { Text } from '@codemirror/state'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
-import type { ConflictFile, MergingFile } from '../../graph/repository-view.ts'
+import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import type { OpenFile } from '../files/open-files.ts'

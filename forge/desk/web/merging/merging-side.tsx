@@ -1,6 +1,6 @@
 /** The files of a merge that waits, at the side where the explorer is otherwise: what is to do, and how it ends. */
 import { useEffect, useId } from 'preact/hooks'
-import type { Merging, MergingFile } from '../../graph/repository-view.ts'
+import type { Merging, MergingFile } from '../../contract/merging.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { isAtWork } from '../chat/turn-sign.tsx'
 import { Icon } from '../ui/icons.tsx'

@@ -1,7 +1,7 @@
 /** A merge, rebase or cherry-pick that waits in a branch for a person, as the page knows it. */
 import { effect, signal } from '@preact/signals'
-import type { ConflictFile, Merging, MergingFile } from '../../graph/repository-view.ts'
-import type { At } from '../../messages.ts'
+import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.ts'
+import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
 
 /** How long after a change it is asked for again, in milliseconds. */

@@ -1,7 +1,7 @@
 /** The files that something changed, a line each; where there is room, with the diff of each below its line. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { Change } from '../../messages.ts'
+import type { Change } from '../../contract/values.ts'
 import { usePage } from '../app/state.ts'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'

@@ -1,9 +1,9 @@
 /** The commits of a branch or a file, and what each of them is. A commit opens as it was, in a tab of its own. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { CommitRow } from '../../messages.ts'
+import type { Answer } from '../../contract/contract.ts'
+import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../app/actions.ts'
-import type { Answer } from '../app/answers.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'

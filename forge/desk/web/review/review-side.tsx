@@ -1,5 +1,5 @@
 /** The files that a review is about, at the side where the explorer is otherwise. */
-import type { Change } from '../../messages.ts'
+import type { Change } from '../../contract/values.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'

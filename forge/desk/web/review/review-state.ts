@@ -1,6 +1,7 @@
 /** What a review shows: which comparison, the files that differ, and what has been looked at. */
 import { effect, signal } from '@preact/signals'
-import type { At, Change, CommitRow } from '../../messages.ts'
+import type { CommitRow } from '../../contract/reading.ts'
+import type { At, Change } from '../../contract/values.ts'
 import type { Page } from '../app/state.ts'
 
 /** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */

@@ -1,7 +1,7 @@
 /** What changed: a list of files at the side, and the diff of each, under each other. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Change } from '../../messages.ts'
+import type { Change } from '../../contract/values.ts'
 import { branchOf } from '../app/actions.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'

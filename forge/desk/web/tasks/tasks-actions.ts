@@ -1,6 +1,6 @@
 /** What a person can do with a run: answer, pause, go on, stop, look at a result, land it. */
-import type { TasksWord } from '../../tasks/tasks-questions.ts'
-import { type LimitName, type Run, type RunTask, resultBranch } from '../../tasks/tasks-view.ts'
+import type { TasksWord } from '../../contract/tasks.ts'
+import { type LimitName, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
 import { attempt } from '../app/actions.ts'
 import type { Page } from '../app/state.ts'
 import type { IconName } from '../ui/icons.tsx'

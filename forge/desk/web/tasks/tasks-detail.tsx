@@ -1,6 +1,6 @@
 /** What is known of a run, or of one of its tasks: what it asks, how it was meant, what can be done, its journal. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
-import type { JournalLine, Run, RunTask, Task } from '../../tasks/tasks-view.ts'
+import type { JournalLine, Run, RunTask, Task } from '../../contract/tasks.ts'
 import { usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible, withoutTricks } from '../ui/names.ts'

@@ -1,6 +1,6 @@
 /** The tasks of a run as what they wait for: a list, drawn in columns with light lines between them. */
 import { useMemo, useRef } from 'preact/hooks'
-import type { Run } from '../../tasks/tasks-view.ts'
+import type { Run } from '../../contract/tasks.ts'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { layOut, neighbour, type Placed } from './tasks-layout.ts'

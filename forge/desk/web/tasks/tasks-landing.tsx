@@ -1,9 +1,9 @@
 /** Landing what a run or a task came to: what is to be true, how that was checked, the files, and then one commit. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { Change } from '../../messages.ts'
-import type { TasksWord } from '../../tasks/tasks-questions.ts'
-import { type Landing, resultBranch } from '../../tasks/tasks-view.ts'
+import type { TasksWord } from '../../contract/tasks.ts'
+import { type Landing, resultBranch } from '../../contract/tasks.ts'
+import type { Change } from '../../contract/values.ts'
 import { undo } from '../app/actions.ts'
 import type { DialogContent } from '../app/dialog-content.ts'
 import { type Page, usePage } from '../app/state.ts'

@@ -1,5 +1,5 @@
 /** Where the tasks of a run stand: in columns by what they wait for, with a line from each to what follows it. */
-import type { RunTask } from '../../tasks/tasks-view.ts'
+import type { RunTask } from '../../contract/tasks.ts'
 
 /** Sizes in pixels, as look/tasks.css has them. */
 const NODE = { width: 139, height: 62 }

@@ -1,6 +1,6 @@
 /** The tab `Tasks` is a part of the page of its own, which is loaded when it is first shown: see Page.loadTasks. */
-import type { News } from '../../messages.ts'
-import type { Run } from '../../tasks/tasks-view.ts'
+import type { News } from '../../contract/news.ts'
+import type { Run } from '../../contract/tasks.ts'
 import type { Command } from '../app/commands.ts'
 import type { DialogContent } from '../app/dialog-content.ts'
 import type { Page } from '../app/state.ts'

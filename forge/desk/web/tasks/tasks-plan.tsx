@@ -3,7 +3,7 @@
  * may cost. The button is behind all of it; what it approves is signed for with the person's key.
  */
 import type { ComponentChildren } from 'preact'
-import type { Plan, PlannedTask, Run } from '../../tasks/tasks-view.ts'
+import type { Plan, PlannedTask, Run } from '../../contract/tasks.ts'
 import { usePage } from '../app/state.ts'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'

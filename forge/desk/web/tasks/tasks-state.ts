@@ -1,12 +1,9 @@
 /** The runs as the page knows them: the list, one that is shown, a task of it. Asked for while the tab is shown. */
 import { batch, computed, signal } from '@preact/signals'
-import * as v from 'valibot'
-import type { News } from '../../messages.ts'
-import type { TasksLook } from '../../tasks/tasks-questions.ts'
-import { type JournalLine, type Plan, type Run, type Runs, type Task, views } from '../../tasks/tasks-view.ts'
+import type { Fields } from '../../contract/contract.ts'
+import type { News } from '../../contract/news.ts'
+import type { JournalLine, Landing, Plan, Run, Runs, Task } from '../../contract/tasks.ts'
 import type { Connection } from '../app/socket.ts'
-
-type View<See extends TasksLook['see']> = v.InferOutput<(typeof views)[See]>
 
 /** Milliseconds from one look to the next: while something is under way, while nothing is, and after a trouble. */
 const PAUSE = { busy: 1_500, quiet: 3_000, trouble: 10_000 }
@@ -85,7 +82,7 @@ export class TasksState {
     if (!this.#isShown || document.visibilityState === 'hidden') return
     let pause = PAUSE.trouble
     try {
-      const { mark } = await this.#see({ see: 'mark' })
+      const { mark } = await this.#connection.ask('tasks mark', {})
       if (mark !== this.#mark || this.isBusy || this.runs.peek() === undefined) await this.refresh()
       this.#mark = mark
       this.problem.value = undefined
@@ -104,7 +101,7 @@ export class TasksState {
 
   /** Asks for the list, and for what is shown where that is another by now. */
   async refresh(): Promise<void> {
-    const runs = await this.#see({ see: 'runs' })
+    const runs = await this.#connection.ask('tasks runs', {})
     const chosen = this.chosen.peek()
     const isThere = runs.runs.some(({ run }) => run === chosen)
     const first = runs.runs.find(({ state }) => state === 'asks' || state === 'approving') ?? runs.runs[0]
@@ -171,7 +168,8 @@ export class TasksState {
     const asking = ++this.#asking
     const isNew = this.run.peek() === undefined
     const isLate = () => asking !== this.#asking
-    const run = isNew || mark !== this.#shownMark ? await this.#see({ see: 'run', run: name }) : this.run.peek()
+    const run =
+      isNew || mark !== this.#shownMark ? await this.#connection.ask('tasks run', { run: name }) : this.run.peek()
     if (isLate() || !run) return
     const first = isNew ? run.tasks.find(({ state }) => state === 'asks')?.id : undefined
     batch(() => {
@@ -181,9 +179,9 @@ export class TasksState {
     })
     const task = run.tasks.find(({ id }) => id === this.chosenTask.peek())?.id
     const [plan, detail, journal] = await Promise.all([
-      run.state === 'approving' ? this.#see({ see: 'plan', run: name }) : undefined,
-      task === undefined ? undefined : this.#see({ see: 'task', run: name, task }),
-      this.#see({ see: 'journal', run: name, ...(task !== undefined && { task }) }),
+      run.state === 'approving' ? this.#connection.ask('tasks plan', { run: name }) : undefined,
+      task === undefined ? undefined : this.#connection.ask('tasks task', { run: name, task }),
+      this.#connection.ask('tasks journal', { run: name, task }),
     ])
     if (isLate()) return
     batch(() => {
@@ -195,13 +193,7 @@ export class TasksState {
   }
 
   /** What a landing would show. */
-  seeLanding(look: { run: string; task?: string; onto: string }): Promise<View<'landing'>> {
-    return this.#see({ see: 'landing', ...look })
-  }
-
-  async #see<const Look extends TasksLook>(look: Look): Promise<View<Look['see']>> {
-    const value = await this.#connection.ask('look at tasks', { look })
-    const schema: v.GenericSchema = views[look.see]
-    return v.parse(schema, value) as View<Look['see']>
+  seeLanding(fields: Fields<'tasks landing'>): Promise<Landing> {
+    return this.#connection.ask('tasks landing', fields)
   }
 }

@@ -1,5 +1,5 @@
 /** How runs and tasks are: a sign and a word for each state, and texts of strangers as they are shown. */
-import type { JournalLine, RunRow, RunState, RunTask, TaskState } from '../../tasks/tasks-view.ts'
+import type { JournalLine, RunRow, RunState, RunTask, TaskState } from '../../contract/tasks.ts'
 import { money } from '../ui/figures.ts'
 import type { IconName } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'

@@ -1,6 +1,6 @@
 /** The tab `Tasks`: the runs at the side, one of them in the middle, and what is asked and decided beside it. */
 import { useEffect } from 'preact/hooks'
-import type { Assertion, Run, RunRow } from '../../tasks/tasks-view.ts'
+import type { Assertion, Run, RunRow } from '../../contract/tasks.ts'
 import { Notices } from '../app/notices.tsx'
 import { usePage } from '../app/state.ts'
 import { Boundary } from '../ui/boundary.tsx'

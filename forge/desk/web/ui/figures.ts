@@ -1,5 +1,5 @@
 /** Tokens, money and times, in the fewest figures that say enough. */
-import type { TurnUsage } from '../../chat/conversation.ts'
+import type { TurnUsage } from '../../contract/chat.ts'
 
 /** 812, 9.4k, 148k, 1.2M. */
 export function tokens(count: number): string {

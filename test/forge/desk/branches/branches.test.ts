@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Work } from '../../../../forge/desk/work.ts'
-import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
@@ -24,7 +24,7 @@ test('branches are listed with what a person wants to know of them', async () =>
   await commit(desk.path, 'wip/\xe2\x82\xac'.normalize(), topic, { parents: [first] }).catch(() => undefined)
   await commit(desk.path, 'topic', topic, { parents: [first] })
   await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
-  const list = await desk.work.branches()
+  const list = await desk.work.describeBranches()
   expect(list.find(it => it.name === 'main')).toEqual({
     name: 'main',
     tip: await desk.git('rev-parse', 'main'),
@@ -42,8 +42,8 @@ test('a branch is made at any commit, and at the one checked out where none is n
   await using desk = await makeDesk({ files: FILES })
   const first = await desk.git('rev-parse', 'main')
   const second = await commit(desk.path, 'main', { 'b.txt': 'b\n' })
-  await desk.work.newBranch('at/first', first)
-  await desk.work.newBranch('here', null)
+  await ask(desk.work, 'new branch', { branch: 'at/first', from: first })
+  await ask(desk.work, 'new branch', { branch: 'here', from: null })
   expect(await desk.git('rev-parse', 'at/first', 'here')).toBe(`${first}\n${second}`)
   await desk.work.undo()
   expect(await desk.git('branch', '--list', 'here')).toBe('')
@@ -51,7 +51,7 @@ test('a branch is made at any commit, and at the one checked out where none is n
 
 test('names that git would not take are refused in words', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newBranch('a', null)
+  await ask(desk.work, 'new branch', { branch: 'a', from: null })
   const bad: [string, string][] = [
     ['main', 'There is a branch main already'],
     ['a/b', 'Git keeps no branch a/b beside a'],
@@ -64,11 +64,15 @@ test('names that git would not take are refused in words', async () => {
     ['x\ny', "can't be the name"],
   ]
   for (const [name, why] of bad) {
-    expect(await refusedBy(desk.work.newBranch(name, null))).toThrow(why)
+    expect(await refusedBy(ask(desk.work, 'new branch', { branch: name, from: null }))).toThrow(why)
     expect(await refusedBy(desk.work.renameBranch('a', name))).toThrow(why)
   }
-  expect(await refusedBy(desk.work.newBranch('new', '1'.repeat(40)))).toThrow('There is no commit')
-  expect(await refusedBy(desk.work.save('nowhere', 'all'))).toThrow('There is no branch nowhere')
+  expect(await refusedBy(ask(desk.work, 'new branch', { branch: 'new', from: '1'.repeat(40) }))).toThrow(
+    'There is no commit',
+  )
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'nowhere', paths: 'all' }))).toThrow(
+    'There is no branch nowhere',
+  )
   expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('a\nmain')
 })
 
@@ -82,7 +86,7 @@ test('a renamed branch keeps drafts, upstream and checkout, and so does the undo
   expect(await desk.git('config', 'branch.trunk.merge')).toBe('refs/heads/main')
   expect(await desk.git('status', '--porcelain')).toBe('')
   expect(await textOf(desk.work, 'trunk', 'a.txt')).toBe('a\ndraft\n')
-  expect((await desk.work.branches()).map(({ name, drafts }) => [name, drafts])).toEqual([['trunk', ['a.txt']]])
+  expect((await desk.work.describeBranches()).map(({ name, drafts }) => [name, drafts])).toEqual([['trunk', ['a.txt']]])
   await desk.work.undo()
   expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
   expect(await desk.git('config', 'branch.main.merge')).toBe('refs/heads/main')
@@ -95,12 +99,12 @@ test('a renamed branch keeps drafts, upstream and checkout, and so does the undo
 
 test('a deleted branch comes back with its drafts, by undo or by its name, even after garbage was collected', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
-  await desk.work.newBranch('topic', null)
-  await desk.work.newFile('topic', 'only here.txt')
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+  await ask(desk.work, 'new file', { branch: 'topic', path: 'only here.txt' })
   const tip = await desk.git('rev-parse', 'topic')
   await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
-  for (const back of [() => desk.work.undo(), () => desk.work.restoreBranch('topic')]) {
-    await desk.work.deleteBranch('topic')
+  for (const back of [() => desk.work.undo(), () => ask(desk.work, 'restore branch', { branch: 'topic' })]) {
+    await ask(desk.work, 'delete branch', { branch: 'topic' })
     expect(await desk.git('for-each-ref', '--format=%(refname)')).toBe('refs/forge/operations\nrefs/heads/main')
     await desk.git('gc', '-q', '--prune=now')
     await back()
@@ -111,19 +115,21 @@ test('a deleted branch comes back with its drafts, by undo or by its name, even 
 
 test('a branch that is checked out is not deleted', async () => {
   await using desk = await makeDesk({ files: FILES })
-  expect(await refusedBy(desk.work.deleteBranch('main'))).toThrow(`main is checked out in ${desk.path}`)
-  await desk.work.newBranch('topic', null)
+  expect(await refusedBy(ask(desk.work, 'delete branch', { branch: 'main' }))).toThrow(
+    `main is checked out in ${desk.path}`,
+  )
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   await desk.git('checkout', '-q', 'topic')
   expect(await refusedBy(desk.work.undo())).toThrow('topic is checked out')
 })
 
 test('a switch in the terminal is noticed', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newBranch('topic', null)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const seen = desk.news.length
   await desk.git('checkout', '-q', 'topic')
   await until(() => desk.news.slice(seen).some(it => it.say === 'branch' && it.branch === 'main'))
-  expect((await desk.work.branches()).find(it => it.name === 'topic')?.checkout).toBe(desk.path)
+  expect((await desk.work.describeBranches()).find(it => it.name === 'topic')?.checkout).toBe(desk.path)
 })
 
 test('of thousands of branches all are listed, and counts that take long come later', async () => {
@@ -140,14 +146,14 @@ test('of thousands of branches all are listed, and counts that take long come la
     await desk.git('config', `branch.${name}.merge`, `refs/heads/up${at}`)
     expect(other).toHaveLength(40)
   }
-  const counted = async () => (await desk.work.branches()).filter(it => it.upstream?.behind === 2).length
+  const counted = async () => (await desk.work.describeBranches()).filter(it => it.upstream?.behind === 2).length
   expect(await counted()).toBeGreaterThanOrEqual(20)
   await until(async () => (await counted()) === 60)
 }, 120_000)
 
 test('a branch that is renamed while somebody types in it loses nothing, and is found by both names', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newBranch('topic', null)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const editor = await edit(desk.work, 'topic', 'a.txt')
   let isDone = false
   const renaming = desk.work.renameBranch('topic', 'other').finally(() => {
@@ -170,10 +176,10 @@ test('a branch that is renamed while somebody types in it loses nothing, and is 
 
 test('a branch that is deleted while somebody types in it keeps that, and gets it back with the branch', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newBranch('topic', null)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const editor = await edit(desk.work, 'topic', 'a.txt')
   let isDone = false
-  const deleting = desk.work.deleteBranch('topic').finally(() => {
+  const deleting = ask(desk.work, 'delete branch', { branch: 'topic' }).finally(() => {
     isDone = true
   })
   while (!isDone) {
@@ -188,7 +194,7 @@ test('a branch that is deleted while somebody types in it keeps that, and gets i
 
 test('renamed, renamed again, deleted and brought back: there is one branch, and no old name of it comes back', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newBranch('topic', null)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   // A second window has it open by its first name all the time.
   const second = await edit(desk.work, 'topic', 'a.txt')
   await second.type('typed\n')
@@ -196,17 +202,17 @@ test('renamed, renamed again, deleted and brought back: there is one branch, and
   await second.type('by the old name\n')
   await desk.work.renameBranch('second', 'third')
   await second.type('and again\n')
-  await desk.work.deleteBranch('third')
+  await ask(desk.work, 'delete branch', { branch: 'third' })
   await desk.work.undo()
   await desk.work.look()
   const work = await desk.restart()
   expect(await work.vanished()).toEqual([])
-  expect((await work.branches()).map(({ name, drafts }) => [name, drafts])).toEqual([
+  expect((await work.describeBranches()).map(({ name, drafts }) => [name, drafts])).toEqual([
     ['main', []],
     ['third', ['a.txt']],
   ])
   for (const name of ['topic', 'second', 'third', 'main'])
-    expect(await work.nameNow(name)).toBe(name === 'main' ? 'main' : 'third')
+    expect((await ask(work, 'name now', { branch: name })).branch).toBe(name === 'main' ? 'main' : 'third')
   expect(await textOf(work, 'third', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\n')
   // A window that has not heard of any of it types where the branch is now.
   await (await edit(work, 'topic', 'a.txt')).type('last\n')
@@ -214,39 +220,43 @@ test('renamed, renamed again, deleted and brought back: there is one branch, and
   // Renames are undone over the restart, with the drafts.
   await work.undo(await operationOf(work, 'rename the branch second to third'))
   await work.undo(await operationOf(work, 'rename the branch topic to second'))
-  expect(await work.nameNow('third')).toBe('topic')
+  expect((await ask(work, 'name now', { branch: 'third' })).branch).toBe('topic')
   expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\nby the old name\nand again\nlast\n')
   expect(await (await desk.restart()).vanished()).toEqual([])
 })
 
 const operationOf = async (work: Work, words: string) =>
-  (await work.operations(0, 99)).find(operation => operation.words === words)?.id
+  (await ask(work, 'operations', { from: 0, count: 99 })).find(operation => operation.words === words)?.id
 
 test('a new branch of a name that another one had is that branch', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newBranch('topic', null)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   await (await edit(desk.work, 'topic', 'a.txt')).type('of the first\n')
   await desk.work.renameBranch('topic', 'other')
-  await desk.work.newBranch('topic', null)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\n')
   await (await edit(desk.work, 'topic', 'a.txt')).type('of the second\n')
   expect(await textOf(desk.work, 'other', 'a.txt')).toBe('a\nof the first\n')
-  expect(await (await desk.restart()).nameNow('topic')).toBe('topic')
+  expect((await ask(await desk.restart(), 'name now', { branch: 'topic' })).branch).toBe('topic')
 })
 
 test('in a branch that was deleted, by whomever, typing goes on, and no commit is made of nothing', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newBranch('here', null)
-  await desk.work.newBranch('outside', null)
+  await ask(desk.work, 'new branch', { branch: 'here', from: null })
+  await ask(desk.work, 'new branch', { branch: 'outside', from: null })
   const tip = await desk.git('rev-parse', 'main')
-  await desk.work.deleteBranch('here')
+  await ask(desk.work, 'delete branch', { branch: 'here' })
   await desk.git('branch', '-D', 'outside')
   // Nobody had a file open, and the desk was started again meanwhile.
   let work = await desk.restart()
   for (const name of ['here', 'outside']) {
-    expect(await refusedBy(work.newFile(name, 'new.txt'))).toThrow('was deleted: bring it back first')
+    expect(await refusedBy(ask(work, 'new file', { branch: name, path: 'new.txt' }))).toThrow(
+      'was deleted: bring it back first',
+    )
     await (await edit(work, name, 'a.txt')).type('typed\n')
-    expect(await refusedBy(work.save(name, 'all'))).toThrow('was deleted: bring it back first')
+    expect(await refusedBy(ask(work, 'save', { branch: name, paths: 'all' }))).toThrow(
+      'was deleted: bring it back first',
+    )
   }
   work = await desk.restart()
   expect(await work.vanished()).toEqual([
@@ -254,7 +264,7 @@ test('in a branch that was deleted, by whomever, typing goes on, and no commit i
     { branch: 'outside', drafts: ['a.txt'] },
   ])
   for (const name of ['here', 'outside']) {
-    await work.restoreBranch(name)
+    await ask(work, 'restore branch', { branch: name })
     expect(await desk.git('rev-parse', name)).toBe(tip)
     expect(await textOf(work, name, 'a.txt')).toBe('a\ntyped\n')
   }
@@ -274,6 +284,6 @@ test('a branch whose configuration can’t be written has its new name all the s
     isBad: true,
   })
   expect(await textOf(desk.work, 'old', 'a.txt')).toBe('a\ntyped\n')
-  await desk.work.save('old', 'all')
+  await ask(desk.work, 'save', { branch: 'old', paths: 'all' })
   expect(await desk.git('show', 'new:a.txt')).toBe('a\ntyped')
 })

@@ -1,10 +1,12 @@
 /** The user's checkout: it follows a save as `git checkout` would, and is otherwise never touched. */
+
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
-import { type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { openFile } from '../../../../forge/desk/branches/places.ts'
+import { ask, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 
@@ -45,24 +47,24 @@ test('a day of work in other branches leaves the checkout, its index and its con
   await writeFile(join(desk.path, '.git/hooks/pre-commit'), '#!/bin/sh\ntouch ran\n', { mode: 0o755 })
   const before = await snapshot(desk.path)
   const { work } = desk
-  await work.newBranch('topic', null)
+  await ask(work, 'new branch', { branch: 'topic', from: null })
   const editor = await edit(work, 'topic', 'a.txt')
   for (let round = 0; round < 3; round++) {
     await editor.type(`${round}\n`)
-    await work.save('topic', 'all')
+    await ask(work, 'save', { branch: 'topic', paths: 'all' })
   }
-  await work.newFile('topic', 'folder/new.txt')
-  await work.rename('topic', 'folder', 'other')
-  await work.delete('topic', 'b.txt')
+  await ask(work, 'new file', { branch: 'topic', path: 'folder/new.txt' })
+  await ask(work, 'rename', { branch: 'topic', from: 'folder', to: 'other' })
+  await ask(work, 'delete', { branch: 'topic', path: 'b.txt' })
   await (await edit(work, 'topic', 'a.txt')).type('draft\n')
   await work.flush()
   await work.undo()
   await work.redo()
-  await work.discard('topic', ['a.txt'])
+  await ask(work, 'discard', { branch: 'topic', paths: ['a.txt'] })
   await work.renameBranch('topic', 'renamed')
-  await work.open({ kind: 'branch', branch: 'main' }, 'a.txt')
-  await work.branches()
-  await work.deleteBranch('renamed')
+  await openFile(work.branches, { kind: 'branch', branch: 'main' }, 'a.txt')
+  await work.describeBranches()
+  await ask(work, 'delete branch', { branch: 'renamed' })
   await work.undo()
   await work.flush()
   expect(await snapshot(desk.path)).toEqual(before)
@@ -73,9 +75,9 @@ test('the checkout of a branch follows a save, and nothing else in it changes', 
   await writeFile(join(desk.path, 'b.txt'), 'changed here\n')
   await writeFile(join(desk.path, 'folder/untracked'), 'mine\n')
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
-  await desk.work.save('main', 'all')
-  await desk.work.newFile('main', 'folder/new.txt')
-  await desk.work.rename('main', 'folder/c.txt', 'd.txt')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  await ask(desk.work, 'new file', { branch: 'main', path: 'folder/new.txt' })
+  await ask(desk.work, 'rename', { branch: 'main', from: 'folder/c.txt', to: 'd.txt' })
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe(' M b.txt\n?? folder/untracked')
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
@@ -93,7 +95,7 @@ test('a file that only looks changed does not keep a checkout back', async () =>
   await using desk = await makeDesk({ files: FILES })
   await utimes(join(desk.path, 'a.txt'), new Date(1e12), new Date(1e12))
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
@@ -106,7 +108,7 @@ test('where a local change is in the way nothing is touched, and it is said once
   const editor = await edit(desk.work, 'main', 'a.txt')
   for (let round = 0; round < 3; round++) {
     await editor.type(`${round}\n`)
-    await desk.work.save('main', 'all')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     await desk.work.flush()
   }
   const after = await snapshot(desk.path)
@@ -126,7 +128,7 @@ test('where a local change is in the way nothing is touched, and it is said once
   // When the way is free, it follows from where it is.
   await desk.git('restore', '--source', 'main~3', '--staged', '--worktree', 'a.txt')
   await editor.type('last\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
 })
@@ -134,7 +136,7 @@ test('where a local change is in the way nothing is touched, and it is said once
 test('an untracked file is not overwritten by one of its name', async () => {
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'new.txt'), 'mine\n')
-  await desk.work.newFile('main', 'new.txt')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })
   await desk.work.flush()
   expect(await readFile(join(desk.path, 'new.txt'), 'utf8')).toBe('mine\n')
   expect(desk.news).toContainEqual(
@@ -149,13 +151,13 @@ test('every work tree of a branch follows, and those of other branches do not', 
   await desk.git('worktree', 'add', '-q', '--force', two, 'topic')
   const before = await snapshot(desk.path)
   await (await edit(desk.work, 'topic', 'a.txt')).type('saved\n')
-  await desk.work.save('topic', 'all')
+  await ask(desk.work, 'save', { branch: 'topic', paths: 'all' })
   await desk.work.flush()
   for (const folder of [one, two]) expect(await readFile(join(folder, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
   expect(await desk.git('-C', one, 'status', '--porcelain')).toBe('')
   for (const name of Object.keys(before)) if (name.startsWith('.git/')) delete before[name]
   expect(await snapshot(desk.path)).toMatchObject(before)
-  expect((await desk.work.branches()).map(it => [it.name, it.checkout])).toEqual([
+  expect((await desk.work.describeBranches()).map(it => [it.name, it.checkout])).toEqual([
     ['main', desk.path],
     ['topic', expect.stringMatching(/one$|two$/)],
   ])
@@ -177,8 +179,8 @@ test('no hook of the repository runs, whatever is done', async () => {
   for (const name of names)
     await writeFile(join(hooks, name), `#!/bin/sh\ntouch ${desk.folder}/ran-${name}\n`, { mode: 0o755 })
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
-  await desk.work.save('main', 'all')
-  await desk.work.rename('main', 'a.txt', 'z.txt')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  await ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'z.txt' })
   await desk.work.undo()
   await desk.work.renameBranch('main', 'other')
   await desk.work.flush()
@@ -210,9 +212,9 @@ test('a checkout of a work tree that was removed is none', async () => {
   await desk.git('worktree', 'add', '-q', '-b', 'topic', folder)
   await rm(folder, { recursive: true })
   await (await edit(desk.work, 'topic', 'a.txt')).type('saved\n')
-  await desk.work.save('topic', 'all')
+  await ask(desk.work, 'save', { branch: 'topic', paths: 'all' })
   await desk.work.flush()
-  expect((await desk.work.branches()).find(it => it.name === 'topic')?.checkout).toBeUndefined()
+  expect((await desk.work.describeBranches()).find(it => it.name === 'topic')?.checkout).toBeUndefined()
   expect(desk.news.filter(it => it.say === 'checkout left behind' || it.say === 'notice')).toEqual([])
 })
 
@@ -220,7 +222,7 @@ test('a checkout that can’t be written is left behind, and the save is there a
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, '.git/index.lock'), '')
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
-  const commit = await desk.work.save('main', 'all')
+  const commit = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
   await desk.work.flush()
   expect(await desk.git('rev-parse', 'main')).toBe(commit ?? '')
   expect(desk.news).toContainEqual(
@@ -234,7 +236,7 @@ test('a checkout follows after a restart where the desk was killed between a sav
   const before = await desk.git('rev-parse', 'main')
   const state = join(desk.folder, 'state', 'checkouts.json')
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
-  const to = await desk.work.save('main', 'all')
+  const to = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit
   await desk.work.flush()
   expect(JSON.parse(await readFile(state, 'utf8'))).toEqual({})
   // As it is at that moment: the branch has moved, the files have not.
@@ -262,7 +264,7 @@ test('what is to follow is written down before the branch moves', async () => {
   const hook = `#!/bin/sh\n[ "$1" = prepared ] && grep -q refs/heads/main && ${copy}\nexit 0\n`
   await writeFile(join(desk.path, '.git/hooks/reference-transaction'), hook, { mode: 0o755 })
   const from = await desk.git('rev-parse', 'main')
-  const to = await desk.work.newFile('main', 'new.txt')
+  const to = (await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })).commit
   const seen = JSON.parse(await readFile(join(desk.folder, 'seen.json'), 'utf8'))
   expect(Object.values(seen)).toEqual([{ branch: 'main', from, to, isTold: false }])
 })
@@ -274,9 +276,9 @@ async function leftBehind() {
   const before = await desk.git('rev-parse', 'main')
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('saved\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await editor.type('and more\n')
-  const saved = (await desk.work.save('main', 'all')) ?? ''
+  const saved = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit ?? ''
   await editor.type('draft\n')
   await desk.work.flush()
   expect(desk.news.filter(it => it.say === 'checkout left behind')).toHaveLength(1)
@@ -287,7 +289,7 @@ test('what a checkout could not follow goes to a new branch, and a commit made i
   const { desk, before, saved } = await leftBehind()
   await using _ = desk
   const untouched = await snapshot(desk.path)
-  expect(await desk.work.saveElsewhere('main', 'main-saved')).toBe(saved)
+  expect((await ask(desk.work, 'save elsewhere', { branch: 'main', to: 'main-saved' })).commit).toBe(saved)
   await desk.work.flush()
   const after = await snapshot(desk.path)
   for (const it of [untouched, after]) delete it['.git/index']
@@ -306,7 +308,7 @@ test('what a checkout could not follow goes to a new branch, and a commit made i
   await desk.work.look()
   // The checkout follows again.
   await (await edit(desk.work, 'main', 'b.txt')).type('later\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
 })
@@ -314,7 +316,7 @@ test('what a checkout could not follow goes to a new branch, and a commit made i
 test('that is one operation: undo brings branch, commits and drafts back, redo takes them there again, also after a restart', async () => {
   const { desk, before, saved } = await leftBehind()
   await using _ = desk
-  await desk.work.saveElsewhere('main', 'other')
+  await ask(desk.work, 'save elsewhere', { branch: 'main', to: 'other' })
   await (await edit(desk.work, 'other', 'b.txt')).type('typed in other\n')
   await (await edit(desk.work, 'main', 'folder/c.txt')).type('typed in main\n')
   let work = await desk.restart()
@@ -340,8 +342,9 @@ test('that is one operation: undo brings branch, commits and drafts back, redo t
 test('a branch whose checkout has followed, or that has moved since, is left where it is', async () => {
   const { desk } = await leftBehind()
   await using _ = desk
-  const why = (name: string, to: string) => desk.work.saveElsewhere(name, to).catch((error: Error) => error.message)
-  await desk.work.newBranch('followed', null)
+  const why = (name: string, to: string) =>
+    ask(desk.work, 'save elsewhere', { branch: name, to }).catch((error: Error) => error.message)
+  await ask(desk.work, 'new branch', { branch: 'followed', from: null })
   expect(await why('followed', 'x')).toBe('The checkout of followed has followed: its saves need no other branch.')
   expect(await why('main', 'followed')).toBe('There is a branch followed already: choose another name.')
   expect(await why('main', 'a..b')).toContain("can't be the name of a branch")
@@ -353,9 +356,9 @@ test('a branch whose checkout has followed, or that has moved since, is left whe
 test('where the first save of a repository was in the way of a file, it goes to a new branch, too', async () => {
   await using desk = await makeDesk()
   await writeFile(join(desk.path, 'a.txt'), 'mine\n')
-  await desk.work.newFile('main', 'a.txt')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'a.txt' })
   await desk.work.flush()
-  await desk.work.saveElsewhere('main', 'first')
+  await ask(desk.work, 'save elsewhere', { branch: 'main', to: 'first' })
   await desk.work.flush()
   expect(await desk.git('for-each-ref', '--format=%(refname:short)', 'refs/heads')).toBe('first')
   expect(await desk.git('status', '--porcelain')).toBe('?? a.txt')

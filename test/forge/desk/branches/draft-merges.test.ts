@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { writeObjects } from '../../../../core/git/objects.ts'
 import { mergeDrafts } from '../../../../forge/desk/branches/draft-merges.ts'
 import { type Clashing, type Drafts, noDrafts } from '../../../../forge/desk/branches/drafts.ts'
-import { edit, holdDrafts, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, edit, holdDrafts, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -142,12 +142,12 @@ test('where a branch comes back to what was typed on, there is nothing left to c
   await (await edit(desk.work, 'main', 'a.txt')).type('mine\n', 0, 2)
   await commit(desk.path, 'main', { 'a.txt': 'theirs\n' })
   await desk.work.look()
-  expect(await desk.work.clashes('main')).toHaveLength(1)
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toHaveLength(1)
   await desk.git('update-ref', 'refs/heads/main', before)
   await desk.work.look()
-  expect(await desk.work.clashes('main')).toEqual([])
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('mine\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.txt')).toBe('mine')
 })
 
@@ -160,7 +160,7 @@ async function startToChoose() {
   await commit(desk.path, 'main', { 'a.txt': theirs })
   await desk.work.look()
   const clash = { path: 'a.txt', base: START, draft: mine, tip: theirs }
-  expect(await desk.work.clashes('main')).toMatchObject([clash])
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([clash])
   return { ...desk, desk, mine, theirs, clash }
 }
 
@@ -171,18 +171,18 @@ test.each(['draft', 'tip', 'both'] as const)(
     const { desk, mine, theirs, clash } = made
     const both = START.replace('two', 'MINE\nTHEIRS')
     const wanted = { draft: mine, tip: theirs, both }[side]
-    if (side === 'both') await desk.work.settle('main', 'a.txt', both)
-    else await desk.work.takeSide('main', 'a.txt', side)
-    expect(await desk.work.clashes('main')).toEqual([])
+    if (side === 'both') await ask(desk.work, 'settle', { branch: 'main', path: 'a.txt', text: both })
+    else await ask(desk.work, 'settle by side', { branch: 'main', path: 'a.txt', side })
+    expect(await ask(desk.work, 'clashes', { branch: 'main' })).toEqual([])
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe(wanted)
     // It is in the repository at once.
     const work = await desk.restart()
     expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
     expect((await work.undoable()).undo).toMatch(/^choose .* a\.txt in main$/)
     await work.undo()
-    expect(await work.clashes('main')).toMatchObject([clash])
+    expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([clash])
     await work.redo()
-    expect(await work.clashes('main')).toEqual([])
+    expect(await ask(work, 'clashes', { branch: 'main' })).toEqual([])
     expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
   },
 )
@@ -190,10 +190,10 @@ test.each(['draft', 'tip', 'both'] as const)(
 test('what is typed after a choice stays typed when the choice is undone', async () => {
   await using made = await startToChoose()
   const { work } = made.desk
-  await work.takeSide('main', 'a.txt', 'draft')
+  await ask(work, 'settle by side', { branch: 'main', path: 'a.txt', side: 'draft' })
   await (await edit(work, 'main', 'a.txt')).type('more\n')
   await work.undo()
-  const [clash] = await work.clashes('main')
+  const [clash] = await ask(work, 'clashes', { branch: 'main' })
   // It fits both, and goes with what can still be typed in.
   expect(clash).toMatchObject({ draft: made.mine, tip: `${made.theirs}more\n` })
 })
@@ -201,7 +201,7 @@ test('what is typed after a choice stays typed when the choice is undone', async
 test('a choice that is about other texts by now is not made for the person: they look at it again', async () => {
   await using made = await startToChoose()
   const { desk, mine } = made
-  const [seen] = await desk.work.clashes('main')
+  const [seen] = await ask(desk.work, 'clashes', { branch: 'main' })
   const told = () => desk.news.filter(it => it.say === 'clashes').length
   const before = told()
   const newest = START.replace('two', 'NEWEST')
@@ -209,11 +209,17 @@ test('a choice that is about other texts by now is not made for the person: they
   await desk.work.look()
   // Whoever has it open is told.
   expect(told()).toBe(before + 1)
-  expect(await refusedBy(desk.work.takeSide('main', 'a.txt', 'tip', seen?.choice))).toThrow('choose anew')
-  expect(await refusedBy(desk.work.settle('main', 'a.txt', mine, seen?.choice))).toThrow('choose anew')
-  const [now] = await desk.work.clashes('main')
+  expect(
+    await refusedBy(
+      ask(desk.work, 'settle by side', { branch: 'main', path: 'a.txt', side: 'tip', choice: seen?.choice }),
+    ),
+  ).toThrow('choose anew')
+  expect(
+    await refusedBy(ask(desk.work, 'settle', { branch: 'main', path: 'a.txt', text: mine, choice: seen?.choice })),
+  ).toThrow('choose anew')
+  const [now] = await ask(desk.work, 'clashes', { branch: 'main' })
   expect(now).toMatchObject({ draft: mine, tip: newest })
-  await desk.work.takeSide('main', 'a.txt', 'draft', now?.choice)
+  await ask(desk.work, 'settle by side', { branch: 'main', path: 'a.txt', side: 'draft', choice: now?.choice })
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe(mine)
 })
 
@@ -231,7 +237,7 @@ test('three people in one file: whatever is chosen in the end, no line that was 
   await desk.work.flush()
   await other.flush()
   await desk.work.look()
-  expect(await desk.work.clashes('main')).toMatchObject([{ draft: START.replace('two', 'one’s') }])
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([{ draft: START.replace('two', 'one’s') }])
   // And neither of them fits the third, which has taken the line of the second out.
   await commit(desk.path, 'main', { 'a.txt': START.replace('two', 'third') })
   for (const work of [desk.work, other]) {
@@ -241,7 +247,7 @@ test('three people in one file: whatever is chosen in the end, no line that was 
   const draft = START.replace('two', 'one’s\nother’s').replace('four', 'four\ncommitted')
   for (const work of [desk.work, other]) {
     await work.look()
-    const [clash] = await work.clashes('main')
+    const [clash] = await ask(work, 'clashes', { branch: 'main' })
     expect(clash).toMatchObject({ tip: START.replace('two', 'third') })
     const lines = (text: unknown) => String(text).split('\n').sort()
     expect(lines(clash?.draft)).toEqual(lines(draft))
@@ -264,8 +270,8 @@ test('drafts that go to a branch of their own leave nothing behind that another 
   await desk.work.flush()
   await other.flush()
   await desk.work.look()
-  await desk.work.draftsElsewhere('main', first, 'mine')
-  const [clash] = await desk.work.clashes('mine')
+  await ask(desk.work, 'drafts elsewhere', { branch: 'main', from: first, to: 'mine' })
+  const [clash] = await ask(desk.work, 'clashes', { branch: 'mine' })
   expect(String(clash?.draft)).toContain('one’s\n')
   expect(String(clash?.tip)).toContain('other’s\n')
 })

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Desk, edit, makeDesk } from '../../../support/desk.ts'
+import { ask, type Desk, edit, makeDesk } from '../../../support/desk.ts'
 
 const FILES = { 'a.txt': 'a\n' }
 
@@ -31,7 +31,7 @@ async function untidy(...configuration: [string, string][]): Promise<Desk> {
 
 async function saveOnce(desk: Desk): Promise<void> {
   await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
 }
 
@@ -42,7 +42,7 @@ test('after a save git tidies up where there is much, and all that was typed is 
   expect(await countLoose(desk)).toBeLessThan(100)
   expect(await desk.git('fsck', '--strict')).toBe('')
   await desk.work.undo()
-  expect((await desk.work.branches()).find(({ name }) => name === 'main')?.drafts).toEqual(['a.txt'])
+  expect((await desk.work.describeBranches()).find(({ name }) => name === 'main')?.drafts).toEqual(['a.txt'])
 }, 120_000)
 
 test.each<[string, string]>([

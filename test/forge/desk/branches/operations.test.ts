@@ -1,6 +1,6 @@
 /** Undo and redo of whatever the desk did to refs. */
 import { expect, test } from 'bun:test'
-import { edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
@@ -9,16 +9,16 @@ const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 test('each operation says what it did, and where refs were', async () => {
   await using desk = await makeDesk({ files: FILES })
   const before = await desk.git('rev-parse', 'main')
-  const after = await desk.work.newFile('main', 'new.txt')
-  await desk.work.newBranch('topic', null)
-  const [second, first] = await desk.work.operations(0, 10)
+  const after = (await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })).commit
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+  const [second, first] = await ask(desk.work, 'operations', { from: 0, count: 10 })
   expect(first).toMatchObject({
     kind: 'new file',
     words: 'add new.txt to main',
     refs: [{ ref: 'refs/heads/main', before, after }],
   })
   expect(second).toMatchObject({ kind: 'new branch', words: 'make the branch topic' })
-  expect(await desk.work.operations(1, 10)).toEqual([first as never])
+  expect(await ask(desk.work, 'operations', { from: 1, count: 10 })).toEqual([first as never])
   // Anybody can read it.
   expect(await desk.git('log', '-1', '--format=%s', 'refs/forge/operations')).toBe('make the branch topic')
   await desk.git('fsck', '--strict')
@@ -30,16 +30,16 @@ test('everything that a person can do comes back, in any order, and leaves nothi
   const state = async () => [
     await desk.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads'),
     await desk.git('status', '--porcelain'),
-    (await work.branches()).map(it => it.drafts),
+    (await work.describeBranches()).map(it => it.drafts),
   ]
   const steps: (() => Promise<unknown>)[] = [
-    () => work.newFile('main', 'new.txt'),
-    () => work.rename('main', 'folder', 'other'),
-    () => work.delete('main', 'b.txt'),
-    () => work.newBranch('topic', null),
-    () => work.rename('topic', 'new.txt', 'newer.txt'),
+    () => ask(work, 'new file', { branch: 'main', path: 'new.txt' }),
+    () => ask(work, 'rename', { branch: 'main', from: 'folder', to: 'other' }),
+    () => ask(work, 'delete', { branch: 'main', path: 'b.txt' }),
+    () => ask(work, 'new branch', { branch: 'topic', from: null }),
+    () => ask(work, 'rename', { branch: 'topic', from: 'new.txt', to: 'newer.txt' }),
     () => work.renameBranch('topic', 'renamed'),
-    () => work.deleteBranch('renamed'),
+    () => ask(work, 'delete branch', { branch: 'renamed' }),
   ]
   const states = [await state()]
   for (const step of steps) {
@@ -65,9 +65,9 @@ test('everything that a person can do comes back, in any order, and leaves nothi
 
 test('after something new there is nothing to do again', async () => {
   await using desk = await makeDesk({ files: FILES })
-  await desk.work.newFile('main', 'one.txt')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
   await desk.work.undo()
-  await desk.work.newFile('main', 'two.txt')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
   expect(await refusedBy(desk.work.redo())).toThrow('nothing to do again')
   expect(await desk.work.undoable()).toEqual({ undo: 'add two.txt to main' })
   await desk.work.undo()
@@ -76,9 +76,9 @@ test('after something new there is nothing to do again', async () => {
 
 test('an operation whose ref has moved since is not undone, and the ref is named', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
-  await desk.work.newFile('main', 'one.txt')
-  const [first] = await desk.work.operations(0, 1)
-  await desk.work.newFile('main', 'two.txt')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
+  const [first] = await ask(desk.work, 'operations', { from: 0, count: 1 })
+  await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
   expect(await refusedBy(desk.work.undo(first?.id))).toThrow('main has moved since')
   const tip = await commit(desk.path, 'main', { x: 'x' })
   expect(await refusedBy(desk.work.undo())).toThrow('main has moved since')
@@ -88,10 +88,10 @@ test('an operation whose ref has moved since is not undone, and the ref is named
 test('an older operation on another branch can be undone alone', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const before = await desk.git('rev-parse', 'main')
-  await desk.work.newBranch('topic', null)
-  await desk.work.newFile('main', 'one.txt')
-  const [operation] = await desk.work.operations(0, 1)
-  const other = await desk.work.newFile('topic', 'two.txt')
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
+  const [operation] = await ask(desk.work, 'operations', { from: 0, count: 1 })
+  const other = (await ask(desk.work, 'new file', { branch: 'topic', path: 'two.txt' })).commit
   expect(await desk.work.undo(operation?.id)).toEqual({ words: 'undo: add one.txt to main', refs: ['refs/heads/main'] })
   expect(await desk.git('rev-parse', 'main', 'topic')).toBe(`${before}\n${other}`)
   await desk.work.redo()
@@ -103,12 +103,12 @@ test('what was typed after a save stays when the save is undone', async () => {
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('saved\n')
   await (await edit(desk.work, 'main', 'b.txt')).type('kept\n')
-  await desk.work.save('main', ['a.txt'])
+  await ask(desk.work, 'save', { branch: 'main', paths: ['a.txt'] })
   await editor.type('typed\n')
   await desk.work.undo()
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\n')
   expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nkept\n')
-  expect((await desk.work.branches())[0]?.drafts).toEqual(['a.txt', 'b.txt'])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a.txt', 'b.txt'])
   await editor.type('on\n')
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\non\n')
 })
@@ -118,7 +118,7 @@ test('drafts that were let go come back by undo', async () => {
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('typed\n')
   await (await edit(desk.work, 'main', 'b.txt')).type('kept\n')
-  await desk.work.discard('main', ['a.txt'])
+  await ask(desk.work, 'discard', { branch: 'main', paths: ['a.txt'] })
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
   expect(desk.news).toContainEqual(expect.objectContaining({ say: 'replaced', path: 'a.txt' }))
   await desk.git('gc', '-q', '--prune=now')
@@ -133,28 +133,28 @@ test('a draft goes along with a rename, and comes back with a file whose deletio
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'folder/c.txt')
   await editor.type('typed\n')
-  await desk.work.rename('main', 'folder', 'moved')
+  await ask(desk.work, 'rename', { branch: 'main', from: 'folder', to: 'moved' })
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBe('c\ntyped\n')
   expect(await desk.git('show', 'main:moved/c.txt')).toBe('c')
   expect(desk.news).toContainEqual({ say: 'replaced', branch: 'main', path: 'folder/c.txt', file: { kind: 'nothing' } })
-  await desk.work.delete('main', 'moved')
+  await ask(desk.work, 'delete', { branch: 'main', path: 'moved' })
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBeUndefined()
   await desk.work.undo()
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBe('c\ntyped\n')
   await desk.work.undo()
   expect(await textOf(desk.work, 'main', 'folder/c.txt')).toBe('c\ntyped\n')
-  expect((await desk.work.branches())[0]?.drafts).toEqual(['folder/c.txt'])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['folder/c.txt'])
 })
 
 test('what stands at refs/forge/operations and is none of ours does no harm', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await desk.git('update-ref', 'refs/forge/operations', 'main')
-  expect(await desk.work.operations(0, 9)).toEqual([])
+  expect(await ask(desk.work, 'operations', { from: 0, count: 9 })).toEqual([])
   expect(await refusedBy(desk.work.undo())).toThrow('nothing to undo')
   for (const id of ['1'.repeat(40), '1'.repeat(64), '--help', await desk.git('rev-parse', 'main^{tree}')])
     expect(await refusedBy(desk.work.undo(id))).toThrow('no operation')
-  await desk.work.newFile('main', 'one.txt')
-  expect(await desk.work.operations(0, 9)).toHaveLength(1)
+  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
+  expect(await ask(desk.work, 'operations', { from: 0, count: 9 })).toHaveLength(1)
   await desk.work.undo()
 })
 
@@ -162,8 +162,8 @@ test('a rename of a file or folder is undone and done again over restarts, with 
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n', 'folder/b.txt': 'b\n' } })
   await (await edit(desk.work, 'main', 'a.txt')).type('draft of a\n')
   await (await edit(desk.work, 'main', 'folder/b.txt')).type('draft of b\n')
-  await desk.work.rename('main', 'a.txt', 'c.txt')
-  await desk.work.rename('main', 'folder', 'other')
+  await ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'c.txt' })
+  await ask(desk.work, 'rename', { branch: 'main', from: 'folder', to: 'other' })
   let work = await desk.restart()
   await (await edit(work, 'main', 'other/b.txt')).type('and more\n')
   await work.undo()
@@ -183,16 +183,16 @@ test('a rename of a file or folder is undone and done again over restarts, with 
 
 test('what is typed in a new branch stays where it was typed when the branch is undone, and is there again by redo', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'one\n' } })
-  await desk.work.newBranch('new', null)
+  await ask(desk.work, 'new branch', { branch: 'new', from: null })
   await (await edit(desk.work, 'new', 'a.ts')).type('two\n')
   await desk.work.undo()
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/heads')).toBe('refs/heads/main')
   expect(await desk.work.vanished()).toEqual([{ branch: 'new', drafts: ['a.ts'] }])
-  expect(await desk.work.clashes('new')).toEqual([])
+  expect(await ask(desk.work, 'clashes', { branch: 'new' })).toEqual([])
   await desk.restart()
   await desk.work.redo()
-  expect(await desk.work.clashes('new')).toEqual([])
+  expect(await ask(desk.work, 'clashes', { branch: 'new' })).toEqual([])
   expect(await textOf(desk.work, 'new', 'a.ts')).toBe('one\ntwo\n')
-  await desk.work.save('new', 'all')
+  await ask(desk.work, 'save', { branch: 'new', paths: 'all' })
   expect(await desk.git('diff', '--name-status', 'main', 'new')).toBe('M\ta.ts')
 })

@@ -1,9 +1,11 @@
 /** A save: what its commit is called, whose it is, and what happens when several things go on at once. */
+
 import { expect, test } from 'bun:test'
 import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { closeFile } from '../../../../forge/desk/branches/places.ts'
 import { messageFor } from '../../../../forge/desk/branches/save.ts'
-import { edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
+import { ask, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n' }
@@ -28,12 +30,12 @@ test('one file is saved and the others stay drafts; all are saved in one commit'
   await using desk = await makeDesk({ files: FILES, bare: true })
   const { work } = desk
   for (const path of Object.keys(FILES)) await (await edit(work, 'main', path)).type('more\n')
-  expect(await work.messageFor('main', 'all')).toBe('edit: a.txt, b.txt, c.txt')
-  expect(await work.messageFor('main', ['b.txt'])).toBe('edit: b.txt')
-  await work.save('main', ['b.txt'])
-  expect((await work.branches())[0]?.drafts).toEqual(['a.txt', 'c.txt'])
+  expect((await ask(work, 'message', { branch: 'main', paths: 'all' })).message).toBe('edit: a.txt, b.txt, c.txt')
+  expect((await ask(work, 'message', { branch: 'main', paths: ['b.txt'] })).message).toBe('edit: b.txt')
+  await ask(work, 'save', { branch: 'main', paths: ['b.txt'] })
+  expect((await work.describeBranches())[0]?.drafts).toEqual(['a.txt', 'c.txt'])
   expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(await desk.git('rev-parse', 'main'))
-  await work.save('main', 'all', '  Say more\n\nBecause.\n\n')
+  await ask(work, 'save', { branch: 'main', paths: 'all', message: '  Say more\n\nBecause.\n\n' })
   expect(await desk.git('log', '-1', '--format=%B', 'main')).toBe('Say more\n\nBecause.')
   expect(await desk.git('for-each-ref', 'refs/forge/drafts')).toBe('')
   expect(await desk.git('rev-list', '--count', 'main')).toBe('3')
@@ -47,8 +49,8 @@ test('a change that was typed and taken out again is none', async () => {
   const seen = desk.news.length
   await desk.work.flush()
   expect(desk.news.slice(seen)).toEqual([{ say: 'branch', branch: 'main', isOfDrafts: true }])
-  expect(await desk.work.save('main', 'all')).toBeUndefined()
-  expect((await desk.work.branches())[0]?.drafts).toEqual([])
+  expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeUndefined()
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual([])
   expect(await desk.git('for-each-ref', 'refs/forge')).toBe('')
 })
 
@@ -61,22 +63,24 @@ test('branch, drafts and operation move in one transaction: where one can’t, n
   const hook = '#!/bin/sh\n[ "$1" = prepared ] && grep -q refs/forge/operations && exit 1\nexit 0\n'
   await Bun.$`mkdir -p ${desk.path}/hooks`.quiet()
   await writeFile(join(desk.path, 'hooks/reference-transaction'), hook, { mode: 0o755 })
-  expect(await refusedBy(desk.work.save('main', 'all'))).toThrow('What was typed is kept')
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('What was typed is kept')
   expect(await desk.git('for-each-ref')).toBe(before)
   await chmod(join(desk.path, 'hooks/reference-transaction'), 0o644)
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
 })
 
 test('without a name in git’s configuration a save says what to set, and typing goes on', async () => {
   const env = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'user.useConfigOnly', GIT_CONFIG_VALUE_0: 'true' }
   await using desk = await makeDesk({ files: FILES, bare: true, env: { ...env, EMAIL: '' } })
   await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
-  expect(await refusedBy(desk.work.save('main', 'all'))).toThrow('git config --global user.name and user.email')
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow(
+    'git config --global user.name and user.email',
+  )
   await desk.work.flush()
   expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\nmore')
   await desk.git('config', 'user.name', 'Bo')
   await desk.git('config', 'user.email', 'bo@example.org')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('log', '-1', '--format=%an %cn', 'main')).toBe('Bo Bo')
 })
 
@@ -84,7 +88,7 @@ test('a commit bears the names of author and committer where git knows two', asy
   await using desk = await makeDesk({ files: FILES, bare: true })
   await desk.git('config', 'author.name', 'Bo')
   await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('log', '-1', '--format=%an %cn', 'main')).toBe('Bo Ada')
 })
 
@@ -97,11 +101,11 @@ test.each(['true', 'On', '2'])(
     const settings = { 'gpg.format': 'ssh', 'user.signingKey': key, 'commit.gpgSign': sign }
     for (const [name, value] of Object.entries(settings)) await desk.git('config', name, value)
     await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
-    await desk.work.save('main', 'all')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     expect(await desk.git('cat-file', 'commit', 'main')).toContain('BEGIN SSH SIGNATURE')
     await desk.git('config', 'user.signingKey', '/nowhere')
     await (await edit(desk.work, 'main', 'a.txt')).type('and more\n')
-    expect(await refusedBy(desk.work.save('main', 'all'))).toThrow('could not be signed')
+    expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('could not be signed')
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nmore\nand more\n')
   },
 )
@@ -113,7 +117,7 @@ test('typing does not wait for a save, and what is typed meanwhile is a draft on
   for (let round = 0; round < 5; round++) {
     await editor.type(`${round}\n`)
     typed += `${round}\n`
-    const saving = desk.work.save('main', 'all')
+    const saving = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
     for (let at = 0; at < 20; at++) {
       await editor.type('.')
       typed += '.'
@@ -122,7 +126,7 @@ test('typing does not wait for a save, and what is typed meanwhile is a draft on
     await saving
   }
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe(`a\n${typed}`)
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.txt')).toBe(`a\n${typed}`)
 })
 
@@ -132,51 +136,66 @@ test('two windows on one file: one is faster, the other is told, and both have o
   const two = await edit(desk.work, 'main', 'a.txt')
   await one.type('first\n')
   const late = [{ client: 'two', changes: [2, [0, 'second', '']] }]
-  expect(await desk.work.edit('main', 'a.txt', two.version, late)).toBe(false)
+  expect(
+    (await ask(desk.work, 'edit', { branch: 'main', path: 'a.txt', version: two.version, edits: late })).accepted,
+  ).toBe(false)
   expect(desk.news).toContainEqual(expect.objectContaining({ say: 'edited', path: 'a.txt', version: 0 }))
   const again = [{ client: 'two', changes: [8, [0, 'second', '']] }]
-  expect(await desk.work.edit('main', 'a.txt', 1, again)).toBe(true)
+  expect((await ask(desk.work, 'edit', { branch: 'main', path: 'a.txt', version: 1, edits: again })).accepted).toBe(
+    true,
+  )
   // One window closes: the file is still open in the other.
-  await desk.work.close({ kind: 'branch', branch: 'main' }, 'a.txt')
-  expect(await desk.work.edit('main', 'a.txt', 2, [{ client: 'one', changes: [15, [0, '!']] }])).toBe(true)
-  await desk.work.close({ kind: 'branch', branch: 'main' }, 'a.txt')
+  await closeFile(desk.work.branches, { kind: 'branch', branch: 'main' }, 'a.txt')
+  expect(
+    (
+      await ask(desk.work, 'edit', {
+        branch: 'main',
+        path: 'a.txt',
+        version: 2,
+        edits: [{ client: 'one', changes: [15, [0, '!']] }],
+      })
+    ).accepted,
+  ).toBe(true)
+  await closeFile(desk.work.branches, { kind: 'branch', branch: 'main' }, 'a.txt')
   await desk.work.flush()
-  expect(await refusedBy(desk.work.edit('main', 'a.txt', 3, []))).toThrow('is not open')
+  expect(await refusedBy(ask(desk.work, 'edit', { branch: 'main', path: 'a.txt', version: 3, edits: [] }))).toThrow(
+    'is not open',
+  )
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nfirst\nsecond\n!')
 })
 
 test('several branches are worked on at once', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const names = Array.from({ length: 6 }, (_, at) => `topic-${at}`)
-  for (const name of names) await desk.work.newBranch(name, null)
+  for (const name of names) await ask(desk.work, 'new branch', { branch: name, from: null })
   await Promise.all(
     names.map(async name => {
       const editor = await edit(desk.work, name, 'a.txt')
       for (let round = 0; round < 3; round++) {
         await editor.type(`${name} ${round}\n`)
-        await desk.work.save(name, 'all')
+        await ask(desk.work, 'save', { branch: name, paths: 'all' })
       }
     }),
   )
   for (const name of names) expect(await desk.git('rev-list', '--count', `main..${name}`)).toBe('3')
-  expect(await desk.work.operations(0, 99)).toHaveLength(24)
+  expect(await ask(desk.work, 'operations', { from: 0, count: 99 })).toHaveLength(24)
 })
 
 test('a branch that exists only as a folder of others’ drafts is no trouble', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true, env: PERSON })
-  await desk.work.newBranch('topic', null)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   await (await edit(desk.work, 'topic', 'a.txt')).type('kept\n')
   await desk.work.flush()
   await desk.git('branch', '-D', 'topic')
   await desk.work.look()
   // Git can't keep refs/forge/drafts/topic/one beside refs/forge/drafts/topic.
-  await desk.work.newBranch('topic/one', null)
+  await ask(desk.work, 'new branch', { branch: 'topic/one', from: null })
   await (await edit(desk.work, 'topic/one', 'a.txt')).type('new\n')
   await desk.work.flush()
   const work = await desk.restart()
   expect(await textOf(work, 'topic/one', 'a.txt')).toBe('a\nnew\n')
   await desk.git('branch', '-D', 'topic/one')
   await work.look()
-  await work.restoreBranch('topic')
+  await ask(work, 'restore branch', { branch: 'topic' })
   expect(await textOf(work, 'topic', 'a.txt')).toBe('a\nkept\n')
 })

@@ -1,7 +1,7 @@
 /** Saves a.txt of a repository's main, and types on when it is told to, for a test that ends it while it is signed. */
 import { openRepository } from '../../../../core/git/repository.ts'
 import { openWork } from '../../../../forge/desk/work.ts'
-import { edit, PERSON } from '../../../support/desk.ts'
+import { ask, edit, PERSON } from '../../../support/desk.ts'
 import { PLAIN } from '../../../support/git.ts'
 
 const [path = '', state = ''] = process.argv.slice(2)
@@ -9,5 +9,5 @@ const repository = await openRepository(path, { env: { ...PLAIN, ...PERSON } })
 const work = await openWork(repository, { state, onNews: () => undefined })
 const editor = await edit(work, 'main', 'a.txt')
 await editor.type('saved\n')
-void work.save('main', 'all')
+void ask(work, 'save', { branch: 'main', paths: 'all' })
 for await (const _line of console) await editor.type('typed\n')

@@ -1,7 +1,9 @@
 /** A commit that waits for its signature, for as long as a person takes: what is typed does not wait. */
+
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { type Desk, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
+import { vfsAt } from '../../../../forge/desk/branches/places.ts'
+import { ask, type Desk, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, PLAIN, tryGit } from '../../../support/git.ts'
 import { makePair } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
@@ -21,20 +23,22 @@ test('what is typed while a save waits for its signature is written, and is a dr
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('saved\n')
-  const saved = desk.work.save('main', 'all')
+  const saved = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await hand.asked()
   await editor.type('typed\n')
   // Others of its files can be opened, read and typed in.
   await (await edit(desk.work, 'main', 'b.txt')).type('too\n')
-  expect((await desk.work.vfsOf({ kind: 'branch', branch: 'main' })).constructor.name).toBe('WorkInProgressVfs')
+  expect((await vfsAt(desk.work.branches, { kind: 'branch', branch: 'main' })).constructor.name).toBe(
+    'WorkInProgressVfs',
+  )
   await until(async () => (await draftOf(desk, 'a.txt')) === 'a\nsaved\ntyped\n')
   await until(async () => (await draftOf(desk, 'b.txt')) === 'b\ntoo\n')
   await hand.answer('yes')
-  expect(await saved).toBe(await desk.git('rev-parse', 'main'))
+  expect((await saved).commit).toBe(await desk.git('rev-parse', 'main'))
   expect(await desk.git('cat-file', 'commit', 'main')).toContain('gpgsig')
   expect(await desk.git('show', 'main:a.txt')).toBe('a\nsaved')
   expect(await desk.git('show', 'main:b.txt')).toBe('b')
-  expect((await desk.work.branches())[0]?.drafts).toEqual(['a.txt', 'b.txt'])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a.txt', 'b.txt'])
   const work = await desk.restart()
   expect(await textOf(work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\n')
   expect(await textOf(work, 'main', 'b.txt')).toBe('b\ntoo\n')
@@ -47,7 +51,7 @@ test('where the signature is not given nothing is saved, and all that was typed 
   const tip = await desk.git('rev-parse', 'main')
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('saved\n')
-  const saved = desk.work.save('main', 'all')
+  const saved = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await hand.asked()
   await editor.type('typed\n')
   await hand.answer('no')
@@ -63,7 +67,7 @@ test('what is taken out again while its save waits for the signature is taken ou
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('saved\n')
-  const saved = desk.work.save('main', 'all')
+  const saved = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await hand.asked()
   await editor.type('', 2, 'saved\n'.length)
   await desk.work.flush()
@@ -71,7 +75,7 @@ test('what is taken out again while its save waits for the signature is taken ou
   await saved
   expect(await desk.git('show', 'main:a.txt')).toBe('a\nsaved')
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
-  expect((await desk.work.branches())[0]?.drafts).toEqual(['a.txt'])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a.txt'])
 })
 
 test('a branch that is moved while a save waits for its signature is not overwritten: it is signed again on top', async () => {
@@ -79,7 +83,7 @@ test('a branch that is moved while a save waits for its signature is not overwri
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('saved\n')
-  const saved = desk.work.save('main', 'all')
+  const saved = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await hand.asked()
   const tip = await commit(desk.path, 'main', { 'b.txt': 'theirs\n' })
   await desk.work.look()
@@ -95,17 +99,17 @@ test('a branch that is moved while a save waits for its signature is not overwri
 
 test('other branches are saved while one waits for its signature, and a second save of that waits for its turn', async () => {
   await using desk = await start()
-  await desk.work.newBranch('other', null)
+  await ask(desk.work, 'new branch', { branch: 'other', from: null })
   const hand = await signBySlowHand(desk.folder, desk.path)
   await (await edit(desk.work, 'main', 'a.txt')).type('first\n')
   const editor = await edit(desk.work, 'main', 'b.txt')
-  const first = desk.work.save('main', ['a.txt'])
+  const first = ask(desk.work, 'save', { branch: 'main', paths: ['a.txt'] })
   await hand.asked()
   await editor.type('second\n')
-  const second = desk.work.save('main', ['b.txt'])
+  const second = ask(desk.work, 'save', { branch: 'main', paths: ['b.txt'] })
   await desk.git('config', 'commit.gpgSign', 'false')
   await (await edit(desk.work, 'other', 'a.txt')).type('other\n')
-  await desk.work.save('other', 'all')
+  await ask(desk.work, 'save', { branch: 'other', paths: 'all' })
   expect(await desk.git('show', 'other:a.txt')).toBe('a\nother')
   await desk.git('config', 'commit.gpgSign', 'true')
   expect(await hand.questions()).toBe(1)
@@ -120,13 +124,13 @@ test('other branches are saved while one waits for its signature, and a second s
 test('what is discarded or undone while a save waits for its signature says that it waits, and when it does no more', async () => {
   await using desk = await start()
   await (await edit(desk.work, 'main', 'b.txt')).type('first\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   const hand = await signBySlowHand(desk.folder, desk.path)
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
-  const saved = desk.work.save('main', 'all')
+  const saved = ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await hand.asked()
   const said = () => desk.news.flatMap(news => (news.say === 'waiting' ? [news.words] : []))
-  const discarded = desk.work.discard('main', ['b.txt'])
+  const discarded = ask(desk.work, 'discard', { branch: 'main', paths: ['b.txt'] })
   await until(async () => said().length === 1)
   expect(said()).toEqual([expect.stringContaining('A commit in main is still being made')])
   await hand.answer('yes')
@@ -139,7 +143,7 @@ test('what is typed in a file while another name for it waits to be signed goes 
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
   await editor.type('before\n')
-  const renamed = desk.work.rename('main', 'a.txt', 'c.txt')
+  const renamed = ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'c.txt' })
   await hand.asked()
   await editor.type('meanwhile\n')
   await desk.work.flush()
@@ -147,14 +151,14 @@ test('what is typed in a file while another name for it waits to be signed goes 
   await renamed
   expect(await textOf(desk.work, 'main', 'c.txt')).toBe('a\nbefore\nmeanwhile\n')
   expect(await textOf(desk.work, 'main', 'a.txt')).toBeUndefined()
-  expect((await desk.work.branches())[0]?.drafts).toEqual(['c.txt'])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['c.txt'])
 })
 
 test('what is typed in a file while its deletion waits to be signed is a draft of it', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
   const editor = await edit(desk.work, 'main', 'a.txt')
-  const deleted = desk.work.delete('main', 'a.txt')
+  const deleted = ask(desk.work, 'delete', { branch: 'main', path: 'a.txt' })
   await hand.asked()
   await editor.type('meanwhile\n')
   await desk.work.flush()
@@ -178,7 +182,7 @@ test('what is typed while the end of a merge waits to be signed is a draft on th
   await finished
   expect(await desk.git('show', 'main:a')).toBe('settled')
   expect(await textOf(desk.work, 'main', 'a')).toBe('settled\ntyped\n')
-  expect((await desk.work.branches())[0]?.drafts).toEqual(['a'])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a'])
 })
 
 test('after kill -9 while a save waits for its signature, all that was typed is there', async () => {

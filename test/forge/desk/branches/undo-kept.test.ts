@@ -2,9 +2,11 @@
  * Every kind of operation comes back and is done again, also when a push, or git's own tidying without any patience,
  * has come in between: what undo needs is kept by the operations alone.
  */
+
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
-import { edit, textOf } from '../../../support/desk.ts'
+import { closeFile } from '../../../../forge/desk/branches/places.ts'
+import { ask, edit, textOf } from '../../../support/desk.ts'
 import { bare, commit, type Files, tryGit } from '../../../support/git.ts'
 import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { until } from '../../../support/repository.ts'
@@ -26,7 +28,7 @@ const merge = ({ source }: Pair) => ({ step: 'merge', source, onto: 'main' }) as
 async function type({ work }: Pair, path: string, text: string): Promise<void> {
   const editor = await edit(work, 'main', path)
   await editor.type(text, 0, editor.text.length)
-  await work.close({ kind: 'branch', ...onMain }, path)
+  await closeFile(work.branches, { kind: 'branch', ...onMain }, path)
 }
 
 type Case = {
@@ -42,9 +44,11 @@ type Case = {
 
 /** A turn of the AI in main, from its message to its end. */
 async function turn({ work }: Pair, conflicts = false): Promise<void> {
-  if (conflicts) await work.askForConflicts('main', 'all')
+  if (conflicts) await ask(work, 'ask for conflicts', { branch: 'main', paths: 'all' })
   else await work.chat.turns.send('main', 'Please.')
-  await until(async () => (await work.conversation({ kind: 'branch', ...onMain })).turn?.state !== 'running')
+  await until(
+    async () => (await ask(work, 'conversation', { at: { kind: 'branch', ...onMain } })).turn?.state !== 'running',
+  )
   await work.chat.turns.in('main')?.done
 }
 
@@ -52,13 +56,13 @@ const WRITES: Script = [{ calls: [write('a.txt', 'by the AI\n')] }, { text: 'Don
 const BREAKS: Script = [{ calls: [write('a.txt', 'by the AI\n')] }, { error: new Error('It broke') }]
 
 const CASES: Case[] = [
-  { does: 'a new file', act: ({ work }) => work.newFile('main', 'new.txt') },
-  { does: 'a rename', act: ({ work }) => work.rename('main', 'a.txt', 'c.txt') },
-  { does: 'a deleted file', act: ({ work }) => work.delete('main', 'a.txt') },
+  { does: 'a new file', act: ({ work }) => ask(work, 'new file', { branch: 'main', path: 'new.txt' }) },
+  { does: 'a rename', act: ({ work }) => ask(work, 'rename', { branch: 'main', from: 'a.txt', to: 'c.txt' }) },
+  { does: 'a deleted file', act: ({ work }) => ask(work, 'delete', { branch: 'main', path: 'a.txt' }) },
   {
     does: 'a save',
     first: desk => type(desk, 'a.txt', 'typed\n'),
-    act: ({ work }) => work.save('main', 'all'),
+    act: ({ work }) => ask(work, 'save', { branch: 'main', paths: 'all' }),
   },
   {
     does: 'drafts that were let go',
@@ -66,18 +70,18 @@ const CASES: Case[] = [
       await type(desk, 'a.txt', 'typed\n')
       await desk.work.flush()
     },
-    act: ({ work }) => work.discard('main', ['a.txt']),
+    act: ({ work }) => ask(work, 'discard', { branch: 'main', paths: ['a.txt'] }),
   },
-  { does: 'a new branch', act: ({ work }) => work.newBranch('new', null) },
+  { does: 'a new branch', act: ({ work }) => ask(work, 'new branch', { branch: 'new', from: null }) },
   { does: 'a branch of another name', act: ({ work }) => work.renameBranch('topic', 'other') },
   {
     does: 'a deleted branch',
     first: async ({ work }) => {
       await (await edit(work, 'topic', 'a.txt')).type('typed\n')
-      await work.close({ kind: 'branch', branch: 'topic' }, 'a.txt')
+      await closeFile(work.branches, { kind: 'branch', branch: 'topic' }, 'a.txt')
       await work.flush()
     },
-    act: ({ work }) => work.deleteBranch('topic'),
+    act: ({ work }) => ask(work, 'delete branch', { branch: 'topic' }),
   },
   {
     does: 'drafts that went to a new branch',
@@ -85,7 +89,7 @@ const CASES: Case[] = [
       await type(desk, 'a.txt', 'typed\n')
       await desk.work.flush()
     },
-    act: ({ work, ours }) => work.draftsElsewhere('main', ours, 'elsewhere'),
+    act: ({ work, ours }) => ask(work, 'drafts elsewhere', { branch: 'main', from: ours, to: 'elsewhere' }),
   },
   { does: 'a merge', act: desk => desk.work.steps.do(merge(desk)) },
   { does: 'a landing', act: ({ work, source }) => work.steps.do({ step: 'land', source, onto: 'main' }) },
@@ -154,10 +158,10 @@ const CASES: Case[] = [
     script: WRITES,
     first: async desk => {
       await turn(desk)
-      await desk.work.newFile('main', 'more.txt')
+      await ask(desk.work, 'new file', { branch: 'main', path: 'more.txt' })
     },
     act: async ({ work }) => {
-      const { items } = await work.conversation({ kind: 'branch', ...onMain })
+      const { items } = await ask(work, 'conversation', { at: { kind: 'branch', ...onMain } })
       const end = items.findLast(item => item.kind === 'end')
       await work.chat.undoTurn('main', end?.turn ?? '')
     },
@@ -187,7 +191,7 @@ const CASES: Case[] = [
       await git('update-ref', '-d', 'refs/heads/topic')
       await work.look()
     },
-    act: ({ work }) => work.restoreBranch('topic'),
+    act: ({ work }) => ask(work, 'restore branch', { branch: 'topic' }),
   },
   {
     does: 'a rebase that goes on to its next conflict',
@@ -214,7 +218,7 @@ async function stateOf({ git, work }: Pair) {
     'refs/tags',
     'refs/forge/kept',
   )
-  const branches = await work.branches()
+  const branches = await work.describeBranches()
   const texts = branches.map(({ name }) => textOf(work, name, 'a.txt'))
   const merging = await work.mergings.in('main')
   const drafts = branches.map(it => [it.name, it.drafts])
@@ -252,10 +256,10 @@ for (const [what, meanwhile] of MEANWHILE)
       await first?.(desk)
       await work.flush()
       const before = await stateOf(desk)
-      const operations = (await work.operations(0, 100)).length
+      const operations = (await ask(work, 'operations', { from: 0, count: 100 })).length
       await act(desk)
       await work.flush()
-      expect((await work.operations(0, 100)).length).toBe(operations + 1)
+      expect((await ask(work, 'operations', { from: 0, count: 100 })).length).toBe(operations + 1)
       const after = await stateOf(desk)
       for (let round = 0; round < 2; round++) {
         await meanwhile(desk)
@@ -291,10 +295,10 @@ test('several operations come back one by one after a garbage collection', async
   const { work } = desk
   const states = [await stateOf(desk)]
   const steps: (() => Promise<unknown>)[] = [
-    () => work.newFile('main', 'new.txt'),
+    () => ask(work, 'new file', { branch: 'main', path: 'new.txt' }),
     () => work.steps.do(merge(desk)),
     () => work.renameBranch('topic', 'renamed'),
-    () => work.deleteBranch('renamed'),
+    () => ask(work, 'delete branch', { branch: 'renamed' }),
     () => work.steps.do({ step: 'tag', name: 'v1', at: desk.ours, message: 'The first' }),
     () => work.steps.do({ step: 'move', branch: 'main', to: { commit: desk.base, words: 'base' } }),
     () => work.steps.do({ step: 'delete tag', name: 'v1' }),

@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { mergeTrees } from '../../../../core/git/merges.ts'
 import { entryAt } from '../../../../core/git/trees.ts'
-import { setUpMergeDriver, withOwnFolder } from '../../../../forge/desk/chat/forge-folder.ts'
+import { setUpMergeDriver, withOwnFolder } from '../../../../forge/desk/branches/forge-folder.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 

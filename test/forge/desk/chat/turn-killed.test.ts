@@ -5,9 +5,9 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { ASK_FOR_MESSAGE } from '../../../../forge/ai/desk-words.ts'
-import type { Conversation } from '../../../../forge/desk/chat/conversation.ts'
+import type { Conversation } from '../../../../forge/desk/contract/chat.ts'
 import { type Heard, ModelServer, type Turn } from '../../../doubles/model-server.ts'
-import { type Desk, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
+import { ask, type Desk, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
 import { PLAIN } from '../../../support/git.ts'
 import { randomFrom } from '../../../support/random.ts'
 
@@ -85,14 +85,14 @@ test(
       const text = `Round ${round}`
       const [tip, seen] = [await desk.git('rev-parse', 'main'), server.requests.length]
       const work = await desk.restart()
-      const [before, earlier] = [await inFiles(desk), usersIn(await work.conversation(onMain))]
+      const [before, earlier] = [await inFiles(desk), usersIn(await ask(work, 'conversation', { at: onMain }))]
       await work[Symbol.asyncDispose]()
       const said = await killedAfter(random.below(3500), [desk.path, join(desk.folder, 'state'), text], env)
 
       const bodies = server.requests.slice(seen).map(({ body }) => body.toString())
       expect(new Set(bodies).size).toBe(bodies.length)
       await desk.restart()
-      const found = await desk.work.conversation(onMain)
+      const found = await ask(desk.work, 'conversation', { at: onMain })
       const [now, done] = [await desk.git('rev-parse', 'main'), JSON.stringify(FILES.map(() => `${text}\n`))]
       if (now !== tip) {
         // After the turn: all of it, in one commit.
@@ -124,8 +124,10 @@ test(
         const files = await inFiles(desk)
         await desk.work.chat.turns.end('main', keep)
         expect(await inFiles(desk)).toBe(keep ? files : before)
-        expect(usersIn(await desk.work.conversation(onMain))).toEqual(keep ? [...earlier, text] : earlier)
-        if (keep && written.length > 0) await desk.work.save('main', 'all')
+        expect(usersIn(await ask(desk.work, 'conversation', { at: onMain }))).toEqual(
+          keep ? [...earlier, text] : earlier,
+        )
+        if (keep && written.length > 0) await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
       }
       // Nothing is asked by itself, nor by keeping or discarding.
       await desk.work.flush()

@@ -7,7 +7,7 @@ import { SESSION } from '../../../../forge/ai/session.ts'
 import { writeSession } from '../../../../forge/ai/session-file.ts'
 import { readCheckpoint } from '../../../../forge/desk/chat/turn-checkpoints.ts'
 import { makeChat, onBranch, refusal, run, untilEnded } from '../../../support/chat.ts'
-import { type Desk, textOf } from '../../../support/desk.ts'
+import { ask, type Desk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { until } from '../../../support/repository.ts'
 import { write } from '../../../support/scripted-model.ts'
@@ -41,7 +41,7 @@ test('what a model has said so far is there after a kill -9 in the middle of its
   // A word that was cut may be the beginning of a secret.
   expect(checkpoint?.session.messages.at(-1)).toMatchObject({ blocks: [{ text: 'I have thought of …' }] })
   // As it comes it is seen once.
-  const texts = (await desk.work.conversation(onBranch())).items.filter(({ kind }) => kind === 'text')
+  const texts = (await ask(desk.work, 'conversation', { at: onBranch() })).items.filter(({ kind }) => kind === 'text')
   expect(texts).toHaveLength(1)
   gate.resolve()
   const said = await untilEnded(desk)
@@ -78,8 +78,8 @@ test('a stranger’s conversation is said to be one until a turn here goes on wi
     { [SESSION]: session.toString() },
     { author: 'Eve <eve@example.org>', message: `x\n\nForge-Turn: ${turn}\n` },
   )
-  await until(async () => (await desk.work.conversation(onBranch())).items.length > 1)
-  const before = await desk.work.conversation(onBranch())
+  await until(async () => (await ask(desk.work, 'conversation', { at: onBranch() })).items.length > 1)
+  const before = await ask(desk.work, 'conversation', { at: onBranch() })
   expect(before.items.at(-1)).toMatchObject({
     kind: 'note',
     isBad: true,
@@ -89,7 +89,7 @@ test('a stranger’s conversation is said to be one until a turn here goes on wi
   expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'end', 'user', 'text', 'end'])
   expect(JSON.stringify(model.requests)).not.toContain('private.txt')
   await desk.restart()
-  expect((await desk.work.conversation(onBranch())).items.map(({ kind }) => kind)).not.toContain('note')
+  expect((await ask(desk.work, 'conversation', { at: onBranch() })).items.map(({ kind }) => kind)).not.toContain('note')
 })
 
 test('a garbage collection in the middle of a turn takes nothing that its requests have in them', async () => {
@@ -135,7 +135,7 @@ test('a turn that another desk makes is not said to have ended, and can be ended
   await until(() => model.requests.length === 2)
   await asIfElsewhere(desk)
   const { work: other } = await desk.another()
-  expect((await other.conversation(onBranch())).turn).toMatchObject({
+  expect((await ask(other, 'conversation', { at: onBranch() })).turn).toMatchObject({
     state: 'unfinished',
     words: expect.stringContaining('Another desk on elsewhere began this turn, and may still be at work on it'),
   })
@@ -145,7 +145,7 @@ test('a turn that another desk makes is not said to have ended, and can be ended
   const said = await untilEnded(desk)
   expect(said.turn?.words).toContain('Another desk has ended this turn in main')
   // What was kept there is there, once, and this desk lets go of it.
-  await until(async () => (await desk.work.conversation(onBranch())).turn === undefined)
+  await until(async () => (await ask(desk.work, 'conversation', { at: onBranch() })).turn === undefined)
   expect(await desk.git('log', '--format=%s', 'main')).toBe('chat: Please.\nBegin')
   expect(await textOf(other, 'main', 'a.txt')).toBe('two\n')
 })
@@ -158,7 +158,7 @@ test('what a turn begins with is made when its chat is opened, also where the co
   await desk.git('branch', 'other')
   const made = await commit(desk.path, 'other', { 'b.txt': 'B is new.\n' })
   await until(async () => {
-    await desk.work.conversation(onBranch('other'))
+    await ask(desk.work, 'conversation', { at: onBranch('other') })
     const summaries = await desk.work.chat.ai.summaries()
     const key = `${await desk.git('rev-parse', `${made}:b.txt`)} 100644 txt`
     return summaries.cache.texts([key])[0] !== undefined

@@ -1,9 +1,9 @@
 /** Turns of an AI in a repository of an attacker's, or with a model that is one. */
 import { expect, test } from 'bun:test'
 import { NO_USAGE, SESSION } from '../../../../forge/ai/session.ts'
-import type { Conversation } from '../../../../forge/desk/chat/conversation.ts'
+import type { Conversation } from '../../../../forge/desk/contract/chat.ts'
 import { makeChat, onBranch, run } from '../../../support/chat.ts'
-import { textOf } from '../../../support/desk.ts'
+import { ask, textOf } from '../../../support/desk.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { type Script, write } from '../../../support/scripted-model.ts'
 
@@ -130,7 +130,7 @@ test('a conversation that is full takes no more, can still be read, and says how
   expect(endIn(said)).toMatchObject({ how: 'limit', words: expect.stringContaining('deleting .forge/session.json') })
   await desk.work.chat.turns.end('main', true)
   await desk.restart()
-  expect((await desk.work.conversation(onBranch())).items.length).toBe(said.items.length)
+  expect((await ask(desk.work, 'conversation', { at: onBranch() })).items.length).toBe(said.items.length)
 }, 120_000)
 
 test('an answer of megabytes, or of thousands of calls, is not acted on', async () => {

@@ -2,9 +2,9 @@
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'
-import { answers } from '../../../../forge/desk/web/app/answers.ts'
+import { questions } from '../../../../forge/desk/contract/contract.ts'
 import { beginsWith, ModelServer, type Provider, type Turn } from '../../../doubles/model-server.ts'
-import { makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace, until } from '../../../support/repository.ts'
 import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.ts'
@@ -18,8 +18,8 @@ async function makeWire(provider: Provider, turns: Turn[]) {
   const desk = await makeDesk({ files: { 'a.txt': 'one\n', 'AGENTS.md': 'Be brief.\n' }, models })
   const run = async (text: string) => {
     await desk.work.chat.turns.send('main', text)
-    await until(async () => (await desk.work.conversation(onMain)).turn?.state !== 'running')
-    return await desk.work.conversation(onMain)
+    await until(async () => (await ask(desk.work, 'conversation', { at: onMain })).turn?.state !== 'running')
+    return await ask(desk.work, 'conversation', { at: onMain })
   }
   const close = async () => {
     await desk[Symbol.asyncDispose]()
@@ -59,7 +59,7 @@ test('a stream that is cut inside of a call runs nothing of it, and the key is n
   await wire.desk.work.chat.turns.send('main', 'Write it.')
   await until(async () => wire.server.requests.length > 0)
   wire.desk.work.chat.turns.stop('main')
-  await until(async () => (await wire.desk.work.conversation(onMain)).turn?.state !== 'running')
+  await until(async () => (await ask(wire.desk.work, 'conversation', { at: onMain })).turn?.state !== 'running')
   expect(await textOf(wire.desk.work, 'main', 'a.txt')).toBe('one\n')
   await wire.desk.work.chat.turns.end('main', true)
   const everything = await wire.desk.git('log', '-p', '--all', '--format=%B')
@@ -88,7 +88,7 @@ test('a window asks for a turn, hears what becomes of it, and may be closed mean
   const window = await desk.window()
   await window.ask({ ask: 'set context', branch: 'main', path: 'b.txt', isWhole: true })
   await window.ask({ ask: 'open', at: onMain, path: 'a.txt' })
-  const { turn } = v.parse(answers.send, await window.ask({ ask: 'send', branch: 'main', text: 'Write a.' }))
+  const { turn } = v.parse(questions.send.reply, await window.ask({ ask: 'send', branch: 'main', text: 'Write a.' }))
   await window.heard('turn', ({ news }) => news.is === 'text' && news.delta === 'Done. ' && news.turn === turn)
   await window.heard(
     'replaced',
@@ -97,14 +97,14 @@ test('a window asks for a turn, hears what becomes of it, and may be closed mean
   await window[Symbol.asyncDispose]()
   gate.resolve()
   await using other = await desk.window()
-  const ask = async () => v.parse(answers.conversation, await other.ask({ ask: 'conversation', at: onMain }))
+  const ask = async () => v.parse(questions.conversation.reply, await other.ask({ ask: 'conversation', at: onMain }))
   await until(async () => (await ask()).turn === undefined)
   expect((await ask()).items.at(-1)).toMatchObject({ kind: 'end', commit: { subject: 'Write a' } })
-  const circles = async () => v.parse(answers.folder, await other.ask({ ask: 'folder', at: onMain, path: '' }))
+  const circles = async () => v.parse(questions.folder.reply, await other.ask({ ask: 'folder', at: onMain, path: '' }))
   await until(async () => (await circles()).some(({ context }) => context === 'whole'))
   expect((await circles()).map(({ name, context }) => `${name} ${context}`)).toContain('b.txt whole')
-  expect(v.parse(answers['undo turn'], await other.ask({ ask: 'undo turn', branch: 'main', turn })).refs).toContain(
-    'refs/heads/main',
-  )
+  expect(
+    v.parse(questions['undo turn'].reply, await other.ask({ ask: 'undo turn', branch: 'main', turn })).refs,
+  ).toContain('refs/heads/main')
   expect(await place.git('show', 'main:a.txt')).toBe('one')
 }, 120_000)

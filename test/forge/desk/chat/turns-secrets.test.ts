@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'
 import { ModelServer } from '../../../doubles/model-server.ts'
 import { onBranch, run } from '../../../support/chat.ts'
-import { type Desk, makeDesk } from '../../../support/desk.ts'
+import { ask, type Desk, makeDesk } from '../../../support/desk.ts'
 import { until } from '../../../support/repository.ts'
 import { write } from '../../../support/scripted-model.ts'
 
@@ -44,7 +44,7 @@ for (const provider of ['anthropic', 'openrouter', 'openai'] as const)
     await desk.work.chat.turns.end('main', true)
     await run(desk, 'Write b.')
     await run(desk, 'Half.')
-    await until(async () => (await desk.work.conversation(onBranch())).turn?.state !== 'running')
+    await until(async () => (await ask(desk.work, 'conversation', { at: onBranch() })).turn?.state !== 'running')
     const all = await everythingOf(desk)
     expect([SECRET, btoa(SECRET), TOKEN].filter(it => all.includes(it))).toEqual([])
     expect(all).not.toContain(SECRET.slice(0, 12))

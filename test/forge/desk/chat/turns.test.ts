@@ -1,11 +1,13 @@
 /** Turns of an AI on the desk: one commit with code and conversation, or a person's choice. */
+
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { ModelError } from '../../../../forge/ai/request.ts'
-import { Conversation } from '../../../../forge/desk/chat/conversation.ts'
-import { News } from '../../../../forge/desk/messages.ts'
+import { openFile } from '../../../../forge/desk/branches/places.ts'
+import { Conversation } from '../../../../forge/desk/contract/chat.ts'
+import { News } from '../../../../forge/desk/contract/news.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
-import { type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { until } from '../../../support/repository.ts'
 import { modelsOf, type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 
@@ -24,14 +26,14 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
     error => String(error.message),
   )
 
-const turnIn = async (work: Work, branch = 'main') => (await work.conversation(onBranch(branch))).turn
+const turnIn = async (work: Work, branch = 'main') => (await ask(work, 'conversation', { at: onBranch(branch) })).turn
 
 /** Waits until no turn runs in a branch: it has ended, or waits for a person. */
 async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
   await until(async () => (await turnIn(work, branch))?.state !== 'running')
   for (const said of news) v.parse(News, said)
   // What the page is told is what it understands.
-  return v.parse(Conversation, await work.conversation(onBranch(branch)))
+  return v.parse(Conversation, await ask(work, 'conversation', { at: onBranch(branch) }))
 }
 
 async function run(desk: Desk, text = 'Please.', branch = 'main'): Promise<Conversation> {
@@ -75,7 +77,7 @@ test('a turn that changes nothing commits the conversation alone', async () => {
   expect(chat.model.requests).toHaveLength(1)
   expect(await chat.desk.git('log', '--format=%s', '-1')).toBe('chat: What is in a.txt?')
   expect(endIn(said)?.commit?.files).toEqual([])
-  expect((await chat.desk.work.branches())[0]).toMatchObject({ session: true })
+  expect((await chat.desk.work.describeBranches())[0]).toMatchObject({ session: true })
 })
 
 test('while a turn runs its branch can’t be changed, and shows what the AI writes', async () => {
@@ -90,28 +92,35 @@ test('while a turn runs its branch can’t be changed, and shows what the AI wri
   await work.chat.turns.send('main', 'Please.')
   await until(async () => (await textOf(work, 'main', 'a.txt')) === 'two\n')
   await until(() => news.some(it => it.say === 'turn' && it.news.is === 'text'))
-  const file = await work.open(onBranch(), 'a.txt')
+  const file = await openFile(work.branches, onBranch(), 'a.txt')
   expect(file).toMatchObject({ readOnly: expect.stringContaining('The AI is at work in main') })
   const busy = 'The AI is at work in main'
   expect(await refusal(editor.type('x'))).toContain(busy)
-  expect(await refusal(work.save('main', 'all'))).toContain(busy)
-  expect(await refusal(work.newFile('main', 'c.txt'))).toContain(busy)
-  expect(await refusal(work.rename('main', 'a.txt', 'c.txt'))).toContain(busy)
-  expect(await refusal(work.delete('main', 'a.txt'))).toContain(busy)
-  expect(await refusal(work.discard('main', ['a.txt']))).toContain(busy)
+  expect(await refusal(ask(work, 'save', { branch: 'main', paths: 'all' }))).toContain(busy)
+  expect(await refusal(ask(work, 'new file', { branch: 'main', path: 'c.txt' }))).toContain(busy)
+  expect(await refusal(ask(work, 'rename', { branch: 'main', from: 'a.txt', to: 'c.txt' }))).toContain(busy)
+  expect(await refusal(ask(work, 'delete', { branch: 'main', path: 'a.txt' }))).toContain(busy)
+  expect(await refusal(ask(work, 'discard', { branch: 'main', paths: ['a.txt'] }))).toContain(busy)
   expect(await refusal(work.renameBranch('main', 'trunk'))).toContain(busy)
   expect(await refusal(work.chat.turns.send('main', 'And this.'))).toContain(busy)
   const there = await edit(work, 'other', 'a.txt')
   await there.type('more\n')
-  await work.save('other', 'all')
-  expect((await work.branches()).map(({ name, turn }) => [name, turn])).toEqual([
+  await ask(work, 'save', { branch: 'other', paths: 'all' })
+  expect((await work.describeBranches()).map(({ name, turn }) => [name, turn])).toEqual([
     ['main', 'running'],
     ['other', undefined],
   ])
-  expect((await work.conversation(onBranch())).items.at(-1)).toMatchObject({ kind: 'text', text: 'Now I ' })
+  expect((await ask(work, 'conversation', { at: onBranch() })).items.at(-1)).toMatchObject({
+    kind: 'text',
+    text: 'Now I ',
+  })
   gate.resolve()
   await untilEnded(chat.desk)
-  expect(await work.open(onBranch(), 'a.txt')).toMatchObject({ text: 'two\n', saved: 'two\n', readOnly: undefined })
+  expect(await openFile(work.branches, onBranch(), 'a.txt')).toMatchObject({
+    text: 'two\n',
+    saved: 'two\n',
+    readOnly: undefined,
+  })
   expect(await git('show', 'main:a.txt')).toBe('two')
 })
 
@@ -120,7 +129,7 @@ test('what is typed and not saved is in the way of a turn', async () => {
   await (await edit(chat.desk.work, 'main', 'a.txt')).type('typed\n')
   expect(await refusal(chat.desk.work.chat.turns.send('main', 'Please.'))).toContain('a.txt in main is not saved')
   expect(chat.model.requests).toEqual([])
-  await chat.desk.work.save('main', 'all')
+  await ask(chat.desk.work, 'save', { branch: 'main', paths: 'all' })
   await run(chat.desk)
   expect(chat.model.requests).toHaveLength(1)
 })
@@ -209,22 +218,25 @@ for (const { name, script, how, words } of ENDS)
     await desk.work.chat.turns.end('main', false)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
     expect(await desk.git('rev-parse', 'main')).toBe(before)
-    expect((await desk.work.conversation(onBranch())).items).toEqual([])
+    expect((await ask(desk.work, 'conversation', { at: onBranch() })).items).toEqual([])
     // To let go of it can be undone like everything else.
     await desk.work.undo()
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
     await desk.work.chat.turns.end('main', true)
-    expect((await desk.work.branches())[0]).toMatchObject({ drafts: ['a.txt'] })
+    expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: ['a.txt'] })
     expect(await desk.git('show', 'main:a.txt')).toBe('one')
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
-    expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({ how, commit: { files: [] } })
+    expect(endIn(await ask(desk.work, 'conversation', { at: onBranch() }))).toMatchObject({
+      how,
+      commit: { files: [] },
+    })
     expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
     // So can keeping it.
     await desk.work.undo()
     expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
-    expect((await desk.work.branches())[0]).toMatchObject({ drafts: [], tip: before })
+    expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: [], tip: before })
     await desk.work.redo()
-    expect((await desk.work.branches())[0]).toMatchObject({ drafts: ['a.txt'] })
+    expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: ['a.txt'] })
     expect(await turnIn(desk.work)).toBeUndefined()
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
   })
@@ -287,7 +299,7 @@ test('where a turn can’t be merged with what came meanwhile, a person chooses'
   expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('was moved meanwhile') })
   expect(await desk.git('show', 'main:a.txt')).toBe('theirs')
   await desk.work.chat.turns.end('main', true)
-  expect(await desk.work.clashes('main')).toMatchObject([
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([
     { path: 'a.txt', base: 'one\n', draft: 'two\n', tip: 'theirs\n' },
   ])
 })
@@ -305,7 +317,7 @@ test('of a branch that is deleted meanwhile nothing is lost', async () => {
   expect(said.turn).toMatchObject({ state: 'unfinished', words: expect.stringContaining('was deleted') })
   await desk.restart()
   expect(await turnIn(desk.work, 'other')).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
-  await desk.work.restoreBranch('other')
+  await ask(desk.work, 'restore branch', { branch: 'other' })
   await desk.work.chat.turns.end('other', true)
   expect(await textOf(desk.work, 'other', 'a.txt')).toBe('two\n')
 })
@@ -318,7 +330,7 @@ test('a turn that is sent under the old name of a branch is that of its new one'
   await textOf(work, 'old', 'a.txt')
   await work.renameBranch('old', 'new')
   await work.chat.turns.send('old', 'Please.')
-  expect((await work.branches()).map(({ name, turn }) => [name, turn])).toEqual([
+  expect((await work.describeBranches()).map(({ name, turn }) => [name, turn])).toEqual([
     ['main', undefined],
     ['new', 'running'],
   ])
@@ -334,9 +346,9 @@ test('a branch in which an AI is at work is not taken away by the undo of what m
   const { work, git } = chat.desk
   const base = await git('rev-parse', 'main')
   await (await edit(work, 'main', 'a.txt')).type('typed\n')
-  await work.draftsElsewhere('main', base, 'mine')
-  const [made] = await work.operations(0, 1)
-  await work.discard('mine', ['a.txt'])
+  await ask(work, 'drafts elsewhere', { branch: 'main', from: base, to: 'mine' })
+  const [made] = await ask(work, 'operations', { from: 0, count: 1 })
+  await ask(work, 'discard', { branch: 'mine', paths: ['a.txt'] })
   await work.chat.turns.send('mine', 'Please.')
   expect(await refusal(work.undo(made?.id))).toContain('The AI is at work in mine')
   expect(await git('rev-parse', 'mine')).toBe(base)
@@ -373,8 +385,8 @@ test('undo takes a turn back, and redo brings it again', async () => {
   await desk.work.chat.undoTurn('main', endIn(said)?.turn ?? '')
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
-  expect((await desk.work.conversation(onBranch())).items).toEqual([])
-  expect((await desk.work.branches())[0]?.drafts).toEqual([])
+  expect((await ask(desk.work, 'conversation', { at: onBranch() })).items).toEqual([])
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual([])
   await desk.work.redo()
   expect(await desk.git('show', 'main:a.txt')).toBe('two')
 })
@@ -387,13 +399,13 @@ test('a turn with later work on top is taken back by a commit, where that is pos
   const { desk } = chat
   const turn = endIn(await run(desk))?.turn ?? ''
   await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await (await edit(desk.work, 'main', 'b.txt')).type('typed\n')
   await desk.work.chat.undoTurn('main', turn)
   expect(await desk.git('log', '--format=%s', '-1', 'main')).toBe('Undo: Do what was asked')
   expect(await desk.git('show', 'main:a.txt')).toBe('one')
   expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nmore\ntyped\n')
-  expect(endIn(await desk.work.conversation(onBranch()))).toMatchObject({
+  expect(endIn(await ask(desk.work, 'conversation', { at: onBranch() }))).toMatchObject({
     commit: { canUndo: false, why: 'It was taken back.' },
   })
   expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain('taken back already')
@@ -404,7 +416,7 @@ test('a turn whose lines were changed since is not taken back', async () => {
   const { desk } = chat
   const turn = endIn(await run(desk))?.turn ?? ''
   await (await edit(desk.work, 'main', 'a.txt')).type('three\n', 0, 4)
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   const before = await desk.git('rev-parse', 'main')
   expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain(
     'Later work has changed the same places in a.txt',
@@ -418,10 +430,10 @@ test('a commit has the conversation up to it, and a branch from there goes on wi
   await run(desk, 'One?')
   const commit = await desk.git('rev-parse', 'main')
   await run(desk, 'Two?')
-  const then = await desk.work.conversation({ kind: 'commit', commit })
+  const then = await ask(desk.work, 'conversation', { at: { kind: 'commit', commit } })
   expect(then.items.flatMap(item => (item.kind === 'user' ? [item.text] : []))).toEqual(['One?'])
   expect(endIn(then)).toMatchObject({ commit: { oid: commit, canUndo: false } })
-  await desk.work.newBranch('fork', commit)
+  await ask(desk.work, 'new branch', { branch: 'fork', from: commit })
   const said = await run(desk, 'Three?', 'fork')
   expect(said.items.flatMap(item => (item.kind === 'user' ? [item.text] : []))).toEqual(['One?', 'Three?'])
   expect(JSON.stringify(chat.model.requests.at(-1)?.messages)).toContain('First.')
@@ -502,10 +514,10 @@ test('without a key the chat says what to set, and the rest works', async () => 
   const model = new ScriptedModel([])
   const missing = 'Set ANTHROPIC_API_KEY.'
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, models: modelsOf(model, { missing: () => missing }) })
-  expect(await desk.work.conversation(onBranch())).toMatchObject({ missing, items: [] })
+  expect(await ask(desk.work, 'conversation', { at: onBranch() })).toMatchObject({ missing, items: [] })
   expect(await refusal(desk.work.chat.turns.send('main', 'Please.'))).toContain(missing)
   await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
-  expect(await desk.work.save('main', 'all')).toBeString()
+  expect((await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit).toBeString()
 })
 
 // --- Tools of the repository
@@ -532,7 +544,7 @@ test('a tool of the repository waits until the person has approved it, and asks 
   const { desk } = chat
   const said = await run(desk)
   expect(said.turn).toMatchObject({ state: 'waits' })
-  expect((await desk.work.branches())[0]).toMatchObject({ turn: 'waits' })
+  expect((await desk.work.describeBranches())[0]).toMatchObject({ turn: 'waits' })
   const [question] = said.approvals
   expect(question).toMatchObject({ path: 'tools/shout.ts', source: SHOUT })
   expect(said.items.at(-1)).toMatchObject({ kind: 'call', call: { id: question?.call, state: 'waits' } })
@@ -554,7 +566,7 @@ test('a tool that is not approved does not run, and the model is told', async ()
   const { approvals } = await run(desk)
   desk.work.chat.turns.approve('main', 'tools/shout.ts', approvals[0]?.oid ?? '', false)
   await until(async () => (await turnIn(desk.work)) === undefined)
-  const { items } = await desk.work.conversation(onBranch())
+  const { items } = await ask(desk.work, 'conversation', { at: onBranch() })
   expect(items.find(item => item.kind === 'call')).toMatchObject({
     call: { state: 'failed', result: expect.stringContaining('has not approved') },
   })
@@ -567,7 +579,7 @@ test('a tool that is not approved does not run, and the model is told', async ()
 test('a conversation that can’t be read is kept beside a new one, and said', async () => {
   await using chat = await makeChat([{ text: 'Yes.' }], { 'a.txt': 'one\n', '.forge/session.json': '{"version": 99' })
   const { desk } = chat
-  const before = await desk.work.conversation(onBranch())
+  const before = await ask(desk.work, 'conversation', { at: onBranch() })
   expect(before.items).toMatchObject([{ kind: 'note', isBad: true }])
   const said = await run(desk)
   expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'text', 'end'])
@@ -593,7 +605,10 @@ test('an explorer shows how the AI knows each file', async () => {
     ['a.txt', 'whole'],
     ['b.txt', 'summary'],
   ])
-  expect((await work.conversation(onBranch())).context).toMatchObject({ of: 200_000, files: [{ path: 'a.txt' }] })
+  expect((await ask(work, 'conversation', { at: onBranch() })).context).toMatchObject({
+    of: 200_000,
+    files: [{ path: 'a.txt' }],
+  })
 })
 
 test('a model that only a stranger’s conversation names is not asked', async () => {
@@ -603,9 +618,9 @@ test('a model that only a stranger’s conversation names is not asked', async (
     '.forge/session.json': JSON.stringify(session),
   })
   const { work } = chat.desk
-  expect(await work.conversation(onBranch())).toMatchObject({ model: 'openai/scripted' })
+  expect(await ask(work, 'conversation', { at: onBranch() })).toMatchObject({ model: 'openai/scripted' })
   await work.chat.chooseModel('main', 'openai/dear')
-  expect(await work.conversation(onBranch())).toMatchObject({ model: 'openai/dear' })
+  expect(await ask(work, 'conversation', { at: onBranch() })).toMatchObject({ model: 'openai/dear' })
 })
 
 test('where git knows no name for commits, nothing is asked', async () => {
@@ -614,16 +629,16 @@ test('where git knows no name for commits, nothing is asked', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model), env })
   expect(await refusal(desk.work.chat.turns.send('main', 'Please.'))).toContain('git config')
   expect(model.requests).toEqual([])
-  expect(await desk.work.open(onBranch(), 'a.txt')).toMatchObject({ readOnly: undefined })
+  expect(await openFile(desk.work.branches, onBranch(), 'a.txt')).toMatchObject({ readOnly: undefined })
 })
 
 test('commands are off until the person switches them on, for this repository', async () => {
   await using chat = await makeChat([])
   const { work } = chat.desk
-  expect((await work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+  expect((await ask(work, 'conversation', { at: onBranch() })).commands).toEqual({ isAllowed: false })
   await work.chat.allowCommands(true)
   await chat.desk.restart()
-  expect((await chat.desk.work.conversation(onBranch())).commands).toMatchObject({ isAllowed: true })
+  expect((await ask(chat.desk.work, 'conversation', { at: onBranch() })).commands).toMatchObject({ isAllowed: true })
   await chat.desk.work.chat.allowCommands(false)
-  expect((await chat.desk.work.conversation(onBranch())).commands).toEqual({ isAllowed: false })
+  expect((await ask(chat.desk.work, 'conversation', { at: onBranch() })).commands).toEqual({ isAllowed: false })
 })

@@ -1,7 +1,8 @@
 /** A graph of commits in memory, in the lanes that the real one would have, for the tests of the page alone. */
+
+import type { GraphRow, GraphWindow } from '../../../../forge/desk/contract/graph.ts'
+import type { CommitRow } from '../../../../forge/desk/contract/reading.ts'
 import { type Lanes, layLanes } from '../../../../forge/desk/graph/lanes.ts'
-import type { GraphRow, GraphWindow } from '../../../../forge/desk/graph/repository-view.ts'
-import type { CommitRow } from '../../../../forge/desk/messages.ts'
 
 type Commit = Pick<CommitRow, 'oid' | 'parents'> & Partial<CommitRow>
 

@@ -1,5 +1,7 @@
 /** Merges, settles, finishes and undoes in main, over and over, for a test that ends it at a bad moment. */
+
 import { openRepository } from '../../../../core/git/repository.ts'
+import { closeFile } from '../../../../forge/desk/branches/places.ts'
 import { openWork } from '../../../../forge/desk/work.ts'
 import { edit, PERSON } from '../../../support/desk.ts'
 import { PLAIN } from '../../../support/git.ts'
@@ -14,7 +16,7 @@ for (let round = 1; ; round++) {
   console.log('begun')
   const editor = await edit(work, 'main', 'a.txt')
   await editor.type(`settled ${round}\n`, 0, editor.text.length)
-  await work.close(at, 'a.txt')
+  await closeFile(work.branches, at, 'a.txt')
   await work.flush()
   console.log(`written ${round}`)
   await work.mergings.finish('main')

@@ -1,10 +1,13 @@
 /** Merges, rebases and cherry-picks that wait for a person: every kind of conflict, to its end and back. */
+
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { ConflictFile, Merging, Preview } from '../../../../forge/desk/graph/repository-view.ts'
+import { closeFile } from '../../../../forge/desk/branches/places.ts'
+import { ConflictFile, Merging } from '../../../../forge/desk/contract/merging.ts'
+import { Preview } from '../../../../forge/desk/contract/steps.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
-import { type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
+import { ask, type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show } from '../../../support/git.ts'
 import { lines, makePair, type Pair, rowsIn, type Sides } from '../../../support/merging.ts'
 import { randomFrom } from '../../../support/random.ts'
@@ -206,14 +209,17 @@ for (const { name, sides, rows, ...ends } of CASES)
       expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
       // Whatever was taken or let go before, the last word counts.
       for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
-      await work.discard('main', (await work.branches()).find(({ name: it }) => it === 'main')?.drafts ?? [])
+      await ask(work, 'discard', {
+        branch: 'main',
+        paths: (await work.describeBranches()).find(({ name: it }) => it === 'main')?.drafts ?? [],
+      })
       await work.mergings.takeSide('main', path, side)
       expect(await work.mergings.in('main')).not.toHaveProperty('notYet')
       expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
       const { commit: made = '' } = await work.mergings.finish('main')
       expect(await desk.git('rev-parse', 'main', 'main^1', 'main^2')).toBe([made, desk.ours, desk.theirs].join('\n'))
       expect(await filesOf(desk, 'main')).toEqual(ends[side])
-      expect((await work.branches()).find(it => it.name === 'main')).toMatchObject({ drafts: [] })
+      expect((await work.describeBranches()).find(it => it.name === 'main')).toMatchObject({ drafts: [] })
       expect(await work.mergings.in('main')).toBeUndefined()
       await work.undo()
       expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
@@ -254,7 +260,7 @@ async function settleFirst(work: Work, path: string, text: string): Promise<void
   const editor = await edit(work, 'main', path)
   const [conflict = ''] = /^<{7} .*?^>{7}[^\n]*\n/ms.exec(editor.text) ?? []
   await editor.type(text, editor.text.indexOf(conflict), conflict.length)
-  await work.close({ kind: 'branch', branch: 'main' }, path)
+  await closeFile(work.branches, { kind: 'branch', branch: 'main' }, path)
 }
 
 test('a conflict is settled by typing, one place after the other', async () => {
@@ -264,7 +270,7 @@ test('a conflict is settled by typing, one place after the other', async () => {
   const file = async () => (await work.mergings.in('main'))?.files[0]
   expect(await file()).toMatchObject({ left: 2, all: 2, state: 'open' })
   expect(await work.mergings.in('main')).toMatchObject({ kind: 'merge', ours: 'main', theirs: 'topic', byGit: 1 })
-  expect((await work.branches()).find(({ name }) => name === 'main')?.merging).toBe('merge')
+  expect((await work.describeBranches()).find(({ name }) => name === 'main')?.merging).toBe('merge')
   await settleFirst(work, 'a.txt', 'both 2\n')
   expect(await file()).toMatchObject({ left: 1, all: 2, state: 'open' })
   await settleFirst(work, 'a.txt', 'both 8\n')
@@ -349,11 +355,11 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
   await begin(desk)
   await settleFirst(work, 'a.txt', 'settled\n')
   for (const refused of [
-    () => work.save('main', 'all'),
-    () => work.newFile('main', 'new.txt'),
-    () => work.delete('main', 'b.txt'),
+    () => ask(work, 'save', { branch: 'main', paths: 'all' }),
+    () => ask(work, 'new file', { branch: 'main', path: 'new.txt' }),
+    () => ask(work, 'delete', { branch: 'main', path: 'b.txt' }),
     () => work.renameBranch('main', 'other'),
-    () => work.deleteBranch('main'),
+    () => ask(work, 'delete branch', { branch: 'main' }),
     () => work.steps.do(merge(desk)),
   ])
     expect(await refusedBy(refused())).toThrow('A merge waits in main')
@@ -362,7 +368,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
     words: expect.stringContaining('waits'),
   })
   // Other branches are not affected.
-  await work.newFile('topic', 'new.txt')
+  await ask(work, 'new file', { branch: 'topic', path: 'new.txt' })
 })
 
 test('what was typed and not saved is in the way of conflicts, and of nothing else', async () => {
@@ -597,8 +603,10 @@ const FILES_OF_TWO = { 'a.txt': lines({ 2: 'both 2', 8: 'both 8' }) }
 
 /** Asks the AI for all conflicts in main, and waits until its turn is over. */
 async function askForAll(work: Work): Promise<void> {
-  await work.askForConflicts('main', 'all')
-  await until(async () => (await work.conversation({ kind: 'branch', branch: 'main' })).turn?.state !== 'running')
+  await ask(work, 'ask for conflicts', { branch: 'main', paths: 'all' })
+  await until(
+    async () => (await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })).turn?.state !== 'running',
+  )
 }
 
 test('an AI settles conflicts as drafts, and is named; its conversation comes with the commit', async () => {
@@ -612,7 +620,7 @@ test('an AI settles conflicts as drafts, and is named; its conversation comes wi
   expect((await work.mergings.in('main'))?.files).toEqual([
     expect.objectContaining({ path: 'a.txt', left: 0, by: 'openai/scripted' }),
   ])
-  const said = await work.conversation({ kind: 'branch', branch: 'main' })
+  const said = await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })
   expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'call', 'text', 'end'])
   // An undo takes the turn back, and another brings it again.
   await work.undo()
@@ -637,8 +645,10 @@ test('an AI is asked for one conflict, by its line, and for no other', async () 
   expect(request).toContain('could not settle this file:\n\n- `a.txt` (text, 2 conflicts left)')
   expect(await work.mergings.requestFor('main', ['a.txt'])).not.toContain('begins in line')
   expect(await refusedBy(work.mergings.requestFor('main', ['a.txt'], 2))).toThrow('no such conflict left in a.txt')
-  await work.askForConflicts('main', ['a.txt'], 0)
-  await until(async () => (await work.conversation({ kind: 'branch', branch: 'main' })).turn?.state !== 'running')
+  await ask(work, 'ask for conflicts', { branch: 'main', paths: ['a.txt'], only: 0 })
+  await until(
+    async () => (await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })).turn?.state !== 'running',
+  )
   expect(JSON.stringify(model.requests[0])).toContain(`begins in line ${marks[0]}, number 1 of the 2`)
 })
 
@@ -657,8 +667,11 @@ test('what was said while a rebase waited is in the branch when it is done', asy
   await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
   await work.look()
   await work.steps.do({ step: 'rebase', branch: 'topic', onto: { commit: desk.ours, words: 'main' } })
-  await work.askForConflicts('topic', ['a.txt'])
-  await until(async () => (await work.conversation({ kind: 'branch', branch: 'topic' })).turn?.state !== 'running')
+  await ask(work, 'ask for conflicts', { branch: 'topic', paths: ['a.txt'] })
+  await until(
+    async () =>
+      (await ask(work, 'conversation', { at: { kind: 'branch', branch: 'topic' } })).turn?.state !== 'running',
+  )
   await work.mergings.finish('topic')
   expect(await show(desk.path, 'topic', 'b.txt')).toBe('b')
   expect(await show(desk.path, 'topic', '.forge/session.json')).toContain('Settled.')

@@ -1,9 +1,11 @@
 /** Files that Git LFS or another filter keeps, and attributes that only change how a checkout has them. */
+
 import { expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openFile, vfsAt } from '../../../../forge/desk/branches/places.ts'
 import { WorkInProgressVfs } from '../../../../forge/vfs.ts'
-import { edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
+import { ask, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { bytesFrom, makeFolder } from '../../../support/repository.ts'
 
@@ -28,32 +30,39 @@ for (const bare of [true, false])
   test(`files that a filter keeps are shown, and neither edited nor made, in a ${bare ? 'bare ' : ''}repository`, async () => {
     await using desk = await makeDesk({ files: FILES, bare })
     const { work } = desk
-    expect(await work.open(at, 'raw.psd')).toMatchObject({ text: 'raw\n', readOnly: `raw.psd is a file ${BY_LFS}` })
-    expect(await refusedBy(work.edit('main', 'raw.psd', 0, [{ client: 'x', changes: [4] }]))).toThrow("can't be edited")
-    expect(await work.open(at, 'pointer.psd')).toMatchObject({
+    expect(await openFile(work.branches, at, 'raw.psd')).toMatchObject({
+      text: 'raw\n',
+      readOnly: `raw.psd is a file ${BY_LFS}`,
+    })
+    expect(
+      await refusedBy(
+        ask(work, 'edit', { branch: 'main', path: 'raw.psd', version: 0, edits: [{ client: 'x', changes: [4] }] }),
+      ),
+    ).toThrow("can't be edited")
+    expect(await openFile(work.branches, at, 'pointer.psd')).toMatchObject({
       kind: 'other',
       what: expect.stringContaining('pointer'),
     })
-    expect(await work.open(at, 'secret/key')).toMatchObject({
+    expect(await openFile(work.branches, at, 'secret/key')).toMatchObject({
       readOnly: expect.stringContaining('secret/key is a file that the filter git-crypt keeps'),
     })
-    expect(await work.open(at, 'secret/open')).toMatchObject({ text: 'open\n', readOnly: undefined })
-    expect(await work.open(at, 'a.txt')).toMatchObject({ text: 'a\n', readOnly: undefined })
+    expect(await openFile(work.branches, at, 'secret/open')).toMatchObject({ text: 'open\n', readOnly: undefined })
+    expect(await openFile(work.branches, at, 'a.txt')).toMatchObject({ text: 'a\n', readOnly: undefined })
     const tip = await desk.git('rev-parse', 'main')
     for (const path of ['new.psd', 'deep/new.psd', 'own/new.bin'])
-      expect(await refusedBy(work.newFile('main', path))).toThrow(`${path} is a file ${BY_LFS}`)
+      expect(await refusedBy(ask(work, 'new file', { branch: 'main', path }))).toThrow(`${path} is a file ${BY_LFS}`)
     for (const [from, to] of [
       ['a.txt', 'a.psd'],
       ['pointer.psd', 'pointer.txt'],
       ['plain', 'secret/plain'],
       ['own/c.bin', 'c.bin'],
     ] as const)
-      expect(await refusedBy(work.rename('main', from, to))).toThrow('which the desk does not run')
+      expect(await refusedBy(ask(work, 'rename', { branch: 'main', from, to }))).toThrow('which the desk does not run')
     expect(await desk.git('rev-parse', 'main')).toBe(tip)
     // Under the same filter it is the same file, and what a folder says of its own goes along.
-    await work.rename('main', 'pointer.psd', 'deep/other.psd')
-    await work.rename('main', 'own', 'other')
-    await work.delete('main', 'raw.psd')
+    await ask(work, 'rename', { branch: 'main', from: 'pointer.psd', to: 'deep/other.psd' })
+    await ask(work, 'rename', { branch: 'main', from: 'own', to: 'other' })
+    await ask(work, 'delete', { branch: 'main', path: 'raw.psd' })
     expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:deep/other.psd')).toBe(POINTER)
   })
 
@@ -62,18 +71,21 @@ test('a draft of a file that a filter keeps by now is not saved, and is kept', a
   const editor = await edit(desk.work, 'main', 'a.psd')
   await editor.type('typed\n')
   await (await edit(desk.work, 'main', '.gitattributes')).type('*.psd filter=lfs\n')
-  await desk.work.save('main', ['.gitattributes'])
-  expect(await refusedBy(desk.work.save('main', 'all'))).toThrow(BY_LFS)
+  await ask(desk.work, 'save', { branch: 'main', paths: ['.gitattributes'] })
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow(BY_LFS)
   expect(await textOf(desk.work, 'main', 'a.psd')).toBe('a\ntyped\n')
-  await desk.work.discard('main', ['a.psd'])
-  expect(await desk.work.open(at, 'a.psd')).toMatchObject({ text: 'a\n', readOnly: expect.stringContaining('Git LFS') })
+  await ask(desk.work, 'discard', { branch: 'main', paths: ['a.psd'] })
+  expect(await openFile(desk.work.branches, at, 'a.psd')).toMatchObject({
+    text: 'a\n',
+    readOnly: expect.stringContaining('Git LFS'),
+  })
 })
 
 test('the user’s own attributes for the repository count, too', async () => {
   await using desk = await makeDesk({ files: { 'a.psd': 'a\n' }, bare: true })
   await mkdir(join(desk.path, 'info'), { recursive: true })
   await writeFile(join(desk.path, 'info/attributes'), '*.psd filter=lfs\n')
-  expect(await refusedBy(desk.work.newFile('main', 'b.psd'))).toThrow(BY_LFS)
+  expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'b.psd' }))).toThrow(BY_LFS)
 })
 
 test('so do those that the user has for all repositories', async () => {
@@ -88,14 +100,16 @@ test('so do those that the user has for all repositories', async () => {
   }
   for (const more of [byName, { XDG_CONFIG_HOME: folder.path }]) {
     await using desk = await makeDesk({ files: { 'a.psd': 'a\n' }, bare: true, env: { ...PERSON, ...more } })
-    expect(await refusedBy(desk.work.newFile('main', 'b.psd'))).toThrow(BY_LFS)
-    expect(await desk.work.open(at, 'a.psd')).toMatchObject({ readOnly: expect.stringContaining('Git LFS') })
+    expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'b.psd' }))).toThrow(BY_LFS)
+    expect(await openFile(desk.work.branches, at, 'a.psd')).toMatchObject({
+      readOnly: expect.stringContaining('Git LFS'),
+    })
   }
 })
 
 test('an AI is told why it can’t write such a file', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
-  const { objects, base } = (await desk.work.vfsOf(at)) as WorkInProgressVfs
+  const { objects, base } = (await vfsAt(desk.work.branches, at)) as WorkInProgressVfs
   const { Filters } = await import('../../../../forge/desk/reading/filters.ts')
   const filters = new Filters(objects)
   const vfs = new WorkInProgressVfs(objects, base, new Map(), path => filters.verifyNone(base, [path]))
@@ -109,7 +123,7 @@ test('attributes cost an opened file nothing that is felt, also in a repository 
   const times: number[] = []
   for (const path of Object.keys(many)) {
     const begun = performance.now()
-    await desk.work.open(at, path)
+    await openFile(desk.work.branches, at, path)
     times.push(performance.now() - begun)
   }
   // The quicker ones: others had to wait for what else the machine does.
@@ -130,9 +144,9 @@ test('line ends are those that git add would give a file, or those that the file
   await desk.git('update-index', '--add', '--cacheinfo', `100644,${oid},auto.txt`)
   await desk.git('commit', '-q', '-m', 'Text')
   await desk.work.look()
-  await desk.work.newFile('main', 'new.txt')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })
   for (const path of ['auto.txt', 'all.txt', 'new.txt']) await (await edit(desk.work, 'main', path)).type('typed\n')
-  await desk.work.save('main', 'all')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
   const blob = (path: string) => bytesFrom(desk.path, 'cat-file', 'blob', `main:${path}`)
   expect(await blob('auto.txt')).toBe('one\r\ntwo\r\ntyped\r\n')

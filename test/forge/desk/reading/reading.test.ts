@@ -3,8 +3,9 @@
  */
 import { describe, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
-import type { Done } from '../../../../forge/desk/graph/repository-view.ts'
-import type { At, Change, CommitRow, FolderEntry } from '../../../../forge/desk/messages.ts'
+import type { CommitRow, FolderEntry } from '../../../../forge/desk/contract/reading.ts'
+import type { Done } from '../../../../forge/desk/contract/steps.ts'
+import type { At, Change } from '../../../../forge/desk/contract/values.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { makePlace, until } from '../../../support/repository.ts'
 import { openTestDesk, type TestWindow } from '../../../support/served.ts'

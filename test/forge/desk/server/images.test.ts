@@ -1,7 +1,9 @@
 /** Images of the repository, as they are shown. */
+
 import { expect, test } from 'bun:test'
 import { openObjects } from '../../../../core/git/objects.ts'
 import { openRepository } from '../../../../core/git/repository.ts'
+import { openFile } from '../../../../forge/desk/branches/places.ts'
 import { imageAnswer } from '../../../../forge/desk/server/images.ts'
 import { makeDesk } from '../../../support/desk.ts'
 
@@ -19,7 +21,7 @@ test('each file that is said to be an image is answered as one', async () => {
   await using desk = await makeDesk({ files: IMAGES, bare: true })
   await using objects = openObjects(await openRepository(desk.path))
   for (const path of Object.keys(IMAGES)) {
-    const file = await desk.work.open({ kind: 'branch', branch: 'main' }, path)
+    const file = await openFile(desk.work.branches, { kind: 'branch', branch: 'main' }, path)
     if (file.kind !== 'image') throw new Error(`${path} is ${JSON.stringify(file)}`)
     const answer = await imageAnswer(objects, file.oid)
     expect([path, answer?.headers.get('content-type')]).toEqual([path, file.type])

@@ -1,7 +1,9 @@
 /** Steps of many commits: computed once for the preview and the deed, and stopped at once without a trace. */
+
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { Oid } from '../../../../core/git/repository.ts'
 import { Plannings } from '../../../../forge/desk/steps/plannings.ts'
+import { ask } from '../../../support/desk.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { makePair, type Pair } from '../../../support/merging.ts'
 import { makePlace, until } from '../../../support/repository.ts'
@@ -115,7 +117,7 @@ test('a long step is stopped at once without a trace, and can be done then', asy
   const begun = eachOf(desk, { after: meanwhile.promise, stopAt: 20 })
   const asked = steps.do(rebase(desk)).catch((error: Error) => error.message)
   // What is typed meanwhile does not wait for it.
-  await desk.work.newFile('topic', 'meanwhile.txt')
+  await ask(desk.work, 'new file', { branch: 'topic', path: 'meanwhile.txt' })
   await desk.work.undo()
   meanwhile.resolve()
   expect(await asked).toBe(STOPPED)

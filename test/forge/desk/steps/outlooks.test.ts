@@ -1,6 +1,6 @@
 /** The word on a target is what the step's preview says, and that is what happens, of every kind of step. */
 import { expect, test } from 'bun:test'
-import type { BranchStep, Outlook, Source } from '../../../../forge/desk/graph/repository-view.ts'
+import type { BranchStep, Outlook, Source } from '../../../../forge/desk/contract/steps.ts'
 import { branchSource, stepOf, titleInto, WAYS, type Way } from '../../../../forge/desk/web/graph/step-ways.ts'
 import { commit } from '../../../support/git.ts'
 import { lines, makePair } from '../../../support/merging.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Step } from '../../../../forge/desk/graph/repository-view.ts'
+import type { Step } from '../../../../forge/desk/contract/steps.ts'
 import { edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, gitWith, show } from '../../../support/git.ts'
 import { makePair, type Pair, type Sides } from '../../../support/merging.ts'

@@ -4,9 +4,10 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { asBytes, openRepository } from '../../../../core/git/repository.ts'
+import { questions } from '../../../../forge/desk/contract/contract.ts'
+import { TasksWord } from '../../../../forge/desk/contract/tasks.ts'
 import { Tasks } from '../../../../forge/desk/tasks/tasks-on-desk.ts'
-import { TasksLook, TasksWord } from '../../../../forge/desk/tasks/tasks-questions.ts'
-import { views } from '../../../../forge/desk/tasks/tasks-view.ts'
+
 import { commit } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 
@@ -42,21 +43,21 @@ const why = (promise: Promise<unknown>) =>
 describe('what forge says', () => {
   test('of runs, a run, a task, its journal and a landing is what the page reads', async () => {
     const tasks = await open()
-    const { runs } = v.parse(views.runs, await tasks.look({ see: 'runs' }))
+    const { runs } = v.parse(questions['tasks runs'].reply, await tasks.runs())
     expect(runs).toMatchObject([{ run: RUN, state: 'asks', tasks: { all: 4, done: 3, running: 0, asking: 1 } }])
-    const run = v.parse(views.run, await tasks.look({ see: 'run', run: RUN }))
+    const run = v.parse(questions['tasks run'].reply, await tasks.run(RUN))
     expect(run).toMatchObject({ title: 'Tags for notes', hasResult: false, limits: { cost: 5 } })
     expect(run.contract.map(({ id, task }) => `${id} ${task}`)).toEqual(['A1 tags', 'A2 search', 'A3 count', 'A4 docs'])
     expect(run.tasks.map(({ id, hasResult }) => `${id} ${hasResult}`)).toEqual([
       ...['tags true', 'search true', 'count true', 'docs false'],
     ])
-    const task = v.parse(views.task, await tasks.look({ see: 'task', run: RUN, task: 'docs' }))
+    const task = v.parse(questions['tasks task'].reply, await tasks.task(RUN, 'docs'))
     expect(task).toMatchObject({ write: ['docs/tags.md'], checks: ['citations', 'complete', 'format'] })
     expect(task.asks).toStartWith('Who is the page for')
-    const journal = v.parse(views.journal, await tasks.look({ see: 'journal', run: RUN, task: 'docs' }))
+    const journal = v.parse(questions['tasks journal'].reply, await tasks.journal(RUN, 'docs'))
     expect(journal.map(({ what }) => what)).toEqual(['begins', 'asks', 'blocked_on_human', 'asks'])
     expect(new Date((journal[0]?.at ?? 0) * 1000).getUTCFullYear()).toBe(2026)
-    const landing = v.parse(views.landing, await tasks.look({ see: 'landing', run: RUN, onto: 'main' }))
+    const landing = v.parse(questions['tasks landing'].reply, await tasks.landing({ run: RUN, onto: 'main' }))
     expect(landing.tree).toHaveLength(40)
     expect(landing.words).toContain('7 commits become one:')
   })
@@ -69,11 +70,11 @@ describe('what forge says', () => {
       '',
     ].join('\n')
     const tasks = await open({ FORGE_SAYS })
-    const { runs } = v.parse(views.runs, await tasks.look({ see: 'runs' }))
+    const { runs } = v.parse(questions['tasks runs'].reply, await tasks.runs())
     expect(runs).toEqual([
       { run: RUN, wish: 'one', tasks: { all: 0, done: 0, running: 0, asking: 0 }, mark: expect.any(String) },
     ])
-    expect(await why(tasks.look({ see: 'run', run: RUN }))).toStartWith('The desk does not understand what forge says')
+    expect(await why(tasks.run(RUN))).toStartWith('The desk does not understand what forge says')
   })
 
   test('of a plan is whole, or not understood at all: nobody signs for what was cut', async () => {
@@ -94,11 +95,11 @@ describe('what forge says', () => {
     })
     const long = `true ${'x'.repeat(15_000)}`
     const tasks = await open({ FORGE_SAYS: JSON.stringify(plan(long)) })
-    const read = v.parse(views.plan, await tasks.look({ see: 'plan', run: RUN }))
+    const read = v.parse(questions['tasks plan'].reply, await tasks.plan(RUN))
     expect(read.commands[0]?.command).toBe(long)
     expect(await called()).toEqual([['show', RUN, '--plan', '--json']])
     const endless = await open({ FORGE_SAYS: JSON.stringify(plan('x'.repeat(30_000))) })
-    expect(await why(endless.look({ see: 'plan', run: RUN }))).toContain('does not understand')
+    expect(await why(endless.plan(RUN))).toContain('does not understand')
   })
 
   test('is cut where it is endless', async () => {
@@ -106,24 +107,20 @@ describe('what forge says', () => {
     const spent = { requests: 0, input: 0, output: 0, cost: 0 }
     const FORGE_SAYS = JSON.stringify({ ...status, spent, wish: 'y'.repeat(1e5), limits: {} }).slice(0, 120_000)
     const short = JSON.stringify({ ...status, words: 'z'.repeat(50_000), spent, wish: 'w', limits: {} })
-    expect(await why((await open({ FORGE_SAYS })).look({ see: 'run', run: RUN }))).toContain('does not understand')
-    const run = v.parse(views.run, await (await open({ FORGE_SAYS: short })).look({ see: 'run', run: RUN }))
+    expect(await why((await open({ FORGE_SAYS })).run(RUN))).toContain('does not understand')
+    const run = v.parse(questions['tasks run'].reply, await (await open({ FORGE_SAYS: short })).run(RUN))
     expect(run.words).toHaveLength(2_002)
   })
 
   test('when it fails is said in its last words; of the list, in the list’s place', async () => {
     const FORGE_COMPLAINS = 'There is no run \u001b[31mx in this repository: see forge runs.'
     const tasks = await open({ FORGE_COMPLAINS })
-    expect(await why(tasks.look({ see: 'run', run: RUN }))).toBe(
-      'There is no run \\x1b[31mx in this repository: see forge runs.',
-    )
-    expect(await tasks.look({ see: 'runs' })).toMatchObject({
+    expect(await why(tasks.run(RUN))).toBe('There is no run \\x1b[31mx in this repository: see forge runs.')
+    expect(await tasks.runs()).toMatchObject({
       missing: expect.stringContaining('There is no run'),
       runs: [],
     })
-    expect(await why((await open({}, ['/nowhere/forge'])).look({ see: 'run', run: RUN }))).toStartWith(
-      'forge could not be started',
-    )
+    expect(await why((await open({}, ['/nowhere/forge'])).run(RUN))).toStartWith('forge could not be started')
   })
 })
 
@@ -155,7 +152,7 @@ describe('what forge is told', () => {
 
   test.each(['--yes', '-x', '../x', 'A', '', 'x y', `x\n${RUN}`])('is no run called %p', run => {
     expect(v.safeParse(TasksWord, { tell: 'stop', run }).success).toBe(false)
-    expect(v.safeParse(TasksLook, { see: 'run', run }).success).toBe(false)
+    expect(v.safeParse(questions['tasks run'].fields, { run }).success).toBe(false)
     expect(v.safeParse(TasksWord, { tell: 'stop', run: RUN, task: run }).success).toBe(false)
   })
 })
@@ -163,12 +160,12 @@ describe('what forge is told', () => {
 describe('looking', () => {
   test('by several windows at once is one call, and a mark is none', async () => {
     const tasks = await open({ FORGE_WAITS: '200' })
-    await Promise.all([1, 2, 3].map(() => tasks.look({ see: 'runs' })))
+    await Promise.all([1, 2, 3].map(() => tasks.runs()))
     expect(await called()).toEqual([['runs', '--json']])
-    const before = await tasks.look({ see: 'mark' })
-    expect(await tasks.look({ see: 'mark' })).toEqual(before)
+    const before = await tasks.mark()
+    expect(await tasks.mark()).toEqual(before)
     await place.git('update-ref', `refs/forge/runs/${RUN}/store`, 'main')
-    expect(await tasks.look({ see: 'mark' })).not.toEqual(before)
+    expect(await tasks.mark()).not.toEqual(before)
     expect(await called()).toHaveLength(1)
   })
 })

@@ -1,6 +1,6 @@
 /** Conversations to look at: the one of the desk's pictures, and what goes wrong. */
 import type { Page } from 'playwright-core'
-import type { Item } from '../../../../forge/desk/chat/conversation.ts'
+import type { Item } from '../../../../forge/desk/contract/chat.ts'
 import { ChatStandIn, pastTurn, type Script, SOME_USAGE } from '../chat-stand-in.ts'
 import { oidOf, type StandIn } from '../web-stand-in.ts'
 

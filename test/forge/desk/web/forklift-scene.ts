@@ -1,5 +1,5 @@
 /** The last runs of Forklift in a fork, one of each end. */
-import type { ForkliftRun } from '../../../../forge/desk/graph/repository-view.ts'
+import type { ForkliftRun } from '../../../../forge/desk/contract/forklift.ts'
 
 const HOUR = 3_600
 const now = Math.floor(Date.now() / 1_000)

@@ -1,8 +1,8 @@
 /** The repository view in a real browser: the graph, what is dragged in it, and all of that by keyboard. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { AxeResults } from 'axe-core'
-import type { Outlook, Preview, Step } from '../../../../forge/desk/graph/repository-view.ts'
-import type { Question } from '../../../../forge/desk/messages.ts'
+import type { Asked } from '../../../../forge/desk/contract/contract.ts'
+import type { Outlook, Preview, Step } from '../../../../forge/desk/contract/steps.ts'
 import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { GraphOf } from '../graph/graph-stand-in.ts'
@@ -13,7 +13,7 @@ if (!hasBrowser) console.warn(NO_BROWSER)
 
 const AXE = await Bun.file(Bun.resolveSync('axe-core/axe.min.js', import.meta.dir)).text()
 const FILES = { 'lease.ts': 'export const lease = 1\n' }
-type Ask<Kind extends Question['ask']> = Extract<Question, { ask: Kind }>
+type Ask<Kind extends Asked['ask']> = Extract<Asked, { ask: Kind }>
 
 /** So many commits in a few dozen lines; the tips are the first ones. */
 function manyCommits(count: number, branches: number): { oid: string; parents: string[] }[] {

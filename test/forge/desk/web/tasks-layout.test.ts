@@ -1,6 +1,6 @@
 /** How the tasks of a run are laid out, and where the arrow keys lead. */
 import { describe, expect, test } from 'bun:test'
-import type { RunTask } from '../../../../forge/desk/tasks/tasks-view.ts'
+import type { RunTask } from '../../../../forge/desk/contract/tasks.ts'
 import { layOut, neighbour } from '../../../../forge/desk/web/tasks/tasks-layout.ts'
 import { workOf } from '../../../support/times.ts'
 

@@ -1,5 +1,5 @@
 /** Runs to look at: one that asks in the middle of eleven tasks, one that runs, one that is done, and others. */
-import type { JournalLine, Plan, PlannedTask, Run, RunTask, Task } from '../../../../forge/desk/tasks/tasks-view.ts'
+import type { JournalLine, Plan, PlannedTask, Run, RunTask, Task } from '../../../../forge/desk/contract/tasks.ts'
 import { TasksStandIn } from '../tasks-stand-in.ts'
 import type { StandIn } from '../web-stand-in.ts'
 import { SCENE_FILES } from './scene.ts'

@@ -1,6 +1,6 @@
 /** The tab of the tasks: runs, the graph, a question that is answered, pause, stop, review and landing. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import type { Preview } from '../../../../forge/desk/graph/repository-view.ts'
+import type { Preview } from '../../../../forge/desk/contract/steps.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import type { TasksStandIn } from '../tasks-stand-in.ts'
 import { builtPage, type StandIn } from '../web-stand-in.ts'
@@ -46,9 +46,9 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await open([])
     await page.getByText('No runs yet').waitFor()
     await page.getByText('forge run "what you want"').waitFor()
-    await until(() => tasks.looks.filter(it => it === 'mark').length > 1)
+    await until(() => tasks.looks.filter(it => it === 'tasks mark').length > 1)
     // Where no ref has moved and nothing is under way, nobody asks forge again.
-    expect(tasks.looks.filter(it => it === 'runs')).toHaveLength(1)
+    expect(tasks.looks.filter(it => it === 'tasks runs')).toHaveLength(1)
     expect(await findings(page)).toEqual([])
     await page.keyboard.press('Alt+0')
     await page.getByRole('region', { name: 'Repository' }).waitFor()
@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByRole('heading', { name: 'Upstream 2.13 by groups' }).first().waitFor()
     expect(await findings(page)).toEqual([])
     // No key is lost while a run is on its way.
-    const answer = desk.hold('look at tasks')
+    const answer = desk.hold('tasks run')
     await page.keyboard.press('Alt+PageUp')
     await page.keyboard.press('Alt+PageUp')
     answer()

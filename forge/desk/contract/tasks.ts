@@ -5,9 +5,13 @@
  * Texts are a model's or a stranger's, and shown as such. Times are seconds since 1970, money is in US dollars.
  */
 import * as v from 'valibot'
-import { RunId, TaskId, type TasksLook } from './tasks-questions.ts'
+import { question, repeatable } from './question.ts'
+import { Branch, Count, Oid } from './values.ts'
 
-const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
+/** Both become words of a command line: they can't be options. */
+export const RunId = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,79}$/))
+export const TaskId = v.pipe(v.string(), v.regex(/^[a-z0-9][a-z0-9-]{0,39}$/))
+
 const Amount = v.pipe(v.number(), v.minValue(0))
 
 export const RunState = v.picklist([
@@ -187,17 +191,64 @@ export const Landing = v.object({
 })
 export type Landing = v.InferOutput<typeof Landing>
 
-export const views = {
-  /** Another one where the refs of runs are different. It costs next to nothing. */
-  mark: v.object({ mark: v.string() }),
-  runs: Runs,
-  run: Run,
-  plan: Plan,
-  task: Task,
-  journal: v.array(JournalLine),
-  landing: Landing,
-} satisfies Record<TasksLook['see'], v.GenericSchema>
+/** What a person tells a run; the answer is what `forge` said, line by line. */
+export const TasksWord = v.variant('tell', [
+  v.object({
+    tell: v.literal('answer'),
+    run: RunId,
+    task: v.optional(TaskId),
+    text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
+  }),
+  /** `seen`: the sign of the plan that was shown. Where it is another by now, nothing is done. */
+  v.object({ tell: v.literal('approve'), run: RunId, seen: v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/)) }),
+  v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),
+  v.object({
+    tell: v.literal('resume'),
+    run: RunId,
+    task: v.optional(TaskId),
+    /** What all of it may take from now on: in US dollars, requests or minutes. */
+    limits: v.optional(
+      v.partial(
+        v.object({
+          cost: v.pipe(v.number(), v.minValue(0.01), v.maxValue(999_999)),
+          requests: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(999_999_999)),
+          minutes: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(999_999_999)),
+        }),
+      ),
+    ),
+  }),
+  v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
+  /**
+   * `tree`: what was shown to come of it. Where it is another by now, nothing is done. `anyway`: the person was told
+   * that nobody has checked it.
+   */
+  v.object({
+    tell: v.literal('land'),
+    run: RunId,
+    task: v.optional(TaskId),
+    onto: Branch,
+    tree: Oid,
+    anyway: v.optional(v.literal(true)),
+  }),
+])
+export type TasksWord = v.InferOutput<typeof TasksWord>
 
 /** The branches of a run's results. */
 export const resultBranch = (run: string, task?: string): string =>
   `forge/${run}/${task === undefined ? 'result' : `${task}/done`}`
+
+const task = v.optional(TaskId)
+
+/** Nothing is begun or started by looking. */
+export const tasksQuestions = {
+  /** Another mark where the refs of runs are different. It is cheap to ask for. */
+  'tasks mark': repeatable({}, v.object({ mark: v.string() })),
+  'tasks runs': repeatable({}, Runs),
+  'tasks run': repeatable({ run: RunId }, Run),
+  'tasks plan': repeatable({ run: RunId }, Plan),
+  'tasks task': repeatable({ run: RunId, task: TaskId }, Task),
+  'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
+  'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
+  /** What `forge` said to it, line by line. */
+  'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),
+}

@@ -1,12 +1,7 @@
-/**
- * What the page is told of the conversation in a branch, or in a commit: part of the contract in messages.ts. Paths are
- * byte strings, as everywhere there; whatever a model wrote is hostile text.
- */
+/** The conversation with the AI in a branch, or as it was in a commit. Whatever a model wrote is hostile text. */
 import * as v from 'valibot'
-
-const Oid = v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/))
-const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
-const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
+import { Nothing, question, repeatable } from './question.ts'
+import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
 
 /** Tokens; `input` is all that was sent, `cost` in US dollars where the provider tells. */
 export const TurnUsage = v.object({
@@ -145,3 +140,26 @@ export const TurnNews = v.variant('is', [
   v.object({ is: v.literal('changed'), turn: v.string() }),
 ])
 export type TurnNews = v.InferOutput<typeof TurnNews>
+
+const Turn = v.object({ turn: v.string() })
+
+export const chatQuestions = {
+  conversation: repeatable({ at: At }, Conversation),
+  /** A turn has begun; what becomes of it comes as news. Drafts have to be saved before. */
+  send: question({ branch: Branch, text: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200_000)) }, Turn),
+  /** The turn ends as soon as it can. */
+  'stop turn': question({ branch: Branch }, Nothing),
+  /** What a turn did that did not end well is kept (its files are drafts then) or discarded. */
+  'end turn': question({ branch: Branch, keep: v.boolean() }, Nothing),
+  /** What it did, and to which refs, as `undo`. */
+  'undo turn': question({ branch: Branch, turn: v.string() }, v.object({ words: v.string(), refs: v.array(RefName) })),
+  'choose model': repeatable({ branch: Branch, model: v.string() }, Nothing),
+  'set context': repeatable({ branch: Branch, path: Path, isWhole: v.boolean() }, Nothing),
+  'approve tool': question({ branch: Branch, path: Path, oid: Oid, isApproved: v.boolean() }, Nothing),
+  'allow commands': repeatable({ isAllowed: v.boolean() }, Nothing),
+  /**
+   * The AI is asked to settle the open conflicts of some files, or of all; `only`: of one file the open conflict of
+   * this index, from 0.
+   */
+  'ask for conflicts': question({ branch: Branch, paths: Paths, only: v.optional(Count) }, Turn),
+}

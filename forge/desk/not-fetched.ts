@@ -2,7 +2,7 @@
  * Partial clones, which lack contents that git would fetch when they are asked for. The desk asks nothing of the
  * network by itself: it says what is missing, and how to get it.
  */
-import { GitError } from '../../../core/git/run.ts'
+import { GitError } from '../../core/git/run.ts'
 
 /** Whether git failed because something was never fetched. */
 export const isNotFetched = (error: unknown): boolean =>

@@ -1,0 +1,113 @@
+/** Symbolic links in a tree, and the files that steer CI through them. */
+import { LIMITS, TooLarge } from './git/bounds.ts'
+import type { Objects } from './git/objects.ts'
+import type { Entry, Oid, Path } from './git/repository.ts'
+import { run } from './git/run.ts'
+import { canHoldCi, steersCi } from './steering.ts'
+
+/** A link to another place in the same tree ('' is the top), and whether a file is there: else it may be a folder. */
+export type Link = { path: Path; target: Path; isToFile: boolean }
+
+/** The links in a commit that lead to another place in it. */
+export async function linksOf(objects: Objects, commit: Oid): Promise<Link[]> {
+  const { stdout } = await run(objects.repository, ['ls-tree', '-r', '-z', '--full-tree', commit])
+  const found: { path: Path; oid: Oid }[] = []
+  for (let at = stdout.indexOf(LINK); at >= 0; at = stdout.indexOf(LINK, at + 1)) {
+    // The words can stand in a file's name, too.
+    if (at > 0 && stdout[at - 1] !== 0) continue
+    const [name, end] = [stdout.indexOf('\t', at), stdout.indexOf(0, at)]
+    const oid = stdout.toString('latin1', at + LINK.length, name)
+    found.push({ oid, path: stdout.toString('latin1', name + 1, end) })
+  }
+  if (found.length > LIMITS.links) throw new TooLarge(`it has ${found.length} links, and ${LIMITS.links} are followed`)
+  const paths = new Set(found.map(({ path }) => path))
+  const contents = await Promise.all(found.map(({ oid }) => objects.read(oid, { limit: MAX_TARGET_BYTES })))
+  return found.flatMap(({ path }, at) => {
+    const target = resolve(path, contents[at]?.bytes?.toString('latin1') ?? '')
+    if (target === undefined) return []
+    const isToFile = !paths.has(target) && stdout.includes(Buffer.from(`\t${target}\0`, 'latin1'))
+    return [{ path, target, isToFile }]
+  })
+}
+
+/** How git lists a link; and how long a path can be on nearly every system. */
+const LINK = '120000 blob '
+const MAX_TARGET_BYTES = 4096
+
+/** Where a link leads, from the top of the tree; undefined where that is outside of it. */
+function resolve(path: Path, target: string): Path | undefined {
+  if (target === '' || target.startsWith('/')) return undefined
+  const parts = path.split('/').slice(0, -1)
+  for (const part of target.split('/')) {
+    if (part === '' || part === '.') continue
+    if (part !== '..') parts.push(part)
+    else if (parts.pop() === undefined) return undefined
+  }
+  return parts.join('/')
+}
+
+/** Whether a path steers CI: by its own name, by that of a link to it, or as a link to a file that does. */
+export type SteersCi = (path: Path, entry: Entry) => boolean
+
+/** Which paths steer CI in a tree with these links. */
+export function steersCiThrough(links: readonly Link[]): SteersCi {
+  const through = linksIntoCi(links)
+  const toFiles = new Set(links.flatMap(({ path, isToFile }) => (isToFile ? [path] : [])))
+  return (path, entry) => {
+    if (steersCi(path) || through.some(link => steersCi(nameThrough(link, path) ?? ''))) return true
+    const isPlain = !entry || entry.mode.startsWith('100')
+    return !isPlain && !toFiles.has(path) && canHoldCi(path)
+  }
+}
+
+type Alias = { name: Path; target: Path }
+
+/** The name that a file has through a link; undefined where the link does not lead to it. */
+function nameThrough({ name, target }: Alias, path: Path): Path | undefined {
+  if (path === target) return name
+  const folder = target === '' ? '' : `${target}/`
+  return path.startsWith(folder) ? `${name}/${path.slice(folder.length)}` : undefined
+}
+
+/** A few hundred links of CI's are more than any project has; and links may lead to links this often. */
+const MAX_CI_LINKS = 1_000
+const MAX_HOPS = 8
+
+/**
+ * The links that stand for files or folders of CI's, with where they lead in the end. One of them may lead through
+ * another link, and a folder that one leads to may have links in it.
+ */
+function linksIntoCi(links: readonly Link[]): Alias[] {
+  const isOfCi = (name: Path, { isToFile }: Link) => (isToFile ? steersCi(name) : canHoldCi(name))
+  const byPath = new Map(links.map(link => [link.path, link]))
+  const found = new Map<Path, Alias>()
+  const add = (name: Path, link: Link) => {
+    for (let [target, hop]: [Path | undefined, number] = [link.target, 0]; target !== undefined; hop++) {
+      found.set(`${name}\0${target}`, { name, target })
+      if (found.size > MAX_CI_LINKS) throw new TooLarge(`it has more than ${MAX_CI_LINKS} links to files that steer CI`)
+      target = hop < MAX_HOPS ? followed(byPath, target) : undefined
+    }
+  }
+  for (const link of links) if (isOfCi(link.path, link)) add(link.path, link)
+  if (found.size === 0) return []
+  for (let [round, before]: [number, number] = [0, 0]; round < MAX_HOPS && found.size > before; round++) {
+    before = found.size
+    for (const alias of [...found.values()]) {
+      for (const link of links) {
+        const name = link.path === alias.target ? undefined : nameThrough(alias, link.path)
+        if (name !== undefined && name.length < MAX_TARGET_BYTES && isOfCi(name, link)) add(name, link)
+      }
+    }
+  }
+  return [...found.values()]
+}
+
+/** A path with the first link on it followed; undefined where there is none. */
+function followed(byPath: ReadonlyMap<Path, Link>, path: Path): Path | undefined {
+  const parts = path.split('/')
+  for (let depth = 1; depth <= parts.length; depth++) {
+    const link = byPath.get(parts.slice(0, depth).join('/'))
+    if (link) return [link.target, ...parts.slice(depth)].filter(Boolean).join('/')
+  }
+  return undefined
+}

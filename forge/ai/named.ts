@@ -1,0 +1,65 @@
+/**
+ * Where names that a person's message has are defined, so that the first answer can go there: a file's summary has room
+ * for its first names only.
+ */
+import { findText, type Match, textSearch } from '../../core/git/grep.ts'
+import type { Objects } from '../../core/git/objects.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+
+/** A line on which a name is defined, from 1. */
+export interface Definition {
+  name: string
+  path: Path
+  line: number
+}
+
+const MAX_NAMES = 40
+const MAX_DEFINITIONS = 20
+/** A name that is defined in more places tells nothing about one of them. */
+const MAX_PLACES_PER_NAME = 4
+const SEARCH_TIMEOUT_S = 3
+const MAX_MATCHES = 2000
+
+/** The words by which languages define a name that follows them. */
+const KEYWORDS =
+  'def|class|function|func|fun|fn|const|let|var|val|type|interface|struct|enum|trait|module|namespace|macro|record|define'
+
+/** Finds the definitions of the names in a text, by what their lines look like. Gives the same for the same tree. */
+export async function definitionsIn(
+  objects: Objects,
+  { tree, text, signal }: { tree: Oid; text: string; signal: AbortSignal },
+): Promise<Definition[]> {
+  const names = namesIn(text)
+  if (names.length === 0) return []
+  const boundary = '[^A-Za-z0-9_]'
+  const words = `(^|${boundary})(${KEYWORDS})[*]?[ \t]+([(][^)]*[)][ \t]*)?(${names.join('|')})(${boundary}|$)`
+  const matches: Match[] = []
+  const { repository } = objects
+  const search = await textSearch(repository, { tree, words, isRegex: true, matchCase: true })
+  const { isCut } = await findText(repository, search, {
+    signal,
+    onFound: found => matches.push(...found),
+    seconds: SEARCH_TIMEOUT_S,
+    most: MAX_MATCHES,
+    besides: ['.forge'],
+  })
+  // What a search found before it was cut differs from one time to the next.
+  if (isCut) return []
+  const defined = new RegExp(`\\b(?:${KEYWORDS})\\*?[ \\t]+(?:\\([^)]*\\)[ \\t]*)?(${names.join('|')})\\b`)
+  const definitions = matches.flatMap(({ path, line, text: found }): Definition[] => {
+    const name = defined.exec(found)?.[1]
+    return name === undefined ? [] : [{ name, path, line }]
+  })
+  return [...Map.groupBy(definitions, ({ name }) => name).values()]
+    .filter(places => places.length <= MAX_PLACES_PER_NAME)
+    .flat()
+    .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : a.line - b.line))
+    .slice(0, MAX_DEFINITIONS)
+}
+
+/** What may be names in a text, those that look like code first. */
+function namesIn(text: string): string[] {
+  const words = new Set(text.slice(0, 20_000).match(/[A-Za-z_][A-Za-z0-9_]{3,60}/g))
+  const looksLikeCode = (word: string) => /_|\d|[a-z][A-Z]/.test(word)
+  return [...words].sort((a, b) => Number(looksLikeCode(b)) - Number(looksLikeCode(a))).slice(0, MAX_NAMES)
+}

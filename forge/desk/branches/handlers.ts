@@ -1,0 +1,55 @@
+/** Answers the questions about the work on branches. */
+import type { branchQuestions } from '../contract/branches.ts'
+import type { Handlers } from '../contract/question.ts'
+import type { Window } from '../server/window.ts'
+import { clashesOf, settle, takeSide } from './branch-clashes.ts'
+import { deleteFile, discard, messageForSave, newFile, rename, save } from './branch-commits.ts'
+import { deleteBranch, newBranch, restoreBranch } from './branch-operations.ts'
+import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
+import type { OpenBranches } from './open-branches.ts'
+import { closeFile, isSamePlace, openFile } from './places.ts'
+
+/** Operations that one reply has at most. */
+const MAX_OPERATIONS = 500
+
+/** Those that concern what stands above the branches, too (chats), are answered by the work as a whole. */
+export type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'undo' | 'redo'>
+
+export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {
+  const work = (branch: string) => branches.work(branch)
+  return {
+    async open({ at, path }, window) {
+      const file = await openFile(branches, at, path)
+      if (!window.isGone) window.shown.push({ at, path })
+      // It went while the file was read.
+      else await closeFile(branches, at, path)
+      return file
+    },
+    /** A window closes what it has opened itself, and no other's. */
+    async close({ at, path }, { shown }) {
+      const place = shown.findIndex(it => it.path === path && isSamePlace(it.at, at))
+      if (place < 0) return
+      shown.splice(place, 1)
+      await closeFile(branches, at, path)
+    },
+    edit: async ({ branch, path, version, edits }) => ({
+      accepted: (await work(branch)).edit(path, version, edits),
+    }),
+    save: async ({ branch, paths, message }) => ({ commit: await save(await work(branch), paths, message) }),
+    'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
+    'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),
+    discard: async ({ branch, paths }) => await discard(await work(branch), paths),
+    message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
+    'new file': async ({ branch, path }) => ({ commit: await newFile(await work(branch), path) }),
+    rename: async ({ branch, from, to }) => ({ commit: await rename(await work(branch), from, to) }),
+    delete: async ({ branch, path }) => ({ commit: await deleteFile(await work(branch), path) }),
+    'new branch': ({ branch, from }) => newBranch(branches, branch, from),
+    'delete branch': ({ branch }) => deleteBranch(branches, branch),
+    'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
+    'restore branch': ({ branch }) => restoreBranch(branches, branch),
+    clashes: async ({ branch }) => await clashesOf(await work(branch)),
+    settle: async ({ branch, path, text, choice }) => await settle(await work(branch), path, text, choice),
+    'settle by side': async ({ branch, path, side, choice }) => await takeSide(await work(branch), path, side, choice),
+    operations: ({ from, count }) => branches.room.operations.list(from, Math.min(count, MAX_OPERATIONS)),
+  }
+}

@@ -1,0 +1,45 @@
+/** Files of a branch, drafts included, or of a commit. */
+import { Failure } from '../../../core/failure.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
+import { entryAt } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { CommitVfs, type Vfs } from '../../vfs.ts'
+import type { File } from '../contract/branches.ts'
+import type { At } from '../contract/values.ts'
+import { showFile } from '../reading/file-content.ts'
+import type { OpenBranches } from './open-branches.ts'
+
+const NEVER_CHANGES = 'A commit never changes: make a branch from it to edit its files.'
+
+/** The files of a branch with its drafts, as they are at this moment, or those of a commit. */
+export async function vfsAt(branches: OpenBranches, at: At): Promise<Vfs> {
+  if (at.kind === 'branch') return await (await branches.work(at.branch)).vfs()
+  const { objects } = branches.room
+  return new CommitVfs(objects, await commitNamed(objects, at.commit))
+}
+
+/** What is shown for a file. What becomes of it is told until it is closed as often as it was opened. */
+export async function openFile(branches: OpenBranches, at: At, path: Path): Promise<File> {
+  if (at.kind === 'branch') return await (await branches.work(at.branch)).open(path)
+  const { objects } = branches.room
+  const entry = await entryAt(objects, await commitNamed(objects, at.commit), path)
+  if (!entry) return { kind: 'nothing' }
+  return await showFile(objects, path, entry, undefined, NEVER_CHANGES)
+}
+
+export async function closeFile(branches: OpenBranches, at: At, path: Path): Promise<void> {
+  if (at.kind === 'branch') await (await branches.work(at.branch)).close(path)
+}
+
+/** The same id, where it is that of a commit. Throws a {@link Failure} where it is not. */
+export async function commitNamed(objects: Objects, oid: Oid): Promise<Oid> {
+  const commit = isOid(objects.repository.format, oid) ? await objects.info(`${oid}^{commit}`) : undefined
+  if (!commit) throw new Failure(`There is no commit ${visiblePath(oid)} in this repository.`)
+  return commit.oid
+}
+
+export const isSamePlace = (one: At, other: At): boolean =>
+  one.kind === 'branch'
+    ? other.kind === 'branch' && one.branch === other.branch
+    : other.kind === 'commit' && one.commit === other.commit

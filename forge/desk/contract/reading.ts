@@ -1,0 +1,67 @@
+/** What is read of branches and commits: folders, history, differences, and searches in files. */
+import * as v from 'valibot'
+import { Nothing, question, repeatable } from './question.ts'
+import { At, Branch, Change, Count, Oid, Path, Person } from './values.ts'
+
+/** What stands in one folder, folders first, then by name. */
+export const FolderEntry = v.object({
+  name: v.string(),
+  mode: v.string(),
+  draft: v.boolean(),
+  /** How an AI knows a file: by its summary, whole, or not at all. */
+  context: v.optional(v.picklist(['none', 'summary', 'whole'])),
+})
+export type FolderEntry = v.InferOutput<typeof FolderEntry>
+
+export const CommitRow = v.object({
+  oid: Oid,
+  parents: v.array(Oid),
+  subject: v.string(),
+  author: Person,
+  committed: v.number(),
+  /** The model that made it, where an AI did. */
+  model: v.optional(v.string()),
+})
+export type CommitRow = v.InferOutput<typeof CommitRow>
+
+export const Match = v.object({ path: Path, line: Count, text: v.string(), ranges: v.array(v.tuple([Count, Count])) })
+export type Match = v.InferOutput<typeof Match>
+
+export const readingQuestions = {
+  /** `path` is '' for the top. */
+  folder: repeatable({ at: At, path: v.pipe(v.string(), v.maxLength(4096)) }, v.array(FolderEntry)),
+  /** The best match first, each with the ranges of its path that match. */
+  'find file': repeatable(
+    { at: At, words: v.pipe(v.string(), v.maxLength(400)), count: Count },
+    v.array(v.object({ path: Path, ranges: v.array(v.tuple([Count, Count])) })),
+  ),
+  /**
+   * What differs from a commit, or from another branch since the two parted; without `from`, from the parent of a
+   * commit, or what is not saved in a branch.
+   */
+  changes: repeatable({ from: v.optional(At), to: At }, v.array(Change)),
+  /** No text where it is binary or too large; the encoding where it is guessed. */
+  blob: repeatable({ oid: Oid }, v.object({ text: v.optional(v.string()), encoding: v.optional(v.string()) })),
+  /** `beyond`: only commits that this other branch does not have. The total is left out where it is not known. */
+  history: repeatable(
+    {
+      at: At,
+      path: v.optional(Path),
+      beyond: v.optional(Branch),
+      from: Count,
+      count: v.pipe(Count, v.maxValue(500)),
+    },
+    v.object({ rows: v.array(CommitRow), total: v.optional(Count) }),
+  ),
+  /** A commit by its id or the beginning of it. */
+  commit: repeatable(
+    { commit: v.pipe(v.string(), v.maxLength(64)) },
+    v.object({ row: CommitRow, message: v.string(), changes: v.array(Change) }),
+  ),
+  /** The matches come as the news `found`, with the number of the search. */
+  'find text': question(
+    { at: At, words: v.string(), isRegex: v.boolean(), matchCase: v.boolean() },
+    v.object({ search: Count }),
+  ),
+  'stop finding': question({ search: Count }, Nothing),
+}

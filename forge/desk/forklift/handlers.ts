@@ -1,0 +1,14 @@
+/** Answers the questions about Forklift. */
+import type { forkliftQuestions } from '../contract/forklift.ts'
+import type { Handlers } from '../contract/question.ts'
+import type { Window } from '../server/window.ts'
+import type { Forklift } from './forklift-on-desk.ts'
+
+/** `forklift` throws where there is none beside this desk. */
+export const forkliftHandlers = (forklift: () => Forklift): Handlers<typeof forkliftQuestions, Window> => ({
+  forklift: () => forklift().describe(),
+  'run forklift': () => forklift().run(),
+  'stop forklift': () => forklift().stop(),
+  'open run': async ({ run }) => ({ branch: await forklift().open(run) }),
+  publish: ({ branch }) => forklift().publish(branch),
+})

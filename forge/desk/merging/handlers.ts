@@ -1,0 +1,13 @@
+/** Answers the questions about branches in which a merge waits. */
+import type { mergingQuestions } from '../contract/merging.ts'
+import type { Handlers } from '../contract/question.ts'
+import type { Window } from '../server/window.ts'
+import type { Mergings } from './mergings.ts'
+
+export const mergingHandlers = (mergings: Mergings): Handlers<typeof mergingQuestions, Window> => ({
+  merging: async ({ branch }) => (await mergings.in(branch)) ?? null,
+  conflict: ({ branch, path }) => mergings.conflict(branch, path),
+  'take side': ({ branch, path, side }) => mergings.takeSide(branch, path, side),
+  'finish merging': ({ branch, message }) => mergings.finish(branch, message),
+  'abort merging': ({ branch }) => mergings.abort(branch),
+})

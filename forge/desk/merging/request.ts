@@ -1,0 +1,44 @@
+/** What an AI is asked for the conflicts of a merge that waits. */
+import { many, visiblePath } from '../../../core/text.ts'
+import type { ConflictRow, MergingState } from '../conflicts/merging-commits.ts'
+import type { MergingFile } from '../contract/merging.ts'
+
+/** Which one of the conflicts that are left in a file, and the line of its first mark. */
+export type Place = { line: number; number: number; of: number }
+
+/**
+ * What the AI is asked: nothing of a file's content, which it has, and which is material. `only`: it is asked for one
+ * conflict of the first file alone.
+ */
+export function requestOf(
+  state: MergingState,
+  open: readonly { row: ConflictRow; file: MergingFile }[],
+  only?: Place,
+): string {
+  const [ours, theirs] = [visiblePath(state.ours), visiblePath(state.theirs)]
+  const what =
+    state.does === 'rebase' || state.does === 'cherry-pick'
+      ? `The commit ${theirs} is being put on ${ours}`
+      : `${theirs} is being merged into ${ours}`
+  const lines = open.map(({ row, file }) => {
+    const marks = row.mark === undefined ? '' : `; its marks are ${row.mark} characters long`
+    const left = row.mark === undefined ? '' : `, ${many(file.left, 'conflict')} left`
+    return `- \`${visiblePath(row.path)}\` (${row.kind}${left}): ${file.words ?? 'in conflict'}${marks}`
+  })
+  const wanted =
+    only === undefined
+      ? 'Settle them.'
+      : `Settle one conflict of it and no other: the one that begins in line ${only.line}, number ${only.number} of the \
+${only.of} that are left. All others stay as they are, with their marks: the person settles them.`
+  return `${what}, and git could not settle ${only === undefined ? 'these files' : 'this file'}:
+
+${(only === undefined ? lines : lines.slice(0, 1)).join('\n')}
+
+${wanted} In a text, each conflict stands between marks in git's diff3 style: first the lines of ${ours}, then, \
+after the line of bars, those that both were made from, then, after the line of equals signs, those of ${theirs}. Find \
+out what each side wanted, and write what does both. Take all marks out of what you have settled, and change nothing \
+that is in no conflict, except where it has to follow. What you can't decide leave as it is, with its marks, and say \
+what the person has to know to decide it. A file that one side deleted is there with what the other made of it: delete \
+it, carry its change to where it belongs now, or leave it and say why. Nothing is committed when you are done: the \
+person looks at it first.`
+}

@@ -1,0 +1,164 @@
+/** Answers the questions that read branches and commits. */
+import { mergeBases } from '../../../core/git/commits.ts'
+import { findText, textSearch } from '../../../core/git/grep.ts'
+import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { emptyTree } from '../../../core/git/trees.ts'
+import type { Vfs } from '../../vfs.ts'
+import type { Answer, Fields } from '../contract/contract.ts'
+import type { Handlers } from '../contract/question.ts'
+import type { FolderEntry, Match, readingQuestions } from '../contract/reading.ts'
+import type { At } from '../contract/values.ts'
+import { inWords, type Window } from '../server/window.ts'
+import { changesBetween } from './changes.ts'
+import { FileFinder } from './find.ts'
+import { listFolder } from './folders.ts'
+import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
+import { listedAt, type Place, placeOf } from './place.ts'
+import { guess } from './text.ts'
+
+/** A larger text file is not sent whole. */
+const MAX_TEXT_BYTES = 2 << 20
+/** Files that one search by name finds at most. */
+const MAX_FILES_FOUND = 1000
+
+/** What reading asks of the work on branches. */
+export interface Branches {
+  /** The files of a branch with its drafts, or those of a commit. */
+  vfsAt: (at: At) => Promise<Vfs>
+  /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
+  headOf: (branch: string) => Promise<Oid | undefined>
+  /** How the AI of a branch knows files. */
+  contextOf: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, FolderEntry['context']>>
+}
+
+export class Reading implements AsyncDisposable {
+  readonly #histories: Histories
+  readonly #finder: FileFinder
+
+  constructor(
+    readonly objects: Objects,
+    readonly branches: Branches,
+  ) {
+    this.#histories = new Histories(objects)
+    this.#finder = new FileFinder(objects.repository)
+  }
+
+  readonly handlers: Handlers<typeof readingQuestions, Window> = {
+    folder: ({ at, path }) => this.#folder(at, path),
+    'find file': async ({ at, words, count }) =>
+      await this.#finder.find((await this.#placeOf(at)).tree, words, Math.min(count, MAX_FILES_FOUND)),
+    changes: ({ from, to }) => this.#changes(from, to),
+    blob: ({ oid }) => this.#text(oid),
+    history: fields => this.#history(fields),
+    commit: async ({ commit }) => await commitInFull(this.objects, await commitNamed(this.objects, commit)),
+    'find text': async (fields, window) => ({ search: await this.#findText(window, fields) }),
+    'stop finding': ({ search }, window) => window.endFinding(search),
+  }
+
+  /** What stands in a folder; of a branch's files also how its AI knows them. */
+  async #folder(at: At, path: Path): Promise<FolderEntry[]> {
+    const listed = await listedAt(this.objects, await this.branches.vfsAt(at))
+    const entries = await listFolder(this.objects, listed, path)
+    if (at.kind === 'commit') return entries
+    const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
+    const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
+    const contexts = await this.branches.contextOf(at.branch, files)
+    return entries.map(entry => {
+      const context = contexts.get(paths.get(entry.name) ?? '')
+      return context === undefined ? entry : { ...entry, context }
+    })
+  }
+
+  async #placeOf(at: At): Promise<Place> {
+    return await placeOf(this.objects, await this.branches.vfsAt(at))
+  }
+
+  /**
+   * Without a beginning: what a commit changed, or what is not saved in a branch. From another branch: what is
+   * different since the two parted, as it has gone on, too.
+   */
+  async #changes(from: At | undefined, to: At) {
+    const place = await this.#placeOf(to)
+    const before = from ? await this.#treeSince(from, to, place) : await this.#treeBefore(to, place)
+    return await changesBetween(this.objects, before, place.tree)
+  }
+
+  async #treeSince(from: At, to: At, { commit }: Place): Promise<Oid> {
+    const other = await this.#placeOf(from)
+    const isItself = from.kind === 'branch' && to.kind === 'branch' && from.branch === to.branch
+    if (from.kind === 'commit' || isItself || commit === undefined || other.commit === undefined) return other.tree
+    const [base] = await mergeBases(this.objects.repository, other.commit, commit)
+    const tree = base && (await this.objects.info(`${base}^{tree}`))
+    return tree ? tree.oid : other.tree
+  }
+
+  async #treeBefore(to: At, { commit }: Place): Promise<Oid> {
+    if (commit === undefined) return emptyTree(this.objects.repository.format)
+    if (to.kind === 'commit') return await treeBefore(this.objects, commit)
+    const tree = await this.objects.info(`${commit}^{tree}`)
+    return tree?.oid ?? emptyTree(this.objects.repository.format)
+  }
+
+  /** A text to be compared, for the eye alone; what is no UTF-8 in the encoding that it is in perhaps. */
+  async #text(oid: Oid): Promise<Answer<'blob'>> {
+    const blob = await this.objects.read(oid, { limit: MAX_TEXT_BYTES })
+    if (!blob?.bytes || blob.type !== 'blob' || blob.bytes.includes(0)) return { text: undefined }
+    try {
+      return { text: new TextDecoder('utf-8', { fatal: true }).decode(blob.bytes) }
+    } catch {
+      const guessed = guess(blob.bytes)
+      if (!guessed) return { text: undefined }
+      // With its line ends, which may be what has changed.
+      return { text: new TextDecoder('windows-1252').decode(blob.bytes), encoding: guessed.encoding }
+    }
+  }
+
+  /** The commit of a place: of a branch in which a merge waits, its own. */
+  async #commitOf(at: At): Promise<Oid | undefined> {
+    if (at.kind === 'branch') return await this.branches.headOf(at.branch)
+    return (await this.#placeOf(at)).commit
+  }
+
+  async #history({ at, path, beyond, from, count }: Fields<'history'>) {
+    const commit = await this.#commitOf(at)
+    if (commit === undefined) return { rows: [], total: 0 }
+    const other = beyond === undefined ? undefined : await this.#commitOf({ kind: 'branch', branch: beyond })
+    if (other !== undefined)
+      return { rows: await rowsBeyond(this.objects, commit, other, { from, count }), total: undefined }
+    if (path !== undefined)
+      return { rows: await rowsTouching(this.objects, commit, path, { from, count }), total: undefined }
+    const name = at.kind === 'branch' ? `refs/heads/${at.branch}` : at.commit
+    return await this.#histories.rows(name, commit, from, count)
+  }
+
+  /** The search goes on after the reply: what it finds is said to its window alone. */
+  async #findText(window: Window, { at, ...question }: Fields<'find text'>): Promise<number> {
+    const { tree } = await this.#placeOf(at)
+    const wanted = await textSearch(this.objects.repository, { ...question, tree })
+    const { search, signal } = window.beginToFind()
+    const found = (matches: Match[], isDone: boolean, isCut: boolean) =>
+      window.tell({ say: 'found', search, matches, isDone, isCut })
+    const look = async () => {
+      try {
+        const { isCut } = await findText(this.objects.repository, wanted, {
+          signal,
+          onFound: it => found(it, false, false),
+        })
+        found([], true, isCut)
+      } catch (error) {
+        found([], true, true)
+        if (!signal.aborted) window.tell({ say: 'notice', words: inWords(error), isBad: true })
+      } finally {
+        window.endFinding(search)
+      }
+    }
+    // The reply says what the number stands for, so it goes first.
+    setImmediate(look)
+    return search
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#histories[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,13 @@
+/** Answers the questions about steps. */
+import type { Handlers } from '../contract/question.ts'
+import type { stepQuestions } from '../contract/steps.ts'
+import type { Window } from '../server/window.ts'
+import type { Steps } from './steps.ts'
+
+export const stepHandlers = (steps: Steps): Handlers<typeof stepQuestions, Window> => ({
+  outlooks: ({ steps: wanted }) => steps.outlooks(wanted),
+  preview: ({ step }, window) => steps.preview(step, window.beginToPreview()),
+  'stop preview': (_, window) => window.endPreview(),
+  do: ({ step, ...previewed }) => steps.do(step, previewed),
+  'stop step': () => steps.stop(),
+})

@@ -1,0 +1,17 @@
+/** Answers the questions about the tasks. */
+import type { Handlers } from '../contract/question.ts'
+import type { tasksQuestions } from '../contract/tasks.ts'
+import type { Window } from '../server/window.ts'
+import type { Tasks } from './tasks-on-desk.ts'
+
+/** `tasks` throws where there are none beside this desk. */
+export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestions, Window> => ({
+  'tasks mark': () => tasks().mark(),
+  'tasks runs': () => tasks().runs(),
+  'tasks run': ({ run }) => tasks().run(run),
+  'tasks plan': ({ run }) => tasks().plan(run),
+  'tasks task': ({ run, task }) => tasks().task(run, task),
+  'tasks journal': ({ run, task }) => tasks().journal(run, task),
+  'tasks landing': fields => tasks().landing(fields),
+  'tell tasks': async ({ word }) => ({ words: await tasks().tell(word) }),
+})

@@ -1,0 +1,75 @@
+/** What is removed of earlier runs, and made safe of those whose Forklift was killed. */
+import { readdir, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { basename, join } from 'node:path'
+import { EXIT } from '../core/failure.ts'
+import { isSafeToLookAt, makeSafeToLookAt, removeFolders } from './leftovers.ts'
+import { type AgentRun, exists, isByAgent, type Run, readRun, stamp, workspaceOf } from './runs.ts'
+
+const HOUR = 60 * 60 * 1000
+const DAY = 24 * HOUR
+const KEEP = { workspace: 7 * DAY, directory: 30 * DAY }
+
+/**
+ * House-keeping: the workspace of a published run goes after 7 days, a run directory after 30, and the scratch folder
+ * of a run that was killed at once. `living` names the containers that run; what belongs to them stays. Gives what
+ * went, also where a part of it is left for the next time.
+ */
+export async function tidy(state: string, living: () => Promise<string[]>, signal?: AbortSignal): Promise<string[]> {
+  const names = (await readdir(join(state, 'runs')).catch(() => [])).filter(name => /_\d{8}_\d{6}$/.test(name))
+  const isOld = (path: string, age: number) => path.slice(-15) < stamp(new Date(Date.now() - age))
+  const paths = names.map(name => join(state, 'runs', name))
+  const old = paths.filter(path => isOld(path, KEEP.workspace))
+  const forsaken = await filter(paths, async path => isOld(path, HOUR) && !(await isSafeToLookAt({ path })))
+  const alive = old.length > 0 || forsaken.length > 0 ? await living() : []
+  const isAlive = (run: Run | undefined) => run && isByAgent(run) && alive.includes(run.metadata.container)
+  for (const path of forsaken) {
+    const run = await readRun(path)
+    if (run && isByAgent(run) && !isAlive(run) && isOver(run)) await makeSafeToLookAt(run)
+  }
+  const gone: string[] = []
+  const remove = async (path: string) => {
+    if (!(await exists(path))) return
+    await removeFolders([path], signal)
+    gone.push(path)
+  }
+  for (const path of old) {
+    if (signal?.aborted) return gone
+    const run = await readRun(path)
+    if (isAlive(run)) continue
+    if (isOld(path, KEEP.directory)) await remove(path)
+    else if (run?.outcome?.exitCode === EXIT.done) await remove(workspaceOf(run))
+  }
+  for (const name of await readdir(state).catch(() => []))
+    if (await isAbandoned(join(state, name))) await rm(join(state, name), { recursive: true, force: true })
+  return gone
+}
+
+/** Whether a run can't be under way any more, as one is that has not started its container yet. */
+const isOver = ({ metadata: { startedAt, timeLimitSeconds } }: AgentRun): boolean =>
+  Date.now() - Date.parse(startedAt) > HOUR + timeLimitSeconds * 1000
+
+async function filter<T>(list: T[], holds: (value: T) => Promise<boolean>): Promise<T[]> {
+  const answers = await Promise.all(list.map(holds))
+  return list.filter((_, at) => answers[at])
+}
+
+/**
+ * Whether a scratch folder's process has ended. Processes of another machine that shares the state folder can't be
+ * asked (nor those of this one from before it got a new name): theirs is taken for abandoned after a day.
+ */
+async function isAbandoned(path: string): Promise<boolean> {
+  const [, host, pid] = /^scratch-(.*)-(\d+)-[^-]*$/.exec(basename(path)) ?? []
+  if (!pid) return false
+  if (host === hostname()) return !isRunning(Number(pid))
+  const { mtimeMs = Date.now() } = (await stat(path).catch(() => undefined)) ?? {}
+  return Date.now() - mtimeMs > DAY
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

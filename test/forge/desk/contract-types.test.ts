@@ -1,0 +1,65 @@
+/** What the contract of the page and the server refuses to compile: checked by the compiler itself. */
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { makeFolder } from '../../support/repository.ts'
+
+const ROOT = join(import.meta.dir, '../../..')
+const CONTRACT = join(ROOT, 'forge/desk/contract')
+
+const HEAD = `
+import type { Answer, Fields, QuestionName } from '${CONTRACT}/contract.ts'
+import type { Handlers } from '${CONTRACT}/question.ts'
+import type { mergingQuestions } from '${CONTRACT}/merging.ts'
+declare function ask<Name extends QuestionName>(name: Name, fields: Fields<Name>): Promise<Answer<Name>>
+declare const done: { words: string }
+declare const conflict: Answer<'conflict'>
+const handlers: Handlers<typeof mergingQuestions, undefined> = {
+  merging: () => null,
+  conflict: async () => conflict,
+  'take side': async () => undefined,
+  'finish merging': async () => done,
+  'abort merging': () => done,
+}
+`
+
+const RIGHT = {
+  handlers: 'export const all = handlers',
+  ask: "export const commit: string | undefined = (await ask('save', { branch: 'main', paths: 'all' })).commit",
+}
+
+/** Each is refused by itself. */
+const WRONG = {
+  'a reply of another type': "export const all: typeof handlers = { ...handlers, 'abort merging': () => 7 }",
+  'a reply that lacks a field':
+    "export const all: typeof handlers = { ...handlers, 'abort merging': async () => ({}) }",
+  'a reply where nothing is to be said':
+    "export const all: typeof handlers = { ...handlers, 'take side': async () => 7 }",
+  'a handler of no question': 'export const all: typeof handlers = { ...handlers, nosuch: () => undefined }',
+  'a question without a handler':
+    'const { merging, ...rest } = handlers\nexport const all: typeof handlers = rest\nexport { merging }',
+  'a field that a question does not have':
+    "export const all: typeof handlers = { ...handlers, 'abort merging': ({ nosuch }) => ({ words: nosuch }) }",
+  'no such question': "await ask('nosuch', {})",
+  'a question without its fields': "await ask('save', { branch: 'main' })",
+  'a field of another type': "await ask('save', { branch: 7, paths: 'all' })",
+  'what a reply does not have': "export const { nosuch } = await ask('save', { branch: 'main', paths: 'all' })",
+}
+
+test('a wrong handler, reply or question does not compile', async () => {
+  await using folder = await makeFolder()
+  const cases = Object.entries({ ...RIGHT, ...WRONG })
+  const nameOf = (what: string) => `${what.replaceAll(' ', '-')}.ts`
+  for (const [what, source] of cases) await Bun.write(join(folder.path, nameOf(what)), `${HEAD}${source}\n`)
+  const config = {
+    extends: join(ROOT, 'tsconfig.json'),
+    compilerOptions: { types: [], noUnusedLocals: false },
+    files: cases.map(([what]) => nameOf(what)),
+    include: [],
+    exclude: [],
+  }
+  await Bun.write(join(folder.path, 'tsconfig.json'), JSON.stringify(config))
+  const tsc = Bun.spawn([join(ROOT, 'node_modules/.bin/tsc'), '--noEmit', '-p', folder.path], { cwd: folder.path })
+  const said = await new Response(tsc.stdout).text()
+  const refused = [...said.matchAll(/^(?:.*\/)?([^/\n]+\.ts)\(\d+,\d+\): error/gm)].map(([, file]) => file)
+  expect([...new Set(refused)].sort()).toEqual(Object.keys(WRONG).map(nameOf).sort())
+}, 60_000)
