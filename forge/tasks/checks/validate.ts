@@ -332,7 +332,8 @@ async function tellHeldBefore(
     slot,
   }: { commands: readonly Wanted[]; results: CheckResult[]; prepare: readonly string[]; slot: Slot },
 ): Promise<CheckResult[]> {
-  const claims = commands.filter(({ isClaim }) => isClaim)
+  const good = new Set(results.filter(({ came }) => came === 'good').map(({ name }) => name))
+  const claims = commands.filter(({ command, isClaim }) => isClaim && good.has(command))
   if (claims.length === 0 || base === head) return results
   await using before = await slot.beside(base)
   const room = new CheckRoom(means, before, prepare)

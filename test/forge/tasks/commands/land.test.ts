@@ -171,6 +171,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
         `  A1: its check is flaky: it failed, and passed when it was run again [${flaky}]`,
         '  check.sh is changed here, and is what a check runs [sh check.sh]',
       ])
+      await scene.forge(['runs', '--prune', ended.run, '--all'])
       await scene.git('reset', '--hard', '--quiet', base)
     },
     LONG,
