@@ -34,6 +34,9 @@ const RESTING: readonly RunStatus['state'][] = [
   'out of budget',
 ]
 
+/** Whether it goes on by a person's word alone. */
+export const isResting = ({ state }: RunStatus): boolean => RESTING.includes(state)
+
 /** Whether nothing comes after it. */
 export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 'stopped'].includes(state)
 
@@ -77,8 +80,11 @@ const WORKING: readonly RunStatus['state'][] = ['planning', 'runs']
 async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked> {
   const { run } = store
   const standing = await server.standing(run)
-  if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
   const last = await readLastStatus(store)
+  // Where the worker of this machine has ended, since there was nothing to do, nobody could answer for a run that rests.
+  if (standing.is === 'open' && last && isResting(last) && !hasEnded(last) && !(await server.hasWorker()))
+    return { isUnderWay: true, status: last }
+  if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
   if (!last || hasEnded(last)) return { isUnderWay: false, ...(last && { status: last }) }
   // A run that came to its end has kept that before, unless its disk was full.
   const own = standing.is === 'completed' ? await server.status(run).catch(() => undefined) : undefined
