@@ -294,6 +294,10 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       terminal.type('e\r')
       await terminal.shows(/line \d+: this is no YAML/)
       await terminal.shows(/\(y\/n\/l\/e\/c\): [\s\S]*\(y\/n\/l\/e\/c\): /)
+      // What they say yes to is not what they have just written.
+      terminal.type('y\r')
+      await terminal.shows('Your last edit was not taken')
+      await terminal.shows(/was not taken[\s\S]*\(y\/n\/l\/e\/c\): /)
       terminal.type('e\r')
       await terminal.shows(/Make it by hand[\s\S]*\(y\/n\/l\/e\/c\): /)
       terminal.type('y\r')
@@ -301,6 +305,33 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(code).toBe(0)
       expect((await scene.status(runIn(text))).tasks).toMatchObject([{ title: 'Make it by hand', state: 'done' }])
       expect(scene.model.asked('edited-here')).toEqual(['plan', 'implement a'])
+    },
+    LONG,
+  )
+
+  test(
+    'forge approve goes on with an edit that the linter refuses, until it is taken',
+    async () => {
+      scene.model.knows('refused-edit', { tasks: [task('a')] })
+      const editor = join(scene.temporal.folder, 'two-editors')
+      const [good, bad] = ['grep -q done a.txt', 'echo done']
+      const swap = `if grep -q '${good}' "$1"; then sed -i 's/${good}/${bad}/' "$1"; else sed -i 's/${bad}/${good}/' "$1"; fi`
+      await writeFile(editor, `#!/bin/sh\n${swap}\n`, { mode: 0o755 })
+      const planned = scene.terminal(['run', 'refused-edit'])
+      await planned.shows('(y/n/l/e/c): ')
+      planned.type('l\r')
+      const run = runIn((await planned.ended()).text)
+      const terminal = scene.terminal(['approve', run], { env: { GIT_EDITOR: editor } })
+      await terminal.shows('(y/n/l/e/c): ')
+      terminal.type('e\r')
+      await terminal.shows(/\$ echo done[\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('y\r')
+      await terminal.shows(/can never fail[\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('e\r')
+      await terminal.shows(/can never fail[\s\S]*\$ grep -q done a\.txt[\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('y\r')
+      expect((await terminal.ended()).code).toBe(0)
+      expect((await scene.forge(['attach', run])).code).toBe(0)
     },
     LONG,
   )
