@@ -335,12 +335,12 @@ async function tellHeldBefore(
   const good = new Set(results.filter(({ came }) => came === 'good').map(({ name }) => name))
   const claims = commands.filter(({ command, isClaim }) => isClaim && good.has(command))
   if (claims.length === 0 || base === head) return results
-  await using before = await slot.beside(base)
-  const room = new CheckRoom(means, before, prepare)
   const held = new Set<string>()
   for (const wanted of claims) {
-    if (await room.begin()) break
-    const end = await runIn(means, before, wanted)
+    // What was prepared for the attempt is good enough for the base: nothing is decided by this.
+    const isPrepared = await slot.restore(base)
+    if (!isPrepared && prepare.length > 0) break
+    const end = await runIn(means, slot, wanted)
     if (end.exitCode === 0 && !end.wasStopped) held.add(wanted.command)
   }
   return results.map(result => (held.has(result.name) ? { ...result, heldBefore: true } : result))

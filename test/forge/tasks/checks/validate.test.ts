@@ -197,10 +197,10 @@ test('no command has a network, and with the person’s word all have it', async
     return { all: runs.length, open: runs.filter(text => !text.includes('\0--network\0none\0')).length }
   }
   await judge(base, head)
-  // What is prepared for formatters and for checks, a formatter, FORGE.md's check and the contract's.
-  expect(await look()).toEqual({ all: 5, open: 0 })
+  // What is prepared for formatters and for checks, a formatter, FORGE.md's check, and the contract's, on the base, too.
+  expect(await look()).toEqual({ all: 6, open: 0 })
   await judge(base, head, { hasNetwork: true })
-  expect(await look()).toEqual({ all: 5, open: 5 })
+  expect(await look()).toEqual({ all: 6, open: 6 })
 })
 
 test('commands that nobody approved do not run: the person is asked, and a signature of another key is none', async () => {
