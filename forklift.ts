@@ -6,7 +6,7 @@
  */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { GRACE_SECONDS, IMAGE, LOCK, mountFlags, NOT_STARTED, runToItsEnd } from './core/container.ts'
+import { AGENT_USER, GRACE_SECONDS, IMAGE, LOCK, mountFlags, NOT_STARTED, runToItsEnd } from './core/container.ts'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
 import { isAncestor } from './core/git/commits.ts'
 import { OWN_CONFIG } from './core/git/environment.ts'
@@ -74,7 +74,8 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
     tidyUp(listed, report),
   ])
   const [base] = await Promise.all([mergeBase(fork), setup && sayWhatIsUnpushed(fork, report)])
-  if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
+  if (base === fork.upstream.tip && options.publish === undefined)
+    return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
   const { objects, format } = fork.repository
   await using scratch = await openScratch({ parent: fork.state, borrowed: [objects], format, signal })
   if (!setup) return await publishByHand(fork, scratch, options, base, report)
@@ -194,7 +195,8 @@ async function prepareWorkspace(
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
   await writeFile(join(state, 'run.txt'), runs.factsOf(run.metadata))
   await keepGitSettings(run)
-  if (process.getuid?.() === 0) await shellIn({ cwd: run.path })`chown -R -h 1000:1000 workspace harness-state`
+  if (process.getuid?.() === 0)
+    await shellIn({ cwd: run.path })`chown -R -h ${AGENT_USER}:${AGENT_USER} workspace harness-state`
 }
 
 // --- Agent ----------------------------------------------------------------------------------------------------------

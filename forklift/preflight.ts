@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { IMAGE } from '../core/container.ts'
+import { AGENT_USER, IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
 import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
 import { openObjects } from '../core/git/objects.ts'
@@ -13,6 +13,7 @@ import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
 import { describeDisk } from './disk-space.ts'
+import { damaged } from './errors.ts'
 import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
 import {
   credentialHelper,
@@ -112,7 +113,7 @@ async function lookAtTheAgent(
   const engine = check(
     'docker engine',
     asked.then(() => verifyEngine(signal)),
-    () => 'answers',
+    () => `answers; ${describeUser(process.getuid?.())}`,
   )
   const image = check(
     'image',
@@ -266,6 +267,12 @@ async function verifyEngine(signal: AbortSignal): Promise<void> {
   throw new Failure('This docker engine maps user ids (rootless or userns-remap): use one that does not.')
 }
 
+/** Whose limits an agent takes from: the kernel counts some by user, for the whole machine. */
+export const describeUser = (uid: number | undefined): string =>
+  uid === 0
+    ? `the agent is user ${AGENT_USER} there`
+    : `the agent has your user id there (it can use up your inotify instances and the like: see docs/forklift.md, Security)`
+
 /** The image's id. It has a copy of harness/ in it: one that is older than this checkout's is worth a note. */
 async function theImage(engine: Promise<void>, signal: AbortSignal, report: Report): Promise<string> {
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
@@ -387,12 +394,23 @@ async function verifyRules(
   if (base.includes('required_linear_history')) report.note('a rule of the fork forbids merge commits: allow them.')
 }
 
+/**
+ * Throws where this clone lacks files of a commit that is going to be merged: a run would find it out when it has begun.
+ * Older history is not read here: it takes as long as making the workspace.
+ */
+export async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[]): Promise<void> {
+  const walk = ['rev-list', '--objects', '--no-walk', '--quiet', ...commits, '--']
+  const walked = await attempt(repository, walk)
+  if (walked.code !== 0) throw new Failure(damaged(firstLine(walked.stderr)))
+}
+
 /** What would make judging or publishing fail is told before anybody is paid for. */
 export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
   // Before anything walks upstream's files.
   await using objects = openObjects(scratch)
   await verifyFewChanges(objects, fork.origin.tip, fork.upstream.tip)
   await Promise.all([
+    verifyFilesAreHere(fork, [fork.origin.tip, fork.upstream.tip]),
     verifyRules(fork.github, fork.origin, report),
     remotes.verifyTheTokenMayPushWorkflows(fork, base),
     remotes.verifyLargeFilesCanBeCarried(fork),

@@ -11,6 +11,7 @@ import { Operations } from '../operations.ts'
 import { branchOf, HEADS } from './branches/branches.ts'
 import { closeFile, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
+import type { BranchInfo } from './contract/branches.ts'
 import type { PageBeginning, QuestionName, questions, Reply } from './contract/contract.ts'
 import { type DeskInfo, type deskQuestions, Layout } from './contract/desk.ts'
 import type { graphQuestions } from './contract/graph.ts'
@@ -201,6 +202,7 @@ export class Desk implements AsyncDisposable {
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
     // Before it is said: who hears it asks.
     if (isOfRefs) this.#graph.touch()
+    if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.
@@ -254,12 +256,14 @@ export class Desk implements AsyncDisposable {
   async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#opened
-    const [branches, head, { identity, hooks }, { undo, redo }] = await Promise.all([
+    const [all, head, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
       work.describeBranches(),
       headIn(repository.gitDir),
       coming,
       work.undoable(),
+      work.undoableInBranches(),
     ])
+    const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
     return {
       ...nameOf(repository),
@@ -329,3 +333,9 @@ async function identityOf(repository: Repository): Promise<DeskInfo['identity']>
   const [, name = '', email = ''] = /^(.*) <(.*)> \d+ [+-]\d+$/m.exec(stdout.toString()) ?? []
   return code === 0 ? { name, email } : undefined
 }
+
+const withUndo = (info: BranchInfo, { undo, redo }: { undo?: string; redo?: string } = {}): BranchInfo => ({
+  ...info,
+  ...(undo !== undefined && { canUndo: undo }),
+  ...(redo !== undefined && { canRedo: redo }),
+})

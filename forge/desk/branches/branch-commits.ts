@@ -7,6 +7,7 @@ import { type Change, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { type Renamed, refsOf } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
+import { pathAfter } from '../contract/paths.ts'
 import { whyFiltered } from '../reading/filters.ts'
 import type { BranchWork } from './branch-work.ts'
 import { headRef } from './branches.ts'
@@ -22,7 +23,6 @@ import {
   isSameDrafts,
   makeDrafts,
   noDrafts,
-  pathAfter,
   renamedFiles,
   verifyNoClash,
   withoutFiles,

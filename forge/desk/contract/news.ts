@@ -18,6 +18,8 @@ export const News = v.variant('say', [
   say('branch', { branch: Branch, isOfDrafts: v.optional(v.boolean()) }),
   /** A branch has another name: whoever shows it goes on under that. */
   say('renamed', { branch: Branch, to: Branch }),
+  /** A file or folder has another path: windows that show it go on under that, and have it open there. */
+  say('renamed file', { branch: Branch, from: Path, to: Path }),
   /** Edits of an open file, the first of which leads to `version` + 1. The window's own come back, too. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** An open file has another text altogether: saved elsewhere, merged, undone, discarded. */
@@ -44,7 +46,10 @@ export const News = v.variant('say', [
    * What was to be done in a branch waits for a commit that a person has to sign; without words, nothing does any more.
    */
   say('waiting', { branch: Branch, words: v.optional(v.string()) }),
-  /** Something that a person should know, once: drafts can't be written, for example. */
-  say('notice', { words: v.string(), isBad: v.boolean() }),
+  /**
+   * Something that a person should know, once: drafts can't be written, for example. What is said of a topic later takes
+   * the place of what was said before.
+   */
+  say('notice', { words: v.string(), isBad: v.boolean(), topic: v.optional(v.string()) }),
 ])
 export type News = v.InferOutput<typeof News>

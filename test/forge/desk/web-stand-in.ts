@@ -257,7 +257,11 @@ export class StandIn {
       isEmpty: this.isEmpty,
       head: this.head,
       ...(this.hasIdentity ? { identity: PERSON } : {}),
-      branches: [...this.branches].map(([name, branch]) => this.#info(name, branch)),
+      branches: [...this.branches].map(([name, branch]) => ({
+        ...this.#info(name, branch),
+        ...(this.canUndo ? { canUndo: this.canUndo } : {}),
+        ...(this.canRedo ? { canRedo: this.canRedo } : {}),
+      })),
       hooks: [],
       ...(this.canUndo ? { canUndo: this.canUndo } : {}),
       ...(this.canRedo ? { canRedo: this.canRedo } : {}),
@@ -380,6 +384,7 @@ export class StandIn {
           files.set(question.path, { mode: '100644', text: '' })
         })
       case 'rename':
+        this.say({ say: 'renamed file', branch: question.branch, from: question.from, to: question.to })
         return this.#change(question.branch, `rename: ${question.from} → ${question.to}`, files => {
           files.set(question.to, files.get(question.from) ?? { mode: '100644', text: '' })
           files.delete(question.from)

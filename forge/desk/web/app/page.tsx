@@ -2,7 +2,7 @@
 import { batch, effect } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { watchQueued } from '../chat/chat-actions.ts'
+import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { Repository } from '../graph/graph.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
@@ -13,6 +13,7 @@ import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { keysOf } from './keys.ts'
 import { useEarlyWords } from './lazy-chat.tsx'
+import { Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { Page, PageProvider, TASKS, type Tab } from './state.ts'
 import { StatusBar } from './status.tsx'
@@ -39,6 +40,7 @@ function Desk({ page }: { page: Page }) {
         <Boundary part="The status bar">
           <StatusBar />
         </Boundary>
+        <Toast />
       </div>
       <Boundary part="What was to open" about={page.dialog.value ?? page.palette.value ?? page.menu.value}>
         <Palette />
@@ -64,6 +66,7 @@ function useFocus(page: Page): void {
     tab,
     tab?.active.value,
     page.notices.value,
+    page.toast.value,
     page.clashes.value,
     page.menu.value,
     desk,
@@ -174,10 +177,10 @@ function keepLayoutAtEnd(page: Page): void {
   window.addEventListener('pagehide', () => page.keepLayout(true))
 }
 
-/** Asks before the window goes while something typed has not reached the server. */
+/** Asks before the window goes while something typed is nowhere else. */
 function guardTyping(page: Page): void {
   window.addEventListener('beforeunload', event => {
-    if (page.files.all().some(file => file.isUnsettled)) event.preventDefault()
+    if (page.files.all().some(file => file.isUnsettled || file.hasRefusedText)) event.preventDefault()
   })
 }
 
@@ -191,6 +194,7 @@ async function begin(): Promise<void> {
   const started = page.start()
   guardTyping(page)
   watchQueued(page)
+  watchFailed(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
   loadWhenShown(page)

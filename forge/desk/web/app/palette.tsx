@@ -7,7 +7,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { CodeSymbol } from '../files/symbols.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
 import { Icon } from '../ui/icons.tsx'
-import { baseName, folderOf, markedPieces, readable, shortId, withoutTricks } from '../ui/names.ts'
+import { baseName, folderOf, markedPieces, named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { age, plural } from '../ui/times.ts'
 import { Waiting } from '../ui/words.tsx'
 import { newBranch } from './actions.ts'
@@ -37,6 +37,8 @@ const MOST_SYMBOLS = 300
 const MOST_SHOWN = 8
 const MOST_LISTED = 60
 const MOST_COMMITS = 500
+/** The code of each key that an input method has taken; Safari says so of the Enter that ends a composition. */
+const COMPOSING = 229
 
 export function Palette() {
   const page = usePage()
@@ -107,6 +109,8 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
         if (event.target === event.currentTarget) close()
       }}
       onKeyDown={event => {
+        // These keys choose among the words of an input method, and end what is composed by it.
+        if (event.isComposing || event.keyCode === COMPOSING) return
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
         // At once: its key may be pressed again before the browser says that it is closed.
@@ -171,7 +175,7 @@ function placeholderOf(mode: PaletteMode): string {
 
 function noneWords(mode: PaletteMode, words: string): string {
   if (mode === 'symbols' && words === '') return 'The desk knows no symbols in this file.'
-  return 'Nothing is called that.'
+  return 'No results'
 }
 
 function Prefixes() {
@@ -309,11 +313,12 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
     },
   }))
   if (!isAlone) return options
+  const isTaken = branches.some(({ name }) => readable(name) === words)
   const make: Option = {
     key: 'new branch',
     icon: <Icon name="plus" />,
-    words: 'New branch…',
-    run: () => newBranch(page),
+    words: words === '' || isTaken ? 'New branch…' : `New branch ${named(toName(words))}…`,
+    run: () => newBranch(page, undefined, isTaken ? '' : words),
   }
   const more: Option = {
     key: 'branches of runs',

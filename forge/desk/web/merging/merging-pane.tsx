@@ -67,7 +67,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const isKnown = known !== undefined
   useEffect(() => {
     // The server counts what it has.
-    if (isKnown) file.settled().then(() => tab.merging.touch())
+    if (isKnown) file.sent().then(() => tab.merging.touch())
   }, [tab, file, isKnown, left])
   useEffect(() => {
     const { goingTo } = tab.merging
@@ -168,7 +168,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   return (
     // Its keys choose, as in a conflict of a text.
     <section
-      class="whole"
+      class="one-side"
       aria-label="Conflict"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}
