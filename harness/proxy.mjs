@@ -4,8 +4,8 @@
 //   node proxy.mjs MODEL chat|all [SILENCE_MS] <<< "$base_url $key"
 //
 // Takes the model's address and the key on standard input, so that neither is in an argument or in the environment;
-// what may be asked of MODEL, and in which dialects, is in the agent's folder (requests.mjs). Gives its port as the first line on standard
-// output; on standard error one JSON line a request that was let through, without content:
+// what may be asked of MODEL, and in which dialects, is in the agent's folder (requests.mjs). Gives its port as the first
+// line on standard output; on standard error one JSON line a request that was let through, without content:
 // {"forklift":"request","ms":1234,"status":200,"input":1200,"output":300}.
 //
 // It runs on the distribution's Node, with nothing but Node's own modules, as a user of its own. Everything has a bound:

@@ -9,12 +9,12 @@
 #   agent_transcript        from its reports, what it said and did, to be read
 #   agent_last_words        from its reports, the last thing that it said
 #
-# The settings are OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY and, for an OpenAI-compatible endpoint,
-# OPENCODE_BASE_URL, which is sent OPENCODE_MODEL as it is. Without that, OPENCODE_MODEL is a model of OpenCode's own
-# provider: NAME or opencode/NAME.
+# The settings are OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY and, for an OpenAI-compatible
+# endpoint, OPENCODE_BASE_URL, which is sent OPENCODE_MODEL as it is. Without that, OPENCODE_MODEL is a model of OpenCode's
+# own provider: NAME or opencode/NAME.
 #
-# The functions use of run.sh: die, printable, from_events, $agent_log, $agent_status. What the lock must know is in lock.sh,
-# what it may ask of the model in requests.mjs.
+# The functions use of run.sh: die, printable, from_events, $agent_log, $agent_status. What the lock must know is in
+# lock.sh, what it may ask of the model in requests.mjs.
 
 # shellcheck disable=SC2154 # run.sh sets agent_log and agent_status
 

@@ -15,7 +15,12 @@ type Environment = Record<string, string | undefined>
 export const AGENT = 'OpenCode'
 
 /** An agent that can be asked: its model, and the only variables that enter the container, the model's key among them. */
-export type AgentSettings = { model: string; variant: string; agent: string; environment: Record<string, string | undefined> }
+export type AgentSettings = {
+  model: string
+  variant: string
+  agent: string
+  environment: Record<string, string | undefined>
+}
 
 const ALLOWED = 'letters, digits, ".", "_", "-" and "/"'
 /** A value that a setting may have. */
