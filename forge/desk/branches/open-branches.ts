@@ -1,6 +1,7 @@
 /** The branches of a repository that are worked on, each with its work, and where those were that others deleted. */
 
 import { Failure } from '../../../core/failure.ts'
+import { parseCommit } from '../../../core/git/commits.ts'
 import { isRefName } from '../../../core/git/objects.ts'
 import { type RefName, readHead } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
@@ -96,7 +97,7 @@ export class OpenBranches {
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
     // What a turn has come to so far stands on the commit that the turn began with.
-    tip ??= (await objects.info(`${turnRef(name)}^`))?.oid
+    tip ??= await beginOfTurn(objects, name)
     return { tip: tip ?? last, drafts }
   }
 
@@ -166,6 +167,12 @@ export class OpenBranches {
   async refresh(name: string): Promise<void> {
     await (await this.#works.get(name))?.refresh()
   }
+}
+
+/** The commit on which the last commit of a branch's turn stands, if one is under way. */
+async function beginOfTurn(objects: Room['objects'], name: string): Promise<Oid | undefined> {
+  const turn = await objects.read(turnRef(name))
+  return turn?.type === 'commit' && turn.bytes ? parseCommit(turn.bytes).parents[0] : undefined
 }
 
 /**

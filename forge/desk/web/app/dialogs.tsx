@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
+import { BaseDialog } from '../review/base-dialog.tsx'
 import { DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import type { DialogContent } from './dialog-content.ts'
@@ -36,6 +37,8 @@ export function Dialogs() {
     }
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
+    case 'base':
+      return <BaseDialog key={content.title} content={content} close={close} />
     case 'pick':
       return <PickDialog key={content.title} content={content} close={close} />
     case 'operations':
