@@ -288,7 +288,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const side = page.getByRole('navigation', { name: 'Branches and tags' })
     await side.getByRole('button', { name: 'retry-jitter' }).waitFor()
     expect(await side.getByRole('button', { name: 'types/done' }).count()).toBe(0)
-    await side.getByRole('button', { name: `${RUN} 4`, expanded: false }).click()
+    await side.getByRole('button', { name: 'idempotency-keys-x7k2 11-22 · 4', expanded: false }).click()
     await side.getByRole('button', { name: 'types/done' }).waitFor()
     expect(await findings(page)).toEqual([])
     await side.getByRole('button', { name: 'retry-jitter' }).click({ button: 'right' })
