@@ -11,11 +11,11 @@ import { baseName, folderOf, markedPieces, readable, shortId, withoutTricks } fr
 import { age, plural } from '../ui/times.ts'
 import { Waiting } from '../ui/words.tsx'
 import { newBranch } from './actions.ts'
-import { type Command, commandsOf } from './commands.ts'
+import type { Command } from './command.ts'
+import { commandsOf } from './commands.ts'
 import { shownKeys } from './keys.ts'
+import type { PaletteMode } from './palette-mode.ts'
 import { type Page, usePage } from './state.ts'
-
-export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols'
 
 interface Option {
   key: string

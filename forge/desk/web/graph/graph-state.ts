@@ -2,12 +2,12 @@
  * What the graph of the repository shows: windows of rows as they are needed, refs, and the commit that is selected.
  * The server has all of it; here are the rows that were looked at last.
  */
-import { batch, computed, signal } from '@preact/signals'
+import { batch, computed, type ReadonlySignal, signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { GraphFilter, GraphRow, Refs } from '../../contract/graph.ts'
+import type { DeskInfo } from '../../contract/desk.ts'
+import { GRAPH_CHUNK as CHUNK, type GraphFilter, type GraphRow, type Refs } from '../../contract/graph.ts'
 import type { News } from '../../contract/news.ts'
-import { CHUNK } from '../../first-questions.ts'
-import type { Page } from '../app/state.ts'
+import type { Connection } from '../app/socket.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import { StepDrag } from './step-drag.ts'
 
@@ -30,6 +30,13 @@ const [NARROWEST, WIDEST] = [104, 244]
 interface Chunk {
   rows: GraphRow[]
   round: number
+}
+
+/** What the graph needs of the page. */
+interface Desk {
+  readonly connection: Connection
+  readonly desk: ReadonlySignal<DeskInfo | undefined>
+  complain: (error: unknown) => void
 }
 
 export class GraphState {
@@ -70,7 +77,7 @@ export class GraphState {
   /** It stays as it was for as long as the graph is of the same refs: text does not move while one scrolls. */
   readonly columnWidth = signal(NARROWEST)
 
-  readonly #page: Page
+  readonly #page: Desk
   readonly #chunks = new Map<number, Chunk>()
   readonly #asked = new Set<number>()
   #round = 0
@@ -83,7 +90,7 @@ export class GraphState {
   #isStale = false
   #search = 0
 
-  constructor(page: Page) {
+  constructor(page: Desk) {
     this.#page = page
     this.drag = new StepDrag(page)
   }

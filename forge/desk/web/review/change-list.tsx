@@ -1,11 +1,10 @@
 /** The files that something changed, a line each; where there is room, with the diff of each below its line. */
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
-import { usePage } from '../app/state.ts'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
 import { Path } from '../ui/words.tsx'
+import { Blobs } from './blobs.tsx'
 import { ChangeLetter } from './review-side.tsx'
 
 /** More files than these are only counted. */
@@ -63,22 +62,11 @@ export function ChangesWithDiffs({ changes, most = MOST }: Props) {
             <header class="diff-head">
               <Path of={change.path} />
             </header>
-            <Diff change={change} />
+            <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
           </section>
         ))}
     </>
   )
-}
-
-/** It is in the part of the page that has the editor. */
-function Diff({ change }: { change: Change }) {
-  const page = usePage()
-  const { value: parts } = page.parts
-  useEffect(() => {
-    page.load()
-  }, [page])
-  if (!parts) return <div class="diff-far" aria-busy="true" />
-  return <parts.Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
 }
 
 function ChangeCells({ change }: { change: Change }) {
