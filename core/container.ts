@@ -49,7 +49,7 @@ export function mountFlags(mounts: Mount[]): string[] {
 export type Container = {
   /** By which docker knows it; no other container may have it. */
   name: string
-  /** After so many seconds it is stopped. */
+  /** Seconds after which it is stopped. */
   seconds: number
   /** Stops it before its time. */
   signal: AbortSignal

@@ -46,7 +46,7 @@ function resolve(path: Path, target: string): Path | undefined {
   return parts.join('/')
 }
 
-/** Whether what stands at a path steers CI: by its own name, by that of a link to it, or as such a link itself. */
+/** Whether a path steers CI: by its own name, by that of a link to it, or as a link to a file that does. */
 export type SteersCi = (path: Path, entry: Entry) => boolean
 
 /** Which paths steer CI in a tree with these links. */

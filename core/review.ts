@@ -23,7 +23,7 @@ export type Commits = { origin: Oid; start: Oid; upstream: Oid; result: Oid }
 export type Resolution = "upstream's version" | "the fork's version" | 'a mixture of both' | 'deleted'
 /** A path that git could not settle, git's word for why, and what the result has there. */
 export type Conflict = { path: Path; kind: string; stages: Stage[]; resolution: Resolution }
-/** A file that nobody had to touch; `to` is where its content went. */
+/** A change of a file that the merge did not need; `to` is where its content went. */
 export type Edit = { path: Path; change: 'added' | 'changed' | 'deleted' | 'moved'; to?: Path }
 /**
  * A file of upstream's, and how many of its lines the fork's version adds and deletes: `before` the merge, and `after`.
@@ -49,7 +49,7 @@ export type Review = Ledger & {
   commits: Commits
   /** Why the result may not be published, a sentence each. */
   refusals: string[]
-  /** Those of them that nobody can lift: upstream's commits are missing, or conflict markers were left. */
+  /** Those of them that --anyway can't lift: upstream's commits are missing, or conflict markers were left. */
   unliftable: string[]
   /** Those of them that do not count where a person resolved the conflicts: the merge itself says that it is meant. */
   meantByHand: string[]
@@ -400,7 +400,7 @@ const USUAL_MARKER = 7
 async function withMarkers(objects: Objects, start: Oid, comparison: Comparison): Promise<Path[]> {
   const known = ({ kind, stages, ours, theirs, automatic }: Spot): Entry[] =>
     stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, kind ? undefined : automatic]
-  // Content that a side has at another path was moved there, not written by whoever merged.
+  // Content that a side has at another path was moved there, not written by the merge.
   const old = new Set([...comparison.spots.values()].flatMap(spot => known(spot).map(entry => entry?.oid)))
   const files = written(comparison).filter(({ result }) => !old.has(result?.oid))
   if (files.length === 0) return []

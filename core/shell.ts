@@ -17,7 +17,7 @@ const spawnUnlessAborted = ((command: string, args: string[], options: SpawnOpti
   return child
 }) as typeof spawn
 
-/** zx for one place, such as a repository, with the environment that git needs to run unattended. */
+/** zx for one folder, e.g. a repository, with the environment that git needs to run unattended. */
 export function shellIn({ cwd, env, signal, bounds }: Where, options: Partial<Options> = {}): Shell {
   const memory = bounds && Number.isFinite(bounds.memory) ? Math.floor(bounds.memory / 1024) : 'unlimited'
   return $({

@@ -1,5 +1,5 @@
 /**
- * What programs keep outside of repositories, in the state folder of the user who runs them: a folder of its own for
+ * What programs keep outside of repositories, in the user's state folder: a folder of its own for
  * each repository, the same for all of its worktrees; small files that are written whole or not at all; and that one
  * process at a time does something.
  */
@@ -25,7 +25,7 @@ export async function openState(repository: Pick<Repository, 'commonDir'>, env: 
 export async function openFolder(folder: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    // One that somebody has opened to others is closed again: keys and addresses are in there.
+    // Keys and addresses are in it: permissions that were widened are narrowed again.
     await chmod(folder, 0o700)
   } catch (error) {
     throw unusable(folder, error)
@@ -39,8 +39,8 @@ const unusable = (path: string, error: unknown): Failure => {
 }
 
 /**
- * That one process at a time has something, such as the desk of a repository. The system lets go of it when the process
- * ends, however it ends.
+ * A lock that one process at a time holds, e.g. the desk of a repository. The system releases it when the process ends,
+ * however it ends.
  */
 export class Claim implements Disposable {
   readonly #lock: Database
@@ -78,7 +78,7 @@ export function isRunning(pid: number): boolean {
   }
 }
 
-/** Undefined where there is no such file, or none that can be read. */
+/** Undefined where the file is missing or can't be read. */
 export async function readJson<Schema extends v.GenericSchema>(
   path: string,
   schema: Schema,
@@ -92,7 +92,7 @@ export async function readJson<Schema extends v.GenericSchema>(
   }
 }
 
-/** The whole of it or nothing: who reads meanwhile, or after a power failure, finds the old or the new one. */
+/** Writes atomically: a reader finds the old or the new content, also after a power failure. */
 export async function writeJson(path: string, value: unknown): Promise<void> {
   const draft = `${path}.${crypto.randomUUID()}`
   try {

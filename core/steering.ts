@@ -2,7 +2,7 @@
 import type { Path } from './git/repository.ts'
 
 /**
- * What a push makes somebody's machine run: the files that CI systems, builders of previews and packages, and the
+ * What a push starts on other machines: the files that CI systems, builders of previews and packages, and the
  * services behind GitHub's checks read from the pushed commit, by their own documentation. Of systems that are not in
  * this table the usual names are there: a folder of workflows or pipelines in a dot-folder, and a file named after CI.
  */

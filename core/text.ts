@@ -1,4 +1,4 @@
-/** Text of strangers made harmless for whoever reads it, and the few forms in which numbers and names are shown. */
+/** Makes untrusted text harmless to show, and formats numbers and names. */
 
 /**
  * What people do not see, and terminals or models obey: controls, separators of lines, all that Unicode has a reader
@@ -44,7 +44,7 @@ export const clockFace = (seconds: number): string =>
 export const many = (count: number, word: string): string =>
   `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`
 
-/** Text of others in lines of at most so many characters. */
+/** Untrusted text in lines of at most `most` characters. */
 export const wrap = (text: string, width: number): string[] =>
   visibleLines(text.trim())
     .split('\n')

@@ -1,8 +1,8 @@
 /**
  * What the forge did to a person's refs, on the desk or by a command, each time as a commit at `refs/forge/operations`,
  * made in the same transaction that moved them: what they were and what they became. Its parents are the operation
- * before and all commits that no ref has any more, so that no garbage collection takes them. What is no commit (a tag
- * with a message) can be nobody's parent: it gets a ref of its own.
+ * before and all commits that no ref has any more, so that no garbage collection takes them. An object
+ * that is no commit (an annotated tag) can't be a parent: it gets a ref of its own.
  */
 import * as v from 'valibot'
 import { bytesOf, lineOf, parseCommit, textOf } from '../core/git/commits.ts'
@@ -14,12 +14,12 @@ import { isOid, type Oid, type Path } from '../core/git/repository.ts'
 export const OPERATIONS = 'refs/forge/operations'
 /** Where the tips of branches that were landed stay, with their many small commits. */
 export const KEPT = 'refs/forge/kept/'
-/** Who makes the commits that are the forge's own notes: nobody's name stands for them. */
+/** The author of the forge's own notes, which no person has written. */
 export const FORGE = { name: 'Forge', email: 'forge@forge.invalid' }
 /** What operations would have lost that is no commit, by its id. */
 export const LOST = 'refs/forge/lost/'
 
-/** The one kind of operation that nobody has asked for: an undo goes by it. */
+/** The one kind of operation that no person has asked for: undo passes it over. */
 export const PUT_ASIDE = 'put aside'
 
 /** What is written down of an operation, as JSON behind the first line of its commit's message. */
@@ -158,7 +158,7 @@ export class Operations {
     }
   }
 
-  /** So many operations, the newest first, after the first `from`. */
+  /** `count` operations, the newest first, after the first `from`. */
   async list(from: number, count: number): Promise<Operation[]> {
     const found: Operation[] = []
     let at = 0

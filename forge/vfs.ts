@@ -19,7 +19,7 @@ import { visiblePath } from '../core/text.ts'
 export interface Vfs {
   /** Where the content is that does not change: its sizes are known without reading it. */
   readonly objects: Objects
-  /** Throws a {@link Failure} where there is no such file. */
+  /** Throws a {@link Failure} where the file does not exist. */
   readFile(path: Path): Promise<Buffer>
   writeFile(path: Path, bytes: Uint8Array, options?: { mode?: '100644' | '100755' }): Promise<void>
   /** A file, or all that is in a folder. Throws a {@link Failure} where there is nothing. */
@@ -33,7 +33,7 @@ export interface Vfs {
   writeTree(): Promise<Oid>
 }
 
-/** A repository of more files than this is not one that somebody works in by hand. */
+/** The most files that a folder is listed with. */
 const MOST_FILES = 2_000_000
 /** No larger file is read whole. */
 const LARGEST = 128 << 20
@@ -226,7 +226,7 @@ export class WorkInProgressVfs implements Vfs {
         '* -text -ident -filter !eol !working-tree-encoding\n',
       )
       if (tree !== emptyTree(format)) await run(scratch, ['read-tree', '--reset', '-u', tree])
-      // Who works there gets the files alone: no repository, and no way to the user's objects.
+      // The files alone are left there: no repository, and no way to the user's objects.
       await rm(scratch.gitDir, { recursive: true, force: true })
     } catch (error) {
       await scratch[Symbol.asyncDispose]()

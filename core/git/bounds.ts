@@ -7,7 +7,7 @@
 /** What one git may take. */
 export type Bounds = {
   seconds: number
-  /** Bytes of memory that it may write to; what it only maps, such as packs, does not count. */
+  /** Bytes of memory that it may write to; mapped files, such as packs, do not count. */
   memory: number
   /** Bytes of what it prints. */
   output: number

@@ -1,6 +1,6 @@
 /**
- * The work trees of a repository: which branch is checked out where, and how one follows a branch that was moved by
- * somebody who works without a work tree. Nothing of the user's is ever overwritten: all of it follows, or nothing.
+ * The work trees of a repository: which branch is checked out where, and how one follows a branch that was moved
+ * without it. No change of the user's is ever overwritten: all of the work tree follows, or nothing.
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -44,7 +44,7 @@ export async function whyNotFollowing(repository: Repository, checkout: Checkout
     const { code, stderr } = await run(where, step, { ok: 'any' })
     return code === 0 ? '' : inWords(firstLine(stderr))
   }
-  // Git may only not know that a file is what it was: who changed it has to look again.
+  // The index may only be stale: refresh it and try again.
   if ((await dry()) === '') return ''
   await run(where, ['update-index', '-q', '--refresh'], { ok: 'any' })
   return await dry()

@@ -22,7 +22,7 @@ export function* changesIn(output: string): Generator<[path: Path, before: Entry
 export type PatchOptions = {
   /** The lines around a change that are shown. */
   context: number
-  /** At most so many bytes; the patch is cut then. */
+  /** The most bytes of the patch, which is cut there. */
   limit: number
   /** Files of more bytes, written as git's configuration has it (512k), are only said to differ. */
   biggestFile?: string

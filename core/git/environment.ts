@@ -1,4 +1,4 @@
-/** The environment in which git never asks, never pages, and never looks where somebody else points it. */
+/** The environment in which git never prompts, never starts a pager, and reads no configuration but the trusted one. */
 
 export type Variables = Record<string, string | undefined>
 

@@ -18,7 +18,7 @@ export type TextOptions = {
   onFound: (matches: Match[]) => void
   /** The seconds after which what was found has to do. */
   seconds?: number
-  /** At most so many lines. */
+  /** The most lines. */
   most?: number
   /** Only these files, or all below these folders. */
   only?: readonly Path[]
@@ -33,8 +33,8 @@ const MOST_LINES = 10_000
 const LONGEST_LINE = 400
 const MOST_RANGES = 100
 /**
- * Milliseconds for which hits are gathered before they are handed over, after the first ones: git prints each file's by
- * itself, and who gets thousands of small pieces keeps a processor from the search.
+ * Milliseconds for which matches are gathered before they are handed over, after the first ones: git prints those of
+ * each file by themselves, and handling thousands of small pieces takes time from the search.
  */
 const GATHERED_FOR = 50
 /**
@@ -77,7 +77,7 @@ export async function findText(
   search: TextSearch,
   { signal, onFound, seconds = PATIENCE, most = MOST_LINES, only = [], besides = [] }: TextOptions,
 ): Promise<{ isCut: boolean }> {
-  // Nobody who writes a file can know by which mark a hit will be known here.
+  // A random colour marks the matches, so that no content of a file can pass for a mark.
   const colour = crypto.getRandomValues(new Uint8Array(3))
   const reader = new MatchReader(colour, search.tree)
   let count = 0
@@ -160,7 +160,7 @@ const wordsOf = ({ words, matchCase, dialect }: TextSearch): string[] => [
   ...['-e', words],
 ]
 
-/** Letters beyond ASCII are only known as such in a language that has them, in which everything takes longer. */
+/** Git knows letters beyond ASCII only in a UTF-8 locale, in which every search takes longer. */
 const languageOf = ({ words, isRegex, matchCase }: TextQuestion): Record<string, string> =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the question is whether it is all ASCII
   /[^\x00-\x7f]/.test(words) && (isRegex || !matchCase) ? { LC_ALL: 'C.UTF-8' } : {}

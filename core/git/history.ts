@@ -15,12 +15,12 @@ export type Row = { oid: Oid; parents: Oid[]; author: Person; committed: number;
 export type Order = 'topology' | 'date'
 
 /**
- * So many commits are read at first; and the milliseconds after which all are, where nobody asks for more before: git
- * and this process would be busy with them while who asked for the first ones waits for what else there is to do.
+ * The number of commits that are read first, and the milliseconds after which the rest follows, unless a caller needs
+ * it earlier: reading all of them at once would delay what the caller does with the first ones.
  */
 const [FIRST, REST] = [512, 250]
 
-/** So many new commits are read one after the other, which is quicker than to ask git for them; of more, git is. */
+/** Up to this many new commits are read one by one, which is quicker than a `git rev-list` for them. */
 const FEW = 100
 
 /**
@@ -53,7 +53,7 @@ export class History implements AsyncDisposable {
     this.#graph = new Graph(objects.repository.format)
     this.#tips = tips
     this.#complete = this.#loadAll(tips)
-    // Who asks for a window is told.
+    // A caller that asks for a window gets the error.
     this.#complete.catch(() => undefined)
   }
 
@@ -63,7 +63,7 @@ export class History implements AsyncDisposable {
     return this.#complete
   }
 
-  /** The same for who is in no hurry. */
+  /** The same without reading the rest earlier than planned. */
   get completeSoon(): Promise<number> {
     return this.#complete
   }
@@ -89,8 +89,8 @@ export class History implements AsyncDisposable {
   }
 
   /**
-   * What there is now, with `count` rows at least where there are so many: for those who compute over all of it. It is
-   * to be read before the next wait only. `order` has the nodes of the graph, row by row.
+   * The graph as it is now, with at least `count` rows if the history has that many: for computations over all of it.
+   * Valid until the next await of the caller. `order` has the nodes of the graph, row by row.
    */
   async state(count: number): Promise<{ graph: Graph; order: Int32Array; isWhole: boolean }> {
     await this.#settle(count)
@@ -340,7 +340,7 @@ export function subjectOf({ message, encoding }: Pick<Commit, 'message' | 'encod
 export type Touch = { oid: Oid; path: Path }
 
 export type TouchingOptions = {
-  /** At most so many, after so many others. */
+  /** The most commits to give, and how many to pass over before them. */
   count: number
   after?: number
   /** Go on where the file had another name. For a single file only. */

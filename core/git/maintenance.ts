@@ -2,9 +2,9 @@
  * Lets git tidy up its objects after others have written some, as it does by itself after `git commit`: only where it
  * finds that there are many, in the background, and as the user has configured it (gc.auto, maintenance.auto).
  *
- * A second of typing on the desk, or a step of a task, leaves a handful of objects that nobody needs any more, and no
- * other git may run here for days. None of them is deleted by the forge itself: whether another program has begun to
- * need one can't be known, and git waits two weeks for that reason.
+ * A second of typing on the desk, or a step of a task, leaves a few unreachable objects, and no other git may run here
+ * for days. The forge itself deletes none of them: another program may have begun to use one, which is why git waits
+ * two weeks.
  */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export class Maintenance {
 
   constructor(readonly repository: Repository) {}
 
-  /** Nobody waits for it; several commits after each other are one reason to look. */
+  /** Looks in the background, once after several commits in a row. */
   afterCommit(): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#begin(), AFTER)
@@ -28,7 +28,8 @@ export class Maintenance {
 
   /**
    * Packs the loose objects that some revisions have, each as `git rev-list` takes it, before git looks by itself. Of
-   * the history below a `^` revision nothing is read, so it takes no longer in a large repository. Nobody waits for it.
+   * the history below a `^` revision nothing is read, so it takes no longer in a large repository. Runs in
+   * the background.
    */
   pack(revisions: () => Promise<readonly string[]>): void {
     this.#enqueue(async () => this.#pack(await revisions()))
@@ -72,7 +73,7 @@ export class Maintenance {
   async #run(): Promise<void> {
     const { repository } = this
     if (!(await this.#isWanted())) return
-    // Such a hook may say that it is no good moment. It is not asked, since hooks may be anybody's code: so it is none.
+    // A pre-auto-gc hook may veto. Hooks are untrusted code and are not run, so its presence counts as a veto.
     const hook = ['rev-parse', '--path-format=absolute', '--git-path', 'hooks/pre-auto-gc']
     const path = await read(repository, hook)
     const hasHook = await access(path).then(

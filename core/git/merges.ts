@@ -213,7 +213,7 @@ async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Met> {
   return { tree, stages: rest.slice(0, end).map(parseStage), ...parseMessages(rest.slice(end + 1)) }
 }
 
-/** Each message is a number, so many paths, a short type and a sentence: what is a conflict, and all paths that met. */
+/** Parses git's messages, each a count, that many paths, a type and a sentence: the conflicts, and all paths named. */
 function parseMessages(words: readonly string[]): { conflicts: Conflict[]; met: Path[] } {
   const conflicts: Conflict[] = []
   const met: Path[] = []

@@ -124,7 +124,7 @@ export class Objects implements AsyncDisposable {
       stderr = (stderr + text).slice(-65_536)
     })
     child.stdout?.on('data', (piece: Buffer) => {
-      // What was still in the pipe when it was ended is nobody's answer.
+      // Output that was still in the pipe of an ended process answers no question.
       if (child !== this.#child) return
       for (const answer of this.#answer.take(piece, () => this.#pending[0]?.command)) {
         this.#deaths = 0
@@ -157,7 +157,7 @@ export class Objects implements AsyncDisposable {
   }
 }
 
-/** Cuts what git writes into answers: a line each, and for contents so many bytes and a line end behind it. */
+/** Cuts the output of `git cat-file --batch-command` into answers: a line, and for contents the bytes it announces. */
 class AnswerReader {
   #pieces: Buffer[] = []
   #have = 0

@@ -23,7 +23,7 @@ export type RunOptions = {
   /** The exit codes that are an answer; any other is thrown. A command that was killed has none. */
   ok?: readonly number[] | 'any'
   env?: Variables
-  /** At most so many bytes are read; git is ended then, and the answer is `cut`. */
+  /** The most bytes that are read: git is ended there, and the answer is `cut`. */
   limit?: number
   /** Instead of those of the place. */
   bounds?: Bounds
@@ -55,8 +55,8 @@ const wayTo = (code: number | undefined, { bound, signal }: Ending): string =>
   bound ? `took too much ${bound === 'time' ? 'time' : 'space'}` : `ended with ${code ?? signal ?? 'a signal'}`
 
 /**
- * For a git that reads very many blobs at once: memory for those that others are stored as changes to. With git's own
- * 96 MiB it takes such blobs apart again and again, and three times as long.
+ * For a git that reads very many blobs at once: memory for the bases of deltas. With git's default of 96 MiB it unpacks
+ * the same bases again and again, and takes three times as long.
  */
 export const MANY_BLOBS = ['-c', 'core.deltaBaseCacheLimit=256m']
 
@@ -119,7 +119,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
   const clocks: ReturnType<typeof setTimeout>[] = []
   const kill = () => {
     end(child, 'SIGKILL')
-    // Somebody who left the group may still hold what it would print to: nobody waits for that.
+    // A process that left the group may still hold the pipes open: they are closed from this side.
     const letGo = () => {
       child.stdout?.destroy()
       child.stderr?.destroy()
@@ -151,7 +151,7 @@ export async function run(where: Where, args: readonly string[], options: RunOpt
       kill()
     })
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      // Words are for a sentence: what goes beyond is the chatter of a progress, or somebody's mischief.
+      // An error text fits into this; more than that is progress output, or hostile.
       stderr = (stderr + text).slice(-65_536)
       onWords?.(text)
     })

@@ -39,8 +39,8 @@ export function treeBytes(entries: readonly TreeEntry[]): Buffer {
 }
 
 /**
- * What is in a tree, or in the tree of a commit (`<id>`, `HEAD`, a ref): one level of it. Throws where there is no such
- * tree.
+ * What is in a tree, or in the tree of a commit (`<id>`, `HEAD`, a ref): one level of it. Throws where the tree
+ * does not exist.
  */
 export async function readTree(objects: Objects, treeish: string): Promise<TreeEntry[]> {
   const { format } = objects.repository
@@ -312,7 +312,7 @@ function verifyChange(format: Format, path: Path, to: Change): void {
     throw new Error(`${JSON.stringify(path)} can't be a link: git refuses it`)
 }
 
-/** A tree that refers to nothing would only be noticed by who reads it, much later. */
+/** Verifies that new entries exist: git would write a tree with a missing object, and fail only when it is read. */
 async function verifyAreThere(objects: Objects, changes: ReadonlyMap<Path, Change>): Promise<void> {
   const known = [...changes].flatMap(([path, to]) => {
     const type = to && 'oid' in to && MODES[to.mode]
@@ -328,8 +328,8 @@ async function verifyAreThere(objects: Objects, changes: ReadonlyMap<Path, Chang
 const IGNORED = /\xe2\x80[\x8c-\x8f\xaa-\xae]|\xe2\x81[\xaa-\xaf]|\xef\xbb\xbf/g
 
 /**
- * Whether a name may be put into a tree. Those that some file system takes for `.git`, `.` or `..` may not, since who
- * checks them out there would have what is in them run.
+ * Whether a name may be put into a tree. Names that some file system takes for `.git`, `.` or `..` may not: a checkout
+ * there would write git's own files, and so could run code.
  */
 export function isSafeName(name: string): boolean {
   // A character that is no byte would become another one when it is written: \u012e a dot, for one.

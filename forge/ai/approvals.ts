@@ -26,7 +26,7 @@ import type { WorkInProgressVfs } from '../vfs.ts'
 /** Where they stand in a tree. */
 export const APPROVALS = '.forge/approved_tools.json'
 
-/** What can be approved; a verdict is what a program of this user's has found out, and approved by nobody else. */
+/** What can be approved. A verdict is what a program of this user's has found out; only such a program signs it. */
 export type Subject = {
   /** So that what was approved as one thing is not run as another. */
   kind: 'tool' | 'command' | 'verdict'
@@ -152,7 +152,7 @@ export class Approvals {
     if (!file) return undefined
     try {
       const { mode, uid } = await file.stat()
-      // Who else can read it can approve whatever they like.
+      // Every user who can read the key can approve anything.
       if (mode & 0o077 || (process.getuid && uid !== process.getuid()))
         throw new Failure(`${this.#words} can be read by others: move it away, and what you approved is asked again.`)
       return await file.readFile('utf8')

@@ -14,7 +14,7 @@ import { Tokens } from './tokens.ts'
 
 /** How long a model is waited for, in seconds, and how often it is asked again. */
 export type Patience = {
-  /** Without a byte for so long, a stream is cut. */
+  /** Seconds without a byte after which a stream is cut. */
   silence: number
   /** The first pause before asking again; each further one is twice as long, up to the longest. */
   firstPause: number
@@ -159,7 +159,7 @@ export class AskedModel implements Model {
 /** What a request may ask of a model that not every provider or model knows. */
 type Choice = 'thinking' | 'mustCall'
 
-/** The words of a refusal that name such a choice. */
+/** The words of a refusal that name the choice. */
 const CHOICE_WORDS: Record<Choice, RegExp> = { thinking: /reasoning|thinking|effort/i, mustCall: /tool.?choice/i }
 
 const UNKNOWN_PARAMETER = /parameter|argument|unrecognized|unknown|unsupported|not supported|not permitted|extra/i

@@ -205,7 +205,7 @@ const renameFile = define({
 const othersIn = async (room: ToolRoom, folder: Path, file: Path): Promise<boolean> =>
   (await room.vfs.listFiles(folder)).some(({ path }) => path !== file)
 
-/** That there is no such file, and which of that name there are elsewhere. */
+/** Says that the file does not exist, and which files of that name stand elsewhere. */
 async function missing(room: ToolRoom, path: Path): Promise<string> {
   const own = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
   const all = await room.vfs.listFiles('')

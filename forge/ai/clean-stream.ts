@@ -3,7 +3,7 @@ import type { Clean } from './session.ts'
 
 /** No secret is longer without a blank in it. */
 const LONGEST_WORD = 12_000
-/** So much of the end of what was given is looked at together with what comes. */
+/** Characters at the end of what was given that are looked at again together with what comes next. */
 const [BEHIND, ENOUGH] = [1_000, 4_000]
 /** No private key is longer: what only looks like the beginning of one is given then. */
 const LONGEST_KEY = 20_000
@@ -43,7 +43,7 @@ export class CleanStream {
     return piece
   }
 
-  /** Lets go of lines that nothing that comes has to do with. */
+  /** Gives the lines that no later text can change. */
   #forget(): void {
     if (this.#raw.length < ENOUGH) return
     const end = this.#raw.lastIndexOf('\n', Math.min(this.#raw.length - BEHIND, this.#until - 1)) + 1

@@ -7,7 +7,7 @@ import { CLOSED_LOCK, type ContainerEnd, IMAGE, type Mount, mountFlags, runToIts
 import { shellIn } from '../../core/shell.ts'
 import { firstLine, visible } from '../../core/text.ts'
 
-/** Bytes of its output that are kept: so many of its beginning, and of its end. */
+/** Bytes of its output that are kept, of its beginning and of its end. */
 const OUTPUT = 16 << 10
 /** The largest file that a command may write: what it writes is on this machine's disk. */
 const LARGEST_FILE = 1 << 30

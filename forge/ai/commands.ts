@@ -224,7 +224,7 @@ async function filesIn(folder: string, isWanted: (path: Path) => boolean) {
       const name = inside === '' ? entry.name : `${inside}/${entry.name}`
       const path = asBytes(name)
       if (entry.isDirectory()) {
-        // A repository in there is nobody's files.
+        // A nested repository is not part of the branch's files.
         if (depth < KEPT.depth && entry.name !== '.git') await look(name, depth + 1)
         else if (isWanted(path)) refused.set(path, depth < KEPT.depth ? 'a repository' : 'too deep')
         continue

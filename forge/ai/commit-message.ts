@@ -3,10 +3,10 @@ import { visibleLines } from '../../core/text.ts'
 
 /** A subject that git's own tools don't cut. */
 const SUBJECT = 72
-/** Nobody reads more. */
+/** The most characters of a message. */
 const LONGEST = 4000
 
-/** Lines that say who made or signed a commit, or that other programs obey: they are not for a model to write. */
+/** Trailers about authors and reviewers, and those that other programs obey: a model must not write them. */
 const TRAILER =
   /^[ \t]*([a-z]+-)*(signed-off|co-authored|authored|reviewed|acked|tested|approved)-by[ \t]*:|^[ \t]*(forge-[a-z-]+|skip-checks|change-id)[ \t]*:/i
 /** Words that would stop a check of what is pushed: an order to a machine, and no description. */

@@ -205,7 +205,7 @@ class Transcript {
     else this.messages.push({ role: 'user', blocks: [{ type: 'text', text }] })
   }
 
-  /** What the desk says: while a turn goes on, with the last result, since some models want nobody else to speak. */
+  /** What the desk says: within a turn as a part of the last result, since some models accept no user message there. */
   aside(text: string): void {
     const last = this.messages.at(-1)
     const result = last?.role === 'tool' && !this.#isOver ? last.blocks.at(-1) : undefined

@@ -25,7 +25,7 @@ export type Refusal = { edit: number; why: Why; text: string }
 /** All edits, or none. */
 export type Edited = { bytes: Buffer; made: Made[] } | { refusals: Refusal[] }
 
-/** So many refusals are told of in one go: each takes a search of the whole file. */
+/** The most refusals that are told at once: each takes a search of the whole file. */
 const MOST_REFUSALS = 3
 const MOST_LINES_NAMED = 20
 /** Characters of a replacement that do not stand somewhere by chance. */
@@ -209,7 +209,7 @@ type Gap = { from: number; to: number; text: string }
 /** Undefined where an indentation of the replacement can't be brought over to the file. */
 function hunksOf(file: Buffer, place: Place, search: Buffer, replacement: Buffer, rung: Rung): Hunk[] | undefined {
   let [old, young] = [search.toString('latin1'), replacement.toString('latin1')]
-  // Who writes \r and finds it so means it so.
+  // A search with \r that was found exactly is meant literally.
   const isLiteral = rung === 'exact' && (old.includes('\r') || unified(old) === unified(young))
   if (isLiteral) return [hunkOf(file, place, old, { from: 0, to: old.length, text: young }, false)]
   young = unified(young)

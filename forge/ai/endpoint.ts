@@ -16,9 +16,9 @@ export type Fetch = typeof fetch
 
 export type LineOptions = {
   asked: Asked
-  /** After so many seconds without a byte the line is cut. */
+  /** Seconds without a byte after which the line is cut. */
   silence: number
-  /** Whoever does not want the answer any more. */
+  /** Aborted by the caller when it no longer wants the answer. */
   signal: AbortSignal
   /** Changes the body before it is sent. */
   rewrite?: (body: string) => string
@@ -68,7 +68,7 @@ export class Line {
     })
   }
 
-  /** Such as the page of a proxy that wants a login. */
+  /** Refuses a page, e.g. that of a proxy that wants a login. */
   private noStream(response: Response): never {
     response.body?.cancel().catch(() => undefined)
     throw this.cut(new ModelError('broken', `${this.host} answered what is no answer of a model: check its address.`))

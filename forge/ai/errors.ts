@@ -5,7 +5,7 @@ import { short, visible } from '../../core/text.ts'
 import { ModelError, type ModelTrouble } from './request.ts'
 import type { Provider } from './settings.ts'
 
-/** Who was asked, for the words of an error. `secrets` are taken out of whatever a provider says. */
+/** The model that was asked, for the words of an error. `secrets` are taken out of all that a provider says. */
 export type Asked = { name: string; provider: Provider; address: string; secrets: readonly string[] }
 
 /** A provider's no: its status, its words, and after how many seconds to ask again. */

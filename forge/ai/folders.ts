@@ -23,7 +23,7 @@ export type Count = { files: number; endings: readonly (readonly [ending: string
 const MOST = 500_000
 /** No file system takes a longer path. */
 const LONGEST_PATH = 4096
-/** Of endings that are rarer than so many others in a folder, nothing is known above it. */
+/** The most endings that are counted for a folder, the most frequent ones. */
 const MOST_ENDINGS = 8
 
 /** The folder that a path is in; '' is the top. */
@@ -43,7 +43,7 @@ export async function readFolders(objects: Objects, tree: Oid, before?: Folder):
   const trees = new Map<Oid, Promise<TreeEntry[]>>()
   const entriesOf = (oid: Oid): Promise<TreeEntry[]> => {
     const reading = trees.get(oid) ?? readTree(objects, oid)
-    // Who waits for it first has its error; nobody may wait for it any more by then.
+    // The first caller gets the error; without a caller it must not count as unhandled.
     reading.catch(() => undefined)
     trees.set(oid, reading)
     return reading

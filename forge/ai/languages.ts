@@ -16,11 +16,11 @@ type Language = {
   offers: readonly RegExp[]
   /** What is found is a declaration, `static int *read`, of which the last word is the name. */
   isDeclared?: boolean
-  /** At most so many names are said: a Makefile's targets tell little of what it is about. */
+  /** The most names that are said: a Makefile's targets tell little of what it is about. */
   maxNames?: number
 }
 
-/** Looked at: so many bytes, lines and characters of a line; and so much of it is said. */
+/** Bytes, lines and characters of a line that are looked at, and characters of what is said of them. */
 export const LOOKED_AT = 32 << 10
 const MOST_LINES = 800
 const LONGEST_LINE = 240
@@ -230,7 +230,7 @@ export type Offer = { name: string; line: string }
 
 /** Of longer files, the others are not looked at. */
 const MOST_CODE_LINES = 20_000
-/** Where names are headings, keys and targets, and nobody calls them. */
+/** Languages whose names are headings, keys and targets, which no code calls. */
 const NO_CODE = new Set(['', 'CSS', 'HTML', 'Markdown', 'JSON', 'YAML', 'TOML', 'Makefile', 'Dockerfile', 'text'])
 
 /** Whether others can use names that a file defines, as far as its own name tells. */

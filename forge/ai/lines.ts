@@ -1,7 +1,7 @@
 /** Lines of files as a model gets to read them: with their numbers, as text where they are text, and bounded. */
 import { lengthOfCharacter } from './places.ts'
 
-/** At most so many characters of one line are shown: what is longer was not written by hand. */
+/** The most characters of one line that are shown: longer lines were not written by hand. */
 const LONGEST_LINE = 1000
 
 /** Where each line of some bytes starts. A line end at the very end begins no further line. */
@@ -56,7 +56,7 @@ export function readable(bytes: Buffer): string {
 /** Lines with their numbers and a tab in front. `last` is the last one that was within the bound, in characters. */
 export type Numbered = { text: string; last: number; isCut: boolean }
 
-/** Lines `first` to `last`, from 1, as they are but for their line ends; at most so many characters of them all. */
+/** Lines `first` to `last`, from 1, without their line ends; `most` is the most characters of all of them. */
 export function numbered(
   bytes: Buffer,
   starts: Int32Array,

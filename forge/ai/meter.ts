@@ -9,7 +9,7 @@ import { newSession, type Session } from './session.ts'
 export type Circle = 'none' | 'summary' | 'whole'
 
 /**
- * How files are in the next request: the active ones whole, as soon as somebody wants them so; summaries are those that
+ * How files are in the next request: the active ones whole from the moment they are made active; summaries are those that
  * the conversation opened with.
  */
 export async function circlesOf(session: Session, state: State, paths: readonly Path[]): Promise<Map<Path, Circle>> {
@@ -19,7 +19,7 @@ export async function circlesOf(session: Session, state: State, paths: readonly 
   return new Map(paths.map(path => [path, circleOf(path)]))
 }
 
-/** Makes what the next request will begin with, so that nobody waits for it then: the summaries of all files. */
+/** Makes what the next request will begin with, the summaries of all files, before a message waits for it. */
 export async function warm(session: Session, state: State, now: number): Promise<void> {
   const { opening } = await prepareSession(session, state, now)
   await outlineOf({ ...session, ...(opening && { opening }) }, state)

@@ -6,7 +6,7 @@ import { short } from '../../core/text.ts'
 import { lineAt, numbered } from './lines.ts'
 import { findMissing, findPlaces } from './places.ts'
 
-/** So many lines are shown, and so many characters of them. */
+/** The most lines that are shown, and characters of them. */
 const MOST_LINES = 30
 const MOST_SHOWN = 6000
 /** Lines before and after what is nearest. */

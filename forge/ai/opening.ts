@@ -52,7 +52,7 @@ export type State = Sources & {
 /** Counted up where the same session is packed into other bytes. */
 const PACKING_VERSION = 2
 const MINUTE = 60_000
-/** So many places are looked at for instructions, from the top down. */
+/** The most paths that are looked at for instructions, from the top down. */
 const MOST_INSTRUCTIONS = 500
 
 /**

@@ -31,7 +31,7 @@ const shownName = (path: Path): string => visiblePath(path)
 type Closed = { folder: Folder; part: 'all' | 'files'; distance: number }
 type Line = { path: Path; text: string }
 
-/** A folder's files are read before it is known that they don't fit: that happens so often at most. */
+/** A folder's files are read before it is known whether they fit: the most times that they may not. */
 const MOST_MISSES = 8
 
 /** Always the same for the same folder, which is the top, and the same options. */
@@ -122,7 +122,7 @@ function lineOf({ folder, part }: Closed): Line {
   return { path: name, text: `${shownName(name) || './'}: ${many(files, 'file')} (${kinds.join(', ')})` }
 }
 
-/** For each folder with an active file somewhere below it, how far below. Without any, the top counts as such. */
+/** For each folder with an active file somewhere below it, how far below. Without any, the top counts as one. */
 function nearestBelow(active: readonly Path[]): ReadonlyMap<Path, number> {
   const nearest = new Map<Path, number>()
   for (const folder of active.length === 0 ? [''] : active.map(folderOf))

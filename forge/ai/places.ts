@@ -307,7 +307,7 @@ const PATIENCE = 3
 
 /** Whole rows that are the same but for an indentation that all of them have more or less of. */
 function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): Place[] {
-  // A last row of blanks alone is the beginning of one of which nobody knows the rest.
+  // A last line of blanks alone is the start of a line whose rest is unknown.
   if (wanted.isStripped && wanted.bytes[wanted.bytes.length - 2] === LF) return []
   const [rows, wantedRows] = [rowsOf(folded), rowsOf(wanted)]
   const contentOf = ({ bytes }: Folded, { starts, contents }: Rows) => {

@@ -168,7 +168,7 @@ function handedBack(note: Note | undefined, target: Target): Options | undefined
   }
 }
 
-/** Anthropic takes no other signs in an id; the servers of others give such ids. */
+/** Anthropic accepts no other characters in an id; other servers send ids with them. */
 const idFor = (id: string, target: Target): string =>
   target.provider === 'anthropic' ? id.replace(/[^a-zA-Z0-9_-]/g, '_') || '_' : id
 

@@ -1,6 +1,6 @@
 /**
- * The models of providers by their names. The AI SDK is loaded when the first model is opened, so that nobody waits for
- * it who asks none.
+ * The models of providers by their names. The AI SDK is loaded when the first model is opened, so that a
+ * program that asks none does not load it.
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Patience } from './ask.ts'

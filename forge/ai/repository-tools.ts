@@ -28,7 +28,7 @@ const FOLDER = 'tools'
 /** What all providers take as the name of a tool. */
 const NAME = /^tools\/([A-Za-z][A-Za-z0-9_-]{0,63})\.ts$/
 
-/** Each stands in every request: so many of them, and characters of their descriptions and parameters. */
+/** Each tool stands in every request: the most tools, and characters of their descriptions and parameters. */
 const MOST = { tools: 64, description: 1024, parameters: 16 << 10, depth: 24, source: 256 << 10 }
 
 /** How many schemas are read at the same time. */
@@ -207,7 +207,7 @@ const subjectOf = (path: Path, content: Uint8Array): Subject => ({ kind: 'tool',
 const blobOf = (vfs: WorkInProgressVfs, bytes: Uint8Array): Oid =>
   oidOf(vfs.objects.repository.format, { type: 'blob', bytes })
 
-/** Throws a {@link Failure} where it is too long, or no text that a person sees whole: nobody could approve it. */
+/** Throws a {@link Failure} where it is too long, or has what a person can't see: then it can't be approved. */
 function sourceOf(path: Path, bytes: Buffer): ToolSource {
   if (bytes.length > MOST.source) throw new Failure(`a tool's source may have ${MOST.source >> 10} KiB.`)
   const source = textOf(bytes)

@@ -40,7 +40,7 @@ export type Request = {
   messages: readonly RequestMessage[]
   /** The most tokens that the answer may have, thoughts included. */
   output: number
-  /** Whether the answer has to call a tool. A provider that knows no such choice is asked without it. */
+  /** Whether the answer has to call a tool. A provider without that choice is asked without it. */
   mustCall?: boolean
   /** How much the model should think before it answers; undefined: as the provider has it. As with `mustCall`. */
   thinking?: Thinking
@@ -71,7 +71,7 @@ export type Progress =
   | { type: 'reasoning'; delta: string }
   | { type: 'call'; id: string; name: string }
   | { type: 'arguments'; id: string; delta: string }
-  /** The request is sent again after so many seconds, and why: what came of it so far counts no more. */
+  /** The request is sent again after `seconds`, and why: what came of it so far no longer counts. */
   | { type: 'again'; words: string; seconds: number }
 
 /** A model that can be asked. */
@@ -90,7 +90,7 @@ export interface Model {
 /**
  * Why a model gave no answer. `key`: it knows none, or not this one. `credit`: there is no money left. `rate`: too many
  * requests. `cut`: the stream ended in the middle. `too long`: the request is larger than the window. `broken`: it
- * answered what nobody understands.
+ * answered in a form that is no answer of a model.
  */
 export type ModelTrouble =
   | 'key'

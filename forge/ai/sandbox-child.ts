@@ -290,7 +290,7 @@ async function run(guest: Guest, transpiler: Bun.Transpiler, order: Order): Prom
 }
 
 /**
- * A tool of our own runs first, in a runtime of its own and where nobody waits for it: the engine's code is compiled as
+ * A tool of our own runs first, in a runtime of its own and before any call waits: the engine's code is compiled as
  * it is needed.
  */
 async function warm(engine: QuickJSWASMModule, transpiler: Bun.Transpiler, frames: AsyncGenerator<Frame, void>) {
@@ -315,7 +315,7 @@ async function main(): Promise<void> {
   // The parent has gone, or needs no tool any more.
   if (done) return
   say(await run(guest, transpiler, first.message as Order))
-  // What is said is on its way as long as this runs. The parent ends it; answers that nobody waits for are passed over.
+  // What is said is on its way as long as this runs. The parent ends it; answers to calls that have ended are passed over.
   while (!(await frames.next()).done);
 }
 

@@ -1,7 +1,7 @@
 /**
  * What the sandbox's two sides say to each other over the child's standard input and output: frames of a JSON text and
  * bytes, each with its length before it. Nothing of a runtime's own serialization is used, since what comes out of the
- * child may be made by whoever has taken it over.
+ * child may come from code that has taken it over.
  */
 
 /** What a tool may take. The child keeps to it so that a tool hears of it; the parent, because nothing else binds. */

@@ -11,7 +11,7 @@
  * its environment, no file open but its pipes, no leave to write files, and the system's bounds on memory and processor
  * time, which hold also where this process has been killed. On a Linux that lets users make namespaces, it is in an
  * empty network of its own, too, and may do nothing as root. What it can do then is to read what this user can read, and
- * to say it to nobody but the model by its result.
+ * to tell it to the model alone, by its result.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -249,7 +249,7 @@ class Child {
     this.ended = new Promise(resolve => {
       const end = () => {
         this.#hasEnded = true
-        // Nobody reads to the end of what an ended child has said: a pipe with something in it would stay open.
+        // The rest of an ended child's output is not read, and a pipe with unread data would stay open.
         child.stdin?.destroy()
         child.stdout?.destroy()
         resolve()
@@ -316,7 +316,7 @@ class Child {
     }
   }
 
-  /** What it says next; nothing where it has ended, or says what nobody understands. */
+  /** Its next message; undefined where it has ended, or sent what is no message. */
   async #next() {
     try {
       const { value, done } = await this.#frames.next()

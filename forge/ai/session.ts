@@ -41,11 +41,11 @@ const UsageInFile = v.object({
   output: Count,
   cacheRead: Count,
   cacheWrite: Count,
-  /** So many of the dearest are a number still. */
+  /** In US dollars; the bound keeps a hostile file from making sums infinite. */
   cost: v.exactOptional(v.pipe(v.number(), v.minValue(0), v.maxValue(1e9))),
 })
 
-/** So many files a person or a model can make active; those of instructions come beside. */
+/** The most files that a person or a model can make active; files of instructions do not count. */
 export const MOST_ACTIVE = 1000
 
 /** In the order in which it happened. */

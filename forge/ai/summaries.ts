@@ -25,7 +25,7 @@ const MOST_KEPT = 200_000
 const MOST_OUTLINES = 16
 /**
  * Of a window, what the list may take; and in tokens at most, since each opening pays for all of it: a quarter of a
- * window of a million would cost a dollar or more each time, and most of it is about files that nobody asks about.
+ * window of a million would cost a dollar or more each time, and most of it would be about files that the conversation is not about.
  */
 const SHARE = 0.25
 const MOST_TOKENS = 32_000
@@ -58,7 +58,7 @@ export class Summaries implements Disposable {
     this.#outlines.delete(key)
     this.#outlines.set(key, outline)
     for (const old of [...this.#outlines.keys()].slice(0, -MOST_OUTLINES)) this.#outlines.delete(old)
-    // An error is nobody's answer the next time.
+    // Errors are not cached.
     outline.catch(() => this.#outlines.delete(key))
     return await outline
   }

@@ -16,13 +16,13 @@ const WEIGHT = 0.25
 export class Tokens {
   private readonly bytesPerToken = new Map<string, number>()
 
-  /** How many tokens so many bytes, or the bytes of a text, probably have. */
+  /** An estimate of the tokens in a number of bytes, or in a text. */
   estimate(model: string, content: string | number): number {
     const bytes = typeof content === 'number' ? content : Buffer.byteLength(content)
     return Math.ceil(bytes / (this.bytesPerToken.get(model) ?? BYTES_PER_TOKEN))
   }
 
-  /** A provider counted so many tokens in a request of so many bytes. */
+  /** Takes what a provider counted: tokens, and the bytes of the request. */
   learn(model: string, bytes: number, tokens: number): void {
     const ratio = bytes / tokens
     if (!(ratio >= FEWEST && ratio <= MOST)) return

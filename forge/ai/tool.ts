@@ -12,9 +12,9 @@ export type ToolRoom = {
   deactivate: (path: Path) => void
   /** The files whose whole content the model has. */
   active: ReadonlySet<Path>
-  /** How often an edit of a file has found no place in this turn: counted by whoever runs the tools. */
+  /** How often an edit of a file has found no place in this turn, as the turn counts it. */
   misses: ReadonlyMap<Path, number>
-  /** How somebody else has changed a file since the last turn: in the commit abc12345 by Ann. Undefined: nobody has. */
+  /** How a file was changed since the last turn, by others: `in the commit abc12345 by Ann`. Undefined: it was not. */
   changed: (path: Path) => Promise<string | undefined>
   /** Waits for a person, which takes nothing of the turn's time. */
   forPerson: <Value>(wait: () => Promise<Value>) => Promise<Value>
@@ -25,7 +25,7 @@ export type ToolResult = {
   /** What the model reads: short, and it says what changed. */
   text: string
   isError: boolean
-  /** What a person reads of it on one line, such as the path and how many lines. */
+  /** What a person reads of it on one line, e.g. the path and how many lines. */
   words: string
   /** The file that an edit found no place in. */
   missed?: Path

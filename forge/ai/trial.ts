@@ -1,4 +1,4 @@
-/** A copy of the work in progress for those who change all of what they mean to, or nothing. */
+/** A copy of the work in progress, for changes that are made as a whole or not at all. */
 import { Failure } from '../../core/failure.ts'
 import type { Path } from '../../core/git/repository.ts'
 import { WorkInProgressVfs } from '../vfs.ts'

@@ -56,14 +56,14 @@ export type TurnMeans = {
   clean: Clean
 }
 
-/** Answers in a row in which no call succeeded: a model that has made so many does not find out any more. */
+/** The most answers in a row in which no call succeeds: after these, the model will not find its way. */
 const MOST_IN_VAIN = 8
-/** What has come of an answer is kept so often, in milliseconds, and takes no more than this share of the time. */
+/** Milliseconds between two checkpoints of an unfinished answer, and the share of the time that they may take. */
 const KEPT_EVERY = 1000
 const KEPT_SHARE = 0.05
-/** A longer word at a cut may be the beginning of a secret, which nobody would find any more. */
+/** A longer word at a cut may be the start of a secret, which would no longer be recognised. */
 const LONGEST_CUT = 7
-/** Characters of an answer that broke off: nobody reads more, and a conversation has to have room for it. */
+/** The most characters that are kept of an answer that broke off: a conversation has to have room for it. */
 const MOST_OF_PART = 1 << 20
 
 /** Runs a turn on a session. Gives the session with all that was said, and the turn's end; throws nothing. */
