@@ -20,11 +20,11 @@ BIN := $(HOME)/.local/bin
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo demo-tasks desk image test test-tasks test-e2e bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser temporal
+.PHONY: help run demo demo-tasks desk image test test-tasks test-e2e test-firefox bench pictures check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser firefox temporal
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for branches, in the browser; tasks are for large work. Targets:'
-	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' '$(HERE)/Makefile'
+	@awk -F ':[^#]*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' '$(HERE)/Makefile'
 
 run: runtime ## bring upstream into the fork in this folder, or in FORK=path; ARGS="--check" and the like
 	@cd -- '$(patsubst ~/%,$(HOME)/%,$(FORK))' && exec '$(HERE)/forklift.ts' $(ARGS)
@@ -56,6 +56,10 @@ test-tasks: tools tasks-runtime temporal ## run the tests of the tasks on a real
 
 test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode (skipped where no engine can run)
 	@cd -- '$(HERE)' && test/e2e/run.sh $(ARGS)
+
+# Chromium is what `make test` runs in; this is for each release.
+test-firefox: tools desk-runtime firefox ## run the desk's tests in Firefox: typing, drafts, saving, the palette
+	@cd -- '$(HERE)' && bun test --timeout 120000 ./test/forge/desk/web/*.firefox.ts $(ARGS)
 
 # Each is a file in bench/, and can be run alone: make bench BENCH=desk.
 bench: tools desk-runtime tasks-runtime browser temporal ## measure it all beside the bare git commands; or a part: BENCH="run git" takes about 8 minutes
@@ -105,7 +109,7 @@ patiently() {
   return "$$status"
 }
 endef
-bun runtime desk-runtime tasks-runtime tools programs jq browser temporal: export PATIENTLY = $(define-patiently)
+bun runtime desk-runtime tasks-runtime tools programs jq browser firefox temporal: export PATIENTLY = $(define-patiently)
 
 CHECK_NETWORK := check the network and the proxy (npm config get registry, npm config get proxy, HTTPS_PROXY)
 
@@ -160,6 +164,9 @@ browser:
 	@if command -v chromium >/dev/null || [[ -n $${CHROMIUM:-} ]]; then :; \
 	elif [[ $$(id -u) == 0 ]] && command -v apt-get >/dev/null; then $(call install-programs,chromium); \
 	else echo 'chromium is missing: the tests in a browser are skipped (apt-get install chromium, or CHROMIUM=its path).'; fi
+
+firefox:
+	@[[ -n $${FIREFOX:-} ]] || { $(call install-programs,firefox-esr); }
 
 # The tests of the tasks need a real Temporal server, and are skipped where there is none. It goes into .tools alone.
 define define-get-temporal

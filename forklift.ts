@@ -6,7 +6,7 @@
  */
 import { appendFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { GRACE_SECONDS, IMAGE, LOCK, mountFlags, NOT_STARTED, runToItsEnd } from './core/container.ts'
+import { AGENT_USER, GRACE_SECONDS, IMAGE, LOCK, mountFlags, NOT_STARTED, runToItsEnd } from './core/container.ts'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
 import { isAncestor } from './core/git/commits.ts'
 import { OWN_CONFIG } from './core/git/environment.ts'
@@ -194,7 +194,8 @@ async function prepareWorkspace(
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)
   await writeFile(join(state, 'run.txt'), runs.factsOf(run.metadata))
   await keepGitSettings(run)
-  if (process.getuid?.() === 0) await shellIn({ cwd: run.path })`chown -R -h 1000:1000 workspace harness-state`
+  if (process.getuid?.() === 0)
+    await shellIn({ cwd: run.path })`chown -R -h ${AGENT_USER}:${AGENT_USER} workspace harness-state`
 }
 
 // --- Agent ----------------------------------------------------------------------------------------------------------

@@ -39,6 +39,12 @@ export const LOCK = lockWith(['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'])
 /** With none: for what needs no entry point, since it has no network and is started as a user. */
 export const CLOSED_LOCK = lockWith([])
 
+/**
+ * The user and group of an agent whose files Forklift may give away, as root may: above the ids that people get, so that
+ * it takes nothing of what the kernel counts by user (inotify instances, pipes, timers) from anybody. The image knows it.
+ */
+export const AGENT_USER = 2_100_000_001
+
 /** The flags for the folders that a container sees. */
 export function mountFlags(mounts: Mount[]): string[] {
   // The value of --mount is a line of CSV: a comma in a path needs quotes.

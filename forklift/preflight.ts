@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { IMAGE } from '../core/container.ts'
+import { AGENT_USER, IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
 import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
 import { openObjects } from '../core/git/objects.ts'
@@ -112,7 +112,7 @@ async function lookAtTheAgent(
   const engine = check(
     'docker engine',
     asked.then(() => verifyEngine(signal)),
-    () => 'answers',
+    () => `answers; ${describeUser(process.getuid?.())}`,
   )
   const image = check(
     'image',
@@ -265,6 +265,12 @@ async function verifyEngine(signal: AbortSignal): Promise<void> {
   if (!/name=(rootless|userns)/.test(info.stdout)) return
   throw new Failure('This docker engine maps user ids (rootless or userns-remap): use one that does not.')
 }
+
+/** Whose limits an agent takes from: the kernel counts some by user, for the whole machine. */
+export const describeUser = (uid: number | undefined): string =>
+  uid === 0
+    ? `the agent is user ${AGENT_USER} there`
+    : `the agent has your user id there (it can use up your inotify instances and the like: see docs/forklift.md, Security)`
 
 /** The image's id. It has a copy of harness/ in it: one that is older than this checkout's is worth a note. */
 async function theImage(engine: Promise<void>, signal: AbortSignal, report: Report): Promise<string> {

@@ -5,7 +5,7 @@
 # Takes
 #   OPENCODE_API_KEY, OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, and OPENCODE_BASE_URL where there is one
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
-#   root (Docker Desktop shows every mount as root's)
+#   root (Docker Desktop shows every mount as root's). Where Forklift runs as root, the owner is 2100000001.
 #   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
 #   the capabilities NET_ADMIN, SETUID, SETGID, SETPCAP and no others
 #
@@ -31,7 +31,6 @@ readonly drop_privileges=(--inh-caps=-all --ambient-caps=-all --bounding-set=-al
 # Above the ids that users, containers and directories of users are given (systemd's table of them ends at 1,879,048,191,
 # FreeIPA's and SSSD's default ranges at 2,000,200,000), so that it is nobody's file and nobody's process.
 readonly become_keeper=(setpriv --reuid "$keeper" --regid "$keeper" --clear-groups "${drop_privileges[@]}")
-readonly largest_file=$((2 * 1024 * 1024)) # in KiB, for the agent's processes
 
 become_agent=()
 uid='' gid='' seconds='' rejected=()
@@ -44,7 +43,8 @@ main() {
   trap stop TERM INT
   trap : PIPE
   cd /
-  ulimit -c 0 # no memory of anything here is ever written down
+  # No memory of anything here is ever written down: where the host gives it to a program, 0 does not stop that, 1 does.
+  prlimit --pid 1 --core=1:1 2>/dev/null || ulimit -c 0
   read_owner
   check_privileges
   read_run
@@ -198,6 +198,19 @@ neighbour_of() {
   fi
 }
 
+# New connections, of which the host's table (conntrack) has room for so many: an entry of TCP may stay there for days,
+# one of UDP for two minutes. A TCP packet that is dropped here is sent again after a second, so that a program which opens
+# too many at once waits, and does not fail. No rule here keeps a state of its own, which could be filled, too. The
+# numbers are protocols: ICMP is 1 and 58, TCP 6, UDP 17.
+limit_rules() {
+  local new='tcp flags & (syn | ack) == syn'
+  echo "$new limit rate over 3000/hour burst 5000 packets drop"
+  echo "$new limit rate over 100/second burst 500 packets drop"
+  echo 'meta l4proto udp limit rate over 100/second burst 500 packets drop'
+  echo 'meta l4proto { 1, 58 } limit rate over 5/second burst 20 packets drop'
+  echo 'meta l4proto != { 1, 6, 17, 58 } reject'
+}
+
 # What is not the public internet: the special-purpose address registries of IANA (RFC 6890), and multicast. Of IPv6 only
 # 2000::/3 is given out; what lies outside of it are such ranges too, NAT64's 64:ff9b::/96 among them, behind which
 # any IPv4 address may lie. Neighbour discovery is the kernel's own, without which IPv6 has no next hop.
@@ -210,6 +223,7 @@ table inet forklift {
     oifname "lo" accept
     icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept
 $(model_rules)
+$(limit_rules)
 $(resolver_rules)
 $(reject_rules)
     ip daddr { 0.0.0.0/8, 10.0.0.0/8, 100.64.0.0/10, 127.0.0.0/8, 169.254.0.0/16, 172.16.0.0/12, 192.0.0.0/24,
@@ -279,6 +293,7 @@ start_proxy() {
   IFS= read -r key <&3 || die 'the key is gone'
   exec 3<&-
   coproc PROXY {
+    ulimit -c 0
     exec "${become_keeper[@]}" env -i NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt \
       "$node" --max-old-space-size=512 "$here/proxy.mjs" "$model" "$dialects"
   }
@@ -325,6 +340,21 @@ start_clock() {
   exec {never}<> <(:) # yields no line, ever: `read -t` from it is a sleep without a fork
 }
 
+# For each of the agent's processes. Signals and message queues are counted by user, for the whole host: these are a small
+# part of what a person's programs may have.
+lower_limits() {
+  lower_limit -f $((2 * 1024 * 1024)) # KiB of a file
+  lower_limit -n 4096                 # open files
+  lower_limit -i 2048                 # signals that wait, and timers
+  lower_limit -q 262144               # bytes of message queues
+}
+
+lower_limit() {
+  local hard
+  hard=$(ulimit -H "$1")
+  if [[ $hard == unlimited ]] || ((hard > $2)); then ulimit "$1" "$2"; fi
+}
+
 # Root without CAP_KILL cannot signal the agent's user: a process of that user, waiting for one line, does it. It is the
 # agent's to attach to: so it, as the agent itself, holds nothing of the container's. What guards the agent goes first
 # where the processors are short, so that it cannot be outrun.
@@ -335,7 +365,7 @@ start_agent() {
   # shellcheck disable=SC2016 # $agent is the inner shell's
   exec {to_messenger}> >(
     exec {never}<&-
-    ulimit -f "$largest_file"
+    lower_limits
     exec "${become_agent[@]}" env -i "PATH=$PATH" "$here/seccomp.pl" \
       /bin/bash -c 'read -r agent && kill -TERM "$agent"' >/dev/null 2>&1
   )
@@ -345,7 +375,7 @@ start_agent() {
   done
   (
     exec {to_messenger}>&- {never}<&-
-    ulimit -f "$largest_file"
+    lower_limits
     cd /workspace && exec nice -n 10 "${become_agent[@]}" env -i "${settings[@]}" \
       OPENCODE_API_KEY=held-by-the-proxy FORKLIFT_PROXY="$proxy_url" \
       "$here/seccomp.pl" "$here/run.sh"

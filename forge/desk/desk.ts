@@ -174,6 +174,7 @@ export class Desk implements AsyncDisposable {
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
     // Before it is said: who hears it asks.
     if (isOfRefs) this.#graph.touch()
+    if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // Branches, and how far they are from others, are in the description of the desk, too.

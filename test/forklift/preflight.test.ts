@@ -5,6 +5,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { describeUser } from '../../forklift/preflight.ts'
 import { git, tryGit } from '../support/git.ts'
 import { type Ended, exists, expectExit, makeWorld, type RunOptions, snapshot, type World } from '../support/world.ts'
 
@@ -303,4 +304,9 @@ test('an image with another harness is worth a note, and the run goes on', async
   expectExit(run, 0)
   expect(seen(run)).toContain('make image')
   expect(seen(await world.run(['--check']))).not.toContain('make image')
+})
+
+test("a check says whose limits the agent takes from: nobody's where it is root, else the person's own", () => {
+  expect(describeUser(0)).toBe('the agent is user 2100000001 there')
+  expect(describeUser(501)).toContain('your user id')
 })

@@ -163,7 +163,7 @@ test('the mounts belong to the user of the container', async () => {
   )
   expectExit(await world.run(), 0)
   const { uid, gid } = userInfo()
-  const expected = uid === 0 ? '1000:1000' : `${uid}:${gid}`
+  const expected = uid === 0 ? '2100000001:2100000001' : `${uid}:${gid}`
   const owners = (await readFile(join((await world.lastRun()).state, 'owners.txt'), 'utf8')).trim().split('\n')
   expect(new Set(owners)).toEqual(new Set([expected]))
 })

@@ -144,10 +144,8 @@ export class Editor {
   /** Puts text at a place, or in place of so many characters. */
   async type(text: string, at = this.text.length, instead = 0): Promise<void> {
     const edits: Edit[] = [{ client: 'window', changes: replacement(this.text.length, at, instead, text) }]
-    if (
-      !(await ask(this.work, 'edit', { branch: this.branch, path: this.path, version: this.version, edits })).accepted
-    )
-      throw new Error('Others were faster')
+    const taken = await ask(this.work, 'edit', { branch: this.branch, path: this.path, version: this.version, edits })
+    if (!taken.accepted) throw new Error(taken.refused ?? 'Others were faster')
     this.text = this.text.slice(0, at) + text + this.text.slice(at + instead)
     this.version++
   }

@@ -6,6 +6,7 @@ import { type Change, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { Renamed } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
+import { pathAfter } from '../contract/paths.ts'
 import { whyFiltered } from '../reading/filters.ts'
 import type { BranchWork, Deed, HeldBranch } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -19,7 +20,6 @@ import {
   isEmpty,
   isSameDrafts,
   noDrafts,
-  pathAfter,
   renamedFiles,
   verifyNoClash,
   withoutFiles,

@@ -23,6 +23,7 @@ import { draftsRef, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
+import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import {
   asChanges,
@@ -325,15 +326,14 @@ export class BranchWork {
     })
   }
 
-  /** Takes edits of an open file, at once: they are written soon. False where they were made for an older version. */
-  edit(path: Path, version: number, edits: readonly Edit[]): boolean {
+  /** Takes edits of an open file, at once: they are written soon. */
+  edit(path: Path, version: number, edits: readonly Edit[]): Taken {
     this.verifyFree()
-    const taken = this.#files.edit(this.#drafts, path, version, edits)
-    if (!taken) return false
-    if (!taken.changed) return true
+    const taken = this.#files.edit(path, version, edits)
+    if (!taken.accepted || taken.edits.length === 0) return taken
     this.#sayDrafts()
     this.#writing.begin()
-    return true
+    return taken
   }
 
   /** The files of the branch with all drafts, as they are at this moment. */
@@ -351,21 +351,24 @@ export class BranchWork {
   async #collect(): Promise<void> {
     const { objects } = this.room
     const typed = [...this.#files.typed].map(async path => [path, await entryInTip(objects, this.tip, path)] as const)
-    for (const [path, before] of await Promise.all(typed)) {
+    const before = this.#drafts
+    for (const [path, saved] of await Promise.all(typed)) {
       // From here on nothing is waited for: an edit comes before all of this or after it.
       const bytes = this.#files.take(path)
       if (!bytes) continue
-      const mode = (this.#drafts.files.get(path) ?? before)?.mode ?? '100644'
+      const mode = (this.#drafts.files.get(path) ?? saved)?.mode ?? '100644'
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
       const files = new Map(this.#drafts.files)
       const clashes = new Map(this.#drafts.clashes)
       const clash = clashes.get(path)
       if (clash) clashes.set(path, { ...clash, draft: oid, bytes })
-      else if (before?.oid === oid && before.mode === mode) files.delete(path)
+      else if (saved?.oid === oid && saved.mode === mode) files.delete(path)
       else files.set(path, { mode, oid, bytes })
       this.#drafts = { ...this.#drafts, files, clashes }
       this.#files.took(path, { mode, oid })
     }
+    // Typed in a file that waits for a choice: the choice is about another text.
+    if (this.#drafts.clashes.size > 0 && !hasSameClashes(before, this.#drafts)) this.#sayClashes()
     this.#files.forgetClosed()
   }
 
@@ -619,7 +622,6 @@ export class BranchWork {
   /** Makes other drafts those of this branch, and lets the open files follow. */
   async #show(drafts: Drafts): Promise<void> {
     const before = this.#drafts
-    const paths = [...drafts.clashes.keys()]
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
     if (this.draftPaths.length === 0) {
@@ -628,9 +630,12 @@ export class BranchWork {
     }
     // Also that nothing is left, or that it is about other texts: a window may show what was to be chosen before.
     const wasToChoose = before.clashes.size > 0
-    if (paths.length > 0 ? !hasSameClashes(before, drafts) : wasToChoose)
-      this.room.say({ say: 'clashes', branch: this.name, paths })
+    if (drafts.clashes.size > 0 ? !hasSameClashes(before, drafts) : wasToChoose) this.#sayClashes()
     this.#sayBranch()
+  }
+
+  #sayClashes(): void {
+    this.room.say({ say: 'clashes', branch: this.name, paths: [...this.#drafts.clashes.keys()] })
   }
 
   /** At once with what was looked at before: from then on nothing can be typed. */

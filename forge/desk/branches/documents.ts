@@ -5,10 +5,14 @@
 import { ChangeSet, Text } from '@codemirror/state'
 import { Failure } from '../../../core/failure.ts'
 import type { Edit } from '../contract/branches.ts'
-import { EDITABLE, encode, type Form } from '../reading/text.ts'
+import { refusalOf, sizeAfter, sizeOf } from '../contract/editable-text.ts'
+import { encode, type Form } from '../reading/text.ts'
 
-/** What came of edits: taken, with what is to be told to all windows, or made for an older version. */
-export type Taken = { accepted: true; edits: Edit[] } | { accepted: false }
+/**
+ * What came of edits: taken, with what is to be told to all windows; made for an older version; or refused, and why,
+ * since they lead to a text that can't be edited.
+ */
+export type Taken = { accepted: true; edits: Edit[] } | { accepted: false; refused?: string }
 
 /** The name under which the server itself edits: after a merge, for example. */
 const SERVER = 'forge'
@@ -21,6 +25,8 @@ export class Document {
   #text: Text
   #form: Form
   #version = 0
+  /** The bytes of the text in its form. */
+  #size: number
   #marked: Text
   /** What was edited since the mark. */
   #since: ChangeSet
@@ -28,6 +34,7 @@ export class Document {
   constructor(text: string, form: Form) {
     this.#text = Text.of(text.split('\n'))
     this.#form = { lineEnd: form.lineEnd, bom: form.bom }
+    this.#size = sizeOf(this.#text, this.#form)
     this.#marked = this.#text
     this.#since = ChangeSet.empty(this.#text.length)
   }
@@ -47,21 +54,23 @@ export class Document {
 
   /**
    * Takes edits that were made to this version of the text, all of them or none. Throws a {@link Failure} where one is
-   * no edit of that text, or leads to a text that could not be written or read again.
+   * no edit of that text.
    */
   take(version: number, edits: readonly Edit[]): Taken {
     if (version !== this.#version) return { accepted: false }
-    let text = this.#text
+    let [text, size] = [this.#text, this.#size]
     const changes: ChangeSet[] = []
     for (const edit of edits) {
       const change = changeFrom(edit.changes, text.length)
-      text = change.apply(text)
-      verifyWholeCharacters(change, text)
+      const after = change.apply(text)
+      const refusal = refusalOf({ before: text, change, after, size, form: this.#form })
+      if (refusal) return { accepted: false, refused: refusal.why }
+      size = sizeAfter(size, text, change, this.#form)
+      text = after
       changes.push(change)
     }
-    if (text.length > EDITABLE && text.length > this.#text.length)
-      throw new Failure('The text would have more than 2 MB: such files are shown and not edited.')
     this.#text = text
+    this.#size = size
     this.#version += changes.length
     for (const change of changes) this.#since = this.#since.compose(change)
     return { accepted: true, edits: edits.map(({ client }, at) => ({ client, changes: changes[at]?.toJSON() })) }
@@ -81,10 +90,14 @@ export class Document {
   become(text: string, form: Form): { version: number; edit: Edit } | undefined {
     this.#form = { lineEnd: form.lineEnd, bom: form.bom }
     const whole = changeBetween(this.#marked.toString(), text)
-    if (whole.empty) return undefined
+    if (whole.empty) {
+      this.#size = sizeOf(this.#text, this.#form)
+      return undefined
+    }
     const change = whole.map(this.#since)
     const { version } = this
     this.#text = change.apply(this.#text)
+    this.#size = sizeOf(this.#text, this.#form)
     this.#version++
     // The other text is the marked one now, and what was typed comes after it.
     this.#marked = whole.apply(this.#marked)
@@ -104,10 +117,8 @@ function changeFrom(json: unknown, length: number): ChangeSet {
   for (const section of json) {
     if (typeof section === 'number') continue
     const lines = section.slice(1) as string[]
-    // A line end inside of a line would be a line for some and none for others; half a character can't be written.
-    if (lines.some(line => line.includes('\n') || !line.isWellFormed())) throw notAnEdit()
-    if (lines.some(line => line.includes('\0')))
-      throw new Failure('A NUL character would make a binary file of it: what was typed with it is not taken.')
+    // A line end inside of a line would be a line for some and none for others.
+    if (lines.some(line => line.includes('\n'))) throw notAnEdit()
   }
   return ChangeSet.fromJSON(json)
 }
@@ -122,20 +133,6 @@ function isSection(section: unknown): section is Section {
 
 const notAnEdit = (): Failure =>
   new Failure('What the page sent is no edit of this text: nothing was changed. Load the page again.')
-
-/** Throws where a change has left half of a character that takes two of JavaScript's: it can't be written as UTF-8. */
-function verifyWholeCharacters(change: ChangeSet, after: Text): void {
-  change.iterChangedRanges((_fromA, _toA, from, to) => {
-    for (const at of [from, to])
-      if (
-        !after
-          .sliceString(Math.max(0, at - 2), at + 2)
-          .replace(/^[\udc00-\udfff]|[\ud800-\udbff]$/g, '')
-          .isWellFormed()
-      )
-        throw notAnEdit()
-  })
-}
 
 /** One replacement that makes one text of another: what both begin and end with stays. */
 function changeBetween(before: string, after: string): ChangeSet {

@@ -10,6 +10,7 @@ import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, emptyTree, entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE, type Renamed } from '../../operations.ts'
+import { isIn, pathAfter } from '../contract/paths.ts'
 import { readContent } from '../reading/file-content.ts'
 import type { Content } from '../reading/text.ts'
 
@@ -93,17 +94,10 @@ export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
 // --- Some of them
 // ----------------------------------------------------------------------------------------------------
 
-/** Whether a path is another one or below it. */
-const isIn = (path: Path, folder: Path): boolean => path === folder || path.startsWith(`${folder}/`)
-
 /** The drafts at a path and below it. */
 export function draftsBelow({ files, clashes }: Drafts, path: Path): Set<Path> {
   return new Set([...files.keys(), ...clashes.keys()].filter(it => isIn(it, path)))
 }
-
-/** What a path is after a file or folder has got another name. */
-export const pathAfter = ({ from, to }: Renamed, path: Path): Path =>
-  isIn(path, from) ? to + path.slice(from.length) : path
 
 /** The files of drafts when one of them, or a folder of them, has got another name. */
 export function renamedFiles({ files }: Drafts, renamed: Renamed): Map<Path, DraftFile> {

@@ -32,9 +32,11 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       shown.splice(place, 1)
       await closeFile(branches, at, path)
     },
-    edit: async ({ branch, path, version, edits }) => ({
-      accepted: (await work(branch)).edit(path, version, edits),
-    }),
+    async edit({ branch, path, version, edits }) {
+      const taken = (await work(branch)).edit(path, version, edits)
+      // The edits themselves are news for all windows.
+      return taken.accepted ? { accepted: true } : taken
+    },
     save: async ({ branch, paths, message }) => ({ commit: await save(await work(branch), paths, message) }),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),

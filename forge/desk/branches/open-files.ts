@@ -10,11 +10,12 @@ import { allOf } from '../../../core/together.ts'
 import type { Renamed } from '../../operations.ts'
 import type { Edit, File } from '../contract/branches.ts'
 import type { News } from '../contract/news.ts'
+import { pathAfter } from '../contract/paths.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
 import { decode, showWithoutText, whyReadOnly } from '../reading/text.ts'
-import { Document } from './documents.ts'
-import { contentIn, type Drafts, entryIn, entryInTip, pathAfter, whyClashing } from './drafts.ts'
+import { Document, type Taken } from './documents.ts'
+import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
 /** A file that windows have open. Where it is no text that can be edited, there is no document. */
 type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
@@ -70,20 +71,16 @@ export class OpenFiles {
   }
 
   /**
-   * Takes edits of an open file: `changed` says whether there were any. Undefined where they were made for an older
-   * version.
+   * Takes edits of an open file. What is typed in a file that waits for a choice belongs to the draft there, too.
    */
-  edit(drafts: Drafts, path: Path, version: number, edits: readonly Edit[]): { changed: boolean } | undefined {
+  edit(path: Path, version: number, edits: readonly Edit[]): Taken {
     const { document } = this.#files.get(path) ?? {}
     if (!document) throw new Failure(`${visiblePath(path)} is not open, or can't be edited: open it again.`)
-    const clashing = whyClashing(drafts, path)
-    if (clashing) throw new Failure(clashing)
     const taken = document.take(version, edits)
-    if (!taken.accepted) return undefined
-    if (taken.edits.length === 0) return { changed: false }
+    if (!taken.accepted || taken.edits.length === 0) return taken
     this.#typed.add(path)
     this.say({ say: 'edited', branch: this.#branch, path, version, edits: taken.edits })
-    return { changed: true }
+    return taken
   }
 
   /** The bytes of a file that was typed in. What is typed from then on is known to come after them. */
@@ -98,18 +95,18 @@ export class OpenFiles {
     if (open) open.shown = entry
   }
 
-  /**
-   * A file or folder has another name: its files stay open under that until what was typed in them is among the drafts.
-   */
+  /** A file or folder has another name: its files stay open under that in all windows, with all that is typed in them. */
   reopen(renamed: Renamed): void {
     for (const [path, open] of [...this.#files]) {
       const other = pathAfter(renamed, path)
       if (other === path) continue
       this.#files.delete(path)
-      this.#files.set(other, { ...open, windows: 0 })
+      // A window may show that there was no file of this name.
+      const windows = open.windows + (this.#files.get(other)?.windows ?? 0)
+      this.#files.set(other, { ...open, windows })
       if (this.#typed.delete(path)) this.#typed.add(other)
-      this.say({ say: 'replaced', branch: this.#branch, path, file: { kind: 'nothing' } })
     }
+    this.say({ say: 'renamed file', branch: this.#branch, ...renamed })
   }
 
   /** Lets the open files be what they are with these drafts; what was typed since they were taken stays typed. */
@@ -169,6 +166,6 @@ export class OpenFiles {
     }
     const { text, version, form } = document
     const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode } as const
-    return { ...shown, readOnly: this.#readOnly ?? whyClashing(drafts, path) }
+    return { ...shown, readOnly: this.#readOnly }
   }
 }

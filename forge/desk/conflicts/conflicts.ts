@@ -9,7 +9,8 @@ import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type Change, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
-import { decode, EDITABLE, showWithoutText } from '../reading/text.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { decode, showWithoutText } from '../reading/text.ts'
 import { markLength, marksLeft, mergeWithMarks } from './conflict-marks.ts'
 import type { ConflictRow, Kind } from './merging-commits.ts'
 
@@ -263,7 +264,7 @@ async function textSides(objects: Objects, merge: Merge, { stages, git }: Group,
 /** The bytes of a file that can be edited as text. */
 export async function textBytes(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
   if (!entry || !isFile(entry.mode)) return undefined
-  const object = await objects.read(entry.oid, { limit: EDITABLE })
+  const object = await objects.read(entry.oid, { limit: MAX_EDITABLE_BYTES })
   if (!object?.bytes || object.type !== 'blob') return undefined
   const content = { ...entry, size: object.size, bytes: object.bytes }
   return showWithoutText('', entry, content) || !decode(object.bytes) ? undefined : object.bytes

@@ -95,10 +95,10 @@ export const branchQuestions = {
   /** From then on the server says `edited` of the file. */
   open: repeatable({ at: At, path: Path }, File),
   close: repeatable({ at: At, path: Path }, Nothing),
-  /** Not accepted where other edits came first; those come as news. */
+  /** Not accepted where other edits came first, which come as news, or where no text can be like that: why (`refused`). */
   edit: question(
     { branch: Branch, path: Path, version: Count, edits: v.array(Edit) },
-    v.object({ accepted: v.boolean() }),
+    v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
   ),
   /** No commit where nothing was different. */
   save: question(

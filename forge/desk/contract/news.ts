@@ -18,6 +18,8 @@ export const News = v.variant('say', [
   say('branch', { branch: Branch, isOfDrafts: v.optional(v.boolean()) }),
   /** A branch has another name: whoever shows it goes on under that. */
   say('renamed', { branch: Branch, to: Branch }),
+  /** A file or folder has another path: windows that show it go on under that, and have it open there. */
+  say('renamed file', { branch: Branch, from: Path, to: Path }),
   /** Edits of an open file, the first of which leads to `version` + 1. The window's own come back, too. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** An open file has another text altogether: saved elsewhere, merged, undone, discarded. */

@@ -5,15 +5,13 @@
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { File } from '../contract/branches.ts'
+import type { Form, LineEnd } from '../contract/editable-text.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { imageTypeOf } from '../server/images.ts'
 
-/** How lines end: all with \n, all with \r\n, or some this way and some that. */
-export type LineEnd = 'LF' | 'CRLF' | 'mixed'
-/** What a file's bytes have that its text does not show. */
-export type Form = { lineEnd: LineEnd; bom: boolean }
+export type { Form, LineEnd }
 
-/** Larger files are shown and not edited; of those that are larger still only the size is said. */
-export const EDITABLE = 2 << 20
+/** Files of more bytes are not shown: only their size is said. */
 export const SHOWN = 10 << 20
 
 const BOM = Buffer.from([0xef, 0xbb, 0xbf])
@@ -111,6 +109,6 @@ export function sizeInWords(size: number): string {
 
 /** Why a text of so many bytes is only shown. */
 export function whyReadOnly(path: Path, size: number): string | undefined {
-  if (size <= EDITABLE) return undefined
+  if (size <= MAX_EDITABLE_BYTES) return undefined
   return `${visiblePath(path)} has ${sizeInWords(size)}: files of more than 2 MB are shown and not edited.`
 }

@@ -7,6 +7,7 @@ import { GitError } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'
 import { isQuestionName, type QuestionName, questions, type Reply } from '../contract/contract.ts'
 import type { News } from '../contract/news.ts'
+import { pathAfter } from '../contract/paths.ts'
 import { type At, Count } from '../contract/values.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 import type { Line } from './server.ts'
@@ -33,6 +34,12 @@ export class Window {
     readonly line: Line,
     readonly answer: (name: QuestionName, fields: unknown, window: Window) => Promise<unknown>,
   ) {}
+
+  /** A file or folder of a branch has another path: it has open what it had. */
+  renamed(renamed: { branch: string; from: string; to: string }): void {
+    for (const file of this.shown)
+      if (file.at.kind === 'branch' && file.at.branch === renamed.branch) file.path = pathAfter(renamed, file.path)
+  }
 
   tell(words: News | Reply): void {
     if (!this.#isGone) this.line.send(JSON.stringify(words))

@@ -83,7 +83,7 @@ test('where both changed the same lines, both ends are kept until the person has
   expect(desk.news).toContainEqual({ say: 'clashes', branch: 'main', paths: ['a.ts'] })
   expect(await openFile(desk.work.branches, { kind: 'branch', branch: 'main' }, 'a.ts')).toMatchObject({
     text: clash.draft,
-    readOnly: expect.stringContaining('choose'),
+    readOnly: undefined,
   })
   // It can't be saved by mistake, but other files can.
   expect(await refusedBy(ask(desk.work, 'save', { branch: 'main', paths: 'all' }))).toThrow('choose')
@@ -97,6 +97,29 @@ test('where both changed the same lines, both ends are kept until the person has
   expect(await ask(work, 'clashes', { branch: 'main' })).toEqual([])
   await ask(work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
+})
+
+test('what is typed in a file that waits for a choice belongs to the draft, and whoever chooses has seen it', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.ts')
+  await editor.type('MINE', LINES.indexOf('two'), 3)
+  const theirs = LINES.replace('two', 'THEIRS')
+  await commit(desk.path, 'main', { 'a.ts': theirs })
+  await desk.work.look()
+  const [seen] = await ask(desk.work, 'clashes', { branch: 'main' })
+  const told = desk.news.length
+  await editor.type(' and more', LINES.indexOf('two') + 4)
+  await until(() => desk.news.slice(told).some(it => it.say === 'clashes'))
+  const draft = LINES.replace('two', 'MINE and more')
+  expect(await ask(desk.work, 'clashes', { branch: 'main' })).toMatchObject([{ draft, tip: theirs }])
+  const mine = { branch: 'main', path: 'a.ts', side: 'draft' } as const
+  const outdated = { ...mine, ...(seen?.choice !== undefined && { choice: seen.choice }) }
+  expect(await refusedBy(ask(desk.work, 'settle by side', outdated))).toThrow('changed again')
+  await desk.work.flush()
+  const work = await desk.restart()
+  expect(await ask(work, 'clashes', { branch: 'main' })).toMatchObject([{ draft, tip: theirs }])
+  await ask(work, 'settle by side', mine)
+  expect(await textOf(work, 'main', 'a.ts')).toBe(draft)
 })
 
 test('a save of a branch that moved at that moment is on top of what the other did', async () => {

@@ -1,5 +1,5 @@
 /**
- * Stands in for the desk's server, for the tests of the page alone: it speaks the contract of messages.ts about a
+ * Stands in for the desk's server, for the tests of the page alone: it speaks the contract about a
  * made-up repository in memory, under the policy that the real one has, and does what a test needs: answers slowly,
  * refuses, forgets, breaks the connection.
  */
@@ -380,6 +380,7 @@ export class StandIn {
           files.set(question.path, { mode: '100644', text: '' })
         })
       case 'rename':
+        this.say({ say: 'renamed file', branch: question.branch, from: question.from, to: question.to })
         return this.#change(question.branch, `rename: ${question.from} → ${question.to}`, files => {
           files.set(question.to, files.get(question.from) ?? { mode: '100644', text: '' })
           files.delete(question.from)

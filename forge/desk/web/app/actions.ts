@@ -47,18 +47,19 @@ export function hasDraft(page: Page, at: At, path: string): boolean {
 /** Saves the file that is shown, or all of the branch's drafts: one commit. */
 export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'all'): Promise<void> {
   const branch = branchOf(tab)
-  if (!tab || branch === undefined || page.isSaving.peek()) return
+  if (!tab || branch === undefined) return
   const { path } = tab
   // Where no file is shown, all of them are meant.
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
-  page.isSaving.value = true
-  await attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' })
-  page.isSaving.value = false
+  await page.saves.add(branch, JSON.stringify(paths), () =>
+    attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' }),
+  )
 }
 
 async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Paths): Promise<void> {
   const message = tab.message.peek()?.trim()
   for (;;) {
+    await page.connection.up()
     await settle(page, branch, paths)
     try {
       const fields = { branch, paths, ...(message ? { message } : {}) }
@@ -70,12 +71,11 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
     } catch (error) {
       // Saving what is saved already makes nothing: it can be asked again.
       if (!(error instanceof Disconnected)) throw error
-      await page.connection.up()
     }
   }
 }
 
-/** Waits until the server has all that was typed. */
+/** Waits until the server has all that was typed. Throws where it refuses some of that. */
 export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
   const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
   await Promise.all(files.map(file => file.settled()))
@@ -215,19 +215,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
       const to = toName(words)
       await settle(page, branch, [path])
       await page.connection.ask('rename', { branch, from: path, to })
-      moveTabs(page, tab, path, to)
     },
-  }
-}
-
-function moveTabs(page: Page, tab: Tab, from: string, to: string): void {
-  for (const pane of tab.panes.peek()) {
-    if (pane.kind !== 'file') continue
-    const isInside = pane.path === from || pane.path.startsWith(`${from}/`)
-    if (!isInside) continue
-    const wasShown = tab.path === pane.path
-    page.closePane(tab, pane)
-    if (wasShown) tab.show({ kind: 'file', path: to + pane.path.slice(from.length) })
   }
 }
 

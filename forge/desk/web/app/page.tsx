@@ -117,10 +117,10 @@ function keepLayoutAtEnd(page: Page): void {
   window.addEventListener('pagehide', () => page.keepLayout(true))
 }
 
-/** Asks before the window goes while something typed has not reached the server. */
+/** Asks before the window goes while something typed is nowhere else. */
 function guardTyping(page: Page): void {
   window.addEventListener('beforeunload', event => {
-    if (page.files.all().some(file => file.isUnsettled)) event.preventDefault()
+    if (page.files.all().some(file => file.isUnsettled || file.hasRefusedText)) event.preventDefault()
   })
 }
 

@@ -37,6 +37,8 @@ const MOST_SYMBOLS = 300
 const MOST_SHOWN = 8
 const MOST_LISTED = 60
 const MOST_COMMITS = 500
+/** The code of each key that an input method has taken; Safari says so of the Enter that ends a composition. */
+const COMPOSING = 229
 
 export function Palette() {
   const page = usePage()
@@ -107,6 +109,8 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
         if (event.target === event.currentTarget) close()
       }}
       onKeyDown={event => {
+        // These keys choose among the words of an input method, and end what is composed by it.
+        if (event.isComposing || event.keyCode === COMPOSING) return
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
         // At once: its key may be pressed again before the browser says that it is closed.

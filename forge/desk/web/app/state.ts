@@ -5,6 +5,7 @@ import { useContext } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { DeskInfo, Layout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
+import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
 import { ComposerState, keep, kept } from '../chat/composer-state.ts'
 import { ConversationState } from '../chat/conversation-state.ts'
@@ -20,6 +21,7 @@ import { TasksState } from '../tasks/tasks-state.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
 import type { DialogContent } from './dialog-content.ts'
 import type { PaletteMode } from './palette-mode.ts'
+import { Saves } from './saves.ts'
 import { Connection } from './socket.ts'
 
 /** What a file tab shows. There is one of each kind, and one for each file. */
@@ -106,6 +108,21 @@ export class Tab {
     this.search.focusWanted.value++
   }
 
+  /** A file or folder has another path: what is shown of it stays where it is. */
+  rename(renamed: { from: string; to: string }): void {
+    const moved = (pane: Pane): Pane => {
+      const path = 'path' in pane && pane.path !== undefined ? pathAfter(renamed, pane.path) : undefined
+      return path === undefined ? pane : ({ ...pane, path } as Pane)
+    }
+    batch(() => {
+      this.active.value = paneKey(moved(this.pane))
+      const panes = this.panes.peek().map(moved)
+      // It may have been shown already that there was no file of the new name.
+      this.panes.value = panes.filter((pane, at) => panes.findIndex(it => paneKey(it) === paneKey(pane)) === at)
+      this.tree.rename(renamed)
+    })
+  }
+
   /** Closes a pane; the one beside it is shown. */
   close(pane: Pane): void {
     if (pane.kind === 'chat') return
@@ -167,7 +184,8 @@ export class Page {
   /** Counts up when what is shown in the middle is to have the focus. */
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
-  readonly isSaving = signal(false)
+  /** The branches that are just being saved, and what is to be saved in them next. */
+  readonly saves = new Saves()
   /** Whether the chat stands beside the editor, where there is room for it. */
   readonly isDocked = signal(kept(DOCKED) !== '')
   readonly isWide = signal(WIDE.matches)
@@ -417,6 +435,10 @@ export class Page {
         return
       case 'renamed':
         this.renamed(news.branch, news.to)
+        return
+      case 'renamed file':
+        this.files.rename(news.branch, news)
+        this.#tabOf(news.branch)?.rename(news)
         return
       case 'edited':
         this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)

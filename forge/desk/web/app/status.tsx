@@ -267,7 +267,8 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   // Asked again when the server knows of a draft that was only here before.
   const known = page.branch(branch)?.drafts ?? []
   const key = [isThis ? path : '', ...drafts, '', ...known].join('\0')
-  const hasClash = (page.clashes.value.get(branch)?.length ?? 0) > 0
+  const clashes = page.clashes.value.get(branch) ?? []
+  const hasClash = isThis ? clashes.includes(path) : clashes.length > 0
   const reason = offReason(drafts.length, hasClash)
 
   useEffect(() => {
@@ -306,7 +307,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         }}
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
-        {page.isSaving.value ? 'Saving' : 'Save'}
+        {page.saves.running.value.has(branch) ? 'Saving' : 'Save'}
         <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? 'Ctrl+S' : 'Ctrl+Shift+S')}</kbd>
       </button>
       {drafts.length > 1 ? (

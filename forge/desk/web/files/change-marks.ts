@@ -12,6 +12,7 @@ import {
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
 import { type Hunk, hunkOf } from '../review/hunks.ts'
+import { goToLine } from './gutter-clicks.ts'
 
 // A bound on the work of one comparison: beyond it, the differences are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
@@ -110,7 +111,12 @@ function markLines(builder: RangeSetBuilder<GutterMarker>, doc: Text, { fromA, t
 export function changeMarks(saved: Text): Extension {
   return [
     changes.init(state => compare(saved, state.doc)),
-    gutter({ class: 'cm-marks', renderEmptyElements: true, markers: view => view.state.field(changes).markers }),
+    gutter({
+      class: 'cm-marks',
+      renderEmptyElements: true,
+      markers: view => view.state.field(changes).markers,
+      domEventHandlers: { mousedown: goToLine },
+    }),
   ]
 }
 

@@ -10,7 +10,7 @@ import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../mer
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
-import { Empty, IconButton, Waiting } from '../ui/words.tsx'
+import { Button, Empty, IconButton, Waiting } from '../ui/words.tsx'
 import type { OpenFile } from './open-files.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
@@ -147,8 +147,11 @@ function Problem({ file }: { file: OpenFile }) {
       <Icon name="alert" />
       <div class="grow">
         <p class="strong">{words}</p>
-        {file.isUnsettled ? <p>What you typed is kept in this window, and is sent again by itself.</p> : null}
+        {file.isUnsettled ? (
+          <p>What you typed last is kept in this window. It is sent when this is over, or with what you type next.</p>
+        ) : null}
       </div>
+      {file.isUnsettled ? <Button words="Try again" onClick={() => file.sendAgain()} /> : null}
     </div>
   )
 }

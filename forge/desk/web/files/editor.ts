@@ -17,8 +17,11 @@ import {
   lineNumbers,
   rectangularSelection,
 } from '@codemirror/view'
+import type { Form } from '../../contract/editable-text.ts'
 import { coloured } from '../ui/code-style.ts'
 import { changeMarks } from './change-marks.ts'
+import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
+import { byteForm, refusedText } from './refused-text.ts'
 
 /** What stands where lines are not wrapped. */
 export const NOT_WRAPPED: Extension = []
@@ -29,6 +32,8 @@ export class Adjustable {
   readonly collaboration = new Compartment()
   readonly readOnly = new Compartment()
   readonly wrapping = new Compartment()
+  /** How the file's bytes differ from its text. */
+  readonly form = new Compartment()
   /** What is in an editor only in some places, such as the conflicts of a merge. */
   readonly more = new Compartment()
 }
@@ -38,12 +43,20 @@ export interface EditorSettings {
   saved: Text | undefined
   isReadOnly: boolean
   isWrapped: boolean
+  /** How the file's bytes differ from its text; undefined where it is only shown. */
+  form: Form | undefined
   collaboration: Extension
   adjustable: Adjustable
 }
 
 /** Pasted text comes with the line ends of the system that it was copied on. */
 const pasteWithoutReturns = EditorView.clipboardInputFilter.of(text => text.replace(/\r\n?/g, '\n'))
+
+/** Says whether something is selected: then no other colour of the cursor's line lies above the selection. */
+const selectionShown = EditorView.editorAttributes.of(view => {
+  const hasSelection = view.state.selection.ranges.some(range => !range.empty)
+  return hasSelection ? { class: 'has-selection' } : null
+})
 
 const SHORT: Record<string, string> = { '\r': '\\r', '\u0000': '\\0', '\u200b': '\\u200b' }
 
@@ -67,13 +80,14 @@ export function editorExtensions(settings: EditorSettings): Extension {
     EditorState.lineSeparator.of('\n'),
     EditorState.allowMultipleSelections.of(true),
     pasteWithoutReturns,
-    lineNumbers(),
+    lineNumbers({ domEventHandlers: { mousedown: selectLines } }),
     settings.saved === undefined
-      ? gutter({ class: 'cm-marks', renderEmptyElements: true })
+      ? gutter({ class: 'cm-marks', renderEmptyElements: true, domEventHandlers: { mousedown: goToLine } })
       : changeMarks(settings.saved),
-    foldGutter(),
+    foldGutter({ domEventHandlers: { mousedown: keepFocus } }),
     highlightSpecialChars({ render: shownCharacter }),
     highlightActiveLine(),
+    selectionShown,
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
     history(),
@@ -87,6 +101,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     indentOnInput(),
     search({ top: true }),
     coloured,
+    settings.form ? [adjustable.form.of(byteForm.of(settings.form)), refusedText()] : [],
     adjustable.language.of([]),
     adjustable.collaboration.of(settings.collaboration),
     adjustable.readOnly.of(EditorState.readOnly.of(settings.isReadOnly)),

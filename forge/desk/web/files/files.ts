@@ -1,5 +1,6 @@
 /** Which files are open in this window. What they are is in open-files.ts, which takes the editor along. */
 import { signal } from '@preact/signals'
+import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
 import type { OpenFile } from './open-files.ts'
 
@@ -44,12 +45,27 @@ export class OpenFiles {
     return [...this.#files.values()]
   }
 
+  /** A file or folder of a branch has another path: its files go on under that, with what was typed in them. */
+  rename(branch: string, renamed: { from: string; to: string }): void {
+    for (const file of this.of(branch)) {
+      const path = pathAfter(renamed, file.path)
+      if (path === file.path) continue
+      const [key, other] = [keyOf(file.at, file.path), keyOf(file.at, path)]
+      this.#files.delete(key)
+      this.#files.set(other, file)
+      if (this.#unwanted.delete(key)) this.#unwanted.add(other)
+      file.moveTo(path)
+    }
+    this.#sayChanged()
+  }
+
   async close(at: At, path: string): Promise<void> {
-    const key = keyOf(at, path)
-    const file = this.#files.get(key)
+    const file = this.#files.get(keyOf(at, path))
     if (!file) return
-    this.#unwanted.add(key)
-    if (file.isUnsettled) await file.settled()
+    this.#unwanted.add(keyOf(at, path))
+    await file.sent()
+    // It may have got another name meanwhile.
+    const key = keyOf(at, file.path)
     if (!this.#unwanted.delete(key)) return
     file.close()
     this.#files.delete(key)

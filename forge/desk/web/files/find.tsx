@@ -61,6 +61,11 @@ function FindBar({ search }: { search: TextSearch }) {
           autocomplete="off"
           spellcheck={false}
           value={search.words.value}
+          onKeyDown={event => {
+            if (event.key !== 'ArrowDown' || event.isComposing) return
+            event.preventDefault()
+            event.currentTarget.closest('.finding')?.querySelector<HTMLElement>('[role="listbox"]')?.focus()
+          }}
           onInput={event => {
             search.words.value = event.currentTarget.value
             start(BEGIN_AFTER)
@@ -124,6 +129,7 @@ function Said({ search, files }: { search: TextSearch; files: number }) {
 
 function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
   const page = usePage()
+  const { search } = tab
   const active = useSignal(1)
   const open = (row: Row | undefined) => {
     if (row?.kind === 'file') tab.edit(row.path)
@@ -142,7 +148,9 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
       onKeyDown={event => {
         if (event.altKey || event.ctrlKey || event.metaKey) return
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key]
+        const isAtTop = active.value === 0 && event.key === 'ArrowUp'
         if (event.key === 'Enter') open(rows[active.value])
+        else if (isAtTop) search.focusWanted.value++
         else if (step === undefined) return
         else active.value = Math.max(0, Math.min(active.value + step, rows.length - 1))
         event.preventDefault()

@@ -18,20 +18,31 @@ import {
 import { EditorView } from '@codemirror/view'
 import { effect, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
+import { type Form, insertedBy } from '../../contract/editable-text.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
 import { Disconnected } from '../app/socket.ts'
 import { type ConflictsOfFile, conflictsOf, goToConflict, isNumbered } from '../merging/conflict-editor.ts'
 import { LARGEST_COLOURED, loadLanguage } from '../ui/languages.ts'
+import { baseName, named } from '../ui/names.ts'
 import { type Counts, countsOf, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
+import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { type CodeSymbol, symbolsAt, symbolsOf } from './symbols.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
-/** So many texts that the server had are remembered, to know which of its edits it has lost. */
-const REMEMBERED = 200
-const PATIENCE = 2_000
+/** Texts that the server had, which are remembered to know which of its edits it has lost. */
+const MAX_EARLIER_TEXTS = 200
+/** Milliseconds after which the file is asked for, where the server has not told an edit that it accepted. */
+const TELL_TIMEOUT_MS = 2_000
+/** Milliseconds after which what was typed since the server refused it is sent, together with that. */
+const SEND_AGAIN_MS = 2_000
+/** Characters in the edits of one message; a single edit may have more. */
+const MAX_CHARACTERS_SENT = 1 << 20
+
+/** Something typed is not with the server, and why. */
+export class NotSent extends Error {}
 
 export interface Cursor {
   /** Undefined behind a conflict that is left. */
@@ -46,7 +57,7 @@ export interface EditorChoices {
 
 export class OpenFile {
   readonly at: At
-  readonly path: string
+  #path: string
   /** What the server said is there; its text is only what it was when it was opened. */
   readonly file = signal<File | undefined>(undefined)
   /** Why it could not be opened, or why what is typed can't be kept at the moment. */
@@ -75,11 +86,16 @@ export class OpenFile {
   #confirmed = Text.empty
   #earlier: Text[] = []
   #isSending = false
+  /** The server has refused what is typed, as it is: nothing is sent before something is different. */
+  #isRefused = false
+  /** An edit among those of the last message was refused: which one, is found out by sending them one by one. */
+  #isOneByOne = false
   /** The collaboration is taken out and put in again: nothing is sent meanwhile. */
   #isAdopting = false
   /** The version that the edits under way lead to, once the server has accepted them. */
   #awaited = 0
-  #waiting: (() => void)[] = []
+  #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
+  #form: Form | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
   #isClosed = false
   #isLocked = false
@@ -98,7 +114,18 @@ export class OpenFile {
     this.#connection = connection
     this.#choices = choices
     this.at = at
-    this.path = path
+    this.#path = path
+  }
+
+  get path(): string {
+    return this.#path
+  }
+
+  /** It has another name, and is open under that. */
+  moveTo(path: string): void {
+    this.#path = path
+    this.sendAgain()
+    if (this.state && this.state.doc.length < LARGEST_COLOURED) this.#colour()
   }
 
   /**
@@ -126,7 +153,10 @@ export class OpenFile {
 
   /** The file as the server has it now. */
   take(file: File, isAfterBreak = false): void {
-    this.problem.value = undefined
+    // While nobody may write to it, what was refused would be refused again.
+    const isHeld = file.kind === 'text' && file.readOnly !== undefined
+    if (!isHeld || !this.#isRefused) this.problem.value = undefined
+    this.#isRefused = this.#isRefused && isHeld
     if (file.kind !== 'text') this.state = undefined
     else if (this.state) this.#compare(file, isAfterBreak)
     else this.#start(file)
@@ -160,10 +190,32 @@ export class OpenFile {
     this.#push()
   }
 
-  /** Resolves when the server has all that was typed. */
+  /**
+   * Resolves when the server has all that was typed; it is sent once more where it was refused. Rejects with
+   * {@link NotSent} where the server refuses it.
+   */
   settled(): Promise<void> {
-    if (!this.state || sendableUpdates(this.state).length === 0) return Promise.resolve()
-    return new Promise(resolve => this.#waiting.push(resolve))
+    if (!this.isUnsettled) return Promise.resolve()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#waiting.push({ resolve, reject })
+    this.sendAgain()
+    return promise
+  }
+
+  /** Resolves when the server has all that was typed, however often it refuses it before. */
+  async sent(): Promise<void> {
+    if (this.isUnsettled) await new Promise<void>(resolve => this.#waiting.push({ resolve }))
+  }
+
+  /** Sends what the server has refused: a person wants it, or something is different now. */
+  sendAgain(): void {
+    this.#isRefused = false
+    this.#push()
+  }
+
+  /** Whether a text that could not be taken still stands in the editor. */
+  get hasRefusedText(): boolean {
+    return this.state !== undefined && refusedTextOf(this.state).length > 0
   }
 
   /** Whether something typed is not yet with the server. */
@@ -306,6 +358,7 @@ export class OpenFile {
 
   #start(file: TextFile): void {
     this.#confirmed = textOf(file.text)
+    this.#form = { lineEnd: file.lineEnd, bom: file.bom }
     this.#earlier = []
     this.#awaited = file.version
     this.#more = { key: '', extension: [] }
@@ -319,6 +372,7 @@ export class OpenFile {
           saved: this.at.kind === 'commit' ? undefined : textOf(file.saved ?? ''),
           isReadOnly,
           isWrapped: this.#choices.isWrapped.peek(),
+          form: this.at.kind === 'commit' ? undefined : this.#form,
           collaboration: this.#collaboration(file.version),
           adjustable: this.#adjustable,
         }),
@@ -327,7 +381,7 @@ export class OpenFile {
         EditorView.updateListener.of(update => {
           this.state = update.state
           if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
-          if (update.docChanged) this.#push()
+          if (update.docChanged) this.#typed()
         }),
       ],
     })
@@ -336,7 +390,8 @@ export class OpenFile {
 
   async #colour(): Promise<void> {
     const language = await loadLanguage(this.path)
-    if (language) this.dispatch({ effects: this.#adjustable.language.reconfigure(language) })
+    if (!language) this.dispatch({ effects: this.#adjustable.language.reconfigure([]) })
+    else this.dispatch({ effects: this.#adjustable.language.reconfigure(language) })
   }
 
   #wrap(isWrapped: boolean): void {
@@ -357,6 +412,10 @@ export class OpenFile {
     if (isReadOnly !== state.readOnly) {
       effects.push(this.#adjustable.readOnly.reconfigure(EditorState.readOnly.of(isReadOnly)))
     }
+    if (this.#form && (file.lineEnd !== this.#form.lineEnd || file.bom !== this.#form.bom)) {
+      this.#form = { lineEnd: file.lineEnd, bom: file.bom }
+      effects.push(this.#adjustable.form.reconfigure(byteForm.of(this.#form)))
+    }
     this.dispatch({ effects })
     if (this.at.kind === 'commit') return
     const theirs = textOf(file.text)
@@ -367,8 +426,12 @@ export class OpenFile {
 
   /** Goes on from the server's text, and types again on top of it what the server lacks. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
+    this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak))
+  }
+
+  /** Goes on from a text that the server has, with a change on top of it that is to be sent. */
+  #goOnFrom(theirs: Text, version: number, lacking: ChangeSet): void {
     const state = this.state as EditorState
-    const lacking = this.#lackingIn(theirs, isAfterBreak)
     const target = lacking.apply(theirs)
     this.#isAdopting = true
     const selection = target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target))
@@ -420,45 +483,105 @@ export class OpenFile {
 
   #confirm(text: Text): void {
     this.#earlier.push(this.#confirmed)
-    if (this.#earlier.length > REMEMBERED) this.#earlier.shift()
+    if (this.#earlier.length > MAX_EARLIER_TEXTS) this.#earlier.shift()
     this.#confirmed = text
   }
 
   async #push(): Promise<void> {
     if (this.at.kind === 'commit' || !this.state || this.#isClosed || this.#isAdopting) return
-    const edits = sendableUpdates(this.state)
-    if (edits.length === 0) {
-      for (const resolve of this.#waiting.splice(0)) resolve()
+    const pending = sendableUpdates(this.state)
+    if (pending.length === 0) {
+      this.#isOneByOne = false
+      for (const { resolve } of this.#waiting.splice(0)) resolve()
       return
     }
     const version = getSyncedVersion(this.state)
-    if (this.#isSending || version < this.#awaited || !this.#connection.isUp.peek()) return
+    const isWaiting = this.#isSending || this.#isRefused || version < this.#awaited
+    if (isWaiting || !this.#connection.isUp.peek()) return
+    const { path } = this
+    const edits = this.#isOneByOne ? pending.slice(0, 1) : fitting(pending)
     this.#isSending = true
     try {
-      const { accepted } = await this.#connection.ask('edit', {
+      const { accepted, refused } = await this.#connection.ask('edit', {
         branch: this.at.branch,
-        path: this.path,
+        path,
         version,
         edits: edits.map(({ clientID, changes }) => ({ client: clientID, changes: changes.toJSON() })),
       })
       this.problem.value = undefined
-      // Either ours or those of others come by themselves now.
-      this.#awaited = Math.max(this.#awaited, version + (accepted ? edits.length : 1))
-      this.#tryAgain()
+      this.#isSending = false
+      if (refused === undefined) {
+        // Either ours or those of others come by themselves now.
+        this.#awaited = Math.max(this.#awaited, version + (accepted ? edits.length : 1))
+        this.#askLater()
+      } else if (edits.length === 1) this.#takeOut(refused)
+      else this.#isOneByOne = true
     } catch (error) {
-      if (!(error instanceof Disconnected)) this.problem.value = (error as Error).message
-      this.#tryAgain()
+      this.#isSending = false
+      // After a break the file is asked for when the desk is there again.
+      const isUnderOldName = path !== this.path
+      if (!(error instanceof Disconnected || isUnderOldName)) this.#refused((error as Error).message)
     }
-    this.#isSending = false
     this.#push()
   }
 
+  /** Nothing can be typed in the file now: an AI is at work in its branch, for example. */
+  #refused(why: string): void {
+    this.#isRefused = true
+    this.problem.value = why
+    this.#forgetLater()
+    const name = named(baseName(this.path))
+    const error = new NotSent(`What was typed last in ${name} is not with the desk. ${why}`)
+    for (const { reject } of this.#waiting) reject?.(error)
+    this.#waiting = this.#waiting.filter(({ reject }) => !reject)
+  }
+
+  /** The first edit that was to be sent can't be in the text: it comes out of it, into a box at its place. */
+  #takeOut(why: string): void {
+    const state = this.state as EditorState
+    const [first, ...rest] = sendableUpdates(state)
+    if (!first) return
+    // What was typed after it stays, as it is without it.
+    let undoing = first.changes.invert(this.#confirmed)
+    let others = ChangeSet.empty(this.#confirmed.length)
+    for (const { changes } of rest) {
+      others = others.compose(changes.map(undoing))
+      undoing = undoing.map(changes, true)
+    }
+    let at = 0
+    first.changes.iterChangedRanges(from => {
+      at = from
+    })
+    const refused = { at: others.mapPos(at, 1), text: insertedBy(first.changes), why, isTakenOut: true }
+    this.#goOnFrom(this.#confirmed, getSyncedVersion(state), others)
+    this.dispatch({ effects: refuse.of(refused) })
+  }
+
+  /** A person types on: that is sent at once, or a little later with what was refused before. */
+  #typed(): void {
+    if (!this.#isRefused || !this.isUnsettled) this.#push()
+    else this.#later(SEND_AGAIN_MS, () => this.sendAgain())
+  }
+
   /** Where the server's word does not come, the file is asked for, and what it lacks is sent again. */
-  #tryAgain(): void {
-    clearTimeout(this.#retry)
-    this.#retry = setTimeout(() => {
+  #askLater(): void {
+    this.#forgetLater()
+    this.#later(TELL_TIMEOUT_MS, () => {
       if (this.isUnsettled && this.#connection.isUp.peek()) this.ask()
-    }, PATIENCE)
+    })
+  }
+
+  #forgetLater(): void {
+    clearTimeout(this.#retry)
+    this.#retry = undefined
+  }
+
+  /** Unless something is to be done later already. */
+  #later(milliseconds: number, run: () => void): void {
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined
+      if (!this.#isClosed) run()
+    }, milliseconds)
   }
 
   #say(): void {
@@ -483,6 +606,16 @@ export class OpenFile {
         .join('\0')
     if (!isSame) this.symbols.value = symbols
   }
+}
+
+/** As many edits, from the first on, as one message should have. */
+function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): readonly Edit[] {
+  let characters = 0
+  const end = edits.findIndex(({ changes }, index) => {
+    characters += insertedBy(changes).length
+    return index > 0 && characters > MAX_CHARACTERS_SENT
+  })
+  return end < 0 ? edits : edits.slice(0, end)
 }
 
 function textOf(text: string): Text {

@@ -1,5 +1,6 @@
 /** The folders of a branch or a commit: what has been asked for, which are open, and the rows that this makes. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import { pathAfter } from '../../contract/paths.ts'
 import type { FolderEntry } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
@@ -84,6 +85,12 @@ export class Tree {
     if (above.some(folder => !open.has(folder))) this.open.value = new Set([...open, ...above])
     this.selected.value = path
     this.load()
+  }
+
+  /** A file or folder has another path: what is open and selected of it stays so. */
+  rename(renamed: { from: string; to: string }): void {
+    this.open.value = new Set([...this.open.peek()].map(folder => pathAfter(renamed, folder)))
+    this.selected.value = pathAfter(renamed, this.selected.peek())
   }
 
   async #ask(folder: string): Promise<void> {

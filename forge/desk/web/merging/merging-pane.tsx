@@ -67,7 +67,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const isKnown = known !== undefined
   useEffect(() => {
     // The server counts what it has.
-    if (isKnown) file.settled().then(() => tab.merging.touch())
+    if (isKnown) file.sent().then(() => tab.merging.touch())
   }, [tab, file, isKnown, left])
   useEffect(() => {
     const { goingTo } = tab.merging

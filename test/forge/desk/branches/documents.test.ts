@@ -1,7 +1,8 @@
 /** A text that several windows edit: one order for all, and nothing that a page could do harm with. */
 import { expect, test } from 'bun:test'
 import { Document } from '../../../../forge/desk/branches/documents.ts'
-import { EDITABLE } from '../../../../forge/desk/reading/text.ts'
+import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
+import { encode } from '../../../../forge/desk/reading/text.ts'
 import { replacement } from '../../../support/desk.ts'
 import { randomFrom } from '../../../support/random.ts'
 
@@ -26,21 +27,24 @@ test('all edits of a call count, or none', () => {
 test('what is no edit of the text is refused', () => {
   const hostile: unknown[] = [
     ...[undefined, null, 3, 'x', {}, [], [2], [4], [-1, 4], [3.5], [Number.NaN], [Number.POSITIVE_INFINITY], ['3']],
-    ...[
-      [[3, 1]],
-      [[-3, 'x'], 6],
-      [[3, 'a\nb']],
-      [[3, '\ud800']],
-      [[3, 'a\0']],
-      [[3, null]],
-      [[], 3],
-      [[[3]]],
-      [2 ** 53, 3],
-    ],
+    ...[[[3, 1]], [[-3, 'x'], 6], [[3, 'a\nb']], [[3, null]], [[], 3], [[[3]]], [2 ** 53, 3]],
     ...[[{ length: 3 }], [3, { 0: 0, length: 1 }]],
   ]
   const document = new Document('abc', LF)
   for (const changes of hostile) expect(() => document.take(0, by(changes))).toThrow()
+  expect([document.text, document.version]).toEqual(['abc', 0])
+})
+
+test('what can’t be written as text is refused with its reason, and so is all that came with it', () => {
+  const document = new Document('abc', LF)
+  for (const [text, why] of [
+    ['\0a\0', '2 NUL characters'],
+    ['\ud800', 'half of a character'],
+  ])
+    expect(document.take(0, by([3, [0, 'd']], [4, [0, text]]))).toEqual({
+      accepted: false,
+      refused: expect.stringContaining(why ?? ''),
+    })
   expect([document.text, document.version]).toEqual(['abc', 0])
 })
 
@@ -51,16 +55,35 @@ test('a character is not cut in half', () => {
     [2, [1], 1],
     [2, [0, 'x'], 2],
   ])
-    expect(() => document.take(0, by(changes))).toThrow('no edit')
+    expect(document.take(0, by(changes))).toEqual({ accepted: false, refused: expect.stringContaining('half') })
   document.take(0, by([1, [2], 1]))
   expect(document.text).toBe('ab')
 })
 
 test('a text does not grow beyond what is edited, and may always become shorter', () => {
-  const document = new Document('x'.repeat(EDITABLE), LF)
-  expect(() => document.take(0, by([EDITABLE, [0, 'y']]))).toThrow('2 MB')
-  expect(document.take(0, by([EDITABLE - 1, [1]]))).toMatchObject({ accepted: true })
+  const document = new Document('x'.repeat(MAX_EDITABLE_BYTES), LF)
+  expect(document.take(0, by([MAX_EDITABLE_BYTES, [0, 'y']]))).toEqual({
+    accepted: false,
+    refused: expect.stringContaining('2 MB'),
+  })
+  expect(document.take(0, by([MAX_EDITABLE_BYTES - 1, [1]]))).toMatchObject({ accepted: true })
 })
+
+// Of this many letters, three bytes each, the next one is over the limit; \r\n and a byte order mark count, too.
+for (const [what, text, form, more] of [
+  ['of three bytes a letter', '語'.repeat(Math.floor(MAX_EDITABLE_BYTES / 3)), LF, '語'],
+  ['with \\r\\n', '\n'.repeat(MAX_EDITABLE_BYTES / 2), { lineEnd: 'CRLF', bom: false }, '\n'],
+  ['with a byte order mark', 'x'.repeat(MAX_EDITABLE_BYTES - 3), { lineEnd: 'LF', bom: true }, 'x'],
+] as const)
+  test(`a text ${what} is bounded by its bytes, as when it is opened`, () => {
+    const document = new Document(text, form)
+    expect(encode(text, form).length).toBeGreaterThan(MAX_EDITABLE_BYTES - 3)
+    expect(document.take(0, by(replacement(text.length, 9, 0, more)))).toMatchObject({ accepted: false })
+    // As much as goes may come.
+    const same = by(replacement(text.length, 9, 1, more))
+    expect(document.take(0, same)).toMatchObject({ accepted: true })
+    expect(document.mark().length).toBeLessThanOrEqual(MAX_EDITABLE_BYTES)
+  })
 
 test('what is typed while the server works with a text stays typed in what comes of it', () => {
   const random = randomFrom(5)

@@ -17,7 +17,7 @@ for (const [what, files] of [
     const after = noDrafts(await commit(place.path, 'other', { 'b.ts': 'b\n', ...files }))
     const open = new OpenFiles('main', place.objects, new Filters(place.objects), () => undefined)
     await open.open(before, 'a.ts')
-    open.edit(before, 'a.ts', 0, [{ client: 'window', changes: replacement(4, 4, 0, 'typed\n') }])
+    open.edit('a.ts', 0, [{ client: 'window', changes: replacement(4, 4, 0, 'typed\n') }])
     await open.follow(after)
     expect([...open.typed]).toEqual(['a.ts'])
     expect(open.take('a.ts')?.toString()).toBe('one\ntyped\n')

@@ -136,7 +136,7 @@ test('a draft goes along with a rename, and comes back with a file whose deletio
   await ask(desk.work, 'rename', { branch: 'main', from: 'folder', to: 'moved' })
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBe('c\ntyped\n')
   expect(await desk.git('show', 'main:moved/c.txt')).toBe('c')
-  expect(desk.news).toContainEqual({ say: 'replaced', branch: 'main', path: 'folder/c.txt', file: { kind: 'nothing' } })
+  expect(desk.news).toContainEqual({ say: 'renamed file', branch: 'main', from: 'folder', to: 'moved' })
   await ask(desk.work, 'delete', { branch: 'main', path: 'moved' })
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBeUndefined()
   await desk.work.undo()

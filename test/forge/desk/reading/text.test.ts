@@ -1,6 +1,7 @@
 /** What an editor shows of a file's bytes, and that nothing else comes back. */
 import { expect, test } from 'bun:test'
-import { decode, EDITABLE, encode, guess, showWithoutText, whyReadOnly } from '../../../../forge/desk/reading/text.ts'
+import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
+import { decode, encode, guess, showWithoutText, whyReadOnly } from '../../../../forge/desk/reading/text.ts'
 import { randomFrom } from '../../../support/random.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'latin1')
@@ -112,8 +113,8 @@ test('what is no text says what it is', () => {
 })
 
 test('files of more than 2 MB are shown and not edited', () => {
-  expect(whyReadOnly('a', EDITABLE)).toBeUndefined()
-  expect(whyReadOnly('big \xc3\xa9', EDITABLE + 1)).toBe(
+  expect(whyReadOnly('a', MAX_EDITABLE_BYTES)).toBeUndefined()
+  expect(whyReadOnly('big \xc3\xa9', MAX_EDITABLE_BYTES + 1)).toBe(
     'big é has 2.0 MB: files of more than 2 MB are shown and not edited.',
   )
 })

@@ -1,0 +1,40 @@
+/** What a click beside the text does. Whatever it is, the editor keeps the focus: what is typed next goes into the text. */
+import { EditorSelection } from '@codemirror/state'
+import type { BlockInfo, EditorView } from '@codemirror/view'
+
+/** A click on a line's number selects the line; with Shift, or dragged, all lines from where the selection began. */
+export function selectLines(view: EditorView, { from }: BlockInfo, event: Event): boolean {
+  if (!isMainButton(event)) return false
+  const anchor = event.shiftKey ? view.state.selection.main.anchor : from
+  const select = (head: number) => {
+    const { doc } = view.state
+    const [first, last] = [doc.lineAt(Math.min(anchor, head)), doc.lineAt(Math.max(anchor, head))]
+    const end = Math.min(last.to + 1, doc.length)
+    const range = head < anchor ? EditorSelection.range(end, first.from) : EditorSelection.range(first.from, end)
+    view.dispatch({ selection: EditorSelection.create([range]), userEvent: 'select.pointer' })
+  }
+  const drag = (moved: MouseEvent) => select(view.lineBlockAtHeight(moved.clientY - view.documentTop).from)
+  const { ownerDocument } = view.dom
+  ownerDocument.addEventListener('mousemove', drag)
+  ownerDocument.addEventListener('mouseup', () => ownerDocument.removeEventListener('mousemove', drag), { once: true })
+  select(from)
+  return keepFocus(view, null, event)
+}
+
+/** A click on a change mark puts the cursor into its line. */
+export function goToLine(view: EditorView, { from }: BlockInfo, event: Event): boolean {
+  if (!isMainButton(event)) return false
+  view.dispatch({ selection: { anchor: from }, userEvent: 'select.pointer' })
+  return keepFocus(view, null, event)
+}
+
+/** The browser would give the focus to the page. */
+export function keepFocus(view: EditorView, _line: BlockInfo | null, event: Event): boolean {
+  event.preventDefault()
+  view.focus()
+  return true
+}
+
+function isMainButton(event: Event): event is MouseEvent {
+  return event instanceof MouseEvent && event.button === 0
+}

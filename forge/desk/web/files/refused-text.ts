@@ -1,0 +1,181 @@
+/**
+ * Text that can't be taken into a file, such as a paste with a NUL in it. It stays out of the editor's text, so that
+ * nothing typed elsewhere waits for it, and stands in a box at its place, with the reason and what can be done.
+ */
+import {
+  type EditorState,
+  type Extension,
+  Facet,
+  Prec,
+  EditorState as State,
+  StateEffect,
+  StateField,
+  Transaction,
+} from '@codemirror/state'
+import { Decoration, EditorView, keymap, WidgetType } from '@codemirror/view'
+import { h, render } from 'preact'
+import { type Form, type Instead, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
+import { RefusedBox, type RefusedText } from './refused-box.tsx'
+
+const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
+
+/** How the bytes of the file differ from the text. */
+export const byteForm = Facet.define<Form, Form>({ combine: ([form]) => form ?? SMALL_FORM })
+
+/** The bytes of the file with this text. */
+const size = StateField.define<number>({
+  create: state => sizeOf(state.doc, state.facet(byteForm)),
+  update(bytes, transaction) {
+    const form = transaction.state.facet(byteForm)
+    if (form !== transaction.startState.facet(byteForm)) return sizeOf(transaction.newDoc, form)
+    return transaction.docChanged ? sizeAfter(bytes, transaction.startState.doc, transaction.changes, form) : bytes
+  },
+})
+
+export const refuse = StateEffect.define<RefusedText>()
+const dismiss = StateEffect.define<RefusedText>()
+
+const refusedTexts = StateField.define<readonly RefusedText[]>({
+  create: () => [],
+  update(texts, transaction) {
+    let now = texts
+    if (transaction.docChanged && texts.length > 0)
+      now = now.map(text => ({ ...text, at: transaction.changes.mapPos(text.at) }))
+    for (const effect of transaction.effects) {
+      if (effect.is(dismiss)) now = now.filter(text => !isSame(text, effect.value))
+      else if (effect.is(refuse)) now = added(now, effect.value)
+    }
+    return now
+  },
+  provide: field =>
+    EditorView.decorations.compute([field, 'doc'], state => {
+      const boxes = state.field(field).map(text => {
+        const widget = Decoration.widget({ widget: new RefusedWidget(text), block: true, side: 1 })
+        return widget.range(state.doc.lineAt(Math.min(text.at, state.doc.length)).to)
+      })
+      return Decoration.set(boxes, true)
+    }),
+})
+
+const isSame = (one: RefusedText, other: RefusedText): boolean =>
+  one.at === other.at && one.text === other.text && one.why === other.why
+
+/** What is typed letter by letter where nothing can be typed comes into one box. */
+function added(texts: readonly RefusedText[], text: RefusedText): readonly RefusedText[] {
+  const last = texts.findIndex(({ at, isTakenOut }) => at === text.at && !isTakenOut)
+  const before = texts[last]
+  const isTyped = text.text.length === 1 && text.instead === undefined
+  if (!before || !isTyped || before.instead !== undefined) return [...texts.filter(it => !isSame(it, text)), text]
+  return texts.with(last, { ...text, text: before.text + text.text })
+}
+
+/** Each change that a person makes is checked before it is in the text. What comes from the server has been. */
+const check = State.transactionFilter.of(transaction => {
+  if (!transaction.docChanged || transaction.annotation(Transaction.remote)) return transaction
+  const { startState, changes, newDoc } = transaction
+  const [bytes, form] = [startState.field(size), startState.facet(byteForm)]
+  const refusal = refusalOf({ before: startState.doc, change: changes, after: newDoc, size: bytes, form })
+  if (!refusal) return transaction
+  let at = 0
+  changes.iterChangedRanges((_from, to) => {
+    at = to
+  })
+  return { effects: refuse.of({ at, text: insertedBy(changes), ...refusal }), scrollIntoView: true }
+})
+
+export function refusedTextOf(state: EditorState): readonly RefusedText[] {
+  return state.field(refusedTexts, false) ?? []
+}
+
+/** Puts a refused text into the file as it can be taken. */
+function insertInstead(view: EditorView, refused: RefusedText): void {
+  const insert = refused.instead?.text ?? refused.text
+  const at = Math.min(refused.at, view.state.doc.length)
+  view.dispatch({ effects: dismiss.of(refused) })
+  view.dispatch({
+    changes: { from: at, insert },
+    selection: { anchor: at + insert.length },
+    userEvent: 'input.paste',
+    scrollIntoView: true,
+  })
+  view.focus()
+}
+
+function putAway(view: EditorView, refused: RefusedText): void {
+  view.dispatch({ effects: dismiss.of(refused) })
+  view.focus()
+}
+
+/** The box whose keys these are: the one nearest before the cursor, or the first. */
+function boxAtCursor(state: EditorState): RefusedText | undefined {
+  const texts = refusedTextOf(state)
+  const { head } = state.selection.main
+  return texts.findLast(({ at }) => at <= head) ?? texts[0]
+}
+
+const canInsert = (refused: RefusedText): boolean => refused.instead !== undefined || refused.isTakenOut === true
+
+const keys = keymap.of([
+  {
+    key: 'Mod-.',
+    run: view => {
+      const refused = boxAtCursor(view.state)
+      if (!refused || !canInsert(refused)) return false
+      insertInstead(view, refused)
+      return true
+    },
+  },
+  {
+    key: 'Escape',
+    run: view => {
+      const refused = boxAtCursor(view.state)
+      if (refused) putAway(view, refused)
+      return refused !== undefined
+    },
+  },
+])
+
+class RefusedWidget extends WidgetType {
+  constructor(readonly refused: RefusedText) {
+    super()
+  }
+
+  override eq(other: RefusedWidget): boolean {
+    return isSame(this.refused, other.refused)
+  }
+
+  override toDOM(view: EditorView): HTMLElement {
+    const box = document.createElement('div')
+    box.className = 'refused-host'
+    this.#draw(box, view)
+    return box
+  }
+
+  override updateDOM(box: HTMLElement, view: EditorView): boolean {
+    this.#draw(box, view)
+    return true
+  }
+
+  #draw(box: HTMLElement, view: EditorView): void {
+    const { refused } = this
+    const content = h(RefusedBox, {
+      refused,
+      ...(canInsert(refused) ? { insert: () => insertInstead(view, refused) } : {}),
+      dismiss: () => putAway(view, refused),
+    })
+    render(content, box)
+  }
+
+  override destroy(box: HTMLElement): void {
+    render(null, box)
+  }
+
+  /** All of its events are its own. */
+  override ignoreEvent(): boolean {
+    return true
+  }
+}
+
+export function refusedText(): Extension {
+  return [size, refusedTexts, check, Prec.low(keys)]
+}

@@ -1,0 +1,162 @@
+/** Whatever is done beside the text, what is typed next goes where a person means it: focus, other names, other windows. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
+import { until as untilWithin } from '../../../support/repository.ts'
+import { builtPage } from '../web-stand-in.ts'
+import { openBeside, openFile, type RealPage, visit } from './real-page.ts'
+
+setDefaultTimeout(120_000)
+
+const LINES = 'one\ntwo\nthree\nfour\n'
+const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 15_000)
+
+describe.skipIf(!hasBrowser)('typing goes on', () => {
+  let browser: OpenBrowser
+  let desk: RealDesk
+  let page: RealPage
+  let count = 0
+  let branch = ''
+
+  beforeAll(async () => {
+    browser = await openBrowser()
+    const files = { 'a.txt': LINES, 'src/one.ts': LINES, 'src/two.ts': LINES, 'src/deep/three.ts': LINES }
+    const names = Array.from({ length: 10 }, (_, number) => `work-${number + 1}`)
+    const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
+    desk = await openRealDesk({ built: await builtPage(), branches })
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await desk?.[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    branch = `work-${++count}`
+    page = await visit(browser.context, desk)
+  })
+  afterEach(() => page.close({ runBeforeUnload: false }))
+
+  const isDraft = (path: string, text: string) =>
+    until(async () => (await desk.show(`refs/forge/drafts/${branch}`, path)) === text)
+  const tabs = (at = page) =>
+    at
+      .getByRole('tablist', { name: 'Files' })
+      .getByRole('tab')
+      .evaluateAll(all => all.map(tab => tab.getAttribute('title') ?? ''))
+  const gutter = (name: string) => page.locator(`.${name} .cm-gutterElement`)
+  const rename = async (from: string, to: string) => {
+    await page.getByRole('treeitem', { name: from }).click()
+    await page.getByRole('tree', { name: 'Explorer' }).focus()
+    await page.keyboard.press('F2')
+    const field = page.getByRole('dialog').getByRole('textbox')
+    await field.fill(to)
+    await field.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  }
+
+  test('after a click on a line number: it selects the line, and the editor keeps the focus', async () => {
+    await openFile(page, branch, 'a.txt')
+    await gutter('cm-lineNumbers').getByText('2', { exact: true }).click()
+    await page.keyboard.type('TWO\n')
+    await isDraft('a.txt', LINES.replace('two', 'TWO'))
+    await gutter('cm-lineNumbers').getByText('3', { exact: true }).click()
+    await gutter('cm-lineNumbers')
+      .getByText('4', { exact: true })
+      .click({ modifiers: ['Shift'] })
+    await page.keyboard.press('Delete')
+    await isDraft('a.txt', 'one\nTWO\n')
+  })
+
+  test('after a click on a change mark: the cursor is in its line', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.type('new ')
+    await page.keyboard.press('Control+End')
+    await page.locator('.cm-marks .mark-changed').click()
+    await page.keyboard.type('more ')
+    await isDraft('a.txt', `more new ${LINES}`)
+  })
+
+  test('after a folder was renamed: all its files stay open, in their places, with what was typed and its undo', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.getByRole('treeitem', { name: 'src' }).click()
+    await openBeside(page, 'one.ts')
+    await page.keyboard.type('typed ')
+    await openBeside(page, 'two.ts')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' here')
+    await until(() => page.sent.some(it => it.ask === 'keep layout' && it.layout.tabs.at(-1)?.active === 'src/two.ts'))
+    const other = await visit(browser.context, desk)
+    await other.getByRole('tab', { name: 'two.ts', selected: true }).waitFor()
+    await rename('src', 'lib')
+    const after = ['', 'a.txt', 'lib/one.ts', 'lib/two.ts']
+    await until(async () => (await tabs()).join() === after.join())
+    await until(async () => (await tabs(other)).join() === after.join())
+    expect(await page.getByRole('tab', { name: 'two.ts', selected: true }).count()).toBe(1)
+    await page.getByRole('textbox', { name: 'Editor' }).focus()
+    await page.keyboard.type('!')
+    await isDraft('lib/two.ts', LINES.replace('one', 'one here!'))
+    for (let undo = 0; undo < 2; undo++) await page.keyboard.press('Control+z')
+    await until(async () => (await desk.show(branch, 'lib/two.ts')) === LINES)
+    await until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'lib/two.ts')) === LINES)
+    // The other window has the same file, and types into it.
+    await other.getByRole('textbox', { name: 'Editor' }).click()
+    await other.keyboard.press('Control+Home')
+    await other.keyboard.type('other ')
+    await isDraft('lib/two.ts', `other ${LINES}`)
+    await isDraft('lib/one.ts', `typed ${LINES}`)
+    expect(await other.getByText('is not here').count()).toBe(0)
+    // Undone, all of it goes back.
+    await page.keyboard.press('Control+Alt+z')
+    await until(async () => (await tabs(other)).join() === after.join().replaceAll('lib/', 'src/'))
+    await isDraft('src/two.ts', `other ${LINES}`)
+    await other.close()
+  })
+
+  test('in a file that another window renames at that moment', async () => {
+    await openFile(page, branch, 'a.txt')
+    const other = await visit(browser.context, desk)
+    await openFile(other, branch, 'a.txt')
+    const typing = other.keyboard.type('one two three four five six ', { delay: 25 })
+    await rename('a.txt', 'b.txt')
+    await typing
+    await isDraft('b.txt', `one two three four five six ${LINES}`)
+    expect(await other.getByRole('alert').count()).toBe(0)
+    await other.close()
+  })
+
+  test('in Find: ↓ goes to the results, ↑ comes back from the first', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+Shift+F')
+    const field = page.getByRole('textbox', { name: 'Find in all files' })
+    await field.fill('three')
+    await page.getByRole('option').nth(1).waitFor()
+    await page.keyboard.press('ArrowDown')
+    const results = page.getByRole('listbox', { name: 'Results' })
+    expect(await results.evaluate(list => list === document.activeElement)).toBe(true)
+    for (let up = 0; up < 2; up++) await page.keyboard.press('ArrowUp')
+    expect(await field.evaluate(input => input === document.activeElement)).toBe(true)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'a.txt', selected: true }).waitFor()
+    await page.keyboard.type('found')
+    await isDraft('a.txt', LINES.replace('three', 'found'))
+  })
+
+  test('in the palette while words are composed: the Enter that ends a composition runs nothing', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+k')
+    const field = page.getByRole('combobox', { name: 'Find or run' })
+    await field.fill('>history')
+    await page.getByRole('option').first().waitFor()
+    for (const pressed of [
+      { key: 'Enter', isComposing: true },
+      { key: 'Enter', keyCode: 229 },
+    ])
+      await field.evaluate((input, init) => {
+        input.dispatchEvent(new KeyboardEvent('keydown', { ...init, bubbles: true, cancelable: true }))
+      }, pressed)
+    expect(await field.count()).toBe(1)
+    await page.keyboard.press('Enter')
+    await field.waitFor({ state: 'hidden' })
+  })
+})

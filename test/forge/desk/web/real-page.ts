@@ -1,0 +1,45 @@
+/** The page of the real desk in a browser, as a person uses it. */
+import type { BrowserContext, Page } from 'playwright-core'
+import type { Asked } from '../../../../forge/desk/contract/contract.ts'
+import type { RealDesk } from '../../../support/real-desk.ts'
+
+export type RealPage = Page & {
+  /** What the page has asked on the wire, oldest first. */
+  sent: Asked[]
+}
+
+/** Opens the desk in a browser. */
+export async function visit(context: BrowserContext, desk: Pick<RealDesk, 'address'>): Promise<RealPage> {
+  const page = await context.newPage()
+  const sent: Asked[] = []
+  page.on('websocket', socket => socket.on('framesent', ({ payload }) => sent.push(JSON.parse(String(payload)))))
+  await page.goto(desk.address)
+  return Object.assign(page, { sent })
+}
+
+/** Opens a file of a branch for typing, at its beginning. */
+export async function openFile(page: Page, branch: string, path: string): Promise<void> {
+  await page.getByRole('tablist', { name: 'Branches' }).waitFor()
+  await page.keyboard.press('Alt+b')
+  await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${branch}`)
+  await page.getByRole('option', { name: branch }).first().click()
+  await page.getByRole('tab', { name: branch, selected: true }).waitFor()
+  await openBeside(page, path)
+}
+
+/** Opens a file of the branch that is shown, for typing at its beginning. */
+export async function openBeside(page: Page, path: string): Promise<void> {
+  await page.getByRole('treeitem', { name: path }).click()
+  await page.getByRole('tab', { name: path, selected: true }).waitFor()
+  await page.getByRole('textbox', { name: 'Editor' }).click()
+  await page.keyboard.press('Control+Home')
+}
+
+/** Pastes a text that no clipboard of a test could hold, such as one with a NUL. */
+export async function paste(page: Page, text: string): Promise<void> {
+  await page.locator('.cm-content').evaluate((content, pasted) => {
+    const data = new DataTransfer()
+    data.setData('text/plain', pasted)
+    content.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }))
+  }, text)
+}

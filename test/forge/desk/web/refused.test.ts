@@ -1,0 +1,249 @@
+/** What can't be taken is said at its place, and holds up nothing that is typed or saved elsewhere. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
+import { until as untilWithin } from '../../../support/repository.ts'
+import { builtPage } from '../web-stand-in.ts'
+import { openBeside, openFile, paste, type RealPage, visit } from './real-page.ts'
+
+setDefaultTimeout(120_000)
+
+const LINES = 'one\ntwo\nthree\nfour\nfive\n'
+const MB = 1 << 20
+const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 10_000)
+
+describe.skipIf(!hasBrowser)('what can’t be taken', () => {
+  let browser: OpenBrowser
+  let desk: RealDesk
+  let page: RealPage
+  let count = 0
+  let branch = ''
+
+  beforeAll(async () => {
+    browser = await openBrowser()
+    const files = { 'a.txt': LINES, 'b.txt': LINES }
+    const names = Array.from({ length: 12 }, (_, number) => `work-${number + 1}`)
+    const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
+    desk = await openRealDesk({ built: await builtPage(), branches })
+  })
+  afterAll(async () => {
+    await browser?.[Symbol.asyncDispose]()
+    await desk?.[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    branch = `work-${++count}`
+    page = await visit(browser.context, desk)
+  })
+  afterEach(() => page.close({ runBeforeUnload: false }))
+
+  const box = () => page.getByRole('alert', { name: 'Text that is not in the file' })
+  const edits = () => page.sent.filter(({ ask }) => ask === 'edit').length
+  const draft = (path: string) => desk.show(`refs/forge/drafts/${branch}`, path)
+  const isDraft = (path: string, text: string) => until(async () => (await draft(path)) === text)
+  const saved = (path: string) => desk.show(branch, path)
+  const isSaved = (path: string, text: string) => until(async () => (await saved(path)) === text)
+  const editorText = async () => (await page.locator('.cm-line').allTextContents()).join('\n')
+
+  /** How many edits go over the wire while something is waited for that needs none. */
+  async function editsIn(milliseconds: number): Promise<number> {
+    const before = edits()
+    await Bun.sleep(milliseconds)
+    return edits() - before
+  }
+
+  test('a paste with a NUL stands at its place with its reason, and typing and saving go on', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('ArrowDown')
+    await paste(page, 'odd\0paste')
+    await box().getByText('NUL character').waitFor()
+    expect(await box().getByText('odd\\u0000paste').count()).toBe(1)
+    await page.keyboard.type('typed after it ')
+    await isDraft('a.txt', LINES.replace('two', 'typed after it two'))
+    await page.keyboard.press('Control+s')
+    await isSaved('a.txt', LINES.replace('two', 'typed after it two'))
+    await openBeside(page, 'b.txt')
+    await page.keyboard.type('b ')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await saved('b.txt')) === `b ${LINES}`)
+    expect(edits()).toBeLessThan(30)
+    expect(await editsIn(1_000)).toBe(0)
+  })
+
+  test('a paste with a NUL is inserted without it by one key, and dismissed by another', async () => {
+    await openFile(page, branch, 'a.txt')
+    await paste(page, 'with\0out ')
+    await box().waitFor()
+    await page.keyboard.press('Control+.')
+    await isDraft('a.txt', `without ${LINES}`)
+    expect(await box().count()).toBe(0)
+    await paste(page, 'gone\0')
+    await box().waitFor()
+    await page.keyboard.press('Escape')
+    await until(async () => (await box().count()) === 0)
+    await page.keyboard.type('on ')
+    await isDraft('a.txt', `without on ${LINES}`)
+  })
+
+  test('a paste of more than 2 MB is not inserted, says how large the file would be, and holds up nothing', async () => {
+    await openFile(page, branch, 'a.txt')
+    await paste(page, 'x'.repeat(3 * MB))
+    await box().getByText('3.00 MB').waitFor()
+    await page.keyboard.type('small ')
+    await isDraft('a.txt', `small ${LINES}`)
+    await page.keyboard.press('Control+s')
+    await isSaved('a.txt', `small ${LINES}`)
+    expect(edits()).toBeLessThan(10)
+    expect(await box().count()).toBe(1)
+  })
+
+  test('a text of 2 MB in bytes takes no more letters, however few characters that are, and opens again', async () => {
+    await openFile(page, branch, 'a.txt')
+    const full = '語'.repeat(Math.floor((2 * MB - LINES.length) / 3) - 1)
+    await paste(page, `${full}\n`)
+    const text = `${full}\n${LINES}`
+    await isDraft('a.txt', text)
+    await page.keyboard.type('語語語')
+    await box().getByText('2 MB').first().waitFor()
+    // One box for all that is typed there.
+    expect(await box().count()).toBe(1)
+    const left = 2 * MB - Buffer.byteLength(text)
+    await isDraft('a.txt', text.replace('\n', `\n${'語'.repeat(Math.floor(left / 3))}`))
+    await page.keyboard.press('Control+s')
+    await page.getByRole('status', { name: 'Status' }).getByText('Saved →').first().waitFor()
+    const other = await visit(browser.context, desk)
+    await openFile(other, branch, 'a.txt')
+    await other.keyboard.press('Control+End')
+    await other.keyboard.press('Backspace')
+    await until(async () => !(await draft('a.txt')).endsWith('\n'))
+    await other.close()
+  })
+
+  test('what the server alone refuses comes out of the text, and what was typed after it stays', async () => {
+    // As if two windows had filled the file at once: what this one sends of a Q has a NUL when it arrives.
+    await page.routeWebSocket(/socket/, socket => {
+      const server = socket.connectToServer()
+      socket.onMessage(message => server.send(String(message).replace('"Q"', '"Q\\u0000"')))
+    })
+    await page.reload()
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.type('before ')
+    await isDraft('a.txt', `before ${LINES}`)
+    await page.keyboard.insertText('Q')
+    await page.keyboard.insertText('after ')
+    await box().getByText('Taken out of the text again').waitFor()
+    await isDraft('a.txt', `before after ${LINES}`)
+    expect(await page.locator('.cm-line').first().textContent()).toBe('before after one')
+    await page.keyboard.press('Control+s')
+    await isSaved('a.txt', `before after ${LINES}`)
+  })
+
+  test('what is refused for a while is not sent again before something is different', async () => {
+    let isRefusing = true
+    let refused = 0
+    await page.routeWebSocket(/socket/, socket => {
+      const server = socket.connectToServer()
+      socket.onMessage(message => {
+        const { id, ask, path } = JSON.parse(String(message))
+        if (ask !== 'edit' || path !== 'a.txt' || !isRefusing) return server.send(message)
+        refused++
+        socket.send(JSON.stringify({ re: id, error: 'The AI is at work in this branch.' }))
+      })
+    })
+    await page.reload()
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.type('kept ')
+    await page.getByRole('alert').getByText('The AI is at work').waitFor()
+    const first = refused
+    await Bun.sleep(3_000)
+    // Letters that were typed while the first was on its way may have gone once more.
+    expect(refused - first).toBeLessThanOrEqual(1)
+    // A save says why, and another file is saved.
+    await page.keyboard.press('Control+s')
+    await page.getByRole('alert').getByText('What was typed last in a.txt is not with the desk').waitFor()
+    await openBeside(page, 'b.txt')
+    await page.keyboard.type('b ')
+    await page.keyboard.press('Control+s')
+    await isSaved('b.txt', `b ${LINES}`)
+    await page.getByRole('tab', { name: 'a.txt' }).click()
+    const before = refused
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await until(() => refused === before + 1)
+    isRefusing = false
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await isDraft('a.txt', `kept ${LINES}`)
+    await page.keyboard.press('Control+s')
+    await isSaved('a.txt', `kept ${LINES}`)
+    expect(await page.getByText('is not with the desk').count()).toBe(0)
+  })
+
+  test('a save that waits holds up no save of another branch, and what is saved meanwhile comes after it', async () => {
+    const held: (() => void)[] = []
+    await page.routeWebSocket(/socket/, socket => {
+      const server = socket.connectToServer()
+      socket.onMessage(message => {
+        const { ask, branch: asked } = JSON.parse(String(message))
+        if (ask === 'save' && asked === branch) held.push(() => server.send(message))
+        else server.send(message)
+      })
+    })
+    await page.reload()
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.type('a ')
+    await page.keyboard.press('Control+s')
+    await until(() => held.length === 1)
+    await openBeside(page, 'b.txt')
+    await page.keyboard.type('b ')
+    await page.keyboard.press('Control+s')
+    await openFile(page, 'main', 'a.txt')
+    await page.keyboard.type('m ')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'a.txt')) === `m ${LINES}`)
+    expect([await saved('a.txt'), held.length]).toEqual([LINES, 1])
+    held[0]?.()
+    await isSaved('a.txt', `a ${LINES}`)
+    await until(() => held.length === 2)
+    held[1]?.()
+    await until(async () => (await saved('b.txt')).includes('b '))
+  })
+
+  test('typing in a line that a commit from outside changes goes on, is kept, and is chosen from once', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.type('mine ')
+    await isDraft('a.txt', LINES.replace('two', 'mine two'))
+    await desk.commit(branch, { 'a.txt': LINES.replace('two', 'THEIRS') })
+    const words = 'and typed on while it comes '
+    await page.keyboard.type(words, { delay: 60 })
+    await page.getByRole('button', { name: 'Choose', exact: true }).first().waitFor()
+    await page.keyboard.type('to the end ')
+    const text = LINES.replace('two', `mine ${words}to the end two`)
+    expect(await editorText()).toBe(text)
+    // One message for each letter at most.
+    expect(edits()).toBeLessThan(60)
+    expect(await editsIn(2_000)).toBe(0)
+    expect(await page.getByText('changed in the same place').count()).toBe(1)
+    expect(await page.getByText('choose what it shall be').count()).toBe(0)
+    await page.getByRole('button', { name: 'Choose', exact: true }).first().click()
+    await page.getByRole('button', { name: 'All mine' }).click()
+    await isDraft('a.txt', text)
+    await page.keyboard.press('Control+s')
+    await isSaved('a.txt', text)
+  })
+
+  test('kill -9 of the desk after a refused paste loses nothing that was typed before, after and meanwhile', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.type('before ')
+    await paste(page, 'odd\0paste')
+    await box().waitFor()
+    await page.keyboard.type('after ')
+    await desk.kill()
+    await page.keyboard.type('meanwhile ')
+    await page.getByText('The desk does not answer').waitFor()
+    await desk.start()
+    await isDraft('a.txt', `before after meanwhile ${LINES}`)
+    await page.keyboard.type('again ')
+    await page.keyboard.press('Control+s')
+    await isSaved('a.txt', `before after meanwhile again ${LINES}`)
+    expect(await box().count()).toBe(1)
+  })
+})
