@@ -1,5 +1,6 @@
 /** A text that could not be taken into a file, at the place where it was to be. */
 import { useSignal } from '@preact/signals'
+import type { Instead } from '../../contract/editable-text.ts'
 import { shownKeys } from '../app/keys.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'

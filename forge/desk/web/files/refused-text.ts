@@ -14,7 +14,7 @@ import {
 } from '@codemirror/state'
 import { Decoration, EditorView, keymap, WidgetType } from '@codemirror/view'
 import { h, render } from 'preact'
-import { type Form, type Instead, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
+import { type Form, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
 import { RefusedBox, type RefusedText } from './refused-box.tsx'
 
 const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
