@@ -79,7 +79,7 @@ async function split(branches: OpenBranches, { name, to, tip, base }: Split, how
       { ref: headRef(to), from: undefined, to: tip },
       { ref: draftsRef(to), from: undefined, to: work.draftsCommit },
     ]
-    const next = { head: base ?? null, merging: null, drafts: noDrafts(base) }
+    const next = { head: base ?? null, drafts: noDrafts(base) }
     await orInWords(becomeFrom(held, tip, next, { ...how, also }))
   })
   branches.vanished.delete(to)
@@ -90,7 +90,7 @@ async function split(branches: OpenBranches, { name, to, tip, base }: Split, how
 async function join(branches: OpenBranches, { name, to, tip, base }: Split, how: How): Promise<void> {
   await together(branches, name, to, how, async (work, other) => {
     if (work.head !== base) throw new RefMoved(headRef(name), base, work.head)
-    return { head: tip, merging: null, drafts: await draftsOfBoth(work, other, tip) }
+    return { head: tip, drafts: await draftsOfBoth(work, other, tip) }
   })
 }
 

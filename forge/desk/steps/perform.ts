@@ -4,10 +4,11 @@ import { Failure } from '../../../core/failure.ts'
 import { bytesOf, commit, lineOf, textOf } from '../../../core/git/commits.ts'
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import type { Move } from '../../../core/git/refs.ts'
+import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { BranchWork, HeldBranch } from '../branches/branch-work.ts'
+import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, type Drafts, filesBetween, noDrafts } from '../branches/drafts.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
@@ -122,6 +123,7 @@ export async function wait(
 ): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
+  if (isNew && !work.isGone) throw new RefMoved(headRef(work.name), undefined, work.head)
   const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
