@@ -74,7 +74,8 @@ async function main(options: Options, report: Report, signal: AbortSignal): Prom
     tidyUp(listed, report),
   ])
   const [base] = await Promise.all([mergeBase(fork), setup && sayWhatIsUnpushed(fork, report)])
-  if (base === fork.upstream.tip) return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
+  if (base === fork.upstream.tip && options.publish === undefined)
+    return nothingToDo(`${nameOf(fork.upstream)} is in ${nameOf(fork.origin)}`, signal)
   const { objects, format } = fork.repository
   await using scratch = await openScratch({ parent: fork.state, borrowed: [objects], format, signal })
   if (!setup) return await publishByHand(fork, scratch, options, base, report)

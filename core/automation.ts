@@ -7,9 +7,14 @@ const MAX_PARSED_BYTES = 1 << 20
 const BY_HAND = ['workflow_dispatch', 'workflow_call', 'repository_dispatch']
 const WORKFLOW = /^\.(github|gitea|forgejo)\/workflows\/[^/]+\.ya?ml$/i
 const GITLAB = /(^|\/)([^/]*\.)?gitlab-ci\.ya?ml$/i
+/** What runs only where a workflow calls it, and what GitHub does not read in its folder of workflows. */
+const CALLED = /^\.(github|gitea|forgejo)\/(actions\/|workflows\/(.*\/|[^/]*(?<!\.ya?ml)$))|(^|\/)action\.ya?ml$/i
 /** Keys of .gitlab-ci.yml that are no jobs. */
 const NO_JOBS =
   /^(\.|(workflow|include|default|variables|stages|image|services|cache|before_script|after_script|spec)$)/
+
+/** Whether a file that steers CI starts nothing by itself, and runs where another one calls it. */
+export const isCalledByOthers = (path: Path): boolean => CALLED.test(path)
 
 /**
  * What a file that steers CI starts by itself, as words that can be compared between versions of the file: of a
@@ -61,8 +66,17 @@ function startsOfWorkflow(workflow: unknown): ReadonlySet<string> {
   const events = eventsOf(workflow.on ?? workflow.true)
   const running = isFields(jobs) ? Object.entries(jobs).filter(([, job]) => !isOff(job)) : [[ANYTHING]]
   if (events.length === 0 || running.length === 0) return new Set()
-  return new Set([...events, ...running.map(([name]) => `job ${name}`)])
+  const steps = running.flatMap(([name, job]) => stepsOf(job).map(step => `${stepPrefix(`${name}`)}${step}`))
+  return new Set([...events, ...running.map(([name]) => `job ${name}`), ...steps])
 }
+
+/** What the steps of a job run: their commands, and the actions that they use without the version. */
+function stepsOf(job: unknown): string[] {
+  const steps = isFields(job) && Array.isArray(job.steps) ? job.steps.filter(isFields) : []
+  return steps.flatMap(({ run, uses }) => (run === undefined ? `${uses ?? ''}`.replace(/@.*/s, '') : `${run}`.trim()))
+}
+
+const stepPrefix = (job: string): string => `step of ${job}: `
 
 function eventsOf(on: unknown): string[] {
   if (typeof on === 'string') return eventsOf([on])
@@ -104,16 +118,22 @@ function startsOfGitLab(pipeline: unknown): ReadonlySet<string> {
 /**
  * Whether a version of a CI file starts what the fork has switched off: anything at all where the fork's version starts
  * nothing, and else what was there before and is not in the fork's version any more. `base` is what both sides come
- * from.
+ * from. A step that the fork has only replaced by another one is not switched off.
  */
 export function startsWhatIsOff(
   path: Path,
   { base, ours, result }: Record<'base' | 'ours' | 'result', Uint8Array | undefined>,
 ): boolean {
+  if (isCalledByOthers(path)) return false
   const [before, own, now] = [base, ours, result].map(bytes => startsOf(path, bytes))
   if (!before || !own || !now || now.size === 0) return false
   if (own.size === 0) return true
-  return [...now].some(word => !own.has(word) && (before.has(word) || word === ANYTHING))
+  const stepsIn = (words: ReadonlySet<string>, prefix: string) => [...words].filter(it => it.startsWith(prefix)).length
+  const isReplaced = (word: string) => {
+    const prefix = /^step of .*?: /.exec(word)?.[0]
+    return prefix !== undefined && stepsIn(own, prefix) >= stepsIn(before, prefix)
+  }
+  return [...now].some(word => !own.has(word) && ((before.has(word) && !isReplaced(word)) || word === ANYTHING))
 }
 
 /** Scripts that a package manager runs by itself. */

@@ -2,7 +2,7 @@
  * Judges a merge of upstream with git alone: the result is compared, file by file, with the merge that git makes
  * by itself.
  */
-import { isOfBothSides, lifecycleScripts, startsOf, startsWhatIsOff } from './automation.ts'
+import { isCalledByOthers, isOfBothSides, lifecycleScripts, startsOf, startsWhatIsOff } from './automation.ts'
 import { checkAttribute } from './git/attributes.ts'
 import { LIMITS, TooLarge } from './git/bounds.ts'
 import { type CommitList, commitsBetween, isAncestor, mergeBases } from './git/commits.ts'
@@ -77,6 +77,8 @@ type Version = 'automatic' | 'ours' | 'theirs' | 'result'
 type Comparison = {
   ledger: Ledger
   spots: Map<Path, Spot>
+  /** Which paths steer CI in the result. */
+  steerCi: SteersCi
   /** Of the files that git merges without a conflict, those in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
   /** Files of upstream's that steer CI, where the fork has all CI of their kind switched off; and those in the result. */
@@ -97,21 +99,19 @@ const READ_BYTES = 8 << 20
 export async function review(scratch: Scratch, commits: Commits): Promise<Review> {
   const { origin, start, upstream } = commits
   await using objects = openObjects(scratch)
-  const [links, missing, upstreamCommits] = await allOf([
-    linksOf(objects, commits.result),
+  const [judged, missing, upstreamCommits] = await allOf([
+    compare(scratch, objects, start, commits),
     unreachable(scratch, commits),
     commitsBetween(scratch, origin, upstream, SHOWN.commits),
   ])
-  const steerCi = steersCiThrough(links)
-  const judged = await compare(scratch, objects, start, commits, steerCi)
-  const shown = origin === start ? judged : await compare(scratch, objects, origin, commits, steerCi)
+  const shown = origin === start ? judged : await compare(scratch, objects, origin, commits)
   const [diffs, shrunk, markers, ci, restarted, automation, losses] = await allOf([
     diffsOf(scratch, shown, commits),
     shrunkIn(scratch, shown),
     withMarkers(objects, start, judged),
-    slippedIntoCi(objects, judged, steerCi),
-    restartedCi(objects, judged, steerCi),
-    newAutomation(objects, judged, steerCi),
+    slippedIntoCi(objects, judged),
+    restartedCi(objects, judged),
+    newAutomation(objects, judged),
     lossesOf(scratch, judged),
   ])
   const { conflicts, edits, dropped, vanished } = shown.ledger
@@ -186,13 +186,13 @@ async function compare(
   objects: Objects,
   ours: Oid,
   { upstream, result }: Commits,
-  steerCi: SteersCi,
 ): Promise<Comparison> {
   const merge = await mergeTrees(scratch, ours, upstream, { objects })
   await verifyFewChanges(objects, merge.tree, result, LIMITS.edits)
-  const [toResult = '', toOurs = '', toTheirs = ''] = await allOf(
-    [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid)),
-  )
+  // Only now: a tree of a few objects can stand for more files than can be listed.
+  const links = linksOf(objects, result)
+  const diffs = [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid))
+  const [steerCi, toResult = '', toOurs = '', toTheirs = ''] = await allOf([links.then(steersCiThrough), ...diffs])
   const stages = Map.groupBy(merge.stages, pathOf)
   const kinds = new Map(merge.stages.map(({ path }) => [path, 'contents']))
   for (const { kind, paths } of merge.conflicts) for (const path of paths) kinds.set(path, kind)
@@ -211,7 +211,8 @@ async function compare(
     if (kinds.has(path) || spots.has(path)) note(path, automatic, { ours: there })
     if (!kinds.has(path)) files.upstream++
     const isCi = steerCi(path, automatic)
-    if (isCi && automatic && !there && !kinds.has(path)) arrived.push({ path, entry: automatic })
+    if (isCi && automatic && !there && !kinds.has(path) && !isCalledByOthers(path))
+      arrived.push({ path, entry: automatic })
     if (isCi) ci.push(path)
     else if (steersAgents(path)) steering.push(path)
   }
@@ -225,7 +226,7 @@ async function compare(
   const { lost, ...changes } = changesBeyond(conflicts, spots, off)
   const started = [...off].filter(path => !spots.has(path) || spots.get(path)?.result)
   const ledger = { conflicts, ...changes, ci, steering, files }
-  return { ledger, spots, lost, switchedOff: { files: off, started }, whole }
+  return { ledger, spots, steerCi, lost, switchedOff: { files: off, started }, whole }
 }
 
 /** A file of upstream's that steers CI, and that the fork has nothing in the place of. */
@@ -261,7 +262,8 @@ async function startsAnything(objects: Objects, commit: Oid, folder: Path): Prom
   if (!place || !isFolder(place)) return false
   for (const { name, ...entry } of await readTree(objects, place.oid)) {
     const path = `${folder}${name}`
-    const isStarting = isFile(entry) && steersCi(path) && startsOf(path, await bytesOf(objects, entry)).size > 0
+    const mayStart = isFile(entry) && steersCi(path) && !isCalledByOthers(path)
+    const isStarting = mayStart && startsOf(path, await bytesOf(objects, entry)).size > 0
     if (isStarting) return true
   }
   return false
@@ -467,9 +469,11 @@ function isOwnVersion({ kind, stages, automatic, ours, theirs, result }: Spot): 
  * CI files in which something would run for the first time. What the start has runs already, and what is gone runs no
  * more; a conflict may be resolved with the lines of both sides, and with nothing of the agent's own.
  */
-async function slippedIntoCi(objects: Objects, { spots }: Comparison, steerCi: SteersCi): Promise<Path[]> {
+async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison): Promise<Path[]> {
   const isNew = async ({ path, kind, stages, result }: Spot): Promise<boolean> => {
     if (!isFile(result)) return true
+    const { size = 0 } = (await objects.info(result?.oid ?? '')) ?? {}
+    if (size > READ_BYTES) return true
     const bytes = await bytesOf(objects, result)
     if (!bytes || startsOf(path, bytes).size === 0) return false
     if (!kind) return true
@@ -481,7 +485,7 @@ async function slippedIntoCi(objects: Objects, { spots }: Comparison, steerCi: S
 }
 
 /** CI files in conflict that start what the fork has switched off: deleted, emptied, or kept from running. */
-async function restartedCi(objects: Objects, { spots }: Comparison, steerCi: SteersCi): Promise<Path[]> {
+async function restartedCi(objects: Objects, { spots, steerCi }: Comparison): Promise<Path[]> {
   const isStarted = async ({ path, stages, ours: there, result: now }: Spot): Promise<boolean> => {
     const [base, result] = await allOf([bytesOf(objects, stageOf(stages, 1)), bytesOf(objects, now)])
     const ours = await bytesOf(objects, there)
@@ -494,7 +498,7 @@ async function restartedCi(objects: Objects, { spots }: Comparison, steerCi: Ste
 }
 
 /** Files with the shape of automation, and packages' scripts that run by themselves, that are the agent's own. */
-async function newAutomation(objects: Objects, { spots }: Comparison, steerCi: SteersCi): Promise<Path[]> {
+async function newAutomation(objects: Objects, { spots, steerCi }: Comparison): Promise<Path[]> {
   const isNew = async (spot: Spot): Promise<boolean> => {
     const { path, kind, stages, automatic, ours, theirs, result } = spot
     const sides = stages.length > 0 ? [2, 3, 1].map(number => stageOf(stages, number)) : [ours, theirs, automatic]

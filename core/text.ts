@@ -6,7 +6,7 @@
  * of a sign), interlinear marks, private characters, and code points that are no characters.
  */
 const UNSEEN =
-  /(?!(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\ufff9-\ufffb\ufdd0-\ufdef]/gu
+  /(?!(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Co}\p{Cs}\p{Noncharacter_Code_Point}\ufff9-\ufffb]/gu
 
 /** Text on one line with every control character spelled out, so that none reaches a terminal. */
 export const visible = (text: string): string =>
@@ -51,10 +51,72 @@ export const wrap = (text: string, width: number): string[] =>
     .flatMap(line => line.match(new RegExp(`.{1,${width}}(?:\\s|$)|.{1,${width}}`, 'gu')) ?? [''])
     .map(line => line.trimEnd())
 
-/** Text of others where nothing can quote it, as in a commit message: no mention, reference, link or order to a CI. */
+/** The beginning of an item of a list, with what stands before its text. */
+const LIST_ITEM = /^\s*(?:[-*+•]|\d{1,3}[.)])\s+/
+/** Lines that mean something by where they break: code, tables, quotes, headings and trailers. */
+const FIXED_LINE = /^(?: {4}|\t|\s*\||\s*>|\s*#{1,6}\s|[A-Z][\w-]*-[\w-]+: )/
+
+/**
+ * Text of others in lines of at most `width` characters. Lines that fit stay as they are; a paragraph or an item of a
+ * list with a line that does not fit is filled anew, with its indentation.
+ */
+export function reflow(text: string, width: number): string[] {
+  let isInFence = false
+  const parts: string[][] = []
+  for (const line of visibleLines(text.trim()).split('\n')) {
+    const isFence = /^\s*(```|~~~)/.test(line)
+    const last = parts.at(-1)
+    const isFixed = FIXED_LINE.test(line.slice(LIST_ITEM.exec(last?.[0] ?? '')?.[0].length ?? 0))
+    const isApart = isInFence || isFence || line.trim() === '' || LIST_ITEM.test(line) || isFixed
+    if (isFence) isInFence = !isInFence
+    const goesOn = !isApart && last !== undefined && isOpen(last[0] ?? '')
+    if (goesOn) last.push(line.trimEnd())
+    else parts.push([line.trimEnd()])
+  }
+  return parts.flatMap(lines => (lines.every(line => line.length <= width) ? lines : fill(lines, width)))
+}
+
+/** Whether the part of a text that begins with a line goes on in the next line, where that begins none itself. */
+const isOpen = (line: string): boolean =>
+  line.trim() !== '' && !/^\s*(```|~~~)/.test(line) && (LIST_ITEM.test(line) || !FIXED_LINE.test(line))
+
+/** The words of a paragraph in as few lines as they take: the lines after the first are indented as its text is. */
+function fill(lines: readonly string[], width: number): string[] {
+  const [first = ''] = lines
+  const lead = (LIST_ITEM.exec(first)?.[0] ?? /^\s*/.exec(first)?.[0] ?? '').slice(0, width >> 1)
+  const indent = ' '.repeat(lead.length)
+  const words = [first.slice(lead.length), ...lines.slice(1)].join(' ').split(/\s+/).filter(Boolean)
+  const room = width - lead.length
+  const tooLong = new RegExp(`.{1,${room}}`, 'gu')
+  const filled: string[] = []
+  let line = lead
+  let isEmpty = true
+  const end = () => {
+    filled.push(line.trimEnd())
+    line = indent
+    isEmpty = true
+  }
+  for (const word of words) {
+    if (!isEmpty && line.length + 1 + word.length > width) end()
+    // A word that is longer than a line is cut.
+    const pieces = word.length <= room ? [word] : (word.match(tooLong) ?? [])
+    for (const [at, piece] of pieces.entries()) {
+      if (at > 0) end()
+      line += isEmpty ? piece : ` ${piece}`
+      isEmpty = false
+    }
+  }
+  if (!isEmpty) end()
+  return filled
+}
+
+/**
+ * Text of others where nothing can quote it, as in a commit message: no mention, reference, link or order to a CI. The
+ * number of a merged pull request behind its title, `(#12)`, stays: in parentheses it closes nothing.
+ */
 export const harmless = (text: string): string =>
   text
-    .replace(/[@#!](?=\w)|\bGH-(?=\d)|:(?=\/\/)/gi, '$& ')
+    .replace(/#(?=\w)(?!(?<=\(#)\d+\))|[@!](?=\w)|\bGH-(?=\d)|:(?=\/\/)/gi, '$& ')
     .replaceAll('[', '(')
     .replaceAll(']', ')')
     .replace(/\*{3,}/g, '**')

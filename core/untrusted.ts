@@ -96,15 +96,22 @@ async function listNew(carrier: Scratch, packs: readonly Pack[], tip: Oid, known
 
 /** Links packs into a repository and writes the indexes for them. Packs that have theirs already are passed over. */
 async function indexPacks({ objects, ...where }: Scratch, packs: readonly Pack[]): Promise<void> {
+  if (packs.length > MAX_PACKS) throw new TooLarge(`it has ${packs.length} packs, and at most ${MAX_PACKS} are read`)
   await mkdir(join(objects, 'pack'), { recursive: true })
-  for (const [number, { path, bytes }] of packs.entries()) {
+  // All packs together get the time: there may be many small ones.
+  const bytes = packs.reduce((sum, pack) => sum + pack.bytes, 0)
+  const end = performance.now() + 1000 * (INDEXING.seconds + bytes / INDEXING.bytesPerSecond)
+  for (const [number, { path }] of packs.entries()) {
     const name = join(objects, `pack/pack-${String(number).padStart(40, '0')}`)
     if (await lstat(`${name}.idx`).catch(() => undefined)) continue
-    const bounds = { ...QUESTIONS, seconds: INDEXING.seconds + bytes / INDEXING.bytesPerSecond }
+    const bounds = { ...QUESTIONS, seconds: Math.max((end - performance.now()) / 1000, 0.001) }
     await run(where, ['index-pack', '-o', `${name}.idx`, path], { bounds })
     await symlink(path, `${name}.pack`)
   }
 }
+
+/** Git itself puts packs together where there are more than 50. */
+const MAX_PACKS = 1_000
 
 /** Throws {@link TooLarge} where the objects that the scratch repository lacks have more bytes than are unpacked. */
 async function verifyFewBytes(scratch: Scratch, carrier: Scratch, oids: readonly Oid[]): Promise<void> {

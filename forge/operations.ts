@@ -19,6 +19,9 @@ export const FORGE = { name: 'Forge', email: 'forge@forge.invalid' }
 /** What operations would have lost that is no commit, by its id. */
 export const LOST = 'refs/forge/lost/'
 
+/** Operations that are kept after they were read. */
+const MOST_KEPT = 2_000
+
 /** The one kind of operation that no person has asked for: undo passes it over. */
 export const PUT_ASIDE = 'put aside'
 
@@ -68,6 +71,8 @@ export type NewOperation = {
 /** The operations of one repository. */
 export class Operations {
   #last: Promise<unknown> = Promise.resolve()
+  /** Operations that were read lately: they never change, and each look for what can be undone goes over many. */
+  readonly #read = new Map<Oid, Recorded>()
 
   constructor(readonly objects: Objects) {}
 
@@ -135,6 +140,16 @@ export class Operations {
   /** An operation by its id; undefined where that is none. */
   async find(id: Oid): Promise<Recorded | undefined> {
     if (!isOid(this.objects.repository.format, id)) return undefined
+    const known = this.#read.get(id)
+    if (known) return known
+    const found = await this.#find(id)
+    if (!found) return undefined
+    if (this.#read.size >= MOST_KEPT) this.#read.clear()
+    this.#read.set(id, found)
+    return found
+  }
+
+  async #find(id: Oid): Promise<Recorded | undefined> {
     const object = await this.objects.read(id)
     if (object?.type !== 'commit' || !object.bytes) return undefined
     const { message, committer } = parseCommit(object.bytes)
@@ -171,11 +186,11 @@ export class Operations {
     return found
   }
 
-  /** What an undo would take back: the newest operation that is not taken back already. */
-  async nextToUndo(): Promise<Recorded | undefined> {
+  /** What an undo would take back: the newest operation, of those about `part`, that is not taken back already. */
+  async nextToUndo(part?: RefFilter): Promise<Recorded | undefined> {
     const seen = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
-      if (operation.kind === PUT_ASIDE) continue
+      if (operation.kind === PUT_ASIDE || (part && !isAbout(operation, part))) continue
       if (operation.of) {
         // The newest word on an operation counts: taken back, or done again.
         if (seen.has(operation.of)) continue
@@ -188,18 +203,37 @@ export class Operations {
     return undefined
   }
 
-  /** What a redo would do again: the undo that was made last, where nothing else has been done since. */
-  async nextToRedo(): Promise<Recorded | undefined> {
+  /** What a redo would do again: the undo that was made last, where nothing else has been done since to `part`. */
+  async nextToRedo(part?: RefFilter): Promise<Recorded | undefined> {
     const again = new Set<Oid>()
     for await (const operation of this.newestFirst()) {
-      if (operation.kind === PUT_ASIDE) continue
+      if (operation.kind === PUT_ASIDE || (part && !isAbout(operation, part))) continue
       if (!operation.of) return undefined
       if (operation.kind === 'redo') again.add(operation.of)
       else if (!again.delete(operation.of)) return operation
     }
     return undefined
   }
+
+  /** The parts that the newest operations are about, at most `count` of these, by what `partOf` says of each ref. */
+  async recentParts(count: number, partOf: (ref: RefName) => string | undefined): Promise<Set<string>> {
+    const parts = new Set<string>()
+    let at = 0
+    for await (const { refs } of this.newestFirst()) {
+      if (at++ >= count) break
+      for (const { ref } of refs) {
+        const part = partOf(ref)
+        if (part !== undefined) parts.add(part)
+      }
+    }
+    return parts
+  }
 }
+
+/** Tells some refs from others: an operation is about them where it moved one of them. */
+export type RefFilter = (ref: RefName) => boolean
+
+const isAbout = ({ refs }: Operation, part: RefFilter): boolean => refs.some(({ ref }) => part(ref))
 
 /** What is written down of some moves. */
 export const refsOf = (moves: readonly Move[]): Operation['refs'] =>

@@ -4,7 +4,7 @@ import { Failure } from '../core/failure.ts'
 import { isFull } from '../core/full-disk.ts'
 import { TooLarge } from '../core/git/bounds.ts'
 import { GitError } from '../core/git/run.ts'
-import { firstLine } from '../core/text.ts'
+import { firstLine, visible } from '../core/text.ts'
 
 /**
  * The one place where an error becomes a sentence and an exit code. `folder` is where Forklift writes: whether its disk
@@ -20,6 +20,7 @@ export async function inWords(error: unknown, signal: AbortSignal, folder: strin
   const full = new Failure('The disk is full: free some space and run forklift again.')
   if (error instanceof ProcessOutput || error instanceof GitError) {
     if (await isFull(folder).catch(() => false)) return full
+    if (MISSING_OBJECT.test(reasonOf(error))) return new Failure(damaged(reasonOf(error)))
     return new Failure(`git or docker failed: ${reasonOf(error)}.`)
   }
   const { code, path, message } = error as NodeJS.ErrnoException
@@ -27,6 +28,14 @@ export async function inWords(error: unknown, signal: AbortSignal, folder: strin
   if (code && path) return new Failure(`${path} can't be used (${code}): check its owner and its disk.`)
   return new Failure(`${message}: this was not expected, please report it.`)
 }
+
+/** How git says that it lacks an object, or can't read it. */
+const MISSING_OBJECT =
+  /unable to (read|find|parse)|could not (read|parse|open) .*(object|commit|tree)|missing (blob|tree|commit|object)|bad (tree )?object|(object|packfile).* (is )?corrupt|corrupt (loose )?object|unable to unpack|did not receive expected object|failed to traverse|revision walk setup failed/i
+
+/** What it means that this clone lacks objects, and how it gets them again. */
+export const damaged = (reason: string): string =>
+  `This clone lacks an object, or can't read it (${visible(reason)}): see git fsck, then git fetch --refetch origin and upstream (or clone anew), and run forklift again.`
 
 function reasonOf(error: ProcessOutput | GitError): string {
   if (error instanceof GitError) return error.message

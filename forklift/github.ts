@@ -131,6 +131,8 @@ const RepositorySchema = v.object({
 const OidSchema = v.pipe(v.string(), v.regex(/^[0-9a-f]{40,64}$/))
 const PullSchema = v.object({
   number: v.number(),
+  node_id: v.optional(v.string()),
+  draft: v.optional(v.boolean(), false),
   html_url: v.string(),
   title: v.string(),
   body: v.nullish(v.string(), ''),
@@ -252,6 +254,25 @@ export class GitHub {
 
   async update({ number }: Pull, text: { title: string; body: string }): Promise<Pull> {
     return (await this.#ask(PullSchema, 'PATCH', `/pulls/${number}`, text)).data
+  }
+
+  /**
+   * Makes a draft of a pull request that is ready. Gives whether it is one now: not every repository has drafts, and
+   * not every token may do this.
+   */
+  async makeDraft({ node_id: id, draft }: Pull): Promise<boolean> {
+    if (draft || id === undefined) return draft
+    // Only GitHub's other interface can do this.
+    const mutation =
+      'mutation($id: ID!) { convertPullRequestToDraft(input: { pullRequestId: $id }) { clientMutationId } }'
+    const request = { signal: AbortSignal.any([this.signal, AbortSignal.timeout(30_000)]) }
+    return await this.#octokit.graphql(mutation, { id, request }).then(
+      () => true,
+      () => {
+        this.signal.throwIfAborted()
+        return false
+      },
+    )
   }
 
   /** Asks about the repository, and again a bounded number of times where GitHub says that later is better. */

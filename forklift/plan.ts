@@ -79,12 +79,11 @@ async function whereToStart(now: Situation): Promise<Plan> {
       leftBehind.push(head)
       continue
     }
-    const name = head.pull
-      ? `pull request #${head.pull.number} (${head.pull.html_url})`
-      : `branch ${head.ref} on origin`
+    const name = nameOfHead(head)
     if (isCurrent) {
       if (now.github && !head.pull) return { kind: 'propose', head, leftBehind }
-      if (now.isByHand) return nothing(`${name} already brings this: push to that branch what you would add`)
+      // What the person has changed since may be new.
+      if (now.isByHand) return { kind: 'merge', start: join, head, leftBehind }
       return nothing(`${name} already brings upstream's newest commit: it waits to be merged`)
     }
     const attention = head.pull && now.github && !now.isByHand ? await now.github.attention(head.pull) : undefined
@@ -101,6 +100,10 @@ async function whereToStart(now: Situation): Promise<Plan> {
   if (repair?.upstream === now.upstream) return nothing(`#${repair.pull.number} brought it, squashed or rebased`)
   return { kind: 'merge', start: repair?.start ?? now.origin, leftBehind }
 }
+
+/** A branch of ours for a sentence: by its pull request, where it has one. */
+export const nameOfHead = ({ ref, pull }: Head): string =>
+  pull ? `pull request #${pull.number} (${pull.html_url})` : `branch ${ref} on origin`
 
 const nothing = (because: string): Plan => ({ kind: 'nothing', because })
 

@@ -13,6 +13,7 @@ import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
 import { describeDisk } from './disk-space.ts'
+import { damaged } from './errors.ts'
 import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
 import {
   credentialHelper,
@@ -393,12 +394,23 @@ async function verifyRules(
   if (base.includes('required_linear_history')) report.note('a rule of the fork forbids merge commits: allow them.')
 }
 
+/**
+ * Throws where this clone lacks files of a commit that is going to be merged: a run would find it out when it has begun.
+ * Older history is not read here: it takes as long as making the workspace.
+ */
+export async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[]): Promise<void> {
+  const walk = ['rev-list', '--objects', '--no-walk', '--quiet', ...commits, '--']
+  const walked = await attempt(repository, walk)
+  if (walked.code !== 0) throw new Failure(damaged(firstLine(walked.stderr)))
+}
+
 /** What would make judging or publishing fail is told before anybody is paid for. */
 export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
   // Before anything walks upstream's files.
   await using objects = openObjects(scratch)
   await verifyFewChanges(objects, fork.origin.tip, fork.upstream.tip)
   await Promise.all([
+    verifyFilesAreHere(fork, [fork.origin.tip, fork.upstream.tip]),
     verifyRules(fork.github, fork.origin, report),
     remotes.verifyTheTokenMayPushWorkflows(fork, base),
     remotes.verifyLargeFilesCanBeCarried(fork),

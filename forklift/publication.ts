@@ -1,6 +1,6 @@
 /** From a good result to a pull request: one commit of our own, one push, one page. */
 import { Failure } from '../core/failure.ts'
-import { commit } from '../core/git/commits.ts'
+import { commit, isAncestor } from '../core/git/commits.ts'
 import { openObjects } from '../core/git/objects.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
@@ -62,6 +62,8 @@ export async function* publish(
   const pull = head?.pull
   try {
     const text = { title, body: mergeBody(pull?.body ?? '', body) }
+    if (pull && draft && !(await github.makeDraft(pull)))
+      report.note(`${pull.html_url} stays ready, as GitHub makes no draft of it: look at its page before you merge it.`)
     const made = pull
       ? await github.update(pull, text)
       : await github.open({ ...text, head: ref, base: origin.branch, draft })
@@ -71,7 +73,9 @@ export async function* publish(
     fork.repository.signal.throwIfAborted()
     if (!(error instanceof Failure)) throw error
     const link = `${github.place.web}/compare/${origin.branch}...${ref}?expand=1`
-    throw new Failure(`${ref} is pushed, its pull request is not made. ${error.message} By hand: ${link}`)
+    // Only that command knows what was made, and by whom.
+    const reason = error.message.replaceAll('run forklift again', `run ${again} again`)
+    throw new Failure(`${ref} is pushed, its pull request is not made. ${reason} By hand: ${link}`)
   }
 }
 
@@ -90,7 +94,10 @@ async function headNow(fork: Fork, head: Head | undefined, story: Story, report:
   throw new Failure(`${address} was squashed ${meanwhile}, so this no longer fits it: run forklift again.`)
 }
 
-/** The one commit that is published: the result's tree, the start and upstream as parents, whatever led there. */
+/**
+ * The one commit that is published: the result's tree, the start and upstream as parents, whatever led there. Where the
+ * start has upstream in it already, it is the only parent.
+ */
 export async function mergeCommit(
   from: Repository,
   { result, start, upstream }: { result: Oid; start: Oid; upstream: Oid },
@@ -98,6 +105,7 @@ export async function mergeCommit(
   message: string,
 ): Promise<Oid> {
   const tree = await read(from, ['rev-parse', `${result}^{tree}`])
+  const parents = (await isAncestor(from, upstream, start)) ? [start] : [start, upstream]
   await using objects = openObjects(from)
-  return await commit(objects, { tree, parents: [start, upstream], message, author: identity, committer: identity })
+  return await commit(objects, { tree, parents, message, author: identity, committer: identity })
 }

@@ -1,7 +1,9 @@
 /** `forklift --publish`: a merge of upstream that a person made gets what an agent's gets. */
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'
 import { isAncestor, mergeBases } from '../core/git/commits.ts'
+import { mergeTrees } from '../core/git/merges.ts'
 import type { Oid } from '../core/git/repository.ts'
 import { read, run } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
@@ -10,11 +12,12 @@ import { many, visible } from '../core/text.ts'
 import { allOf } from '../core/together.ts'
 import { type Fork, type Head, nameOf } from './fork.ts'
 import { nothingToDo, recordTheEnd, type Steps } from './outcome.ts'
-import { aidTo, decideWhereToStart, joinOf } from './plan.ts'
+import { aidTo, decideWhereToStart, joinOf, nameOfHead } from './plan.ts'
 import { verifyItCanBePublished } from './preflight.ts'
 import type { Publishable } from './publication.ts'
 import { fetchHead } from './remotes.ts'
 import * as runs from './runs.ts'
+import { exists } from './runs.ts'
 import type { Options } from './settings.ts'
 import type { Report } from './terminal.ts'
 import { judgeAndPublish, publishAsItIs, verifyItIsAccepted } from './verdict.ts'
@@ -30,13 +33,14 @@ export async function publishByHand(
   base: Oid,
   report: Report,
 ): Promise<string> {
-  const tip = await commitOf(fetched, branch, report)
   await verifyNothingIsUnderWay(fetched, branch, report)
-  const fork = await asMerged(fetched, branch, tip)
-  const newer = await countBetween(fork, fork.upstream.tip, fetched.upstream.tip)
-  if (newer > 0) report.note(`upstream has ${many(newer, 'newer commit')} than ${branch}, left for another run.`)
-  const decided = await decideWhereToStart(fork, scratch, true, report)
-  if (decided.kind === 'nothing') return nothingToDo(decided.because, fork.repository.signal)
+  const tip = await commitOf(fetched, branch, report)
+  if (base === fetched.upstream.tip) return await nothingOfUpstream(fetched, branch, tip)
+  const asItMerged = await asMerged(fetched, branch, tip)
+  const newer = await countBetween(asItMerged, asItMerged.upstream.tip, fetched.upstream.tip)
+  const decided = await decideWhereToStart(asItMerged, scratch, true, report)
+  if (decided.kind === 'nothing') return nothingToDo(decided.because, asItMerged.repository.signal)
+  const fork = await withUpstreamOf(decided.head, asItMerged, fetched.upstream.tip)
   const start = decided.kind === 'merge' ? decided.start : fork.origin.tip
   await verifyItCanBePublished(fork, scratch, base, report)
   const [isForward, isUpstreams] = await allOf([
@@ -48,7 +52,11 @@ export async function publishByHand(
     throw new Failure(
       `${visible(branch)} is upstream's own, without the fork's commits: git merge ${startOf(fork, decided.head)} there, and publish it again.`,
     )
+  if (newer > 0) report.note(`upstream has ${many(newer, 'newer commit')} than ${branch}, left for another run.`)
   const result = await resultOf(fork, scratch, { branch, tip, start, head: decided.head }, report)
+  const isUpdate = decided.kind === 'merge' && (await isAncestor(scratch, fork.upstream.tip, start))
+  if (isUpdate && decided.head && (await haveSameFiles(scratch, [result, decided.head.tip])))
+    return nothingToDo(`${nameOfHead(decided.head)} already brings this`, fork.repository.signal)
   const plan = await planFor(scratch, decided, start, result)
   const path = await runs.claimRunDirectory(join(fork.state, 'runs'), fork.project)
   const metadata = { ...(await runs.describeMerge(fork, scratch, start)), byHand: branch, anyway }
@@ -63,13 +71,24 @@ export async function publishByHand(
     yield { result }
     report.step(`Judging ${branch}`)
     const commits = { origin: fork.origin.tip, start, upstream: fork.upstream.tip, result }
-    const candidate = { commits, tip, maker: { byHand: branch }, again, verify }
+    const candidate = { commits, tip, maker: { byHand: branch, isUpdate }, again, verify }
     return yield* judgeAndPublish(fork, scratch, plan, candidate, report)
   }
   return await recordTheEnd({ path, metadata }, 'outcome', steps(), fork.repository.signal)
 }
 
-/** The commit of a branch of this clone, of a branch on origin as it is there now, or of whatever else git knows. */
+/** Where origin has all of upstream already, a branch is none of Forklift's: throws where it has commits of its own. */
+async function nothingOfUpstream({ repository, origin, upstream }: Fork, branch: string, tip: Oid): Promise<string> {
+  const all = `${nameOf(upstream)} is in ${nameOf(origin)}`
+  if (await isAncestor(repository, tip, origin.tip))
+    return nothingToDo(`${all}, and so is ${branch}`, repository.signal)
+  throw new Failure(`${all} already, so ${visible(branch)} brings nothing of upstream: push it as any other branch.`)
+}
+
+/**
+ * The commit of a branch of this clone, of a branch on origin as it is there now, or of whatever else git knows. Of a
+ * branch that is in both places the newer one counts; throws where each has commits that the other lacks.
+ */
 async function commitOf(fork: Fork, branch: string, report: Report): Promise<Oid> {
   const find = async (name: string) => {
     const words = ['rev-parse', '--verify', '--quiet', `${name}^{commit}`]
@@ -77,23 +96,70 @@ async function commitOf(fork: Fork, branch: string, report: Report): Promise<Oid
     return found.code === 0 ? found.stdout.toString().trim() : undefined
   }
   const local = await find(`refs/heads/${branch}`)
-  if (local) return local
   const remote = branch.replace(/^origin\//, '')
-  const fetched = fork.origin.heads.has(remote) ? await fetchHead(fork, remote, report) : undefined
-  const found = fetched ?? (await find(branch))
+  const isThere = fork.origin.heads.has(remote)
+  // What origin's default branch has gained is merged in later.
+  if (local && (!isThere || remote !== branch || branch === fork.origin.branch)) return local
+  const fetched = isThere ? await fetchHead(fork, remote, report) : undefined
+  const found = local && fetched ? await newerOf(fork, { branch, local, fetched }, report) : (fetched ?? local)
   if (found) return found
+  const other = await find(branch)
+  if (other) return other
   throw new Failure(`There is no branch ${visible(branch)} here, nor on origin: see git branch --all.`)
 }
 
-/** Throws where the branch is checked out with a merge that is not committed; other changes are worth a note. */
+async function newerOf(
+  fork: Fork,
+  { branch, local, fetched }: { branch: string; local: Oid; fetched: Oid },
+  report: Report,
+): Promise<Oid> {
+  const { repository } = fork
+  if (await isAncestor(repository, fetched, local)) return local
+  if (!(await isAncestor(repository, local, fetched)))
+    throw new Failure(
+      `${visible(branch)} here and on origin have gone apart: git pull there (or push what counts), and publish it again.`,
+    )
+  const count = await countBetween(fork, local, fetched)
+  report.note(`${branch} has ${many(count, 'newer commit')} on origin: it is taken as it is there.`)
+  return fetched
+}
+
+/** What git keeps while it waits for a person, what it is called, and how it ends. */
+const UNDER_WAY = [
+  ['rebase-merge', 'A rebase', 'git rebase --continue'],
+  ['rebase-apply', 'A rebase', 'git rebase --continue'],
+  ['MERGE_HEAD', 'A merge', 'git commit'],
+  ['CHERRY_PICK_HEAD', 'A cherry-pick', 'git cherry-pick --continue'],
+  ['REVERT_HEAD', 'A revert', 'git revert --continue'],
+] as const
+
+/**
+ * Throws where the branch, or the HEAD that is named in its place, waits in a checkout for a merge or a rebase to end;
+ * other changes there are worth a note.
+ */
 async function verifyNothingIsUnderWay({ repository }: Fork, branch: string, report: Report): Promise<void> {
+  const { gitDir, commonDir } = repository
+  const isHead = branch === 'HEAD' || branch === '@'
+  const linked = await readdir(join(commonDir, 'worktrees')).catch(() => [])
+  for (const folder of new Set([gitDir, commonDir, ...linked.map(name => join(commonDir, 'worktrees', name))])) {
+    if (isHead && folder !== gitDir) continue
+    const said = await Promise.all(
+      ['HEAD', 'rebase-merge/head-name', 'rebase-apply/head-name'].map(name => firstLineOf(join(folder, name))),
+    )
+    if (!isHead && !said.some(line => line.replace(/^ref: /, '') === `refs/heads/${branch}`)) continue
+    for (const [file, what, remedy] of UNDER_WAY) {
+      if (await exists(join(folder, file)))
+        throw new Failure(`${what} is under way on ${visible(branch)}: ${remedy}, and publish it again.`)
+    }
+  }
   const head = await run(repository, ['symbolic-ref', '--quiet', 'HEAD'], { ok: 'any' })
-  if (head.stdout.toString().trim() !== `refs/heads/${branch}`) return
-  if ((await run(repository, ['rev-parse', '--verify', '--quiet', 'MERGE_HEAD'], { ok: 'any' })).code === 0)
-    throw new Failure(`A merge is under way on ${visible(branch)}: git commit it, and publish it again.`)
+  if (!isHead && head.stdout.toString().trim() !== `refs/heads/${branch}`) return
   const changes = await read(repository, ['status', '--porcelain', '--untracked-files=no', '--ignore-submodules'])
   if (changes) report.note(`what is not committed on ${branch} is no part of it.`)
 }
+
+const firstLineOf = async (file: string): Promise<string> =>
+  (await readFile(file, 'utf8').catch(() => '')).split('\n')[0] ?? ''
 
 /**
  * The fork, with upstream as the person merged it: upstream may have gone on since, and what it has brought since is
@@ -111,6 +177,15 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   return { ...fork, upstream: { ...upstream, tip: merged } }
 }
 
+/** The fork with upstream as a pull request has it, where that has more of upstream than the person merged. */
+async function withUpstreamOf(head: Head | undefined, fork: Fork, newest: Oid): Promise<Fork> {
+  const { repository, upstream } = fork
+  const bases = head ? await mergeBases(repository, head.tip, newest) : []
+  const [there = '', ...others] = bases
+  const isMore = there && others.length === 0 && (await isAncestor(repository, upstream.tip, there))
+  return isMore ? { ...fork, upstream: { ...upstream, tip: there } } : fork
+}
+
 /**
  * The branch that the person's merge should hold, as git calls it: the living pull request's, or origin's default one.
  */
@@ -124,7 +199,8 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
 type Where = { branch: string; tip: Oid; start: Oid; head: Head | undefined }
 
 /**
- * What is judged in the agent's place. The branch itself, where the start is in its history. The branch with a start
+ * What is judged in the agent's place. The branch itself, where the start is in its history. What the branch became
+ * since an earlier state of it was published, where the start has that. The branch with a start
  * joined to it that only says what an earlier, squashed pull request brought: such a start is nowhere but here, and has
  * origin's files. The branch as it is where the person rebased the fork onto upstream, which leaves none of the fork's
  * old commits in it; what is lost by that is shown. Else git's own merge of the branch and the start, where that has no
@@ -137,6 +213,8 @@ async function resultOf(
   report: Report,
 ): Promise<Oid> {
   if (await isAncestor(scratch, start, tip)) return tip
+  const continued = head && (await continuedFrom(fork, scratch, tip, start))
+  if (continued) return continued
   const [files, origins, starts] = await treesOf(scratch, [tip, fork.origin.tip, start])
   if (files && origins === starts && (await isAncestor(scratch, fork.origin.tip, tip)))
     return await aidTo(scratch, files, [tip, start], 'Join what an earlier pull request brought')
@@ -152,6 +230,35 @@ async function resultOf(
   throw new Failure(
     `${visible(branch)} lacks what is new in ${missing}, and the two conflict: git merge ${missing} there, and publish it again.`,
   )
+}
+
+/**
+ * The start with what has changed on a branch since it was published: the start has a commit with the same files as one
+ * of the branch. Undefined where there is none, or where that conflicts with what others have added.
+ */
+async function continuedFrom(fork: Fork, scratch: Scratch, tip: Oid, start: Oid): Promise<Oid | undefined> {
+  const { origin, upstream } = fork
+  const list = async (...range: string[]) => {
+    const log = await read(scratch, ['log', `--max-count=${MAX_COMMITS_LOOKED_AT}`, '--format=%H %T', ...range])
+    return log.split('\n').map(line => line.split(' ') as [commit: Oid, tree: Oid])
+  }
+  const [published, own] = await allOf([
+    list('--first-parent', start, '--not', origin.tip),
+    list(tip, '--not', origin.tip, upstream.tip),
+  ])
+  const trees = new Set(own.map(([, tree]) => tree))
+  const [from] = published.find(([, tree]) => tree && trees.has(tree)) ?? []
+  if (!from) return undefined
+  const { tree, stages } = await mergeTrees(scratch, start, tip, { base: from })
+  return stages.length > 0 ? undefined : await aidTo(scratch, tree, [start, tip], 'Bring what has changed since')
+}
+
+/** More than a person commits on a merge. */
+const MAX_COMMITS_LOOKED_AT = 1_000
+
+async function haveSameFiles(scratch: Scratch, commits: [Oid, Oid]): Promise<boolean> {
+  const [one, other] = await treesOf(scratch, commits)
+  return one === other
 }
 
 async function treesOf(scratch: Scratch, commits: Oid[]): Promise<Oid[]> {

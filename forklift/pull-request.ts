@@ -1,7 +1,8 @@
 /** The pull request's text, from what the review found. What strangers wrote is shown there, and can do nothing. */
 import type { Path } from '../core/git/repository.ts'
 import type { Conflict, Edit, Review } from '../core/review.ts'
-import { harmless, many, short, visible, visibleLines, visiblePath, wrap } from '../core/text.ts'
+import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
+import { checkClaims, MAX_WORDS_CHARS } from './claims.ts'
 
 /** What the page tells besides the review; undefined is what is not known. */
 export type Story = {
@@ -18,8 +19,10 @@ export type Story = {
   tokens?: number | undefined
   /** What the agent said at the end, or the messages of the person's commits: untrusted. */
   words?: string | undefined
-  /** The branch on which a person merged; undefined where an agent did. */
+  /** The branch on which a person merged, '' where it is not known; undefined where an agent did. */
   byHand?: string | undefined
+  /** The pull request has upstream's commits already, and this only changes what it brings. */
+  isUpdate?: boolean | undefined
   /** The merge buttons that the repository allows. */
   buttons?: { merge: boolean; squash: boolean; rebase: boolean } | undefined
   /** The fork has no commits of its own: the result is upstream's commit itself. */
@@ -173,7 +176,17 @@ function commitList({ upstreamCommits }: Review, { upstream }: Story, size: Size
   return ["### Upstream's commits\n", ...lines, ...(more > 0 ? [`- and ${many(more, 'older commit')}`] : [])].join('\n')
 }
 
-function howMade({ rebased }: Review, story: Story, size: Size): string {
+/** What git says of the agent's words. The rest of them stands as what the agent says. */
+function checked(review: Review, { words, byHand }: Story): string {
+  const claims = byHand === undefined && words ? checkClaims(review, words) : []
+  const lines = claims.map(({ claim, isTrue, finding }) => {
+    return `- ${isTrue ? 'True' : '**Not true**'}: ${code(short(claim, 160))} (${escapeMarkdown(finding)})`
+  })
+  return lines.length > 0 ? ['What git can check of these words:\n', ...lines].join('\n') : ''
+}
+
+function howMade(review: Review, story: Story, size: Size): string {
+  const { rebased } = review
   const { model, variant, agent, seconds, requests, tokens, words, byHand, notes = [], leftBehind = [] } = story
   const facts = [
     model && `model ${code(model)}${variant ? ` (${code(variant)})` : ''}`,
@@ -183,10 +196,11 @@ function howMade({ rebased }: Review, story: Story, size: Size): string {
     tokens !== undefined && many(tokens, 'token'),
   ].filter(Boolean)
   const byForklift = `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}`
-  const maker = byHand === undefined ? byForklift : `Merged by hand, on ${code(byHand)}, and judged by Forklift`
+  const where = byHand ? `, on ${code(byHand)},` : ''
+  const maker = byHand === undefined ? byForklift : `Merged by hand${where} and judged by Forklift`
   const whose = byHand === undefined ? "The agent's own words, which nobody has checked" : 'What its commits say'
   const left = leftBehind.flatMap(address => webAddress(address) ?? [])
-  const said = words?.trim() && fence('text', wrap(words, 100).join('\n'), size.words)
+  const said = words?.trim() && fence('text', reflow(words.slice(0, MAX_WORDS_CHARS), 100).join('\n'), size.words)
   return [
     '### How this was made',
     story.fastForward
@@ -197,6 +211,7 @@ function howMade({ rebased }: Review, story: Story, size: Size): string {
     ...notes.map(escapeMarkdown),
     left.length > 0 && `This takes the place of ${left.join(', ')}.`,
     said && `${whose}:\n\n${said}`,
+    said && checked(review, story),
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -251,14 +266,36 @@ export function mergeBody(existing: string, ours: string): string {
   return bodies.find(body => body.length <= LIMIT) ?? existing
 }
 
+/** How much of the agent's words stands in the commit, and the columns that they take there. */
+const MAX_QUOTED_LINES = 60
+const QUOTED_WIDTH = 70
+
 /** The message of the one commit that is published: the agent's words do nothing in it, and the trailer is ours. */
 export function commitMessage(review: Review, story: Story): string {
-  const words = story.words?.trim() ? wrap(story.words, 70).slice(0, 40) : []
-  const quoted = words.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
-  const said = quoted && `${story.byHand === undefined ? 'The agent says' : 'Its commits say'}:\n\n${quoted}`
-  return [subjectOf(review, story), said, `Forklift-Upstream: ${review.commits.upstream}\n`]
+  // Made harmless before the lines are filled: numbers and names that are taken apart take more room.
+  const words = story.words?.trim() ? reflow(harmless(story.words.slice(0, MAX_WORDS_CHARS)), QUOTED_WIDTH) : []
+  const left = words.length - MAX_QUOTED_LINES
+  const shown = left > 0 ? [...words.slice(0, MAX_QUOTED_LINES), `(${many(left, 'more line')})`] : words
+  // Once more, where filling has brought together what does nothing apart.
+  const quoted = shown.map(line => harmless(`> ${line}`).trimEnd()).join('\n')
+  const said = quoted && `${story.byHand === undefined ? SAID.byAgent : SAID.byHand}:\n\n${quoted}`
+  const subject = subjectOf(review, story)
+  return [
+    story.isUpdate ? subject.replace('Merge', 'Update the merge of') : subject,
+    said,
+    `Forklift-Upstream: ${review.commits.upstream}\n`,
+  ]
     .filter(Boolean)
     .join('\n\n')
+}
+
+/** How the words of whoever merged begin in a commit. */
+const SAID = { byAgent: 'The agent says', byHand: 'Its commits say' }
+
+/** The words in a message that {@link commitMessage} made, and whether they are a person's. */
+export function wordsIn(message: string): { words: string | undefined; isByHand: boolean } {
+  const [, said, quoted] = new RegExp(`^(${SAID.byAgent}|${SAID.byHand}):\\n\\n((?:>.*\\n?)+)`, 'm').exec(message) ?? []
+  return { words: quoted?.replace(/^> ?/gm, ''), isByHand: said === SAID.byHand }
 }
 
 const subjectOf = ({ upstreamCommits }: Review, { upstreamBranch }: Story): string =>
@@ -269,7 +306,7 @@ const duration = (seconds: number): string =>
 const html = (text: string): string => text.replace(/[&<>"']/g, char => `&#${char.charCodeAt(0)};`)
 const webAddress = (text: string | undefined): string | undefined => /^https?:\/\/[\w.:/~%+-]+$/.exec(text ?? '')?.[0]
 /** A sentence of ours that may hold names of others. */
-const escapeMarkdown = (text: string): string => harmless(visible(text)).replace(/[\\`*_~<>|&#]/g, '\\$&')
+const escapeMarkdown = (text: string): string => harmless(visible(text)).replace(/[\\`*_~<>|&#$]/g, '\\$&')
 const ticksAround = (text: string, least: number): string =>
   '`'.repeat(Math.max(least, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)))
 

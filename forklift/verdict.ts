@@ -5,17 +5,18 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { EXIT, Failure } from '../core/failure.ts'
 import type { Oid } from '../core/git/repository.ts'
-import { run } from '../core/git/run.ts'
+import { run as runGit } from '../core/git/run.ts'
 import type { Scratch } from '../core/git/scratch.ts'
 import { type Commits, type Review, review } from '../core/review.ts'
 import { clockFace } from '../core/text.ts'
+import { allOf } from '../core/together.ts'
 import { twice } from '../core/untrusted.ts'
 import { hasFilledTheDisk, removeWhatTheAgentWrote } from './disk-space.ts'
 import type { Fork } from './fork.ts'
 import { lastWords } from './logs.ts'
 import { lastLineOf, type Steps } from './outcome.ts'
 import { mergeCommit, type Publishable, publish, storyOf } from './publication.ts'
-import { commitMessage, ledgerText, type Story } from './pull-request.ts'
+import { commitMessage, ledgerText, type Story, wordsIn } from './pull-request.ts'
 import * as runs from './runs.ts'
 import { harmlessCopy, newStuckFile, preview } from './stuck-md.ts'
 import type { Report } from './terminal.ts'
@@ -100,9 +101,27 @@ export async function publishAsItIs(
   report: Report,
 ): Promise<string> {
   const [origin, upstream] = [fork.origin.tip, fork.upstream.tip]
-  const judged = await review(scratch, { origin, start: origin, upstream, result: commit })
-  const story = { ...storyOf(fork, plan), fastForward: commit === upstream }
+  const fastForward = commit === upstream
+  const [judged, made] = await allOf<[Review, Partial<Story>]>([
+    review(scratch, { origin, start: origin, upstream, result: commit }),
+    fastForward ? Promise.resolve({}) : madeBefore(fork, scratch, commit),
+  ])
+  const story = { ...storyOf(fork, plan), ...made, fastForward }
   return await lastLineOf(publish(fork, plan, { from: scratch, commit, judged, story, again: 'forklift' }, report))
+}
+
+/** What a commit of ours and the record of its run tell of how it was made; the record may be on another machine. */
+async function madeBefore(fork: Fork, scratch: Scratch, commit: Oid): Promise<Partial<Story>> {
+  const earlier = await runs.earlierRuns(join(fork.state, 'runs'), fork.project, fork.origin.url)
+  const run = earlier.find(({ outcome }) => outcome?.commit === commit)
+  const { stdout } = await runGit(scratch, ['show', '--no-patch', '--format=%B', commit], { limit: 65_536 })
+  const { words, isByHand } = wordsIn(stdout.toString())
+  if (run && 'byHand' in run.metadata) return { words, byHand: run.metadata.byHand }
+  if (isByHand) return { words, byHand: '' }
+  if (!run?.agent || !('model' in run.metadata)) return { words }
+  const { model, variant, agent } = run.metadata
+  const { seconds, requests, tokens } = run.agent
+  return { words, model, variant, agent, seconds, requests, tokens }
 }
 
 /** Throws where the agent committed a STUCK.md that neither side has; what it says is shown and kept. */
@@ -113,7 +132,7 @@ export async function verifyItIsNotStuck(
   report: Report,
 ): Promise<void> {
   if (!stuck) return
-  const committed = await run(scratch, ['cat-file', 'blob', stuck], { limit: 1 << 20 })
+  const committed = await runGit(scratch, ['cat-file', 'blob', stuck], { limit: 1 << 20 })
   await show(harmlessCopy(committed.stdout), join(path, 'STUCK.md'), report)
   throw new Failure(`The agent is stuck: answer ${path}/STUCK.md in FORK.md and run forklift again.`, EXIT.stuck)
 }
@@ -135,5 +154,5 @@ export function verifyItIsAccepted(judged: Review, remedy: string, report: Repor
 /** The messages of the commits that led to the result: at most 20 of them, and 20,000 bytes. */
 async function wordsOf(scratch: Scratch, tip: Oid, { start, upstream }: Commits): Promise<string> {
   const log = ['log', '--format=%B', '-n', '20', tip, '--not', start, upstream]
-  return (await run(scratch, log, { limit: 20_000 })).stdout.toString()
+  return (await runGit(scratch, log, { limit: 20_000 })).stdout.toString()
 }

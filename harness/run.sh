@@ -41,6 +41,7 @@ merge_outcome=''            # clean, conflicts, or none: how far git came alone
 agent_pid='' agent_status=0 # of OpenCode, the leader of its own process group
 stopped=''                  # why the agent was stopped: deadline or TERM
 timers=()
+look=''     # the process that finds out what is here
 model_id='' # provider/model, as OpenCode names it
 
 main() {
@@ -49,6 +50,8 @@ main() {
   check_settings
   enter_workspace
   watch_the_clock
+  look_around &
+  look=$!
   begin_merge
   write_instructions
   check_agent_name
@@ -129,6 +132,8 @@ enter_workspace() {
   export XDG_CONFIG_HOME=$HOME/.config XDG_CACHE_HOME=$HOME/.cache
   export XDG_DATA_HOME=$HOME/.local/share XDG_STATE_HOME=$HOME/.local/state
   # What installs versions and packages does so below HOME, since the rest of the container is read-only.
+  # A package that many projects bring would set git's hooks at its installation.
+  export HUSKY=0
   export N_PREFIX=$HOME/.n PYENV_ROOT=$HOME/.pyenv npm_config_prefix=$HOME/.local
   export PATH=$N_PREFIX/bin:$PYENV_ROOT/shims:$HOME/.cargo/bin:$HOME/.local/bin:$PATH
   mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME/opencode"
@@ -190,9 +195,100 @@ end_leftovers() {
   done < <(grep -lszxF "FORKLIFT_RUN=$scratch" /proc/[0-9]*/environ || true)
 }
 
+# --- what is here -----------------------------------------------------------
+
+# Languages are told with their versions, and all that are missing, so that nobody looks for them in vain.
+readonly languages=(node bun python3 gcc rustc go java ruby php perl dotnet swift)
+readonly tools=(npm pip g++ cargo make cmake git-lfs jq rg fd sqlite3 openssl n pyenv rustup yarn pnpm uv poetry mvn gradle bundle composer
+  docker psql redis-server chromium)
+readonly registries=(registry.npmjs.org pypi.org index.crates.io proxy.golang.org repo.maven.apache.org rubygems.org
+  github.com)
+readonly version_seconds=3 registry_seconds=6 # for all of them, since all are asked at once
+
+# Writes a file for each name that is there: of a language with its version, of a registry with nothing.
+look_around() {
+  local name place=$scratch/here pids=()
+  mkdir -p "$place"
+  for name in "${languages[@]}" "${tools[@]}"; do
+    ! command -v "$name" >/dev/null || : >"$place/$name"
+  done
+  for name in "${languages[@]}"; do
+    [[ -e $place/$name ]] || continue
+    version_of "$name" >"$place/$name" &
+    pids+=("$!")
+  done
+  # Outside of the container (in a demo, or a test) the network is not this run's.
+  if [[ -n ${FORKLIFT_PROXY:-} ]]; then
+    for name in "${registries[@]}"; do
+      { ! curl --silent --output /dev/null --max-time "$registry_seconds" "https://$name/" || : >"$place/$name"; } &
+      pids+=("$!")
+    done
+  fi
+  if ((${#pids[@]} > 0)); then wait "${pids[@]}"; fi
+} </dev/null 2>/dev/null
+
+version_of() {
+  local how=--version said
+  case $1 in
+    go) how=version ;;
+    java) how=-version ;;
+  esac
+  said=$(timeout "$version_seconds" "$1" "$how" 2>&1) || true
+  if [[ $said =~ [0-9]+(\.[0-9]+)+ ]]; then echo "${BASH_REMATCH[0]}"; fi
+}
+
+# those_there yes|no NAME...: the names that are there, with their versions; or those that are not.
+those_there() {
+  local wanted=$1 name is_there version list=''
+  shift
+  for name in "$@"; do
+    is_there=no version=''
+    if [[ -f $scratch/here/$name ]]; then
+      is_there=yes
+      version=$(head -c 40 "$scratch/here/$name")
+    fi
+    if [[ $is_there == "$wanted" ]]; then list+=", $name${version:+ $version}"; fi
+  done
+  echo "${list:2}"
+}
+
+what_is_here() {
+  local reached unreached
+  wait "$look" || true
+  echo "- Programs that are here: $(those_there yes "${languages[@]}" "${tools[@]}")."
+  echo "  Not here: $(those_there no "${languages[@]}" "${tools[@]}")."
+  reached=$(those_there yes "${registries[@]}") unreached=$(those_there no "${registries[@]}")
+  if [[ -z ${FORKLIFT_PROXY:-} ]]; then
+    echo '- The internet may be there for packages.'
+  elif [[ -z $reached ]]; then
+    echo "- No registry of packages answered (tried: $unreached): do without what is not here."
+  else
+    echo "- For packages, these can be reached: $reached.${unreached:+ No answer came from $unreached.}"
+  fi
+  echo '  Install what you need below your home: you are not root, and nothing else is writable. There are no remotes and'
+  echo '  no credentials here, and you need none.'
+}
+
 # --- the merge --------------------------------------------------------------
 
 unmerged_files() { git diff --name-only --diff-filter=U; }
+
+readonly most_files_told=20 most_commits_told=5 most_telling_seconds=10
+
+# What the fork did to each file in conflict, and so what it wants there. NULs end the names, which may be any.
+list_fork_commits() {
+  local -a files
+  local file commits until=$((SECONDS + most_telling_seconds))
+  mapfile -t -d '' files < <(git diff -z --name-only --diff-filter=U)
+  for file in "${files[@]:0:most_files_told}"; do
+    ((SECONDS < until)) || break
+    commits=$(timeout "$most_telling_seconds" git --literal-pathspecs log --no-merges --no-decorate --format='  - %h %s' \
+      --max-count="$most_commits_told" "$upstream..$start" -- "$file" | cut -c 1-160) || true
+    [[ -n $commits ]] || commits='  - none but merges'
+    printf -- '- %.300s\n%s\n' "$file" "$commits"
+  done
+  if ((${#files[@]} > most_files_told)); then echo "- of the others, ask git log $upstream..$start -- FILE"; fi
+}
 
 # Bounded, since the instructions are one argument, and that has a limit.
 list_files() {
@@ -245,6 +341,9 @@ how_git_left_it() {
       echo 'ancestor after |||||||, upstream) or were deleted on one side:'
       echo
       list_files
+      echo
+      echo "The fork's own commits that touched them, the newest first: they tell what the fork wants there."
+      list_fork_commits
       ;;
     none) echo "Git could not begin the merge; what it said is in $logs/harness.log." ;;
   esac
@@ -263,20 +362,27 @@ Upstream's new commits ($(git rev-list --count "$start..$upstream")), the newest
 $(git log --max-count=30 --no-decorate --format='- %h %s' "$start..$upstream" | cut -c 1-200)
 
 What to do
-1. Resolve what is in conflict: keep what the fork's own changes are for, and take what upstream improved.
-   If you see a better way than this merge, abort it and take that, a rebase for example.
-2. Run any tests you can find, and mend what the merge broke.
-3. Commit the result on $branch. Only what is committed there counts. Write a meaningful message that says how
-   you resolved things, which tests you ran, and what came out of them.
+1. Resolve what is in conflict: keep what the fork's own changes are for, and take what upstream improved. Where either
+   reading is defensible, keep the fork's behaviour and name the choice in the message.
+   Where the fork holds a copy of code that upstream changed (a file of its own made from one of upstream's, a second
+   flavour), bring the change to the copy too where it fits, or say that you did not.
+2. Check it, and mend what the merge broke. Take no more than half of your time for it: run what covers the files that
+   the merge or you changed, not everything. Where a test fails, run the same test on the fork's side of the merge
+   (git worktree add --detach "\$TMPDIR/fork" ${start:0:12}) and say whether the merge caused it; else say "cause not
+   checked". Where what a test needs is not here, leave it out: a stand-in that you write for it proves little.
+3. Commit the result on $branch. Only what is committed there counts. Write a meaningful message: how you resolved
+   things, what you ran and what came out of it, and what you did not run. Claim what you have checked, nothing else.
 4. If you get stuck, write STUCK.md in the top folder, and say in it what you tried and what you need to know.
-   A good question is a good result.
+   A good question is a good result. With one question open, commit the best version that you can make without the
+   answer, and put the question into STUCK.md, with what you chose meanwhile.
 
 Good to know
 - You have $(duration "$(agent_seconds)").
 - Take the files that steer CI (workflows and the like) as the merge has them. What the fork has switched off stays off:
   a workflow that it has deleted, emptied or kept from running, and new ones where it has deleted all of them.
-- The internet is there for packages; install what you need below your home (you are not root, and nothing else is
-  writable). There are no remotes and no credentials here, and you need none.
+- What you install must not change git's configuration or tracked files, as the scripts of some packages do (husky sets
+  core.hooksPath): leave such scripts out (npm ci --ignore-scripts, for example), and look at git status afterwards.
+$(what_is_here)
 TEXT
   if [[ -f $state/fork-context.md ]]; then
     printf '\nWhat the maintainers of the fork say about it (FORK.md):\n\n'

@@ -21,8 +21,8 @@ export const TRANSFERS: Bounds = { seconds: 3600, memory: Number.POSITIVE_INFINI
 /** For the list of the objects that a stranger made: it reads all of their folders. */
 export const LISTING: Bounds = { ...QUESTIONS, seconds: 120, output: 64 << 20 }
 /**
- * For the index of a pack of a stranger's: a start, and more in proportion to the bytes of the pack on disk. A pack of
- * one MiB can unpack to any number of them.
+ * For the indexes of a stranger's packs: a start, and more in proportion to the bytes that they have on disk together. A
+ * pack of one MiB can unpack to any number of them.
  */
 export const INDEXING = { seconds: 20, bytesPerSecond: 2 << 20 }
 

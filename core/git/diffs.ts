@@ -19,6 +19,19 @@ export function* changesIn(output: string): Generator<[path: Path, before: Entry
   }
 }
 
+/** The files that differ between two trees or commits, each with its paths: a renamed file has two. */
+export async function changedFiles(where: Where, from: Oid, to: Oid): Promise<Path[][]> {
+  const { stdout } = await run(where, ['diff-tree', '-r', '-z', '-M', '--name-status', from, to])
+  const words = stdout.toString('latin1').split('\0').slice(0, -1)
+  const files: Path[][] = []
+  for (let at = 0; at < words.length; ) {
+    const paths = /^[RC]/.test(words[at] ?? '') ? 2 : 1
+    files.push(words.slice(at + 1, at + 1 + paths))
+    at += 1 + paths
+  }
+  return files
+}
+
 export type PatchOptions = {
   /** The lines around a change that are shown. */
   context: number

@@ -11,6 +11,7 @@ import { Operations } from '../operations.ts'
 import { branchOf, HEADS } from './branches/branches.ts'
 import { closeFile, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
+import type { BranchInfo } from './contract/branches.ts'
 import type { PageBeginning, questions } from './contract/contract.ts'
 import { type DeskInfo, type deskQuestions, Layout } from './contract/desk.ts'
 import { GRAPH_CHUNK } from './contract/graph.ts'
@@ -228,12 +229,14 @@ export class Desk implements AsyncDisposable {
   async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#work
-    const [branches, head, { identity, hooks }, { undo, redo }] = await Promise.all([
+    const [all, head, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
       work.describeBranches(),
       headIn(repository.gitDir),
       coming,
       work.undoable(),
+      work.undoableInBranches(),
     ])
+    const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOf(head) : undefined
     return {
       ...nameOf(repository),
@@ -307,3 +310,9 @@ async function identityOf(repository: Repository): Promise<DeskInfo['identity']>
   const [, name = '', email = ''] = /^(.*) <(.*)> \d+ [+-]\d+$/m.exec(stdout.toString()) ?? []
   return code === 0 ? { name, email } : undefined
 }
+
+const withUndo = (info: BranchInfo, { undo, redo }: { undo?: string; redo?: string } = {}): BranchInfo => ({
+  ...info,
+  ...(undo !== undefined && { canUndo: undo }),
+  ...(redo !== undefined && { canRedo: redo }),
+})

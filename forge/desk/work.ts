@@ -9,8 +9,9 @@ import { Maintenance } from '../../core/git/maintenance.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import type { RefName } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
+import { visiblePath } from '../../core/text.ts'
 import { allOf } from '../../core/together.ts'
-import { Operations, type Recorded } from '../operations.ts'
+import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
 import { renameBranch } from './branches/branch-operations.ts'
 import { finishRenames } from './branches/branch-renames.ts'
@@ -19,7 +20,7 @@ import { BranchFacts, branchOf, HEADS, headRef, listBranches, tipsBelow, tipsBel
 import { Checkouts } from './branches/checkouts.ts'
 import { branchHandlers } from './branches/handlers.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
-import { OpenBranches, renamedBy } from './branches/open-branches.ts'
+import { branchNameOf, OpenBranches, renamedBy } from './branches/open-branches.ts'
 import { reverse } from './branches/undo.ts'
 import { type Part, Watch } from './branches/watch.ts'
 import { Chat } from './chat/chat.ts'
@@ -209,8 +210,8 @@ export class Work implements AsyncDisposable {
   get #ownHandlers(): Handlers<Pick<typeof branchQuestions, 'rename branch' | 'undo' | 'redo'>, Window> {
     return {
       'rename branch': ({ branch, to }) => this.renameBranch(branch, to),
-      undo: ({ operation }) => this.undo(operation),
-      redo: () => this.redo(),
+      undo: ({ operation, branch }) => this.undo(operation, branch),
+      redo: ({ branch }) => this.redo(branch),
     }
   }
 
@@ -278,29 +279,37 @@ export class Work implements AsyncDisposable {
   // ------------------------------------------------------------------------------------------------------------
 
   /** In words, what an undo and a redo would do. */
-  async undoable(): Promise<{ undo?: string; redo?: string }> {
+  async undoable(branch?: string): Promise<Undoable> {
     const { operations } = this.#room
-    const [undo, redo] = await Promise.all([operations.nextToUndo(), operations.nextToRedo()])
+    const part = branch === undefined ? undefined : partOf(branch)
+    const [undo, redo] = await Promise.all([operations.nextToUndo(part), operations.nextToRedo(part)])
     const again = redo?.of === undefined ? undefined : await operations.find(redo.of)
     return { ...(undo && { undo: undo.words }), ...(again && { redo: again.words }) }
   }
 
+  /** The same for each branch that one of the newest operations was about. */
+  async undoableInBranches(): Promise<Map<string, Undoable>> {
+    const names = await this.#room.operations.recentParts(RECENT_OPERATIONS, branchNameOf)
+    const all = [...names].map(async name => [name, await this.undoable(name)] as const)
+    return new Map(await Promise.all(all))
+  }
+
   /**
-   * Takes an operation back, the last one where none is named: all its refs, or none where one of them has moved since.
-   * That is an operation itself.
+   * Takes an operation back: the named one, else the last one, of all or of those about a branch. All its refs, or none
+   * where one of them has moved since. That is an operation itself.
    */
-  async undo(id?: Oid): Promise<{ words: string; refs: RefName[] }> {
+  async undo(id?: Oid, branch?: string): Promise<{ words: string; refs: RefName[] }> {
     const { operations } = this.#room
-    const operation = id === undefined ? await operations.nextToUndo() : await operations.find(id)
-    if (!operation)
-      throw new Failure(id ? `${id.slice(0, 8)} is no operation of the desk.` : 'There is nothing to undo.')
+    const part = branch === undefined ? undefined : partOf(branch)
+    const operation = id === undefined ? await operations.nextToUndo(part) : await operations.find(id)
+    if (!operation) throw new Failure(id ? `${id.slice(0, 8)} is no operation of the desk.` : nothingTo('undo', branch))
     return await this.#reverse(operation)
   }
 
-  /** Does again what was undone last. */
-  async redo(): Promise<{ words: string; refs: RefName[] }> {
-    const undone = await this.#room.operations.nextToRedo()
-    if (!undone) throw new Failure('There is nothing to do again.')
+  /** Does again what was undone last, of all or of what is about a branch. */
+  async redo(branch?: string): Promise<{ words: string; refs: RefName[] }> {
+    const undone = await this.#room.operations.nextToRedo(branch === undefined ? undefined : partOf(branch))
+    if (!undone) throw new Failure(nothingTo('redo', branch))
     return await this.#reverse(undone)
   }
 
@@ -341,3 +350,18 @@ export class Work implements AsyncDisposable {
     }
   }
 }
+
+/** In words, what an undo and a redo would do. */
+type Undoable = { undo?: string; redo?: string }
+
+/** Branches are told what can be undone in them if one of so many operations was about them: the newest. */
+const RECENT_OPERATIONS = 300
+
+/** All refs that are about a branch. */
+const partOf =
+  (branch: string): RefFilter =>
+  ref =>
+    branchNameOf(ref) === branch
+
+const nothingTo = (verb: string, branch: string | undefined): string =>
+  `There is nothing to ${verb}${branch === undefined ? '' : ` in ${visiblePath(branch)}`}.`

@@ -47,6 +47,41 @@ test.each([
   expect((await reviewOf(ours)).refusals).toEqual([])
 })
 
+test('a step that the fork has deleted does not come back by a conflict; one that it has replaced may', async () => {
+  await using history = await makeHistory()
+  const steps = (...runs: string[]) =>
+    `on: push\njobs:\n  a:\n    steps:\n${runs.map(it => `      - run: ${it}\n`).join('')}`
+  const sides = { base: { [CI]: steps('make', 'deploy') }, theirs: { [CI]: steps('make', 'deploy', 'tell') } }
+  const deleted = await fork(history, { ...sides, ours: { [CI]: steps('make') } })
+  expect((await deleted(sides.theirs)).refusals.join()).toContain('would run again')
+  expect((await deleted({ [CI]: steps('make', 'tell') })).refusals).toEqual([])
+  const replaced = await fork(history, { ...sides, ours: { [CI]: steps('make', 'deploy-ours') } })
+  expect((await replaced(sides.theirs)).refusals).toEqual([])
+})
+
+test.each(['.github/actions/setup/action.yml', 'tools/action.yml', '.github/workflows/README.md'])(
+  '%s starts nothing by itself, and may come back',
+  async path => {
+    await using history = await makeHistory()
+    const others = { [CI]: PUSH }
+    const base = { ...others, [path]: text() }
+    const theirs = { ...others, [path]: text({ 5: 'x' }) }
+    const reviewOf = await fork(history, { base, ours: others, theirs })
+    expect((await reviewOf(theirs)).refusals).toEqual([])
+  },
+)
+
+test('a CI file that is too long to be read is no merge of two that are', async () => {
+  await using history = await makeHistory()
+  const long = (words: string) => `# ${words}\n${'# a comment\n'.repeat(800_000)}`
+  const reviewOf = await fork(history, {
+    base: { [CI]: long('a') },
+    ours: { [CI]: long('b') },
+    theirs: { [CI]: long('c') },
+  })
+  expect((await reviewOf({ [CI]: long('evil') })).refusals.join()).toContain('Files that steer CI')
+})
+
 test('a workflow that starts by hand alone may come back', async () => {
   await using history = await makeHistory()
   const [before, after] = [workflow('workflow_dispatch'), workflow('workflow_dispatch', 'run: make all')]

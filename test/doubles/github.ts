@@ -284,6 +284,7 @@ export class GitHub implements AsyncDisposable {
   private async answer(method: string, url: URL, asked: IncomingHttpHeaders, text: string): Promise<Reply | 'cut'> {
     const path = url.pathname.replace(/^\/api\/v3/, '')
     const body = text ? (JSON.parse(text) as Json) : undefined
+    if (path === '/graphql') return this.answerGraphql((body ?? {}) as JsonObject)
     const operation = this.description.find(method, path)
     const told = `${method} ${path}${url.search}`
     if (!operation) this.violations.push(`${told}: github-api.json describes no such request: ${REMEDY}`)
@@ -334,6 +335,24 @@ export class GitHub implements AsyncDisposable {
       ...reply.headers,
     }
     return { ...reply, headers }
+  }
+
+  /** The one mutation that is asked for: a pull request becomes a draft. */
+  private answerGraphql({ query, variables }: JsonObject): Reply {
+    const { id } = (variables ?? {}) as JsonObject
+    const pull = this.pulls.find(one => `PR_${one.number}` === id)
+    const isKnown = `${query}`.includes('convertPullRequestToDraft(input: { pullRequestId: $id })')
+    if (!isKnown) this.violations.push(`the double does not know this query: ${query}`)
+    this.asked.push({ method: 'POST', path: '/graphql', query: '', body: { id: `${id}` }, status: 200 })
+    const headers = { 'content-type': 'application/json; charset=utf-8' }
+    if (!pull?.repo.drafts)
+      return {
+        status: 200,
+        headers,
+        body: { data: null, errors: [{ type: 'UNPROCESSABLE', message: 'Not possible' }] },
+      }
+    pull.draft = true
+    return { status: 200, headers, body: { data: { convertPullRequestToDraft: { clientMutationId: null } } } }
   }
 
   private async act(method: string, { template, variables }: Operation, url: URL, body: JsonObject): Promise<Reply> {
@@ -550,6 +569,7 @@ export class GitHub implements AsyncDisposable {
       body: pull.body,
       user: this.user(this.login),
       draft: pull.draft,
+      node_id: `PR_${pull.number}`,
       created_at: pull.createdAt,
       updated_at: pull.updatedAt,
       closed_at: pull.closedAt,

@@ -233,6 +233,11 @@ test.each([
   await using _ = await accepted(`good; git repack -a -d -q -f; ${trap}`)
 })
 
+test('more packs than git would leave are refused before they are read', async () => {
+  await using _ = await refused(`good; git repack -a -d -q -f
+    for at in $(seq 1100); do : >".git/objects/pack/pack-$at.pack"; done`)
+})
+
 test('a pack that lies about its objects is refused', async () => {
   await using _ = await refused(`good; git repack -a -d -q -f
     for pack in .git/objects/pack/*.pack; do chmod u+w "$pack"; printf 'xxxx' | dd of="$pack" bs=1 seek=400 conv=notrunc 2>/dev/null; done`)

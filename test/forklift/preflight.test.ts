@@ -3,7 +3,7 @@
  * for.
  */
 import { expect, setDefaultTimeout, test } from 'bun:test'
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describeUser } from '../../forklift/preflight.ts'
 import { git, tryGit } from '../support/git.ts'
@@ -304,6 +304,32 @@ test('an image with another harness is worth a note, and the run goes on', async
   expectExit(run, 0)
   expect(seen(run)).toContain('make image')
   expect(seen(await world.run(['--check']))).not.toContain('make image')
+})
+
+test.each([
+  ['a file that is merged', 'origin/main:fork.txt', 0],
+  ['a file of older history', 'origin/main~1:greeting.txt', 1],
+])('a clone that lacks %s: a sentence that says how it is mended', async (_, name, runs) => {
+  await using world = await makeWorld()
+  await world.push('origin', { 'greeting.txt': 'hello, for a while\n' })
+  await world.push('origin', { 'greeting.txt': 'hello from the fork\n' })
+  await world.git('fetch', '--quiet', '--all')
+  // One file for each object, so that one of them can go.
+  const objects = join(world.checkout, '.git/objects')
+  for (const pack of (await readdir(join(objects, 'pack'))).filter(it => it.endsWith('.pack'))) {
+    const aside = world.path(pack)
+    await rename(join(objects, 'pack', pack), aside)
+    const child = Bun.spawn(['git', 'unpack-objects', '-q'], { cwd: world.checkout, stdin: Bun.file(aside) })
+    expect(await child.exited).toBe(0)
+  }
+  const oid = await world.git('rev-parse', name)
+  await rm(join(objects, oid.slice(0, 2), oid.slice(2)), { force: true })
+  const run = await world.run()
+  expectExit(run, 1)
+  expect(run.last).toMatch(/This clone lacks an object.*git fsck.*git fetch --refetch/)
+  expect(run.last).toContain(oid)
+  expect(await world.runs()).toHaveLength(runs)
+  expect(await world.agentRuns()).toBe(0)
 })
 
 test("a check says whose limits the agent takes from: nobody's where it is root, else the person's own", () => {

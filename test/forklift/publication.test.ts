@@ -277,3 +277,19 @@ test('a person who signs every push can still use Forklift', async () => {
   expectExit(await world.run(), 0)
   expect(world.pull.state).toBe('open')
 })
+
+test.each([true, false])(
+  'a ready pull request that gets odd edits becomes a draft, where there are drafts: %p',
+  async drafts => {
+    await using world = await makeWorld({ github: { drafts } })
+    expectExit(await world.run(), 0)
+    expect(world.pull.draft).toBe(false)
+    await world.push('upstream', { 'later.txt': 'later\n' })
+    await world.agent('good; echo odd >odd.txt; git add odd.txt; git commit --quiet -m "Something else"')
+    const run = await world.run()
+    expectExit(run, 0)
+    expect(world.pull.body).toContain('odd.txt')
+    expect(world.pull.draft).toBe(drafts)
+    expect(run.stdout.includes('stays ready')).toBe(!drafts)
+  },
+)

@@ -202,15 +202,207 @@ test('the living pull request is carried on, as a fast-forward', async () => {
   expect(await show(world.origin, world.pull.headSha, 'greeting.txt')).toBe('hello once more, from us both')
 })
 
-test('a pull request that brings the same already: nothing is pushed, and it is said where to push', async () => {
-  await using world = await makeWorld()
-  expectExit(await world.run(), 0)
-  const { headSha } = world.pull
+test('a pull request that brings the same already: nothing is pushed, and it is said', async () => {
+  await using world = await withoutAnAgent()
   await mergeByHand(world)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { headSha } = world.pull
   const run = await world.run(['--publish', 'mine'])
   expectExit(run, 0)
-  expect(run.last).toMatch(/pull request #1 .* already brings this: push to that branch/)
+  expect(run.last).toMatch(/Nothing to do: pull request #1 .* already brings this\./)
   expect(world.pull.headSha).toBe(headSha)
+})
+
+test('a fix after the merge was published goes to the same pull request, as a fast-forward', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { headSha: before } = world.pull
+  await change(world, 'greeting.txt', 'hello from us both!\n')
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.last).toContain('Pull request updated')
+  const { headSha, body, draft } = world.pull
+  expect(await parentsOf(world.origin, headSha)).toEqual([before])
+  expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both!')
+  expect(await git(world.origin, 'log', '-1', '--format=%s', headSha)).toBe('Update the merge of main (1 commit)')
+  expect(body).toContain('Change greeting.txt')
+  expect(draft).toBe(false)
+})
+
+test('a fix after others have pushed to the pull request keeps what they did', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { head } = world.pull
+  const theirs = await world.push('origin', { 'reviewed.txt': 'by Rita\n' }, { branch: head })
+  await change(world, 'greeting.txt', 'hello from us both!\n')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  const { headSha } = world.pull
+  expect(await contains(world.origin, theirs, headSha)).toBe(true)
+  expect(await show(world.origin, headSha, 'reviewed.txt')).toBe('by Rita')
+  expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both!')
+})
+
+test('a merge that differs from the one in the pull request: a sentence with the command that joins them', async () => {
+  await using world = await makeWorld()
+  expectExit(await world.run(), 0)
+  const { head, headSha } = world.pull
+  await mergeByHand(world)
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 1)
+  expect(run.last).toContain(`and the two conflict: git merge origin/${head} there, and publish it again`)
+  await world.git('merge', '--quiet', '--strategy', 'ours', '--no-edit', `origin/${head}`)
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(await contains(world.origin, headSha, world.pull.headSha)).toBe(true)
+  expect(await show(world.origin, world.pull.headSha, 'greeting.txt')).toBe('hello from us both')
+})
+
+test('a branch that is newer on origin is taken as it is there, and that is said', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await world.git('push', '--quiet', 'origin', 'mine')
+  await world.push('origin', { 'teammate.txt': 'a fix\n' }, { branch: 'mine' })
+  const run = await world.run(['--publish', 'mine'])
+  expectExit(run, 0)
+  expect(run.stdout).toContain('mine has 1 newer commit on origin: it is taken as it is there.')
+  expect(await show(world.origin, world.pull.headSha, 'teammate.txt')).toBe('a fix')
+})
+
+test('a branch that has gone apart from origin’s of that name: a sentence that says what to do', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await world.git('push', '--quiet', 'origin', 'mine')
+  await world.push('origin', { 'teammate.txt': 'a fix\n' }, { branch: 'mine' })
+  await change(world, 'more.txt', 'more\n')
+  const run = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain('mine here and on origin have gone apart: git pull there')
+})
+
+test('a branch that is older on origin is taken as it is here', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world)
+  await world.git('push', '--quiet', 'origin', 'mine')
+  await change(world, 'more.txt', 'more\n')
+  expectExit(await world.run(['--publish', 'mine']), 0)
+  expect(await show(world.origin, world.pull.headSha, 'more.txt')).toBe('more')
+})
+
+test('the local default branch, on which a person has merged, can be published', async () => {
+  await using world = await withoutAnAgent()
+  await mergeByHand(world, { into: 'main' })
+  await world.push('origin', { 'newer.txt': 'newer\n' })
+  expectExit(await world.run(['--publish', 'main']), 0)
+  expect(await show(world.origin, world.pull.headSha, 'newer.txt')).toBe('newer')
+})
+
+test('what origin has already: nothing to do, or a sentence for what else is on the branch', async () => {
+  await using world = await withoutAnAgent()
+  const tip = await mergeByHand(world)
+  await world.git('push', '--quiet', 'origin', `${tip}:main`)
+  const same = await world.run(['--publish', 'mine'], { terminal: 200 })
+  expectExit(same, 0)
+  expect(same.stdout).toContain('Nothing to do: upstream/main is in origin/main, and so is mine.')
+  await change(world, 'more.txt', 'more\n')
+  const more = await world.run(['--publish', 'mine'])
+  expectExit(more, 1)
+  expect(more.last).toContain('so mine brings nothing of upstream: push it as any other branch.')
+})
+
+test('a pull request that GitHub did not make is made by a plain run, with the person’s words', async () => {
+  await using world = await makeWorld()
+  await mergeByHand(world)
+  world.github.fail({ method: 'POST', status: 503, times: 4 })
+  const failed = await world.run(['--publish', 'mine'])
+  expectExit(failed, 1)
+  expect(failed.last).toContain('run forklift --publish mine again')
+  expectExit(await world.run(), 0)
+  expect(world.pull.body).toContain('Merged by hand, on `mine`, and judged by Forklift')
+  expect(world.pull.body).toContain('What its commits say')
+  expect(world.pull.body).toContain('Say hello together')
+  expect(await world.agentRuns()).toBe(0)
+})
+
+test('a workflow that the fork deleted comes back where the person’s own merge says so, as a draft', async () => {
+  const path = '.github/workflows/deploy.yml'
+  const job = (run: string) => `on: push\njobs:\n  deploy:\n    steps:\n      - run: ${run}\n`
+  await using world = await withoutAnAgent()
+  await world.push('upstream', { [path]: job('make') })
+  await mergeByHand(world)
+  await world.git('rm', '--quiet', path)
+  await world.git('commit', '--quiet', '--message', 'No deployments here')
+  await world.git('push', '--quiet', 'origin', 'mine:main')
+  await world.push('upstream', { [path]: job('make all') })
+  await mergeByHand(world, { into: 'again' })
+  await world.git('checkout', '--quiet', 'upstream/main', '--', path)
+  await world.git('commit', '--quiet', '--all', '--amend', '--no-edit')
+  expectExit(await world.run(['--publish', 'again']), 0)
+  expect(world.pull.draft).toBe(true)
+  expect(await show(world.origin, world.pull.headSha, path)).toContain('make all')
+})
+
+test.each([
+  ['HEAD', 'A merge', 'git commit'],
+  ['@', 'A merge', 'git commit'],
+])('--publish %s in the middle of a merge: a sentence that says so', async (name, what, remedy) => {
+  await using world = await withoutAnAgent()
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-b', 'mine')
+  await world.git('merge', '--quiet', '--no-edit', 'upstream/main').catch(() => undefined)
+  const run = await world.run(['--publish', name])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain(`${what} is under way on ${name}: ${remedy}, and publish it again`)
+})
+
+test.each(['HEAD', 'mine'])('--publish %s in the middle of a rebase: a sentence that says so', async name => {
+  await using world = await withoutAnAgent()
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', 'mine', '--no-track', 'origin/main')
+  await world.git('rebase', '--quiet', 'upstream/main').catch(() => undefined)
+  const run = await world.run(['--publish', name])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain(`A rebase is under way on ${name}: git rebase --continue`)
+})
+
+test('a merge that waits in another worktree: a sentence that says so', async () => {
+  await using world = await withoutAnAgent()
+  await world.git('fetch', '--quiet', '--all')
+  const cwd = world.path('elsewhere')
+  await world.git('worktree', 'add', '--quiet', '-b', 'mine', cwd, 'origin/main')
+  await world.git('merge', '--quiet', '--no-edit', 'upstream/main', { cwd }).catch(() => undefined)
+  const run = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, run, 1)
+  expect(run.last).toContain('A merge is under way on mine')
+})
+
+test('a detached HEAD, a tag and the beginning of an id are published as the commits that they name', async () => {
+  await using world = await withoutAnAgent()
+  const tip = await mergeByHand(world)
+  await world.git('checkout', '--quiet', '--detach')
+  await world.git('tag', '--annotate', '--message', 'Mine', 'merged')
+  expectExit(await world.run(['--publish', 'HEAD']), 0)
+  const { headSha } = world.pull
+  for (const name of ['merged', tip.slice(0, 10), 'HEAD^0', `origin/${world.pull.head}`]) {
+    expectExit(await world.run(['--publish', name]), 0)
+    expect(world.pull.headSha).toBe(headSha)
+  }
+})
+
+test('a merge that takes nothing of upstream, and one without its history, are told apart', async () => {
+  await using world = await withoutAnAgent()
+  await world.git('fetch', '--quiet', '--all')
+  await world.git('checkout', '--quiet', '-B', 'nothing', '--no-track', 'origin/main')
+  await world.git('merge', '--quiet', '--no-edit', '--strategy', 'ours', 'upstream/main')
+  const nothing = await world.run(['--publish', 'nothing'])
+  await nothingIsPublished(world, nothing, 3)
+  expect(nothing.last).toContain("The result is the fork's tree as it was")
+  await mergeByHand(world)
+  await world.git('reset', '--quiet', '--soft', 'origin/main')
+  await world.git('commit', '--quiet', '--message', 'Squashed')
+  const squashed = await world.run(['--publish', 'mine'])
+  await nothingIsPublished(world, squashed, 1)
+  expect(squashed.last).toContain("mine has none of upstream's new commits in it")
 })
 
 test('a pull request that a person closed for this upstream commit does not keep them from their own', async () => {
@@ -416,7 +608,7 @@ test('a merge that is not committed yet: a sentence that says so', async () => {
   await world.git('merge', '--quiet', '--no-edit', 'upstream/main').catch(() => undefined)
   const run = await world.run(['--publish', 'mine'])
   await nothingIsPublished(world, run, 1)
-  expect(run.last).toContain('A merge is under way on mine: git commit it')
+  expect(run.last).toContain('A merge is under way on mine: git commit, and publish it again')
 })
 
 test('--anyway on a living pull request: what is refused gets a draft of its own', async () => {

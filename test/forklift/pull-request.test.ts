@@ -291,3 +291,62 @@ test('a terminal reads the same ledger in plain words', () => {
     '  b\\x1b[31m: both sides changed a binary file. Now: a mixture of both.',
   ])
 })
+
+const claims = (review: Partial<Review>, words: string): string =>
+  bodyOf(review, { words }).split('What git can check of these words:')[1] ?? ''
+
+test('what the agent says of the other files is checked', () => {
+  const words = 'Kept both greetings. Everything else is as upstream has it.\n\nAll tests pass.'
+  expect(claims({ conflicts: [conflict('a')] }, words)).toContain(
+    "- True: `Everything else is as upstream has it.` (all files beyond the conflicts are as git's own merge has them, with the fork's changes to 1 of them)",
+  )
+  const edits: Review['edits'] = [{ path: 'b', change: 'changed' }]
+  const told = claims({ conflicts: [conflict('a')], edits }, words)
+  expect(told).toContain('**Not true**: `Everything else is as upstream has it.` (1 file beyond the conflicts is not')
+  expect(told).not.toContain('All tests pass')
+})
+
+test('what the agent says of a file in conflict is checked, and told where it is not true', () => {
+  const conflicts = [
+    conflict('src/greeting.ts'),
+    { ...conflict('src/b.ts'), resolution: "upstream's version" as const },
+  ]
+  const words = [
+    "- `src/greeting.ts`: took upstream's version",
+    "- b.ts: took upstream's version",
+    "- src/greeting.ts: the fork's version and upstream's version are joined",
+  ].join('\n')
+  const told = claims({ conflicts }, words)
+  expect(told).toContain(
+    "**Not true**: `` `src/greeting.ts`: took upstream's version `` (src/greeting.ts is a mixture of both)",
+  )
+  expect(told.match(/Not true/g)).toHaveLength(1)
+})
+
+test('words without a claim that git can check get no list', () => {
+  expect(bodyOf({}, { words: 'I ran the tests: 12 passed.' })).not.toContain('What git can check')
+  expect(
+    bodyOf({ edits: [{ path: 'b', change: 'changed' }] }, { words: 'The rest is untouched.', byHand: 'mine' }),
+  ).not.toContain('What git can check')
+})
+
+test('dollars in a refusal make no formula', () => {
+  expect(bodyOf({ refusals: ['Conflict markers were left in $$evil$$.'] })).toContain('\\$\\$evil\\$\\$')
+})
+
+test('the message keeps lines that fit, paragraphs and lists of the agent', () => {
+  const words =
+    'Port the fix (#37465)\n\n- a.ts: kept the fork\n  - and its test\n\nUpstream moved the greeting into another file, which did not\nexist\nhere before.'
+  expect(commitMessage(REVIEW, { ...STORY, words })).toContain(
+    [
+      '> Port the fix (#37465)',
+      '>',
+      '> - a.ts: kept the fork',
+      '>   - and its test',
+      '>',
+      '> Upstream moved the greeting into another file, which did not',
+      '> exist',
+      '> here before.',
+    ].join('\n'),
+  )
+})

@@ -259,6 +259,57 @@ const timeRunsOut = async ({ pid, mark }: { pid: number; mark: string }) => {
 }
 const OUT = 'touch "$OPENCODE_TEST_MARK.out"; sleep 60'
 
+describe('the brief', () => {
+  const brief = (result: { read: (path: string) => string }) => result.read('state/instructions.txt')
+
+  test("tells the fork's own commits that touched each file in conflict, whatever the file is called", async () => {
+    const result = await run({ ...conflict, fork: { 'greeting.txt': 'hello, fork\n', ':(top)*': 'x\n' } })
+    expect(brief(result)).toMatch(
+      /The fork's own commits that touched them[^\n]*\n- greeting\.txt\n {2}- [0-9a-f]{7,} the fork differs\n\n/,
+    )
+    expect(brief(await run(clean))).not.toContain("The fork's own commits")
+  })
+
+  test('names what is here and what is not, with versions', async () => {
+    const text = brief(await run(clean))
+    const [, here = '', missing = ''] = /- Programs that are here: (.*)\.\n {2}Not here: (.*)\.\n/.exec(text) ?? []
+    const version = /\d[\d.]+\d/.exec(Bun.spawnSync(['perl', '--version']).stdout.toString())?.[0]
+    expect(here).toContain(`perl ${version}`)
+    for (const name of ['swift', 'bundle', 'make', 'jq'])
+      expect([name, (Bun.which(name) ? here : missing).split(/[ ,]+/)]).toEqual([name, expect.arrayContaining([name])])
+  })
+
+  test('names the registries that can be reached, in the container', async () => {
+    const tools = mkdtempSync(join(root, 'curl-'))
+    const curl = (answers: string) =>
+      writeFileSync(join(tools, 'curl'), `#!/bin/sh\nfor last; do :; done\n[ "$last" = "${answers}" ]\n`, {
+        mode: 0o755,
+      })
+    const env = { PATH: `${tools}:${process.env.PATH}`, FORKLIFT_PROXY: 'http://127.0.0.1:4000' }
+    const look = async () => {
+      const place = mkdtempSync(join(root, 'opencode-'))
+      writeFileSync(join(place, 'opencode'), standIn(sayDone), { mode: 0o755 })
+      return brief(await run({ ...clean, env: { ...env, PATH: `${place}:${env.PATH}` } }))
+    }
+    curl('https://pypi.org/')
+    expect(await look()).toMatch(
+      /these can be reached: pypi\.org\. No answer came from registry\.npmjs\.org, [^\n]*github\.com\.\n/,
+    )
+    curl('nothing')
+    expect(await look()).toContain('No registry of packages answered (tried: registry.npmjs.org, ')
+  })
+
+  test('begins no later for programs that do not end', async () => {
+    const tools = mkdtempSync(join(root, 'slow-'))
+    for (const name of ['ruby', 'go', 'swift'])
+      writeFileSync(join(tools, name), '#!/bin/sh\nsleep 60\n', { mode: 0o755 })
+    writeFileSync(join(tools, 'opencode'), standIn(sayDone), { mode: 0o755 })
+    const result = await run({ ...clean, env: { PATH: `${tools}:${process.env.PATH}` } })
+    expect(brief(result)).toMatch(/Programs that are here: .*\bgo, .*\bruby,/)
+    expect(result.took).toBeLessThan(30)
+  })
+})
+
 describe.concurrent('time', () => {
   test('that runs out before the merge is done ends with 2 and a STUCK.md of the harness', async () => {
     const result = await run({ ...conflict, seconds: 12, agent: `say 'I am looking at greeting.txt'; sleep 60` })

@@ -434,11 +434,11 @@ export class BranchWork {
   async #tellFailing(error: unknown): Promise<void> {
     const why = await whyNotWritten(this.room.objects.repository, error)
     const kept = 'It is kept as long as the desk runs, and written as soon as it can be'
-    this.#notice(`What is typed in ${visiblePath(this.name)} can't be written: ${why}. ${kept}.`, true)
+    this.#noticeOfDrafts(`What is typed in ${visiblePath(this.name)} can't be written: ${why}. ${kept}.`, true)
   }
 
   #tellAgain(): void {
-    this.#notice('What is typed can be written to the disk again: nothing was lost.', false)
+    this.#noticeOfDrafts('What is typed can be written to the disk again: nothing was lost.', false)
   }
 
   /** Nothing is written any more. */
@@ -463,8 +463,8 @@ export class BranchWork {
     }
   }
 
-  #notice(words: string, isBad: boolean): void {
-    this.room.say({ say: 'notice', words, isBad })
+  #noticeOfDrafts(words: string, isBad: boolean): void {
+    this.room.say({ say: 'notice', topic: `drafts of ${this.name}`, words, isBad })
   }
 
   #sayDrafts(): void {

@@ -106,6 +106,11 @@ async function messageOf({ room: { objects } }: BranchWork, { session, turn, fil
   const end = session.messages.findLast(entry => entry.kind === 'end' && entry.turn === turn)
   if (end?.kind === 'end' && end.message !== undefined) return end.message
   if (files.size > 0) return messageFor(await stepsIn(objects, base, files))
+  return talkMessage({ session, turn })
+}
+
+/** The message of a commit that has nothing of a turn but its conversation. */
+function talkMessage({ session, turn }: Pick<Checkpoint, 'session' | 'turn'>): string {
   const asked = session.messages.findLast(entry => entry.kind === 'user' && entry.turn === turn)
   return cleanMessage(`chat: ${asked?.kind === 'user' ? asked.text.trim().split('\n', 1)[0] : ''}`) ?? 'chat'
 }
@@ -132,7 +137,8 @@ export async function keepTurn(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
       const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
-      const message = `${await messageOf(work, { ...turn, files: new Map() })}\n\n${trailersOf(turn)}\n`
+      // The code is a draft from now on: what the model has called that is not what this commit has.
+      const message = `${talkMessage(turn)}\n\n${trailersOf(turn)}\n`
       const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
       await commitTo(held, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
     },

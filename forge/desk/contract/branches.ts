@@ -25,6 +25,9 @@ export const BranchInfo = v.object({
   /** A merge, rebase or cherry-pick waits in it for a person. */
   merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick'])),
   moved: v.optional(Moved),
+  /** What an undo and a redo in this branch would take back and do again. */
+  canUndo: v.optional(v.string()),
+  canRedo: v.optional(v.string()),
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
@@ -136,7 +139,7 @@ export const branchQuestions = {
   ),
   /** The newest first. */
   operations: repeatable({ from: Count, count: Count }, v.array(Operation)),
-  /** Without an operation: the last one. */
-  undo: question({ operation: v.optional(Oid) }, Reversed),
-  redo: question({}, Reversed),
+  /** Without an operation: the last one, of all or of those about a branch. */
+  undo: question({ operation: v.optional(Oid), branch: v.optional(Branch) }, Reversed),
+  redo: question({ branch: v.optional(Branch) }, Reversed),
 }

@@ -46,7 +46,10 @@ export const News = v.variant('say', [
    * What was to be done in a branch waits for a commit that a person has to sign; without words, nothing does any more.
    */
   say('waiting', { branch: Branch, words: v.optional(v.string()) }),
-  /** Something that a person should know, once: drafts can't be written, for example. */
-  say('notice', { words: v.string(), isBad: v.boolean() }),
+  /**
+   * Something that a person should know, once: drafts can't be written, for example. What is said of a topic later takes
+   * the place of what was said before.
+   */
+  say('notice', { words: v.string(), isBad: v.boolean(), topic: v.optional(v.string()) }),
 ])
 export type News = v.InferOutput<typeof News>

@@ -2,7 +2,7 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, commit, lineOf, textOf } from '../../../core/git/commits.ts'
-import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
+import { changedFiles } from '../../../core/git/diffs.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -130,9 +130,8 @@ export async function wait(
   const { merge, words, theirs, state } = stop
   const { rows, tree } = await conflictRows(objects, merge, { ours: stop.ours, theirs, words })
   const inConflict = new Set(rows.flatMap(row => row.paths))
-  let byGit = 0
-  for (const [path] of changesIn(await diffTrees(objects.repository, stop.ours, merge.tree)))
-    if (!inConflict.has(path)) byGit++
+  const changed = await changedFiles(objects.repository, stop.ours, merge.tree)
+  const byGit = changed.filter(paths => !paths.some(path => inConflict.has(path))).length
   const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, tree, result)
   for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
   const byModel = by === undefined ? [] : rows.filter(({ path }) => files.has(path))

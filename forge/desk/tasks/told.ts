@@ -110,6 +110,14 @@ const ToldLanding = v.object({
   unchecked: v.optional(Line),
 })
 
+/** What `forge` tells people on a terminal to type: the page has buttons for it. */
+const WHAT_TO_TYPE = /\n*^What to type\n(?: {2}.*\n?)+/m
+const TYPE_ANSWER = /\s*\bAnswer it: forge answer .*$/s
+const TYPE_COMMAND = /: forge (?:answer|approve|land|resume|run|show|stop) .*$/s
+
+const withoutCommands = (words: string): string =>
+  words.replace(WHAT_TO_TYPE, '\n').replace(TYPE_ANSWER, '').replace(TYPE_COMMAND, '.')
+
 /** `forge runs --json`. */
 export function readRuns(lines: readonly string[]): RunRow[] {
   return lines.flatMap(line => {
@@ -154,20 +162,21 @@ export function readRun(lines: readonly string[]): Run {
     unchecked,
   } = told
   return {
-    ...{ run, state, words, wish, contract, complaints, spent, limits },
+    ...{ run, state, words: withoutCommands(words), wish, contract, complaints, spent, limits },
     ...(limit && { limit }),
     tasks: told.tasks.map(taskOf),
     hasResult: told.result !== undefined,
     ...(title !== undefined && { title }),
     ...(summary !== undefined && { summary }),
     ...(asks !== undefined && { asks }),
-    ...(tells !== undefined && { report: tells }),
+    ...(tells !== undefined && { report: withoutCommands(tells) }),
     ...(unchecked !== undefined && { unchecked }),
   }
 }
 
 const taskOf = ({ head, attempt, unchecked, ...task }: v.InferOutput<typeof ToldTask>): RunTask => ({
   ...task,
+  words: withoutCommands(task.words),
   ...(unchecked !== undefined && { unchecked }),
   attempt: Math.max(0, Math.trunc(attempt)),
   hasResult: head !== undefined,
@@ -201,7 +210,8 @@ const MOST_LINES = 2_000
 export function readJournal(lines: readonly string[]): JournalLine[] {
   return lines.slice(-MOST_LINES).flatMap(line => {
     const told = v.safeParse(v.pipe(v.string(), v.parseJson(), ToldLine), line)
-    return told.success ? [{ ...told.output, at: told.output.at / 1000 }] : []
+    if (!told.success) return []
+    return [{ ...told.output, words: withoutCommands(told.output.words), at: told.output.at / 1000 }]
   })
 }
 

@@ -257,7 +257,11 @@ export class StandIn {
       isEmpty: this.isEmpty,
       head: this.head,
       ...(this.hasIdentity ? { identity: PERSON } : {}),
-      branches: [...this.branches].map(([name, branch]) => this.#info(name, branch)),
+      branches: [...this.branches].map(([name, branch]) => ({
+        ...this.#info(name, branch),
+        ...(this.canUndo ? { canUndo: this.canUndo } : {}),
+        ...(this.canRedo ? { canRedo: this.canRedo } : {}),
+      })),
       hooks: [],
       ...(this.canUndo ? { canUndo: this.canUndo } : {}),
       ...(this.canRedo ? { canRedo: this.canRedo } : {}),

@@ -16,13 +16,17 @@ interface About {
   topic?: string
 }
 
+/** What is said of actions without a topic of their own: what failed last, until the next one works. */
+const ACTION = 'action'
+
 /** Runs something, and says in the page why it did not work. */
 export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
+  const { branch, topic = ACTION } = about
   try {
     await run()
-    if (about.topic !== undefined) page.solved(about.topic, about.branch)
+    page.solved(topic, branch)
   } catch (error) {
-    page.complain(error, about)
+    page.complain(error, { branch, topic })
   }
 }
 
@@ -236,25 +240,40 @@ export function deleteFile(page: Page, tab: Tab, path: string): void {
   }
 }
 
-/** `from`: a commit; undefined: the tip of the branch that is shown. */
-export function newBranch(page: Page, from?: string): void {
+/** Where a new branch begins: a commit, and how a person calls it. */
+export interface Start {
+  commit: string
+  words: string
+}
+
+/** Where a new branch begins if nobody says: at the commit or branch that is shown, else at the branch of HEAD. */
+function startHere(page: Page): Start | undefined {
   const tab = page.tab.peek()
-  const here = branchOf(tab)
-  const start = from ?? (tab?.at.kind === 'commit' ? tab.at.commit : page.branch(here ?? '')?.tip)
-  const words = from === undefined && here !== undefined ? named(here) : shortId(start ?? '')
+  if (tab?.at.kind === 'commit') return { commit: tab.at.commit, words: shortId(tab.at.commit) }
+  const branch = page.branch(branchOf(tab) ?? page.desk.peek()?.head ?? '') ?? page.desk.peek()?.branches[0]
+  return branch && { commit: branch.tip, words: branch.name }
+}
+
+/** Asks for the name of a new branch, which may have been typed elsewhere already, and makes it. */
+export function newBranch(page: Page, start: Start | undefined = startHere(page), name = ''): void {
   page.dialog.value = {
     kind: 'ask',
     title: 'New branch',
-    label: start ? `Its name; it begins at ${words}` : 'Its name',
-    value: '',
-    button: 'Make',
+    label: 'Branch name',
+    value: name,
+    button: 'Create branch',
+    ...(start && { hint: `It starts at ${whereOf(start)}.` }),
     run: async typed => {
       const branch = toName(typed)
-      await page.connection.ask('new branch', { branch, from: start ?? null })
+      await page.connection.ask('new branch', { branch, from: start?.commit ?? null })
       page.open({ kind: 'branch', branch })
     },
   }
 }
+
+/** What a branch starts at: the name of a branch, and its commit. */
+export const whereOf = ({ commit, words }: Start): string =>
+  words === shortId(commit) ? words : `${named(words)} (${shortId(commit)})`
 
 export function renameBranch(page: Page, branch: string): void {
   page.dialog.value = {
@@ -286,9 +305,11 @@ export function deleteBranch(page: Page, branch: string): void {
     button: 'Delete',
     isDangerous: true,
     run: async () => {
+      const lasts = untilMore(page)
       await page.connection.ask('delete branch', { branch })
       const tab = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
       if (tab) page.close(tab)
+      page.tell({ title: `Deleted ${named(branch)}`, lasts, actions: [{ words: 'Undo', run: () => undo(page) }] })
     },
   }
 }
@@ -297,12 +318,41 @@ export function restoreBranch(page: Page, branch: string): Promise<void> {
   return attempt(page, () => page.connection.ask('restore branch', { branch }), { branch, topic: 'restore' })
 }
 
+/** What Undo and Redo would do where the person is: in a branch the last thing about that, else the last of all. */
+export function undoableHere(page: Page): { canUndo?: string | undefined; canRedo?: string | undefined } {
+  const branch = branchOf(page.tab.value)
+  return (branch === undefined ? page.desk.value : page.branch(branch)) ?? {}
+}
+
+/** Takes the last operation back where the person is. */
+export function undoHere(page: Page): Promise<void> {
+  const branch = branchOf(page.tab.peek())
+  return reverse(page, () => page.connection.ask('undo', branch === undefined ? {} : { branch }))
+}
+
+export function redoHere(page: Page): Promise<void> {
+  const branch = branchOf(page.tab.peek())
+  return reverse(page, () => page.connection.ask('redo', branch === undefined ? {} : { branch }))
+}
+
+/** Takes an operation back: the last one of all, where none is named. */
 export function undo(page: Page, operation?: Operation): Promise<void> {
   return reverse(page, () => page.connection.ask('undo', operation ? { operation: operation.id } : {}))
 }
 
 export function redo(page: Page): Promise<void> {
   return reverse(page, () => page.connection.ask('redo', {}))
+}
+
+/** Until something else is done: what is undone by then is another operation. */
+export function untilMore(page: Page): (page: Page) => boolean {
+  const before = page.desk.peek()?.canUndo
+  let own: string | undefined
+  return ({ desk }) => {
+    const now = desk.value?.canUndo
+    if (own === undefined && now !== before) own = now
+    return own === undefined || now === own
+  }
 }
 
 const UNDO = 'undo'
@@ -312,21 +362,12 @@ async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promi
   try {
     const { words } = await ask()
     const { isUndo, title } = reversalOf(words)
-    // Its branch may have another name by it.
-    const tab = page.tab.peek()
-    const branch = branchOf(tab)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
-    page.notify({
-      topic: UNDO,
-      ...(branch === undefined ? {} : { branch }),
-      tone: 'plain',
+    page.tell({
       title,
-      lasts: ({ desk, tab: shown }) =>
-        (branch !== undefined || shown.value === tab) &&
-        (isUndo ? desk.value?.canRedo : desk.value?.canUndo) !== undefined,
-      actions: [isUndo ? { words: 'Redo', run: () => redo(page) } : { words: 'Undo', run: () => undo(page) }],
+      lasts: now => (isUndo ? undoableHere(now).canRedo : undoableHere(now).canUndo) !== undefined,
+      actions: [isUndo ? { words: 'Redo', run: () => redoHere(page) } : { words: 'Undo', run: () => undoHere(page) }],
     })
-    page.spoken.value = title
   } catch (error) {
     page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
   }

@@ -21,12 +21,13 @@ import {
   newBranch,
   newFile,
   newFolder,
-  redo,
+  redoHere,
   renameBranch,
   renameFile,
   restoreBranch,
   save,
-  undo,
+  undoableHere,
+  undoHere,
 } from './actions.ts'
 import type { Command } from './command.ts'
 import { type Page, paneKey, REPOSITORY, TASKS, type Tab } from './state.ts'
@@ -88,7 +89,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...(path === undefined ? [] : fileCommands(page, tab, path)),
     ...(pane.kind === 'review' ? reviewCommands(tab) : []),
     ...(pane.kind === 'find' ? textSearchCommands(tab) : []),
-    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showHere(tab, { kind: 'chat' }) },
+    { words: 'AI chat', keys: 'Alt+J', icon: 'chat', run: () => page.showChat(tab) },
     sideCommand(page, tab),
     { words: 'Go to the editor', keys: 'Alt+I', icon: 'pencil', run: () => focusOn('.cm-content') },
     { words: 'Next file tab', keys: 'Alt+PageDown', icon: 'chevron-right', run: () => step(page, tab, 1) },
@@ -350,7 +351,7 @@ function changingCommands(page: Page, tab: Tab, path: string): Command[] {
 }
 
 function deskCommands(page: Page, tab: Tab | undefined): Command[] {
-  const desk = page.desk.value
+  const { canUndo, canRedo } = undoableHere(page)
   const commit = tab?.at.kind === 'commit' ? tab.at.commit : undefined
   const tabs = page.tabs.value.slice(0, 9).map(({ at }, index): Command => {
     const name = at.kind === 'branch' ? named(at.branch) : at.commit.slice(0, 8)
@@ -363,16 +364,16 @@ function deskCommands(page: Page, tab: Tab | undefined): Command[] {
       icon: 'branch',
       run: () => newBranch(page),
     },
-    ...(desk?.canUndo
-      ? [{ words: `Undo: ${desk.canUndo}`, keys: 'Ctrl+Alt+Z', icon: 'undo', run: () => undo(page) } satisfies Command]
+    ...(canUndo
+      ? [{ words: `Undo: ${canUndo}`, keys: 'Ctrl+Alt+Z', icon: 'undo', run: () => undoHere(page) } satisfies Command]
       : []),
-    ...(desk?.canRedo
+    ...(canRedo
       ? [
           {
-            words: `Redo: ${desk.canRedo}`,
+            words: `Redo: ${canRedo}`,
             keys: 'Ctrl+Alt+Shift+Z',
             icon: 'redo',
-            run: () => redo(page),
+            run: () => redoHere(page),
           } satisfies Command,
         ]
       : []),

@@ -92,7 +92,11 @@ export function branchMenu(page: Page, tab: Tab): Offer {
   }
   if (at.kind === 'commit') {
     const { commit } = at
-    const from: MenuItem = { words: 'Branch from here…', icon: 'branch', run: () => newBranch(page, commit) }
+    const from: MenuItem = {
+      words: 'Branch from here…',
+      icon: 'branch',
+      run: () => newBranch(page, { commit, words: shortId(commit) }),
+    }
     const copied: MenuItem = { words: 'Copy id', icon: 'copy', keys: 'Alt+Shift+P', run: () => copy(page, commit) }
     return { title: shortId(commit), groups: [[from], [history, copied], closing] }
   }
@@ -104,12 +108,16 @@ export function branchMenu(page: Page, tab: Tab): Offer {
     run: () => copy(page, readable(branch)),
   }
   if (page.isGone(at)) return { title: readable(branch), groups: [[copied], closing] }
+  const info = page.branch(branch)
   const changing: MenuItem[] = [
-    { words: 'New branch from here…', icon: 'branch', run: () => newBranch(page, page.branch(branch)?.tip) },
+    {
+      words: 'New branch from here…',
+      icon: 'branch',
+      run: () => newBranch(page, info && { commit: info.tip, words: branch }),
+    },
     { words: 'Rename…', icon: 'pencil', keys: 'Shift+F2', run: () => renameBranch(page, branch) },
     { words: 'Delete…', icon: 'trash', keys: 'Alt+Shift+Delete', run: () => deleteBranch(page, branch) },
   ]
-  const info = page.branch(branch)
   const steps = info ? [remoteItems(page, info), ...(info.merging ? [] : [stepItems(page, info)])] : []
   return { title: readable(branch), groups: [...steps, changing, [review, history, copied], closing] }
 }

@@ -1,6 +1,12 @@
-/** What happened that a person should know, above the editor, which it pushes down and never covers. */
+/**
+ * What a person should know. What asks for something stands above the editor, which it pushes down and never covers:
+ * one notice at a time. Good news stand above the status bar, and leave by themselves.
+ */
+import { useSignal } from '@preact/signals'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Moved } from '../../contract/branches.ts'
-import { Icon } from '../ui/icons.tsx'
+import { turnNotice } from '../chat/turn-state.tsx'
+import { Icon, type IconName } from '../ui/icons.tsx'
 import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
@@ -10,38 +16,154 @@ import { type Notice, type Page, type Tab, usePage } from './state.ts'
 /** How many names of files a sentence can bear. */
 const MOST_NAMED = 3
 
-export function Notices({ tab }: { tab: Tab | undefined }) {
+/** How long good news stay, in milliseconds. */
+const GOOD_NEWS_MS = 8_000
+
+/** What is to be read first, where several notices belong to one place. */
+const URGENCY: Record<Notice['tone'], number> = { bad: 0, warn: 1, plain: 2, good: 3 }
+
+/** A notice, and how it is dismissed, if it can be. */
+interface Shown {
+  notice: Notice
+  dismiss?: () => void
+}
+
+/** All that asks for something here, one at a time. `hasChat`: the conversation itself is shown, with its own words. */
+export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat?: boolean }) {
   const page = usePage()
-  const branch = tab?.at.kind === 'branch' ? tab.at.branch : undefined
-  const here = page.notices.value.filter(notice => {
-    const isHere = notice.branch === undefined || notice.branch === branch
-    return isHere && notice.lasts?.(page) !== false
-  })
-  const own = [disconnected(page), tab && gone(page, tab)]
-  const move = tab && moved(page, tab)
-  const to = branch === undefined ? undefined : page.branch(branch)?.moved?.to
-  const isSettled = to !== undefined && branch !== undefined && !page.clashes.value.get(branch)?.length
+  const at = useSignal(0)
+  const all = noticesIn(page, tab, hasChat)
+  const index = Math.min(at.value, all.length - 1)
+  const shown = all[index]
+  if (!shown) return null
+  const next = () => {
+    at.value = (index + 1) % all.length
+  }
   return (
-    <>
-      {own.map(notice => (notice ? <Line key={notice.title} notice={notice} /> : null))}
-      {move ? <Line notice={move} {...(isSettled && { dismiss: () => page.see(to) })} /> : null}
-      {here.map(notice => (
-        <Line key={notice.title} notice={notice} dismiss={() => page.dismiss(notice)} />
-      ))}
-    </>
+    <Line
+      key={shown.notice.title}
+      shown={shown}
+      {...(all.length > 1 && { others: { words: `${index + 1} of ${all.length}`, next } })}
+    />
   )
 }
 
-function Line({ notice, dismiss }: { notice: Notice; dismiss?: () => void }) {
-  const { tone, title, words, actions } = notice
-  const icon = tone === 'warn' ? 'warning' : tone === 'bad' ? 'alert' : 'check'
+function noticesIn(page: Page, tab: Tab | undefined, hasChat: boolean): Shown[] {
+  const branch = tab?.at.kind === 'branch' ? tab.at.branch : undefined
+  const { place } = page
+  const isHere = (notice: Notice) =>
+    notice.branch === undefined
+      ? notice.place === undefined || notice.place === place
+      : notice.branch === branch && (notice.place === undefined || notice.place === place)
+  const kept = page.notices.value
+    .filter(notice => isHere(notice) && notice.lasts?.(page) !== false)
+    .map((notice): Shown => ({ notice, dismiss: () => page.dismiss(notice) }))
+  const states = [disconnected(page), tab && gone(page, tab), tab && !hasChat ? turnNotice(page, tab) : undefined]
+  const own = states.flatMap((notice): Shown[] => (notice ? [{ notice }] : []))
+  const all = [...own, ...(tab ? movedIn(page, tab) : []), ...kept]
+  return all.toSorted((one, other) => URGENCY[one.notice.tone] - URGENCY[other.notice.tone])
+}
+
+function movedIn(page: Page, tab: Tab): Shown[] {
+  const notice = moved(page, tab)
+  if (!notice || tab.at.kind === 'commit') return []
+  const { branch } = tab.at
+  const to = page.branch(branch)?.moved?.to
+  const isSettled = to !== undefined && !page.clashes.value.get(branch)?.length
+  return [{ notice, ...(isSettled && { dismiss: () => page.see(to) }) }]
+}
+
+/** Good news, above the status bar for some seconds: nothing moves for them. */
+export function Toast() {
+  const page = usePage()
+  const { value: notice } = page.toast
+  const isStale = notice !== undefined && (notice.place !== page.place || notice.lasts?.(page) === false)
+  const dismiss = () => {
+    if (page.toast.peek() === notice) page.toast.value = undefined
+  }
+  const isHeld = useSignal(false)
+  useEffect(() => {
+    if (isStale) dismiss()
+  }, [isStale, notice])
+  useEffect(() => {
+    if (!notice || isHeld.value) return undefined
+    const timer = setTimeout(dismiss, GOOD_NEWS_MS)
+    return () => clearTimeout(timer)
+  }, [notice, isHeld.value])
+  if (!notice || isStale) return null
   return (
-    <div class={`notice ${tone}`} role={tone === 'plain' ? 'status' : 'alert'}>
-      <Icon name={icon} size="m" />
-      <div class="grow">
-        <p class={tone === 'plain' ? '' : 'strong'}>{title}</p>
+    <div
+      class="toast"
+      onPointerEnter={() => {
+        isHeld.value = true
+      }}
+      onPointerLeave={event => {
+        isHeld.value = event.currentTarget.contains(document.activeElement)
+      }}
+      onFocusIn={() => {
+        isHeld.value = true
+      }}
+      onFocusOut={() => {
+        isHeld.value = false
+      }}
+    >
+      <Line key={notice.title} shown={{ notice, dismiss }} />
+    </div>
+  )
+}
+
+const ICONS: Record<Notice['tone'], IconName> = { good: 'check', plain: 'clock', warn: 'warning', bad: 'alert' }
+
+/** Good news are spoken by the status bar. */
+const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
+  good: undefined,
+  plain: 'status',
+  warn: 'alert',
+  bad: 'alert',
+}
+
+interface LineProps {
+  shown: Shown
+  /** Which one of several it is, and the way to the next. */
+  others?: { words: string; next: () => void }
+}
+
+/** All notices are of one height; what is longer can be unfolded. */
+function Line({ shown: { notice, dismiss }, others }: LineProps) {
+  const { tone, title, words, actions } = notice
+  const isQuiet = tone === 'plain' || tone === 'good'
+  const isOpen = useSignal(false)
+  const isCut = useSignal(false)
+  const text = useRef<HTMLDivElement>(null)
+  useLayoutEffect(() => {
+    const element = text.current
+    if (!element) return undefined
+    const measure = () => {
+      const isOver = (part: Element) => part.scrollHeight > part.clientHeight + 1 || part.scrollWidth > part.clientWidth
+      isCut.value = isOpen.peek() || [...element.children].some(isOver)
+    }
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    measure()
+    return () => observer.disconnect()
+  }, [title, words])
+  return (
+    <div class={`notice ${tone} ${isOpen.value ? 'open' : ''}`} role={ROLES[tone]}>
+      <Icon name={ICONS[tone]} size="m" />
+      <div class={`text grow ${words ? '' : 'alone'}`} ref={text}>
+        <p class={isQuiet ? '' : 'strong'}>{title}</p>
         {words ? <p>{words}</p> : null}
       </div>
+      {isCut.value ? (
+        <IconButton
+          icon={isOpen.value ? 'chevron-down' : 'chevron-right'}
+          words={isOpen.value ? 'Show less' : 'Show all of it'}
+          isPressed={isOpen.value}
+          onClick={() => {
+            isOpen.value = !isOpen.peek()
+          }}
+        />
+      ) : null}
       {(actions ?? []).map(action => (
         <Button
           key={action.words}
@@ -53,7 +175,13 @@ function Line({ notice, dismiss }: { notice: Notice; dismiss?: () => void }) {
           }}
         />
       ))}
-      {dismiss ? <IconButton icon="x" words="Put this notice away" onClick={dismiss} /> : null}
+      {others ? (
+        <button type="button" class="button quiet small" title="Show the next notice" onClick={others.next}>
+          {others.words}
+          <Icon name="chevron-right" size="xs" />
+        </button>
+      ) : null}
+      {dismiss ? <IconButton icon="x" words="Dismiss" onClick={dismiss} /> : null}
     </div>
   )
 }

@@ -2,7 +2,7 @@
 import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { watchQueued } from '../chat/chat-actions.ts'
+import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { Repository } from '../graph/graph.tsx'
 import { Tasks } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
@@ -13,6 +13,7 @@ import { sayLeftBehind } from './actions.ts'
 import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { keysOf } from './keys.ts'
+import { Toast } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { Room } from './room.tsx'
 import { takeSecret } from './secret.ts'
@@ -41,6 +42,7 @@ function Desk({ page }: { page: Page }) {
         <Boundary part="The status bar">
           <StatusBar />
         </Boundary>
+        <Toast />
       </div>
       <Boundary part="What was to open" about={page.dialog.value ?? page.palette.value ?? page.menu.value}>
         <Palette />
@@ -60,7 +62,16 @@ function useFocus(page: Page): void {
   // What else may take away what has the focus.
   const { value: desk } = page.desk
   const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
-  const shown = [isTasksComing, tab, tab?.active.value, page.notices.value, page.clashes.value, page.menu.value, desk]
+  const shown = [
+    isTasksComing,
+    tab,
+    tab?.active.value,
+    page.notices.value,
+    page.toast.value,
+    page.clashes.value,
+    page.menu.value,
+    desk,
+  ]
   useEffect(() => {
     // Before the desk has said what is open, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined
@@ -131,6 +142,7 @@ function begin(): void {
   page.start()
   guardTyping(page)
   watchQueued(page)
+  watchFailed(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
   render(<Desk page={page} />, document.body)

@@ -7,7 +7,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { CodeSymbol } from '../files/symbols.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
 import { Icon } from '../ui/icons.tsx'
-import { baseName, folderOf, markedPieces, readable, shortId, withoutTricks } from '../ui/names.ts'
+import { baseName, folderOf, markedPieces, named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { age, plural } from '../ui/times.ts'
 import { Waiting } from '../ui/words.tsx'
 import { newBranch } from './actions.ts'
@@ -175,7 +175,7 @@ function placeholderOf(mode: PaletteMode): string {
 
 function noneWords(mode: PaletteMode, words: string): string {
   if (mode === 'symbols' && words === '') return 'The desk knows no symbols in this file.'
-  return 'Nothing is called that.'
+  return 'No results'
 }
 
 function Prefixes() {
@@ -313,11 +313,12 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
     },
   }))
   if (!isAlone) return options
+  const isTaken = branches.some(({ name }) => readable(name) === words)
   const make: Option = {
     key: 'new branch',
     icon: <Icon name="plus" />,
-    words: 'New branch…',
-    run: () => newBranch(page),
+    words: words === '' || isTaken ? 'New branch…' : `New branch ${named(toName(words))}…`,
+    run: () => newBranch(page, undefined, isTaken ? '' : words),
   }
   const more: Option = {
     key: 'branches of runs',

@@ -1,7 +1,6 @@
 /** A branch or a commit: what stands at its side, and what is shown of it. */
 
 import { Chat, DockedChat } from '../chat/chat.tsx'
-import { TurnNotice } from '../chat/turn-state.tsx'
 import { Clashes } from '../files/clashes.tsx'
 import { EditorPane } from '../files/editor-pane.tsx'
 import { Explorer } from '../files/explorer.tsx'
@@ -37,10 +36,9 @@ export function Room({ tab }: { tab: Tab }) {
       </Boundary>
       <section key={place} class="middle" aria-label="Work">
         <FileTabs tab={tab} />
-        <Notices tab={tab} />
+        <Notices tab={tab} hasChat={hasChat || isDocked} />
         <PublishStrip tab={tab} />
         {tab.at.kind === 'commit' ? <TimeTravel commit={tab.at.commit} /> : null}
-        {hasChat || isDocked ? null : <TurnNotice tab={tab} />}
         <Boundary part="What stands here" about={tab.active.value}>
           <Content tab={tab} />
         </Boundary>

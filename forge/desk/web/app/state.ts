@@ -1,5 +1,5 @@
 /** What the page knows and shows. The server is the truth: this is its copy, and what only this window needs. */
-import { batch, computed, effect, type Signal, signal } from '@preact/signals'
+import { batch, computed, effect, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
@@ -145,15 +145,19 @@ export interface NoticeAction {
   run: () => void
 }
 
-/** Something that a person should know. It stays until it is put away. */
+/**
+ * Something that a person should know. Good news leave by themselves; all else stays until it is settled or dismissed.
+ */
 export interface Notice {
   /** What it is about: a newer notice about the same takes its place, and what solves it takes it away. */
   topic?: string
   /** Whether it still says what is so: otherwise it is not shown. */
   lasts?: (page: Page) => boolean
-  /** The branch that it is about: it is shown there. Without one it is shown everywhere. */
+  /** The branch that it is about: it is shown there. */
   branch?: string
-  tone: 'plain' | 'warn' | 'bad'
+  /** Where it belongs if it is about no branch: what {@link Page.place} was there. Without either: everywhere. */
+  place?: string
+  tone: 'good' | 'plain' | 'warn' | 'bad'
   title: string
   words?: string
   actions?: NoticeAction[]
@@ -178,6 +182,8 @@ export class Page {
   /** The tab that is shown, from 0; or the repository, or the tasks. */
   readonly active = signal(REPOSITORY)
   readonly notices = signal<Notice[]>([])
+  /** Good news: the newest, which leave by themselves. */
+  readonly toast = signal<Notice | undefined>(undefined)
   readonly palette = signal<PaletteMode | undefined>(undefined)
   readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
@@ -261,6 +267,12 @@ export class Page {
     })
   }
 
+  /** Shows the chat because the person asks for it: without a model it says then what to set. */
+  showChat(tab: Tab): void {
+    tab.composer.isWanted.value = true
+    this.showHere(tab, CHAT)
+  }
+
   wantFocus(): void {
     this.focusWanted.value++
   }
@@ -322,6 +334,19 @@ export class Page {
     this.tabs.value = tabs.with(index, tab)
   }
 
+  /** What is shown, as a key: a branch, a commit, the repository or the tasks. */
+  get place(): string {
+    const tab = this.tab.value
+    return tab ? placeOf(tab.at) : this.active.value === TASKS ? 'tasks' : 'repository'
+  }
+
+  /** Says that something went well, where the person is, for some seconds. */
+  tell(news: Pick<Notice, 'topic' | 'title' | 'words' | 'actions' | 'lasts' | 'branch'>): void {
+    if (news.topic !== undefined) this.solved(news.topic, news.branch)
+    this.toast.value = { ...news, tone: 'good', place: untracked(() => this.place) }
+    this.spoken.value = news.title
+  }
+
   notify(notice: Notice): void {
     const isSame = ({ title, topic, branch }: Notice) =>
       branch === notice.branch && (topic === undefined ? title === notice.title : topic === notice.topic)
@@ -348,7 +373,7 @@ export class Page {
     this.notify({
       tone: 'bad',
       title,
-      ...(branch === undefined ? {} : { branch }),
+      ...(branch === undefined ? { place: untracked(() => this.place) } : { branch }),
       ...(topic === undefined ? {} : { topic }),
     })
   }
@@ -466,9 +491,15 @@ export class Page {
         this.#waits(news.branch, news.words)
         return
       case 'notice':
-        this.notify({ tone: news.isBad ? 'bad' : 'plain', title: news.words })
+        this.#say(news.words, news.isBad, news.topic)
         return
     }
+  }
+
+  #say(title: string, isBad: boolean, topic: string | undefined): void {
+    const about = topic === undefined ? {} : { topic }
+    if (isBad) this.notify({ tone: 'bad', title, ...about })
+    else this.tell({ title, ...about })
   }
 
   /** Also where it was begun elsewhere, as an undo is: it is shown everywhere. */

@@ -18,11 +18,10 @@ export function focusMessage(page: Page, tab: Tab): void {
 
 /** Why nothing can be sent now, where something was written. */
 export function offReason(page: Page, tab: Tab): string | undefined {
-  const { head, isUnfinished, problem } = tab.conversation
+  const { head, problem } = tab.conversation
   if (!page.connection.isUp.value) return 'The desk does not answer.'
   if (!head.value) return problem.value ?? 'The conversation is on its way.'
   if (head.value.missing !== undefined) return head.value.missing
-  if (isUnfinished.value) return 'Keep or discard the last turn first.'
   const clashes = page.clashes.value.get(branchOf(tab) ?? '') ?? []
   return clashes.length > 0 ? 'Choose in the conflicts first.' : undefined
 }
@@ -38,6 +37,7 @@ export async function send(page: Page, tab: Tab): Promise<void> {
     return
   }
   if (offReason(page, tab) !== undefined) return
+  if (conversation.isUnfinished.peek()) return await endUnfinished(page, tab, branch)
   const drafts = draftsOf(page, branch)
   if (drafts.length > 0) askForDrafts(page, tab, branch, drafts)
   else await sendNow(page, tab, branch)
@@ -56,6 +56,66 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
     composer.problem.value = (error as Error).message
   }
   composer.isSending.value = false
+}
+
+/**
+ * The next message ends a turn that did not end well: what it changed is kept or discarded by the person's word. Where
+ * it changed nothing, what the AI said is kept; a mere failure is discarded, so that it is in no commit.
+ */
+async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
+  const { composer, conversation } = tab
+  const files = conversation.head.peek()?.turn?.files ?? []
+  const end = async (keep: boolean) => {
+    await page.connection.ask('end turn', { branch, keep })
+    await conversation.refresh()
+    if (keep && files.length > 0) askForDrafts(page, tab, branch, files)
+    else await send(page, tab)
+  }
+  if (files.length === 0) {
+    try {
+      await end(hasAnswer(tab))
+    } catch (error) {
+      composer.problem.value = (error as Error).message
+    }
+    return
+  }
+  page.dialog.value = {
+    kind: 'choose',
+    title: `Keep what the last turn did to ${plural(files.length, 'file')}?`,
+    words: ['It did not end well. Keep makes drafts of its files. Discarded files come back by Undo.'],
+    list: files,
+    buttons: [
+      { words: 'Discard and send', look: 'stop', run: () => end(false) },
+      { words: 'Keep', look: 'main', run: () => end(true) },
+    ],
+  }
+}
+
+/** Whether the AI has said or done anything in the last turn. */
+function hasAnswer({ conversation }: Tab): boolean {
+  const items = conversation.sections.peek().at(-1)?.items.peek() ?? []
+  return items.some(({ kind }) => kind === 'text' || kind === 'call')
+}
+
+/** What was asked in a turn that failed is in the field for the message again, unless something else is written there. */
+export function watchFailed(page: Page): () => void {
+  const seen = new Set<string>()
+  return effect(() => {
+    for (const tab of page.tabs.value) {
+      const { conversation, composer, at } = tab
+      // What is on its way is still in the field.
+      if (!conversation.isUnfinished.value || composer.isSending.value || at.kind === 'commit') continue
+      const section = conversation.sections.value.at(-1)
+      if (!section || seen.has(section.turn)) continue
+      seen.add(section.turn)
+      const asked = section.items.peek().find(item => item.kind === 'user')
+      // A merge's request was written by the desk.
+      const isOwn = page.branch(at.branch)?.merging === undefined
+      const how = section.end?.how
+      const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
+      if (asked?.kind === 'user' && isOwn && hasFailed && composer.text.peek() === '') composer.write(asked.text)
+    }
+  })
 }
 
 /** A turn works on what is saved. */
@@ -168,9 +228,8 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
     page,
     async () => {
       const { words } = await page.connection.ask('undo turn', { branch, turn })
-      page.notify({
+      page.tell({
         branch,
-        tone: 'plain',
         title: words.startsWith('undo: ')
           ? reversalOf(words).title
           : sentence(words.replace(/^take back /, 'taken back: ')),

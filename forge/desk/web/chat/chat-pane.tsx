@@ -1,8 +1,9 @@
 /** The conversation of a branch or a commit, with what there is to do about it. */
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { newBranch } from '../app/actions.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { hasLetter } from '../forklift/letter.tsx'
+import { isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -83,7 +84,11 @@ function ThenBar({ tab }: { tab: Tab }) {
     <div class="then-bar">
       <Icon name="clock" />
       <span class="grow cut">The conversation as it was in {shortId(commit)}: it can be read.</span>
-      <Button icon="branch" words="Branch from here" onClick={() => newBranch(page, commit)} />
+      <Button
+        icon="branch"
+        words="Branch from here"
+        onClick={() => newBranch(page, { commit, words: shortId(commit) })}
+      />
     </div>
   )
 }
@@ -91,13 +96,13 @@ function ThenBar({ tab }: { tab: Tab }) {
 /** A turn that did not end well: what happened, what is kept, and what to do about it. */
 function Unfinished({ tab }: { tab: Tab }) {
   const page = usePage()
-  const keepButton = useRef<HTMLDivElement>(null)
   const { head, isUnfinished } = tab.conversation
   const turn = head.value?.turn
   const isThere = isUnfinished.value
   useEffect(() => {
-    const isFree = tab.composer.text.peek() === '' || document.activeElement === document.body
-    if (isThere && isFree) keepButton.current?.querySelector('button')?.focus()
+    // Whoever has sent it goes on with the message; who is elsewhere by now stays there.
+    const isAtComposer = document.activeElement?.closest('.compose') != null
+    if (isThere && (isAtComposer || isFocusLost())) tab.composer.focus()
   }, [tab, isThere])
   if (!turn || !isThere) return null
   const count = turn.files.length
@@ -115,8 +120,8 @@ function Unfinished({ tab }: { tab: Tab }) {
           Undo brings either back.
         </p>
       </div>
-      <div class="row" ref={keepButton}>
-        <Button look="main" words="Keep" onClick={() => keepTurn(page, tab)} />
+      <div class="row">
+        <Button words="Keep" onClick={() => keepTurn(page, tab)} />
         <Button words="Discard" onClick={() => discardTurn(page, tab)} />
       </div>
     </section>

@@ -39,11 +39,9 @@ export function Chat({ tab }: { tab: Tab }) {
   const hasStuck = tab.merging.merging.value?.forklift?.stuck !== undefined
   const isFirst =
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
-  return isFirst ? (
-    <NoModel branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
-  ) : (
-    <ChatPane tab={tab} isDocked={false} />
-  )
+  if (!isFirst) return <ChatPane tab={tab} isDocked={false} />
+  if (!tab.composer.isWanted.value) return <Start tab={tab} />
+  return <NoModel branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
 }
 
 /** Beside the editor. */
@@ -62,6 +60,70 @@ export function DockedChat({ tab }: { tab: Tab }) {
       </div>
       {tab.conversation.head.value ? <ChatPane tab={tab} isDocked={true} /> : null}
     </aside>
+  )
+}
+
+/** What a branch opens on where there is no model and no conversation: the ways to its files. */
+function Start({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const branch = branchOf(tab) ?? ''
+  const ways: { icon: IconName; title: string; words: string; keys?: string; run: () => void }[] = [
+    {
+      icon: 'file',
+      title: 'Go to file…',
+      words: 'By its name',
+      keys: 'Ctrl+P',
+      run: () => {
+        page.palette.value = 'files'
+      },
+    },
+    {
+      icon: 'search',
+      title: 'Find in all files',
+      words: 'Words or a regular expression',
+      keys: 'Ctrl+Shift+F',
+      run: () => tab.find(),
+    },
+    {
+      icon: 'diff',
+      title: 'Compare with…',
+      words: 'What this branch changes',
+      keys: 'Alt+R',
+      run: () => page.showHere(tab, { kind: 'review' }),
+    },
+    {
+      icon: 'clock',
+      title: 'History',
+      words: 'Its commits',
+      keys: 'Alt+H',
+      run: () => page.showHere(tab, { kind: 'history', path: undefined }),
+    },
+    {
+      icon: 'bot',
+      title: 'Set up the AI chat…',
+      words: 'It needs a model; everything else works without',
+      run: () => {
+        tab.composer.isWanted.value = true
+        page.wantFocus()
+      },
+    },
+  ]
+  return (
+    <Empty title={readable(branch)}>
+      <p class="lede cut">{withoutTricks(page.branch(branch)?.subject ?? '')}</p>
+      <div class="ways">
+        {ways.map(({ icon, title, words, keys, run }, index) => (
+          <button key={title} type="button" class="way" data-home={index === 0 ? '' : undefined} onClick={run}>
+            <Icon name={icon} size="m" />
+            <span>
+              <span class="strong">{title}</span>
+              <span class="meta">{words}</span>
+            </span>
+            {keys === undefined ? <span /> : <kbd>{shownKeys(keys)}</kbd>}
+          </button>
+        ))}
+      </div>
+    </Empty>
   )
 }
 

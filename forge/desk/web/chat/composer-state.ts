@@ -12,6 +12,8 @@ export class ComposerState {
   readonly problem = signal<string | undefined>(undefined)
   /** Escape was pressed once: again, and the turn is stopped. */
   readonly isStopNear = signal(false)
+  /** Whether the person has asked for the chat: without a model it says then what to set. */
+  readonly isWanted = signal(false)
   /** Counts up when the field is to have the focus, and how many of these it has had. */
   readonly focusWanted = signal(0)
   focusGiven = 0
@@ -31,6 +33,7 @@ export class ComposerState {
   }
 
   focus(): void {
+    this.isWanted.value = true
     this.focusWanted.value++
   }
 }

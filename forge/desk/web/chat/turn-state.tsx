@@ -1,10 +1,9 @@
 /** What the AI of a branch is doing and what it has cost, for whoever looks at something else than the chat. */
 
-import { type Tab, usePage } from '../app/state.ts'
+import type { Notice, Page, Tab } from '../app/state.ts'
 import { cacheShare, money, tokens } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
 import { withoutTricks } from '../ui/names.ts'
-import { Button } from '../ui/words.tsx'
 import { focusMessage } from './chat-actions.ts'
 
 /** In the status bar: what it does now. */
@@ -53,20 +52,15 @@ export function AiFigures({ tab }: { tab: Tab | undefined }) {
   )
 }
 
-/** Above the editor: a turn that waits for a word, or that did not end well. */
-export function TurnNotice({ tab }: { tab: Tab }) {
-  const page = usePage()
+/** What is said above the editor of a turn that waits for a word, or that did not end well. */
+export function turnNotice(page: Page, tab: Tab): Notice | undefined {
   const turn = tab.conversation.head.value?.turn
-  if (!turn || turn.state === 'running') return null
-  const isUnfinished = turn.state === 'unfinished'
-  return (
-    <div class="notice warn" role="status">
-      <Icon name={isUnfinished ? 'warning' : 'question'} size="m" />
-      <div class="grow">
-        <p class="strong">{isUnfinished ? 'The last turn of the AI did not end well' : 'The AI waits for you'}</p>
-        <p>{withoutTricks(turn.words)}</p>
-      </div>
-      <Button words="Look" onClick={() => focusMessage(page, tab)} />
-    </div>
-  )
+  if (!turn || turn.state === 'running') return undefined
+  const title = turn.state === 'unfinished' ? 'The last turn of the AI did not end well' : 'The AI waits for you'
+  return {
+    tone: 'warn',
+    title,
+    words: withoutTricks(turn.words),
+    actions: [{ words: 'Go to the chat', stays: true, run: () => focusMessage(page, tab) }],
+  }
 }

@@ -9,7 +9,7 @@ import { ChatEnd, isAtWork, LOCKED, turnSign } from '../chat/turn-sign.tsx'
 import { isMerging } from '../merging/merging-actions.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
-import { baseName, readable, shortId } from '../ui/names.ts'
+import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
 import { Button, IconButton } from '../ui/words.tsx'
 
 export function FileTabs({ tab }: { tab: Tab }) {
@@ -40,7 +40,12 @@ function EndBar({ tab }: { tab: Tab }) {
         />
       ) : null}
       {at.kind === 'commit' ? (
-        <Button look="small" icon="branch" words="Branch from here" onClick={() => newBranch(page, at.commit)} />
+        <Button
+          look="small"
+          icon="branch"
+          words="Branch from here"
+          onClick={() => newBranch(page, { commit: at.commit, words: shortId(at.commit) })}
+        />
       ) : null}
       {/* They stay where they are, whether their tab is open or not. */}
       <Button
@@ -67,6 +72,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const isSelected = tab.active.value === paneKey(pane)
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const isOpenConflict = pane.kind === 'file' && isMerging(page, tab) && tab.merging.file(pane.path)?.state === 'open'
+  const folder = pane.kind === 'file' ? tellingFolder(pane.path, pathsIn(tab)) : ''
   const icon = isOpenConflict ? 'clash' : iconOf(pane)
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = pane.kind === 'file' && isAtWork(page, branch)
@@ -85,6 +91,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       title={pane.kind === 'file' ? readable(pane.path) : undefined}
       onClick={event => {
         if (pane.kind !== 'chat' && isCross(event)) page.closePane(tab, pane)
+        else if (pane.kind === 'chat') page.showChat(tab)
         else if (event.detail > 0) page.showHere(tab, pane)
         else tab.show(pane)
       }}
@@ -104,6 +111,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
     >
       {icon ? <Icon name={icon} tone={isOpenConflict ? 'is-warn' : ''} /> : null}
       <bdi class="cut">{wordsOf(tab, pane)}</bdi>
+      {folder === '' ? null : <bdi class="cut folder">{readable(folder)}</bdi>}
       {isOpenConflict ? <span class="vh">, in conflict</span> : null}
       {hasDot ? <span class="vh">, draft</span> : null}
       {sign ? <span class="vh">, {sign.words}</span> : null}
@@ -115,6 +123,8 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
     </button>
   )
 }
+
+const pathsIn = ({ panes }: Tab): string[] => panes.value.flatMap(pane => (pane.kind === 'file' ? [pane.path] : []))
 
 function openMenu(page: Page, tab: Tab, pane: Pane, event: MouseEvent | KeyboardEvent, opener: HTMLElement): void {
   page.openMenu(paneMenu(page, tab, pane, wordsOf(tab, pane)), placeOfMenu(event, opener), opener)

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { GraphRow } from '../../contract/graph.ts'
+import { newBranch } from '../app/actions.ts'
 import { usePage } from '../app/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -11,7 +12,6 @@ import { shortId, visible, withoutTricks } from '../ui/names.ts'
 import { ago, plural, timeTitle, whenWords } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
 import { commitMenu } from './graph-menus.ts'
-import { newBranchAt } from './graph-steps.ts'
 import { commitSource } from './step-ways.ts'
 
 /** Who holds an arrow key down passes many commits: only the one that stays is asked for. */
@@ -148,7 +148,7 @@ function Acts({ row }: { row: GraphRow }) {
         look="small"
         icon="branch"
         words="Branch from here"
-        onClick={() => newBranchAt(page, commitSource(row.oid))}
+        onClick={() => newBranch(page, commitSource(row.oid))}
       />
       <IconButton
         icon="more"

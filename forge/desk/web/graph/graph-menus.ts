@@ -1,7 +1,7 @@
 /** What can be done with a commit and with each label that stands at it, as the items of a menu. */
 import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
-import { copy, deleteBranch, renameBranch } from '../app/actions.ts'
+import { copy, deleteBranch, newBranch, renameBranch } from '../app/actions.ts'
 import type { Command } from '../app/command.ts'
 import type { Page } from '../app/state.ts'
 import type { IconName } from '../ui/icons.tsx'
@@ -9,7 +9,7 @@ import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { remoteItems } from './branch-steps.ts'
 import type { Label } from './graph-labels.ts'
-import { chooseTarget, deleteTag, fetchRemotes, newBranchAt, tagAt } from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, WAYS, type Way, wordsInto } from './step-ways.ts'
 
 const ICONS: Record<Way, IconName> = {
@@ -82,7 +82,7 @@ function openAgain(page: Page, offer: Offer): void {
 
 function makingItems(page: Page, source: Source): MenuItem[] {
   return [
-    { words: 'Branch from here…', icon: 'branch', keys: 'B', run: () => newBranchAt(page, source) },
+    { words: 'Branch from here…', icon: 'branch', keys: 'B', run: () => newBranch(page, source) },
     { words: 'Tag here…', icon: 'tag', keys: 'T', run: () => tagAt(page, source) },
   ]
 }

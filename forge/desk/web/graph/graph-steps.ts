@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
-import { sentence, undo } from '../app/actions.ts'
+import { sentence, undo, untilMore } from '../app/actions.ts'
 import type { Choice, StepWay } from '../app/dialog-content.ts'
 import type { Page } from '../app/state.ts'
 import { goToFirstConflict } from '../merging/merging-actions.ts'
@@ -32,34 +32,24 @@ export function openSteps(page: Page, source: Source, onto: string, first: Way =
 /** One notice is about what was done last here. */
 const TOPIC = 'step'
 
-/** Until something else is done: what is undone by then is another operation. */
-export function untilMore(page: Page): (page: Page) => boolean {
-  const before = page.desk.peek()?.canUndo
-  let own: string | undefined
-  return ({ desk }) => {
-    const now = desk.value?.canUndo
-    if (own === undefined && now !== before) own = now
-    return own === undefined || now === own
-  }
-}
-
 /** Says what was done, with a way back, and shows where a person goes on. */
 function finish(
   page: Page,
   { words, merging, isUndoable }: { words: string; merging?: string; isUndoable: boolean },
 ): void {
-  page.notify({
-    topic: TOPIC,
-    tone: merging === undefined ? 'plain' : 'warn',
-    title: sentence(words),
-    lasts: merging === undefined ? untilMore(page) : now => now.branch(merging)?.merging !== undefined,
-    ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
-  })
-  page.spoken.value = words
   if (merging === undefined) {
+    page.tell({
+      topic: TOPIC,
+      title: sentence(words),
+      lasts: untilMore(page),
+      ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
+    })
     page.graph.focusWanted.value++
     return
   }
+  // The branch's tab has all of it, with Abort.
+  page.solved(TOPIC)
+  page.spoken.value = words
   goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))
 }
 
@@ -213,21 +203,6 @@ function pickCommit(page: Page, branch: string, from: Source): void {
   }
 }
 
-export function newBranchAt(page: Page, { commit, words }: Source): void {
-  page.dialog.value = {
-    kind: 'ask',
-    title: 'New branch',
-    label: `Its name; it begins at ${readable(words)}`,
-    value: '',
-    button: 'Make',
-    run: async typed => {
-      const branch = toName(typed)
-      await page.connection.ask('new branch', { branch, from: commit })
-      page.open({ kind: 'branch', branch })
-    },
-  }
-}
-
 export function tagAt(page: Page, { commit, words }: Source): void {
   page.dialog.value = {
     kind: 'ask',
@@ -269,8 +244,7 @@ export async function fetchRemotes(
   try {
     const step = { step: 'fetch', ...(remote && { remote }), ...(branch && { branch }) } as const
     const { words } = await page.connection.ask('do', { step })
-    page.spoken.value = words
-    page.notify({ topic: TOPIC, tone: 'plain', title: sentence(words) })
+    page.tell({ topic: TOPIC, title: sentence(words) })
   } catch (error) {
     page.complain(error, { topic: TOPIC })
   } finally {

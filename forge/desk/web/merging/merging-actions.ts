@@ -63,8 +63,7 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)
     merging.message.value = undefined
-    page.spoken.value = words
-    page.notify({ topic: TOPIC, branch, tone: 'plain', title: words })
+    page.tell({ topic: TOPIC, branch, title: words })
     if (again === undefined) await merging.refresh()
     else await goToFirstConflict(page, tab)
   }

@@ -168,7 +168,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   return (
     // Its keys choose, as in a conflict of a text.
     <section
-      class="whole"
+      class="one-side"
       aria-label="Conflict"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}

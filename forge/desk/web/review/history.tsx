@@ -182,7 +182,12 @@ function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | u
         <div class="acts">
           <Button look="small" words="Open" keys="Enter" onClick={() => travel(page, tab, row, path)} />
           <Button look="small" icon="diff" words="Changes" onClick={() => showChanges(page, row)} />
-          <Button look="small" icon="branch" words="Branch from here" onClick={() => newBranch(page, row.oid)} />
+          <Button
+            look="small"
+            icon="branch"
+            words="Branch from here"
+            onClick={() => newBranch(page, { commit: row.oid, words: shortId(row.oid) })}
+          />
         </div>
       </div>
       {body && commit.value?.message.includes('\n') ? <pre class="message">{body}</pre> : null}

@@ -9,7 +9,7 @@ import { IconButton, Waiting } from '../ui/words.tsx'
 import { actionsOn, tell, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import type { TasksState } from './tasks-state.ts'
-import { journalSign, RUN_SIGNS, TASK_SIGNS, Told, taskWords } from './tasks-words.tsx'
+import { isAnswered, journalSign, RUN_SIGNS, TASK_SIGNS, Told, taskWords } from './tasks-words.tsx'
 
 export function TasksDetail({ run, tasks }: { run: Run; tasks: TasksState }) {
   const state = tasks.state.value
@@ -255,7 +255,13 @@ function Journal({ lines, hasTask }: { lines: JournalLine[] | undefined; hasTask
       {lines?.length === 0 ? <p class="prose told">Nothing is written yet.</p> : null}
       <ol class="journal">
         {(lines ?? []).map((line, at) => (
-          <Decision key={line.id} line={line} before={lines?.[at - 1]} hasTask={hasTask} />
+          <Decision
+            key={line.id}
+            line={line}
+            before={lines?.[at - 1]}
+            hasTask={hasTask}
+            isSettled={isAnswered(line, lines?.slice(at + 1) ?? [])}
+          />
         ))}
       </ol>
     </section>
@@ -266,10 +272,11 @@ interface DecisionProps {
   line: JournalLine
   before: JournalLine | undefined
   hasTask: boolean
+  isSettled: boolean
 }
 
-function Decision({ line, before, hasTask }: DecisionProps) {
-  const { icon, tone } = journalSign(line)
+function Decision({ line, before, hasTask, isSettled }: DecisionProps) {
+  const { icon, tone } = journalSign(line, isSettled)
   const { at, what, words, why, task, attempt } = line
   const label = withoutTricks(what).replaceAll('_', ' ')
   // Of a task, each attempt has a heading; of a run, each line says whose it is.

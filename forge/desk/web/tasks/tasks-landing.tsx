@@ -4,11 +4,10 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import type { TasksWord } from '../../contract/tasks.ts'
 import { type Landing, resultBranch } from '../../contract/tasks.ts'
 import type { Change } from '../../contract/values.ts'
-import { undo } from '../app/actions.ts'
+import { undo, untilMore } from '../app/actions.ts'
 import type { DialogContent } from '../app/dialog-content.ts'
 import { type Page, usePage } from '../app/state.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
-import { untilMore } from '../graph/graph-steps.ts'
 import { changesOf } from '../graph/step-drag.ts'
 import { branchSource } from '../graph/step-ways.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
@@ -53,12 +52,11 @@ export function LandingDialog({ content, tasks, close }: Props) {
       const { words: said } = await page.connection.ask('tell tasks', { word })
       close()
       const [title = 'Landed', words] = said.slice(-2)
-      page.notify({
-        ...{ tone: 'plain', title, lasts },
+      page.tell({
+        ...{ title, lasts },
         ...(words !== undefined && { words }),
         actions: [{ words: 'Undo', run: () => void undo(page) }],
       })
-      page.spoken.value = title
       tasks.lookSoon(0)
     } catch (error) {
       problem.value = (error as Error).message

@@ -68,9 +68,20 @@ const JOURNAL_SIGNS: Record<string, Omit<StateSign, 'word'>> = {
   stopped: { icon: 'stop', tone: '' },
 }
 
-/** A run and a task ask a person by the word that a step asks a model by: the step's says for which step. */
-export function journalSign({ what, id }: JournalLine): Omit<StateSign, 'word'> {
-  if (what === 'asks' && id.endsWith('/asks')) return { icon: 'question', tone: 'is-warn' }
+/** What ends the wait for a person. */
+const ANSWERS = ['answered', 'approved', 'passed', 'failed', 'stopped', 'success']
+
+/** Whether something that a person was asked in a line was answered, or is no matter any more, by a later one. */
+export const isAnswered = (line: JournalLine, later: readonly JournalLine[]): boolean =>
+  later.some(({ what, task }) => task === line.task && ANSWERS.includes(what))
+
+/**
+ * A run and a task ask a person by the word that a step asks a model by: the step's says for which step. Amber is only
+ * what still waits.
+ */
+export function journalSign({ what, id }: JournalLine, isSettled: boolean): Omit<StateSign, 'word'> {
+  if (what === 'asks' && id.endsWith('/asks')) return { icon: 'question', tone: isSettled ? '' : 'is-warn' }
+  if (what === 'blocked_on_human' && isSettled) return { icon: 'question', tone: '' }
   return JOURNAL_SIGNS[what] ?? { icon: 'commit', tone: '' }
 }
 

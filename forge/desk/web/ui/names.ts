@@ -127,3 +127,21 @@ function characterEnd(name: string, at: number): number {
 export function shortId(oid: string): string {
   return oid.slice(0, 8)
 }
+
+/**
+ * The folders that tell a path from others whose files have the same name: as few as needed, the nearest ones. Empty
+ * where no other has its name; `.` for a file at the top.
+ */
+export function tellingFolder(path: string, others: readonly string[]): string {
+  const name = baseName(path)
+  const same = others.filter(other => other !== path && baseName(other) === name).map(partsOf)
+  if (same.length === 0) return ''
+  const parts = partsOf(path)
+  for (let count = 1; count <= parts.length; count++) {
+    const end = parts.slice(-count).join('/')
+    if (same.every(other => other.slice(-count).join('/') !== end)) return end
+  }
+  return parts.length === 0 ? '.' : parts.join('/')
+}
+
+const partsOf = (path: string): string[] => path.split('/').slice(0, -1)

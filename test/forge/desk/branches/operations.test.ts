@@ -6,6 +6,34 @@ import { refusedBy } from '../../../support/refusals.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
+test('an undo in a branch takes back what was done there last, whatever came later elsewhere', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  await desk.git('branch', 'topic', 'main')
+  await desk.work.look()
+  const main = await desk.git('rev-parse', 'main')
+  await ask(desk.work, 'new file', { branch: 'topic', path: 'one.txt' })
+  const topic = await desk.git('rev-parse', 'topic')
+  await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
+  expect(await desk.work.undoableInBranches()).toEqual(
+    new Map([
+      ['main', { undo: 'add two.txt to main' }],
+      ['topic', { undo: 'add one.txt to topic' }],
+    ]),
+  )
+  await desk.work.undo(undefined, 'topic')
+  expect(await desk.git('rev-parse', 'topic')).toBe(main)
+  expect(await desk.work.undoable('topic')).toEqual({ redo: 'add one.txt to topic' })
+  expect(await desk.work.undoable('main')).toEqual({ undo: 'add two.txt to main' })
+  await desk.work.redo('topic')
+  expect(await desk.git('rev-parse', 'topic')).toBe(topic)
+  await desk.work.undo(undefined, 'main')
+  expect(await desk.git('rev-parse', 'main')).toBe(main)
+  await desk.work.undo(undefined, 'topic')
+  expect(await desk.work.undo(undefined, 'topic').catch((error: Error) => error.message)).toBe(
+    'There is nothing to undo in topic.',
+  )
+})
+
 test('each operation says what it did, and where refs were', async () => {
   await using desk = await makeDesk({ files: FILES })
   const before = await desk.git('rev-parse', 'main')
@@ -59,16 +87,16 @@ test('everything that a person can do comes back, in any order, and leaves nothi
       await work.flush()
       expect(await state()).toEqual(after)
     }
-    expect(await refusedBy(work.redo())).toThrow('nothing to do again')
+    expect(await refusedBy(work.redo())).toThrow('nothing to redo')
   }
 })
 
-test('after something new there is nothing to do again', async () => {
+test('after something new there is nothing to redo', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
   await desk.work.undo()
   await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
-  expect(await refusedBy(desk.work.redo())).toThrow('nothing to do again')
+  expect(await refusedBy(desk.work.redo())).toThrow('nothing to redo')
   expect(await desk.work.undoable()).toEqual({ undo: 'add two.txt to main' })
   await desk.work.undo()
   expect(await refusedBy(desk.work.undo())).toThrow('nothing to undo')

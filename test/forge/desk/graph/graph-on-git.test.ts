@@ -163,6 +163,7 @@ describe.skipIf(!hasBrowser)('the repository view on git', () => {
     await bar.getByRole('button', { name: 'Up to date with origin/main' }).waitFor()
     expect(await tip('main')).toBe(await git(origin, 'rev-parse', 'main'))
     const run = async (words: string, picked: string) => {
+      await until(async () => (await dialog().count()) === 0)
       await page.keyboard.press('Control+k')
       await page.keyboard.type(words)
       await page.getByRole('option', { name: new RegExp(words) }).waitFor()

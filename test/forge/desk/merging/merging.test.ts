@@ -263,6 +263,18 @@ async function settleFirst(work: Work, path: string, text: string): Promise<void
   await closeFile(work.branches, { kind: 'branch', branch: 'main' }, path)
 }
 
+test('a file that git merges by itself counts once, also where it is renamed', async () => {
+  const text = lines()
+  await using desk = await makePair({
+    base: { 'a.txt': 'a\n', 'old.txt': text, 'b.txt': 'b\n' },
+    ours: { 'a.txt': 'ours\n', 'old.txt': text, 'b.txt': 'b\n' },
+    theirs: { 'a.txt': 'theirs\n', 'new.txt': text, 'b.txt': 'changed\n' },
+  })
+  await begin(desk)
+  // The renamed one and b.txt.
+  expect((await desk.work.mergings.in('main'))?.byGit).toBe(2)
+})
+
 test('a conflict is settled by typing, one place after the other', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk

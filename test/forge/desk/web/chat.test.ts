@@ -107,15 +107,19 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('textbox', { name: 'Editor' }).getByText('inDoubt').waitFor()
   })
 
-  test('a stopped turn waits for Keep, which has the focus, or for Discard, which asks once more', async () => {
+  test('a stopped turn waits for Keep or for Discard, which asks once more; the message has the focus', async () => {
     ai.script = HALF_A_TURN
     await open()
     await ask(page, QUESTION)
     await button('Stop').click()
     await page.getByText('2 files changed: worker.ts, lease.ts.').waitFor()
-    await until(() => button('Keep').evaluate(element => element === document.activeElement))
-    expect(await button('Send').getAttribute('aria-disabled')).toBe('true')
-    await page.locator('.compose').getByText('Keep or discard the last turn first.').waitFor()
+    await page.locator('textarea:focus').waitFor()
+    await page.keyboard.type('And now?')
+    await page.keyboard.press('Enter')
+    // What is to become of its files is asked before anything is sent.
+    await page.getByRole('dialog', { name: 'Keep what the last turn did to 2 files?' }).waitFor()
+    await page.keyboard.press('Escape')
+    expect(asked('end turn')).toEqual([])
     await button('Discard').click()
     const dialog = page.getByRole('dialog')
     await until(() => dialog.getByRole('button', { name: 'Cancel' }).evaluate(e => e === document.activeElement))
@@ -286,7 +290,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await undo.first().getAttribute('aria-disabled')).toBe('true')
     await log().getByText('It was taken back.').first().waitFor()
     await undo.last().click()
-    await page.getByText('Undone: turn in lease-renewal').waitFor()
+    await page.locator('.toast').getByText('Undone: turn in lease-renewal').waitFor()
     expect(asked('undo turn')).toMatchObject([{ turn: 'past-3' }])
   })
 
@@ -325,9 +329,23 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('tab', { name: /^worker.ts/ }).click()
     await page.keyboard.press('Alt+q')
     await page.getByText('The last turn of the AI did not end well').waitFor()
-    await button('Look').click()
+    await button('Go to the chat').click()
     await button('Keep').click()
     await until(() => asked('end turn').length === 1)
+  })
+
+  test('what was asked in a turn that failed is in the message again, which has the focus, and can be sent at once', async () => {
+    ai.script = async turn => turn.unfinished('The key was refused (401): set another one.', [])
+    await open()
+    await ask(page, QUESTION)
+    await page.getByText('The key was refused (401): set another one.').first().waitFor()
+    await until(async () => (await field().inputValue()) === QUESTION)
+    await page.locator('textarea:focus').waitFor()
+    ai.script = HALF_A_TURN
+    await page.keyboard.press('Enter')
+    await until(() => asked('send').length === 2)
+    // A mere failure is in no commit.
+    expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
   })
 
   test('what is written goes along when its branch is renamed', async () => {
@@ -472,6 +490,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     ai.of(BRANCH).missing = 'No model yet: set ANTHROPIC_API_KEY.'
     ai.of(BRANCH).items = []
     page = await openDesk(browser.context, desk)
+    // A branch opens on the ways to its files.
+    await page.getByRole('button', { name: 'Go to file…' }).waitFor()
+    expect(await page.getByText('The chat needs a model').count()).toBe(0)
+    await page.keyboard.press('Alt+j')
     await page.getByText('The chat needs a model').waitFor()
     await page.getByText('No model yet: set ANTHROPIC_API_KEY.').waitFor()
     expect(await page.getByRole('button', { name: 'Send', exact: true }).getAttribute('aria-disabled')).toBe('true')

@@ -212,6 +212,38 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await branches().getByRole('tab', { name: 'again', selected: true }).waitFor()
   })
 
+  test('two files of one name are told from each other by their folders', async () => {
+    const main = desk.branches.get('main')
+    if (!main) throw new Error('There is no main')
+    for (const path of ['src/http/index.ts', 'test/http/index.ts'])
+      main.files.set(path, { mode: '100644', text: '1\n' })
+    const open = async (path: string) => {
+      await page.keyboard.press('Control+p')
+      await page.keyboard.type(path)
+      await page.getByRole('option', { name: `index.ts ${path.replace('index.ts', '')}` }).waitFor()
+      await page.keyboard.press('Enter')
+    }
+    await open('src/http/index.ts')
+    const tabs = page.getByRole('tablist', { name: 'Files' })
+    await tabs.getByRole('tab', { name: 'index.ts', exact: true }).waitFor()
+    await open('test/http/index.ts')
+    await tabs.getByRole('tab', { name: 'index.ts src/http' }).waitFor()
+    await tabs.getByRole('tab', { name: 'index.ts test/http' }).waitFor()
+  })
+
+  test('a new branch has the name that was typed for it, and says where it begins', async () => {
+    await page.getByRole('button', { name: 'Open or make a branch' }).click()
+    await page.keyboard.type('not-there-yet')
+    await page.getByRole('option', { name: 'New branch not-there-yet…' }).waitFor()
+    await page.keyboard.press('Enter')
+    const dialog = page.getByRole('dialog', { name: 'New branch' })
+    const tip = desk.branches.get('main')?.commits[0]?.oid.slice(0, 8)
+    await dialog.getByText(`It starts at main (${tip}).`).waitFor()
+    expect(await dialog.getByLabel('Branch name').inputValue()).toBe('not-there-yet')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'not-there-yet', selected: true }).waitFor()
+  })
+
   test('undo and redo are at hand, and operations are listed', async () => {
     await openByName('README')
     await page.keyboard.type('x')

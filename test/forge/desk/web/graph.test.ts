@@ -308,7 +308,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
         before: tip('main'),
       },
     ])
-    const notice = page.getByRole('status').filter({ hasText: 'Land of topic is done' })
+    const notice = page.locator('.toast').filter({ hasText: 'Land of topic is done' })
     await notice.getByRole('button', { name: 'Undo' }).click()
     await until(() => desk.asked.some(({ ask }) => ask === 'undo'))
   })

@@ -217,7 +217,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   test('a notice that is put away, or solved, leaves the focus to what is shown', async () => {
     await openByName('README')
     desk.say({ say: 'notice', words: 'Something to know.', isBad: false })
-    await page.getByRole('button', { name: 'Put this notice away' }).click()
+    await page.getByRole('button', { name: 'Dismiss' }).click()
     await page.locator('.cm-content:focus').waitFor()
     desk.branches.delete('main')
     desk.sayDesk()

@@ -45,8 +45,46 @@ describe.skipIf(!hasBrowser)('a notice', () => {
       await branches().getByRole('tab', { name: other, selected: true }).waitFor()
       expect(await undone.count()).toBe(0)
     }
-    await branches().getByRole('tab', { name: 'retry-jitter' }).click()
-    await undone.waitFor()
+  })
+
+  test('of what went well leaves by itself, unless it is pointed at', async () => {
+    await page.clock.install()
+    const done = page.locator('.toast').getByText('It is written again.')
+    desk.say({ say: 'notice', words: 'It is written again.', isBad: false })
+    await done.waitFor()
+    // Nothing else moves for it.
+    expect(await page.locator('.middle .notice').count()).toBe(0)
+    await done.hover()
+    await page.clock.runFor(20_000)
+    expect(await done.count()).toBe(1)
+    await page.mouse.move(600, 20)
+    await page.clock.runFor(20_000)
+    await done.waitFor({ state: 'detached' })
+  })
+
+  test('of a failure stays until it is settled, where it belongs, and never on top of another one', async () => {
+    desk.say({
+      say: 'notice',
+      topic: 'drafts',
+      words: 'What is typed can’t be written: the disk is full.',
+      isBad: true,
+    })
+    const long = `README.md is changed, ${'and so is another file, '.repeat(20)} so nothing was touched.`
+    desk.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: long })
+    const shown = page.locator('.middle .notice')
+    await shown.getByText('the disk is full').waitFor()
+    await shown.getByRole('button', { name: '1 of 2' }).click()
+    await shown.getByText('did not follow the save').waitFor()
+    expect(await shown.count()).toBe(1)
+    expect((await shown.boundingBox())?.height).toBe(44)
+    await shown.getByRole('button', { name: 'Show all of it' }).click()
+    expect((await shown.boundingBox())?.height).toBeGreaterThan(44)
+    await branches().getByRole('tab', { name: 'Repository' }).click()
+    await shown.getByText('the disk is full').waitFor()
+    expect(await shown.getByRole('button', { name: /of 2/ }).count()).toBe(0)
+    desk.say({ say: 'notice', topic: 'drafts', words: 'It is written again: nothing was lost.', isBad: false })
+    await page.locator('.toast').getByText('It is written again').waitFor()
+    expect(await shown.count()).toBe(0)
   })
 
   test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {
@@ -111,7 +149,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('button', { name: 'What came in' }).click()
     await page.getByRole('tab', { name: 'What came in', selected: true }).waitFor()
     await page.getByRole('navigation', { name: 'Changed files' }).getByText('new.ts').waitFor()
-    await page.getByRole('button', { name: 'Put this notice away' }).click()
+    await page.getByRole('button', { name: 'Dismiss' }).click()
     expect(await page.getByText(title).count()).toBe(0)
     main.moved = { from, to: from, commits: 0, by: [] }
     desk.sayDesk()

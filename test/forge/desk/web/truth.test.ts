@@ -69,7 +69,8 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     expect(await status().getByText('↑').count()).toBe(0)
     if (main) main.upstream = { name: 'origin/main', ahead: 0, behind: 2 }
     desk.sayDesk()
-    await status().getByText('↑0 ↓2').waitFor()
+    await status().getByText('↓2', { exact: true }).waitFor()
+    expect(await status().getByText('↑').count()).toBe(0)
   })
 
   test('why saving failed is said until it works', async () => {

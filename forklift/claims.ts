@@ -1,0 +1,68 @@
+/** What an agent says of its merge, as far as git can check it. */
+import type { Conflict, Review } from '../core/review.ts'
+import { many, visiblePath } from '../core/text.ts'
+
+/** Something that the agent says, in its words, and what git says of it. */
+export type CheckedClaim = { claim: string; isTrue: boolean; finding: string }
+
+/** That nothing but what was named before has been touched. */
+const OF_THE_REST =
+  /\b(everything else|all (the )?other (files|changes)|(the )?other files|the rest( of (the )?\w+)?|nothing else|no other (file|change)s?)\b/i
+/** That a file is as a side has it. */
+const OF_A_SIDE =
+  /\b(upstream|theirs|fork|ours)\b('s)? (version|side|copy)|\b(version|side|copy) (of|from) (upstream|the fork)\b/i
+
+const MAX_CLAIMS = 8
+/** How much of an agent's words is read, by this and by the page. */
+export const MAX_WORDS_CHARS = 20_000
+
+/**
+ * The claims in an agent's words that git can check: that all besides the conflicts is untouched, and that a file in
+ * conflict is as one side has it. Of the latter only those are given that are not true.
+ */
+export function checkClaims(review: Review, words: string): CheckedClaim[] {
+  const sentences = words
+    .slice(0, MAX_WORDS_CHARS)
+    .split(/(?<=[.!?;])\s+|\n\s*\n|\n(?=\s*[-*+•]\s)/)
+    .map(sentence =>
+      sentence
+        .replace(/^\s*[-*+•]\s/, '')
+        .replace(/\s+/g, ' ')
+        .trim(),
+    )
+  return sentences
+    .flatMap(claim => [...checkTheRest(review, claim), ...checkSides(review.conflicts, claim)])
+    .slice(0, MAX_CLAIMS)
+}
+
+function checkTheRest(review: Review, claim: string): CheckedClaim[] {
+  if (!OF_THE_REST.test(claim)) return []
+  const { edits, dropped, vanished, goneFromStart, keptOff, files } = review
+  const touched = edits.length + dropped.length + vanished.length + goneFromStart.length + keptOff.length
+  if (touched > 0) {
+    const finding = `${many(touched, 'file')} beyond the conflicts ${touched === 1 ? 'is' : 'are'} not as git's own merge has it`
+    return [{ claim, isTrue: false, finding }]
+  }
+  const own = files.fork > 0 ? `, with the fork's changes to ${files.fork} of them` : ''
+  return [{ claim, isTrue: true, finding: `all files beyond the conflicts are as git's own merge has them${own}` }]
+}
+
+function checkSides(conflicts: readonly Conflict[], claim: string): CheckedClaim[] {
+  if (!OF_A_SIDE.test(claim)) return []
+  const namesUpstream = /\b(upstream|theirs)\b/i.test(claim)
+  // Who names both sides speaks of a mixture, or of several files.
+  if (namesUpstream === /\b(fork|ours)\b/i.test(claim)) return []
+  const said = namesUpstream ? "upstream's version" : "the fork's version"
+  return conflicts.flatMap(({ path, resolution }) => {
+    const name = visiblePath(path)
+    if (!namesFile(claim, name) || resolution === said) return []
+    return [{ claim, isTrue: false, finding: `${name} is ${resolution === 'deleted' ? 'deleted' : resolution}` }]
+  })
+}
+
+/** Whether a sentence names a file by its path, or by its last part where that is no common word. */
+function namesFile(claim: string, name: string): boolean {
+  const last = name.slice(name.lastIndexOf('/') + 1)
+  const words = claim.split(/[\s`'"“”(),;:]+/).map(word => word.replace(/\.$/, ''))
+  return words.includes(name) || (/[._]/.test(last) && words.includes(last))
+}
