@@ -9,9 +9,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
   let browser: OpenBrowser
   let desk: StandIn
   let page: DeskPage
-  let _built: string
   withEachDesk(async each => {
-    _built = each.built
     browser = each.browser
     desk = each.desk
     page = each.page
