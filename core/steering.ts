@@ -52,6 +52,16 @@ export const canHoldCi = (path: Path): boolean =>
 /** Whether agents obey this file, or it runs when a person opens, enters or commits to a checkout. */
 export const steersAgents = (path: Path): boolean => among(STEERING, path)
 
+/** Where packages come from, and what runs with each command of a package manager. */
+const PACKAGES = [
+  /(^|\/)(\.npmrc|\.yarnrc(\.ya?ml)?|\.pnpmrc|\.?pnpmfile\.[cm]?js|pnpm-workspace\.yaml|\.?bunfig\.toml)$/i,
+  /(^|\/)(\.?pip\.conf|pip\.ini|\.pypirc|uv\.toml|\.bundle\/config|\.cargo\/config(\.toml)?|\.mvn\/.*|gradle\.properties)$/i,
+  /(^|\/)\.yarn\/(releases|plugins)\//i,
+]
+
+/** Whether a package manager obeys this file: from where it installs, and what it runs. */
+export const steersPackages = (path: Path): boolean => among(PACKAGES, path)
+
 /** Names of files that machines tend to run or obey, whichever program reads them. */
 const AUTOMATION = [
   // Configuration and scripts in a folder that is hidden, and configuration that is hidden itself.

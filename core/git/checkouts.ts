@@ -32,6 +32,19 @@ const whereOf = (repository: Repository, { folder, gitDir }: Checkout): Where =>
   env: { ...repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder },
 })
 
+/** What a checkout is in the middle of, by the name of git's command for it; undefined where that is nothing. */
+export async function underWayIn({ gitDir }: Checkout): Promise<'merge' | 'cherry-pick' | 'revert' | undefined> {
+  const signs = { MERGE_HEAD: 'merge', CHERRY_PICK_HEAD: 'cherry-pick', REVERT_HEAD: 'revert' } as const
+  for (const [name, command] of Object.entries(signs)) {
+    const isThere = await stat(join(gitDir, name)).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return command
+  }
+  return undefined
+}
+
 /**
  * Why a checkout could not follow its branch from a commit to another tree, as the end of a sentence; '' where nothing
  * is in the way. Nothing is changed.

@@ -104,7 +104,9 @@ export async function moveRefs(
   // A line of the reflog is one line.
   const words = message.replace(/\s+/g, ' ').trim()
   try {
-    await run(repository, ['update-ref', '--stdin', '-z', ...(words ? ['-m', words] : [])], { input })
+    // A hook for such transactions may be anybody's code.
+    const quiet = ['-c', 'core.hooksPath=/dev/null']
+    await run(repository, [...quiet, 'update-ref', '--stdin', '-z', ...(words ? ['-m', words] : [])], { input })
   } catch (error) {
     if (!(error instanceof GitError)) throw error
     await verifyUnmoved(repository, moves)

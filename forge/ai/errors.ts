@@ -124,8 +124,24 @@ function quoted(words: string, secrets: readonly string[]): string {
   return clean ? `; it says: ${short(visible(clean), 300)}` : ''
 }
 
-const duration = (seconds: number): string =>
-  seconds < 120 ? `${Math.max(1, Math.ceil(seconds))} s` : `${Math.ceil(seconds / 60)} minutes`
+function duration(seconds: number): string {
+  if (seconds < 120) return `${Math.max(1, Math.ceil(seconds))} s`
+  if (seconds < 2 * 3600) return `${Math.ceil(seconds / 60)} minutes`
+  return `${Math.ceil(seconds / 3600)} hours`
+}
+
+/** A sentence about a model's trouble without its advice for a chat: in a run nobody sends messages. */
+export function outsideOfChat(message: string): string {
+  const words = message
+    .replace(/[:,] (?:then )?send the message again[^.]*\.$/, '.')
+    .replace(
+      /^The conversation is too long for (.+): take files out of the context, or begin a new one\.$/,
+      (_, name) => {
+        return `What a request has to say is too long for ${name}: give its task less context, or set a model with a larger window.`
+      },
+    )
+  return words.replace(/: choose another model, or say it in other words\.$/, '.')
+}
 
 /** An error as it comes in a stream: an object of the provider, or the SDK's of it. */
 const StreamErrorSchema = v.looseObject({

@@ -1,6 +1,7 @@
 /** The branches of a repository that are worked on, each with its work, and where those were that others deleted. */
 
 import { Failure } from '../../../core/failure.ts'
+import { parseCommit } from '../../../core/git/commits.ts'
 import { isRefName } from '../../../core/git/objects.ts'
 import { type RefName, readHead } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
@@ -95,9 +96,16 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
-    // What a turn has come to so far stands on the commit that the turn began with.
-    tip ??= (await objects.info(`${turnRef(name)}^`))?.oid
+    tip ??= await this.#beginOfTurn(name)
     return { tip: tip ?? last, drafts }
+  }
+
+  /** The commit that an unfinished turn of a branch began with: what it has come to so far stands on that. */
+  async #beginOfTurn(name: string): Promise<Oid | undefined> {
+    const { objects } = this.room
+    const turn = await objects.info(turnRef(name))
+    const object = turn && (await objects.read(turn.oid))
+    return object?.type === 'commit' && object.bytes ? parseCommit(object.bytes).parents[0] : undefined
   }
 
   // --- Other names

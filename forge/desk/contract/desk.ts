@@ -26,6 +26,10 @@ export type DeskInfo = v.InferOutput<typeof DeskInfo>
 /**
  * What a window shows: it is there again after a restart. The server keeps it and does not look inside the positions.
  */
+const PaneLayout = v.optional(
+  v.object({ width: v.optional(v.pipe(Count, v.maxValue(4000))), isShown: v.optional(v.boolean()) }),
+)
+
 export const Layout = v.object({
   tabs: v.array(
     v.object({
@@ -36,6 +40,8 @@ export const Layout = v.object({
     }),
   ),
   active: Count,
+  /** The panes beside the graph, as far as a person has chosen: their widths in pixels, and whether they are shown. */
+  panes: v.optional(v.object({ refs: PaneLayout, commit: PaneLayout })),
 })
 export type Layout = v.InferOutput<typeof Layout>
 

@@ -1,6 +1,7 @@
 /** The graph of all commits, and the refs that it shows. */
 import * as v from 'valibot'
 import { repeatable } from './question.ts'
+import { CommitRow } from './reading.ts'
 import { Count, Oid, Person, RefName } from './values.ts'
 
 /** Which commits the graph is of. Without `refs`: all branches, remote branches and tags. */
@@ -42,7 +43,8 @@ export const Refs = v.object({
       name: v.string(),
       /** Without any secret that is in it. */
       url: v.optional(v.string()),
-      branches: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid })),
+      /** `committed`: when its tip was, in seconds since 1970; undefined where that commit is not there. */
+      branches: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid, committed: v.optional(Count) })),
     }),
   ),
   tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid })),
@@ -61,10 +63,18 @@ export const graphQuestions = {
     { filter: GraphFilter, name: v.pipe(v.string(), v.maxLength(1100)) },
     v.object({ row: v.optional(Count) }),
   ),
-  /** Commits by words in message, author or hash. */
+  /** Commits by words in message, author or hash; the first ones, as many as `described` says, in full. */
   'find commits': repeatable(
-    { filter: GraphFilter, words: v.pipe(v.string(), v.nonEmpty(), v.maxLength(400)) },
-    v.object({ rows: v.array(v.object({ row: Count, oid: Oid })), isCut: v.boolean() }),
+    {
+      filter: GraphFilter,
+      words: v.pipe(v.string(), v.nonEmpty(), v.maxLength(400)),
+      described: v.optional(v.pipe(Count, v.maxValue(200))),
+    },
+    v.object({
+      rows: v.array(v.object({ row: Count, oid: Oid })),
+      isCut: v.boolean(),
+      commits: v.array(CommitRow),
+    }),
   ),
   refs: repeatable({}, Refs),
 }

@@ -1,7 +1,7 @@
 /** What is read of branches and commits: folders, history, differences, and searches in files. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
-import { At, Branch, Change, Count, Oid, Path, Person } from './values.ts'
+import { At, Change, Count, Oid, Path, Person } from './values.ts'
 
 /** What stands in one folder, folders first, then by name. */
 export const FolderEntry = v.object({
@@ -37,17 +37,21 @@ export const readingQuestions = {
   ),
   /**
    * What differs from a commit, or from another branch since the two parted; without `from`, from the parent of a
-   * commit, or what is not saved in a branch.
+   * commit, or what is not saved in a branch. `isFromMergeBase` says which of the two is wanted for any `from`.
    */
-  changes: repeatable({ from: v.optional(At), to: At }, v.array(Change)),
+  changes: repeatable({ from: v.optional(At), to: At, isFromMergeBase: v.optional(v.boolean()) }, v.array(Change)),
   /** No text where it is binary or too large; the encoding where it is guessed. */
   blob: repeatable({ oid: Oid }, v.object({ text: v.optional(v.string()), encoding: v.optional(v.string()) })),
-  /** `beyond`: only commits that this other branch does not have. The total is left out where it is not known. */
+  /**
+   * `beyond`: only commits that this other place does not have. `words`: only commits with these words in the message
+   * or the author, or whose hash begins with them. The total is left out where it is not known.
+   */
   history: repeatable(
     {
       at: At,
       path: v.optional(Path),
-      beyond: v.optional(Branch),
+      beyond: v.optional(At),
+      words: v.optional(v.pipe(v.string(), v.maxLength(400))),
       from: Count,
       count: v.pipe(Count, v.maxValue(500)),
     },

@@ -50,6 +50,7 @@ export class GraphView implements AsyncDisposable {
   #moved = 0
   readonly #seen = new Map<string, number>()
   readonly #readers = new WeakMap<History, Readers>()
+  readonly #times = new Map<Oid, number>()
 
   constructor(
     readonly objects: Objects,
@@ -67,7 +68,25 @@ export class GraphView implements AsyncDisposable {
 
   async refs(): Promise<Refs> {
     const { refs } = await this.#refs()
-    return await describeRefs(this.objects.repository, refs)
+    const described = await describeRefs(this.objects.repository, refs)
+    const remotes = await Promise.all(
+      described.remotes.map(async remote => ({
+        ...remote,
+        branches: await Promise.all(remote.branches.map(this.#dated)),
+      })),
+    )
+    return { ...described, remotes }
+  }
+
+  /** A ref with the time of its tip. Commits never change: each is read once. */
+  readonly #dated = async <Tip extends { tip: Oid }>(ref: Tip): Promise<Tip & { committed?: number }> => {
+    let committed = this.#times.get(ref.tip)
+    if (committed === undefined) {
+      const [row] = await rowsOf(this.objects, [ref.tip])
+      committed = row?.committed
+      if (committed !== undefined) this.#times.set(ref.tip, committed)
+    }
+    return committed === undefined ? ref : { ...ref, committed }
   }
 
   async window(filter: GraphFilter, from: number, count: number): Promise<GraphWindow> {

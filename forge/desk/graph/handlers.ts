@@ -1,16 +1,19 @@
 /** Answers the questions about the graph. */
 import type { graphQuestions } from '../contract/graph.ts'
 import type { Handlers } from '../contract/question.ts'
+import { rowsOf } from '../reading/history.ts'
 import type { Window } from '../server/window.ts'
 import type { GraphView } from './graph-view.ts'
 
 export const graphHandlers = (graph: GraphView): Handlers<typeof graphQuestions, Window> => ({
   graph: ({ filter, from, count }) => graph.window(filter, from, count),
   'graph place': async ({ filter, name }) => ({ row: await graph.place(filter, name) }),
-  async 'find commits'({ filter, words }, window) {
+  async 'find commits'({ filter, words, described = 0 }, window) {
     const { search, signal } = window.beginToFind()
     try {
-      return await graph.find(filter, words, signal)
+      const found = await graph.find(filter, words, signal)
+      const oids = found.rows.slice(0, described).map(({ oid }) => oid)
+      return { ...found, commits: await rowsOf(graph.objects, oids) }
     } finally {
       window.endFinding(search)
     }

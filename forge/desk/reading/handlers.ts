@@ -13,7 +13,7 @@ import { inWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
 import { FileFinder } from './find.ts'
 import { listFolder } from './folders.ts'
-import { commitInFull, commitNamed, Histories, rowsBeyond, rowsTouching, treeBefore } from './history.ts'
+import { commitInFull, commitNamed, Histories, rowsBeyond, rowsMatching, rowsTouching, treeBefore } from './history.ts'
 import { listedAt, type Place, placeOf } from './place.ts'
 import { guess } from './text.ts'
 
@@ -48,7 +48,7 @@ export class Reading implements AsyncDisposable {
     folder: ({ at, path }) => this.#folder(at, path),
     'find file': async ({ at, words, count }) =>
       await this.#finder.find((await this.#placeOf(at)).tree, words, Math.min(count, MAX_FILES_FOUND)),
-    changes: ({ from, to }) => this.#changes(from, to),
+    changes: fields => this.#changes(fields),
     blob: ({ oid }) => this.#text(oid),
     history: fields => this.#history(fields),
     commit: async ({ commit }) => await commitInFull(this.objects, await commitNamed(this.objects, commit)),
@@ -78,16 +78,16 @@ export class Reading implements AsyncDisposable {
    * Without a beginning: what a commit changed, or what is not saved in a branch. From another branch: what is
    * different since the two parted, as it has gone on, too.
    */
-  async #changes(from: At | undefined, to: At) {
+  async #changes({ from, to, isFromMergeBase = from?.kind === 'branch' }: Fields<'changes'>) {
     const place = await this.#placeOf(to)
-    const before = from ? await this.#treeSince(from, to, place) : await this.#treeBefore(to, place)
+    const before = from ? await this.#treeSince(from, to, place, isFromMergeBase) : await this.#treeBefore(to, place)
     return await changesBetween(this.objects, before, place.tree)
   }
 
-  async #treeSince(from: At, to: At, { commit }: Place): Promise<Oid> {
+  async #treeSince(from: At, to: At, { commit }: Place, isFromMergeBase: boolean): Promise<Oid> {
     const other = await this.#placeOf(from)
     const isItself = from.kind === 'branch' && to.kind === 'branch' && from.branch === to.branch
-    if (from.kind === 'commit' || isItself || commit === undefined || other.commit === undefined) return other.tree
+    if (!isFromMergeBase || isItself || commit === undefined || other.commit === undefined) return other.tree
     const [base] = await mergeBases(this.objects.repository, other.commit, commit)
     const tree = base && (await this.objects.info(`${base}^{tree}`))
     return tree ? tree.oid : other.tree
@@ -120,10 +120,14 @@ export class Reading implements AsyncDisposable {
     return (await this.#placeOf(at)).commit
   }
 
-  async #history({ at, path, beyond, from, count }: Fields<'history'>) {
+  async #history({ at, path, beyond, words, from, count }: Fields<'history'>) {
     const commit = await this.#commitOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
-    const other = beyond === undefined ? undefined : await this.#commitOf({ kind: 'branch', branch: beyond })
+    if (words !== undefined && words.trim() !== '') {
+      const rows = await rowsMatching(this.objects, commit, words, path)
+      return { rows: rows.slice(from, from + count), total: rows.length }
+    }
+    const other = beyond === undefined ? undefined : await this.#commitOf(beyond)
     if (other !== undefined)
       return { rows: await rowsBeyond(this.objects, commit, other, { from, count }), total: undefined }
     if (path !== undefined)

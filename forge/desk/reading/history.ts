@@ -4,7 +4,7 @@ import { type Commit, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type History, openHistory, subjectOf, touching } from '../../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { read } from '../../../core/git/run.ts'
+import { read, run } from '../../../core/git/run.ts'
 import { emptyTree, entryAt, isFolder } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import type { CommitRow } from '../contract/reading.ts'
@@ -130,6 +130,46 @@ export async function rowsBeyond(
   const range = ['rev-list', '--topo-order', `--skip=${from}`, `--max-count=${count}`, tip, `^${other}`, '--']
   const listed = await read(objects.repository, range)
   return await rowsOf(objects, listed === '' ? [] : listed.split('\n'))
+}
+
+/** At most so many commits are found in a history, within so many seconds. */
+const MOST_FOUND = 1000
+const SEARCH_SECONDS = 20
+
+/**
+ * The commits of a history, or of a file or folder in it, with words in the message or the author, or whose hash begins
+ * with them: the newest first, at most {@link MOST_FOUND}.
+ */
+export async function rowsMatching(
+  objects: Objects,
+  tip: Oid,
+  words: string,
+  path: Path | undefined,
+): Promise<CommitRow[]> {
+  const { repository } = objects
+  const wanted = words.replace(/\s+/g, ' ').trim()
+  const bounds = { seconds: SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 1 << 20 }
+  // By its input, since an argument is text: a path may have bytes that are none.
+  const input = Buffer.from(path === undefined ? `${tip}\n` : `${tip}\n--\n${path}\n`, 'latin1')
+  const search = async (...by: string[]) => {
+    const args = ['rev-list', `--max-count=${MOST_FOUND}`, ...by, '--stdin']
+    const { stdout } = await run(repository, args, { bounds, input, env: { GIT_LITERAL_PATHSPECS: '1' } })
+    return stdout.toString().split('\n').filter(Boolean)
+  }
+  const [said, made, named] = await Promise.all([
+    search('-i', '-F', `--grep=${wanted}`),
+    search('-i', '-F', `--author=${wanted}`),
+    findByDigits(repository, wanted.toLowerCase()),
+  ])
+  // A hash may name what another branch has.
+  const own = await Promise.all(
+    named.map(async oid => {
+      const isReached = await run(repository, ['merge-base', '--is-ancestor', oid, tip], { ok: 'any' })
+      return isReached.code === 0 ? [oid] : []
+    }),
+  )
+  const rows = await rowsOf(objects, [...new Set([...said, ...made, ...own.flat()])])
+  return rows.sort((one, other) => other.committed - one.committed).slice(0, MOST_FOUND)
 }
 
 /** What a list shows of some commits; those that are not there, as at the end of a shallow clone, are left out. */

@@ -28,11 +28,17 @@ import { Journal } from '../runs/journal.ts'
 import { readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer } from '../runs/stored-answer.ts'
+import { Troubles } from '../runs/troubles.ts'
 import { personAt, readUser } from '../steps/commits.ts'
 import { Gate } from './gate.ts'
 
 /** Where an activity runs: how it hears that it is to end, and how it says that it lives. */
-export type Surroundings = { signal: AbortSignal; heartbeat: (details?: unknown) => void }
+export type Surroundings = {
+  signal: AbortSignal
+  heartbeat: (details?: unknown) => void
+  /** Which try of the activity it is, from 1. */
+  attempt?: number
+}
 
 /** What checks need of a run. */
 export type CheckMeans = {
@@ -88,6 +94,7 @@ export type OpenRun = {
   inode: number | undefined
   journal: Journal
   ledger: Ledger
+  troubles: Troubles
   approved?: ApprovedCommands | undefined
   verdicts?: Verdicts | undefined
 }
@@ -261,7 +268,8 @@ export class Means implements Disposable {
     const journal = await Journal.open({ store, folder, secrets: settings.secrets, now })
     const approved = this.options.approved?.(run, folder)
     const verdicts = this.options.verdicts?.(store)
-    const opened = { store, folder, inode: inodeOf(folder), journal, ledger, approved, verdicts }
+    const troubles = new Troubles(folder)
+    const opened = { store, folder, inode: inodeOf(folder), journal, ledger, troubles, approved, verdicts }
     this.#open.add(opened)
     return opened
   }
@@ -269,8 +277,12 @@ export class Means implements Disposable {
 
 function currentSurroundings(): Surroundings {
   const context = Context.current()
-  return { signal: context.cancellationSignal, heartbeat: details => context.heartbeat(details) }
+  const { cancellationSignal, info } = context
+  return { signal: cancellationSignal, heartbeat: details => context.heartbeat(details), attempt: info.attempt }
 }
+
+/** Tries of what passes by itself, such as a provider that is busy; and of what nobody has foreseen, such as a full disk. */
+export const TRIES = { passing: 10, unexpected: 5 }
 
 /** The type of failures that pass as soon as somebody makes room. */
 export const FULL_DISK = 'FullDisk'

@@ -141,7 +141,7 @@ export class RunWork implements RunActivities {
     status: RunStatus
     resume?: string
   }): Promise<Reference> {
-    const { store, folder } = await this.means.run(input.run)
+    const { store, folder, ledger } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
     // One that is asked just now is no part of the status yet.
@@ -149,7 +149,7 @@ export class RunWork implements RunActivities {
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
-      status: input.status,
+      status: { ...input.status, spent: ledger.spent() },
       words: this.means.clean(input.words),
       // What failed the same way several times is told once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
@@ -168,8 +168,9 @@ export class RunWork implements RunActivities {
   }
 
   async rest(status: RunStatus): Promise<void> {
-    const { store } = await this.means.run(status.run)
-    await store.set('status.json', `${JSON.stringify(status)}\n`)
+    const { store, ledger } = await this.means.run(status.run)
+    // The ledger has what the run does not hear of: answers that were cut, and requests that were lost to a crash.
+    await store.set('status.json', `${JSON.stringify({ ...status, spent: ledger.spent() })}\n`)
   }
 
   async finish(input: {

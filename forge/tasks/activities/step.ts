@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { many, visible } from '../../../core/text.ts'
+import { outsideOfChat } from '../../ai/errors.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { type Answer, type Model, ModelError, type Usage } from '../../ai/request.ts'
 import { MARK } from '../../ai/secrets.ts'
@@ -38,7 +39,7 @@ import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
 import type { Gate } from './gate.ts'
-import type { Means, OpenRun } from './means.ts'
+import { type Means, type OpenRun, TRIES } from './means.ts'
 
 /** What Temporal tries again: all that passes by itself. */
 const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
@@ -318,6 +319,7 @@ export class StepWork implements StepActivities {
         return told
       })
       gate.leave(pass, { how: 'good' })
+      await this.#tellOver(run, name)
       return answer
     } catch (error) {
       const trouble = error instanceof ModelError ? error : undefined
@@ -326,8 +328,33 @@ export class StepWork implements StepActivities {
       gate.leave(pass, isBusy ? { how: 'busy', ...(retryAfter !== undefined && { retryAfter }) } : { how: 'other' })
       run.ledger.settle(reservation, this.#usedBy(name, request, trouble))
       if (!trouble) throw error
-      throw failureOf(trouble, gate)
+      const failure = failureOf(trouble, gate)
+      await this.#tellTrouble(run, name, failure)
+      throw failure
     }
+  }
+
+  /** Lets whoever looks at the run know that a model does not answer, and when it is asked again. */
+  async #tellTrouble({ store, troubles, journal }: OpenRun, model: string, failure: ApplicationFailure): Promise<void> {
+    const { attempt = 1 } = this.means.surroundings()
+    if (failure.nonRetryable || attempt >= LAST_TRY) {
+      await troubles.over(model)
+      return
+    }
+    const now = this.means.now()
+    const delay = typeof failure.nextRetryDelay === 'number' ? failure.nextRetryDelay : pauseAfter(attempt)
+    const words = this.means.clean(failure.message)
+    if (!(await troubles.failed(model, { words, now, next: now + delay }))) return
+    const id = `trouble ${model} ${now}`
+    await journal.note({ run: store.run, id, what: 'trouble', words, why: `Asked for ${model}; it is asked again.` })
+  }
+
+  async #tellOver({ store, troubles, journal }: OpenRun, model: string): Promise<void> {
+    const over = await troubles.over(model)
+    if (!over) return
+    const seconds = Math.max(1, Math.round((this.means.now() - over.since) / 1000))
+    const words = `${model} answers again, after ${many(seconds, 'second')} and ${over.tries === 1 ? 'one try' : `${over.tries} tries`}.`
+    await journal.note({ run: store.run, id: `trouble over ${model} ${over.since}`, what: 'trouble over', words })
   }
 
   /** What a request has used that gave no answer, as far as it can be told. */
@@ -414,9 +441,16 @@ type Asking = {
   signal: AbortSignal
 }
 
+/** The last of the tries that the worker gives a request. */
+const LAST_TRY = TRIES.passing
+
+/** Milliseconds that Temporal waits after a try where the provider names no time: flows/effects.ts says so. */
+const pauseAfter = (attempt: number): number => Math.min(2 ** attempt, 120) * 1000
+
 /** What Temporal is told of a model that gave no answer. */
 function failureOf(error: ModelError, gate: Gate): ApplicationFailure {
-  const { message, trouble, retryAfter = 0 } = error
+  const { trouble, retryAfter = 0 } = error
+  const message = outsideOfChat(error.message)
   if (!PASSING.includes(trouble)) return ApplicationFailure.nonRetryable(message, 'ModelError', trouble)
   const wait = Math.max(gate.closedFor, retryAfter * 1000)
   return ApplicationFailure.create({

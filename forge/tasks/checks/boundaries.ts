@@ -4,11 +4,12 @@
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { asText, type Entry, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
-import { isLockFile, steersAgents, steersCi } from '../../../core/steering.ts'
+import { isLockFile, steersAgents, steersCi, steersPackages } from '../../../core/steering.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { speakOf } from '../plan/files.ts'
 import { fits, type Glob, plain, readGlob } from '../plan/globs.ts'
 import type { Task } from '../plan/schema.ts'
+import { FORGE_MD } from './forge-md.ts'
 
 /** Globs as a plan has them; plan/globs.ts says what they mean. */
 export type Boundaries = Task['boundaries']
@@ -66,6 +67,8 @@ export function boundaryOf({ write, never }: Boundaries) {
       return `changed its mode (${before.mode} to ${after.mode}), and is not named in the boundaries`
     if (OF_GIT.test(path)) return 'tells git what to do, and is not named in the boundaries'
     if (steersAgents(path)) return 'steers agents or editors, and is not named in the boundaries'
+    if (steersPackages(path)) return 'steers what packages are installed and run, and is not named in the boundaries'
+    if (text === FORGE_MD) return 'lists the checks of this repository, and is not named in the boundaries'
     if (speakOf(may, text)) return undefined
     if (steersCi(path)) return 'steers CI, and is not named in the boundaries'
     if (isLockFile(path)) return 'is a lock file, and is not named in the boundaries'

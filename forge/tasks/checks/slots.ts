@@ -26,10 +26,10 @@ export type Slot = AsyncDisposable & {
    */
   keepPrepared(): Promise<void>
   /**
-   * Brings back the commit's files and what was prepared, and removes everything else. False where a command has
-   * changed what was prepared: then the folder has the commit's files alone, and it has to be prepared again.
+   * Brings back the commit's files, or those of another one, and what was prepared, and removes everything else. False
+   * where nothing was, or a command has changed it: then the folder has the commit's files alone.
    */
-  restore(): Promise<boolean>
+  restore(commit?: Oid): Promise<boolean>
   /**
    * One more for whoever has this one, without waiting: if all who have one waited for a second, they would wait for
    * each other for ever. To be closed before this one.
@@ -236,21 +236,22 @@ class WarmSlot implements Slot {
     await writeFile(this.#stamp, '')
   }
 
-  async restore(): Promise<boolean> {
+  async restore(commit = this.#commit): Promise<boolean> {
+    this.#commit = commit
     const prepared = this.#prepared
     if (!prepared || (await this.#isClosed()) || (await this.#isChanged(prepared))) {
-      await this.fill(this.#commit)
+      await this.fill(commit)
       return false
     }
     try {
-      await this.#bringBackFiles(this.#commit)
+      await this.#bringBackFiles(commit)
       const there = await this.#untracked()
       await this.#remove([...there].filter(path => !prepared.has(path)))
       if ([...prepared].every(path => there.has(path))) return true
     } catch {
       // Git can't bring the folder in order as it is.
     }
-    await this.fill(this.#commit)
+    await this.fill(commit)
     return false
   }
 

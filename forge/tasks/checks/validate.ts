@@ -49,6 +49,8 @@ export type CheckResult = {
   name: string
   /** `not new`: the base fails in the same way. `flaky`: it failed once and then did not. */
   came: 'good' | 'bad' | 'not new' | 'flaky'
+  /** Of a claim that is good: it was so on the base, too, so it does not show that the task has done anything. */
+  heldBefore?: boolean
   /** Why it counts as it does, in a few words: its exit code, its time. */
   words: string
   findings: Finding[]
@@ -65,8 +67,10 @@ export type ValidationReport = {
   text: string
 }
 
-/** A command, and whether only what is new against the base counts in it. */
-type Wanted = { command: string; seconds: number; onlyNew: boolean }
+/**
+ * A command, whether only what is new against the base counts in it, and whether it shows what the task itself claims.
+ */
+type Wanted = { command: string; seconds: number; onlyNew: boolean; isClaim?: boolean }
 
 const SECONDS = { usual: 300, prepare: 900, mend: 300 }
 const TAIL = 2000
@@ -103,7 +107,9 @@ export async function hashOfCommands(objects: Objects, attempt: Attempt): Promis
 }
 
 const hashOfWanted = ({ commands, mend, prepare }: Awaited<ReturnType<typeof commandsOf>>): string =>
-  new Bun.CryptoHasher('sha256').update(JSON.stringify([prepare, mend, commands])).digest('hex')
+  new Bun.CryptoHasher('sha256')
+    .update(JSON.stringify([prepare, mend, commands.map(({ isClaim: _, ...wanted }) => wanted)]))
+    .digest('hex')
 
 async function judged(means: Means, head: Oid, found: Omit<ValidationReport, 'isGood' | 'text'>): Promise<Validated> {
   const bad = found.checks.filter(({ came }) => came === 'bad')
@@ -175,7 +181,9 @@ async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }:
   const claimed = plan.contract.filter(({ id }) => !task || tasks.some(({ claims }) => claims.includes(id)))
   const strict: Wanted[] = [
     ...asked.flatMap(it => (typeof it === 'string' ? [] : [{ ...it, onlyNew: false }])),
-    ...claimed.flatMap(({ how }) => (how.kind === 'command' ? [{ ...how, onlyNew: false }] : [])),
+    ...claimed.flatMap(({ id, how }) =>
+      how.kind === 'command' ? [{ ...how, onlyNew: false, isClaim: task?.claims.includes(id) === true }] : [],
+    ),
   ]
   const lenient = [...forge.checks, ...ready.flatMap(it => it.checks)].map(
     (command): Wanted => ({ command, seconds: SECONDS.usual, onlyNew: true }),
@@ -306,7 +314,36 @@ async function checkCommands(
         : await lookAgain(means, attempt, { wanted, room, first: end, prepare }),
     )
   }
-  return results
+  if (attempt.isWhole || results.some(({ came }) => came === 'bad')) return results
+  return await tellHeldBefore(means, attempt, { commands, results, prepare, slot })
+}
+
+/**
+ * Of claims that passed, whether they did so before the task began: then they show nothing of what it did. Looked at
+ * only where all checks have passed, so once for a task.
+ */
+async function tellHeldBefore(
+  means: Means,
+  { base, head }: Attempt,
+  {
+    commands,
+    results,
+    prepare,
+    slot,
+  }: { commands: readonly Wanted[]; results: CheckResult[]; prepare: readonly string[]; slot: Slot },
+): Promise<CheckResult[]> {
+  const good = new Set(results.filter(({ came }) => came === 'good').map(({ name }) => name))
+  const claims = commands.filter(({ command, isClaim }) => isClaim && good.has(command))
+  if (claims.length === 0 || base === head) return results
+  const held = new Set<string>()
+  for (const wanted of claims) {
+    // What was prepared for the attempt is good enough for the base: nothing is decided by this.
+    const isPrepared = await slot.restore(base)
+    if (!isPrepared && prepare.length > 0) break
+    const end = await runIn(means, slot, wanted)
+    if (end.exitCode === 0 && !end.wasStopped) held.add(wanted.command)
+  }
+  return results.map(result => (held.has(result.name) ? { ...result, heldBefore: true } : result))
 }
 
 /**
@@ -388,9 +425,10 @@ async function textOf(
     lines.push(...violations.slice(0, TOLD.violations).map(it => `- ${it}`))
     if (violations.length > TOLD.violations) lines.push(`- and ${violations.length - TOLD.violations} more`)
   }
-  for (const { name, came, words, findings, tail } of checks) {
+  for (const { name, came, words, findings, tail, heldBefore } of checks) {
+    const held = heldBefore ? ', as it did before the task began' : ''
     const what = came === 'bad' ? 'failed' : came === 'good' ? 'passed' : came === 'flaky' ? 'is flaky' : 'is not new'
-    lines.push(`${visible(short(name, 200))}: ${what} (${visible(words)})`)
+    lines.push(`${visible(short(name, 200))}: ${what} (${visible(words)}${held})`)
     if (came !== 'bad') continue
     for (const finding of findings.slice(0, TOLD.findings)) lines.push(...(await codeAround(objects, head, finding)))
     if (findings.length > TOLD.findings) lines.push(`  and ${findings.length - TOLD.findings} more of the kind`)

@@ -85,6 +85,7 @@ export async function approvePlan(
   let plan = proposed
   let looked = await lookAtPlan(place, run, plan, context)
   tellPlan(looked, context)
+  let isEditLost = false
   for (;;) {
     const said = await askPerson(context, '\nRun it? yes, no, later, edit it, or say what to change (y/n/l/e/c): ')
     const word = said?.trim().toLowerCase()
@@ -97,11 +98,21 @@ export async function approvePlan(
     if (word === 'e' || word === 'edit') {
       const edited = await editedPlan(place, run, plan, context)
       if (edited === undefined) continue
+      isEditLost = edited === 'unreadable'
+      if (edited === 'unreadable') continue
       plan = edited
       looked = await lookAtPlan(place, run, plan, context)
       tellPlan(looked, context)
     }
     if (word !== 'y' && word !== 'yes') continue
+    if (isEditLost) {
+      isEditLost = false
+      tellPlan(looked, context)
+      context.out(
+        '\nYour last edit was not taken, as it could not be read: this is the plan without it. Yes to this one?',
+      )
+      continue
+    }
     await signPlan(place, run, looked, context)
     return { says: 'yes', plan }
   }
@@ -131,14 +142,15 @@ export async function keepAnswer(
 }
 
 /**
- * The plan as a person has edited it; undefined where it is as it was, or no plan any more: then they have heard why.
+ * The plan as a person has edited it; undefined where it is as it was, 'unreadable' where it is no plan any more: then
+ * they have heard why.
  */
 async function editedPlan(
   place: Place,
   run: RunId,
   plan: Reference,
   context: CommandContext,
-): Promise<Reference | undefined> {
+): Promise<Reference | 'unreadable' | undefined> {
   try {
     const edited = await editPlan(place, run, plan, context)
     if (edited === undefined) context.out('It is as it was.')
@@ -146,6 +158,6 @@ async function editedPlan(
   } catch (error) {
     if (!(error instanceof Failure)) throw error
     for (const line of error.message.split('\n')) context.out(line)
-    return undefined
+    return 'unreadable'
   }
 }

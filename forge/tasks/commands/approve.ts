@@ -2,7 +2,7 @@
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { approvePlan, lookAtPlan, signPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
-import { sayLater, tellWord } from './follow.ts'
+import { sayLater, sayRefused, tellWord } from './follow.ts'
 import { parse } from './options.ts'
 import { findRun, openPlace } from './place.ts'
 import { openRunServer } from './server.ts'
@@ -32,11 +32,21 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (state !== 'approving' || !plan)
     throw new Failure(`No plan of ${run} waits for a yes: forge show ${run} says how it is.`)
   if (values.seen === undefined) {
-    const word = await approvePlan(place, { run, plan }, context)
-    if (word.says === 'later') return sayLater(run, context)
-    await tellWord({ server, run }, word)
-    context.out(word.says === 'no' ? `The run ${run} is stopped.` : goesOn(run))
-    return EXIT.done
+    for (let shown = plan; ; ) {
+      const word = await approvePlan(place, { run, plan: shown }, context)
+      if (word.says === 'later') return sayLater(run, context)
+      if (word.says === 'yes') shown = word.plan
+      const isTaken = await tellWord({ server, run }, word).then(
+        () => true,
+        error => {
+          sayRefused(error, context)
+          return false
+        },
+      )
+      if (!isTaken) continue
+      context.out(word.says === 'no' ? `The run ${run} is stopped.` : goesOn(run))
+      return EXIT.done
+    }
   }
   const looked = await lookAtPlan(place, run, plan, context)
   if (looked.inFull.seen !== values.seen)

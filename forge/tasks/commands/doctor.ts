@@ -88,10 +88,12 @@ async function checkTemporal({ env }: Context) {
   const server =
     theirs ?? (running && { address: addressOf(running), namespace: NAMESPACE, options: { tls: false }, running })
   if (server) {
-    const connection = await connectTo(server)
+    const warnings: string[] = []
+    const connection = await connectTo(server, ({ words }) => warnings.push(words))
     await connection.close()
     const whose = running ? `ours, version ${running.version}, process ${running.process.pid}` : 'yours'
-    return good(`answers at ${visible(server.address)}, namespace ${visible(server.namespace)} (${whose})`)
+    const where = `answers at ${visible(server.address)}, namespace ${visible(server.namespace)} (${whose})`
+    return good([`${where}${warnings.length > 0 ? '.' : ''}`, ...warnings].join(' '))
   }
   const program = await lookForServer(env)
   if (program?.kind === 'ours')

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { wrap } from '../../../core/text.ts'
-import type { Reference, RunId, RunStatus } from '../contract.ts'
+import type { Oid, Reference, RunId, RunStatus } from '../contract.ts'
 import { UnknownRun } from '../engine/client.ts'
 import { readEscalation, reportForTerminal } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -43,9 +43,10 @@ export async function follow(following: Following): Promise<ExitCode> {
   })
   const drawing = new Drawing(context.draw, look, context.isTerminal)
   let patience = PATIENCE
+  let edited: { of: Oid; plan: Reference } | undefined
   for (;;) {
     if (context.signal.aborted) return detach(following)
-    const { status, isUnderWay } = await lookAt(server, following.store)
+    const { status, isUnderWay } = await lookAt(server, following.store, context.env)
     if (!status) throw new Failure(notUnderWay(run))
     drawing.show(status)
     if (!isUnderWay && endOf(status) === undefined) throw new Failure(notUnderWay(run))
@@ -58,9 +59,12 @@ export async function follow(following: Following): Promise<ExitCode> {
     if (status.state === 'approving' && status.plan) {
       if (!context.isTerminal) return sayToApprove(following)
       drawing.leave()
-      const word = await following.approve(status.plan)
+      // What the person has edited, and the linter has refused, is what they go on with.
+      const shown = edited?.of === status.plan.oid ? edited.plan : status.plan
+      const word = await following.approve(shown)
       if (context.signal.aborted) return detach(following)
       if (word.says === 'later') return sayLater(run, context)
+      if (word.says === 'yes') edited = { of: status.plan.oid, plan: word.plan }
       await tellWord(following, word).catch(error => sayRefused(error, context))
     }
     await pause(context.signal)
@@ -77,8 +81,8 @@ export async function tellWord(
   else await server.update(run, 'answer', '', word.answer)
 }
 
-/** A plan that the linter refuses can be edited once more. */
-function sayRefused(error: unknown, context: CommandContext): void {
+/** A plan that the linter refuses can be edited once more. Throws again what is no refusal. */
+export function sayRefused(error: unknown, context: CommandContext): void {
   if (!(error instanceof Failure) || error instanceof UnknownRun) throw error
   context.out(error.message)
 }

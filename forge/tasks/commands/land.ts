@@ -3,10 +3,17 @@
  * on their branch, all or nothing; the many small commits stay where they are.
  */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
-import { type Checkout, follow, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
+import {
+  type Checkout,
+  follow,
+  listCheckouts,
+  mainFolder,
+  underWayIn,
+  whyNotFollowing,
+} from '../../../core/git/checkouts.ts'
 import { commit, mergeBases, wantsSigning } from '../../../core/git/commits.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
-import { type RefName, readHead } from '../../../core/git/refs.ts'
+import { RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
@@ -19,6 +26,7 @@ import { readPlan, readRunInput } from '../runs/plans.ts'
 import { storyOf } from '../runs/story.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
+import { doubtsOf } from './doubts.ts'
 import { askPerson } from './follow.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
@@ -114,13 +122,17 @@ async function inFull(
 
 // --- Whether it was checked
 
-/** `why` it counts as not checked, and whether the questions to reviewers were affirmed of these very files. */
-type Belief = { why: string | undefined; isAffirmed: boolean }
+/**
+ * `why` it counts as not checked, whether the questions to reviewers were affirmed of these very files, and what the
+ * checks do not show.
+ */
+type Belief = { why: string | undefined; isAffirmed: boolean; doubts: string[] }
 
 async function beliefIn(place: Place, landing: Landing, context: CommandContext): Promise<Belief> {
   const { task, tip } = landing
   const believed = await openBelieved(place, landing, context)
-  return { why: await believed.whyNot(task, tip), isAffirmed: await believed.isAffirmed(task, tip) }
+  const doubts = await doubtsOf(place, landing, believed.known)
+  return { why: await believed.whyNot(task, tip), isAffirmed: await believed.isAffirmed(task, tip), doubts }
 }
 
 /** What a person is told who is about to merge it. */
@@ -202,6 +214,7 @@ async function review(
   const isOther = (await place.objects.info(`${tip}^{tree}`))?.oid !== tree
   return [
     `${visible(task ?? plan.title)}, onto ${target.name}`,
+    ...(belief.doubts.length > 0 ? ['Look at this first:', ...indented(belief.doubts)] : []),
     ...indented(about),
     isChecked ? 'What is to be true, and how that was checked:' : 'What is to be true, and was not checked by you:',
     ...indented(holds),
@@ -249,7 +262,7 @@ async function land(
     const why = await whyNotFollowing(repository, checkout, target.tip, tree)
     if (why !== '')
       throw new Failure(
-        `Nothing was merged, as ${visible(checkout.folder)} could not follow: ${why} Commit it or put it away first (git stash -u).`,
+        `Nothing was merged, as ${visible(checkout.folder)} could not follow: ${why} ${await toClear(checkout)}`,
       )
   }
   const to = await commit(objects, {
@@ -267,7 +280,12 @@ async function land(
   ]
   // As what the desk lands is: its Undo takes it back.
   const words = `land ${name} on ${target.name}`
-  await new Operations(objects).record({ kind: 'land', words, moves })
+  await new Operations(objects).record({ kind: 'land', words, moves }).catch(error => {
+    if (!(error instanceof RefMoved)) throw error
+    throw new Failure(
+      `Nothing was merged: ${target.name} has just moved, by another land or commit. Run forge land ${landing.run} again to see what comes of both.`,
+    )
+  })
   for (const checkout of on) {
     const why = await follow(repository, checkout, target.tip, to)
     if (why !== '')
@@ -276,6 +294,14 @@ async function land(
       )
   }
   return { to, followed: on[0] }
+}
+
+/** What to do first in a checkout that something is in the way of. */
+async function toClear(checkout: Checkout): Promise<string> {
+  const git = `git -C ${quoted(checkout.folder)}`
+  const doing = await underWayIn(checkout)
+  if (doing === undefined) return `Commit it or put it away first (${git} stash -u).`
+  return `A ${doing} is under way there: finish it (${git} ${doing} --continue) or give it up (${git} ${doing} --abort) first.`
 }
 
 /** A folder as a shell reads it. */

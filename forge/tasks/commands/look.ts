@@ -2,15 +2,26 @@
  * How a run is: by the server's own word on its workflow first, then by what the workflow says of itself, and where
  * neither can be had, by what git keeps of it.
  */
+import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunStatus, TaskState } from '../contract.ts'
 import { OtherVersion, type Standing } from '../engine/client.ts'
-import { readLastStatus } from '../runs/plans.ts'
+import { Ledger, type Sending } from '../runs/budget.ts'
+import { runsFolder } from '../runs/folder.ts'
+import { readLastStatus, readStoredRun } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
+import { readTroubles, troubleInWords } from '../runs/troubles.ts'
 import type { RunServer } from './server.ts'
 
+type Environment = Record<string, string | undefined>
+
+/**
+ * A run as a person sees it: with what this machine knows of its requests. `began` is in milliseconds since 1970.
+ */
+export type Seen = RunStatus & { began?: number; sending?: Sending }
+
 /** `isUnderWay`: the server works on it, or waits for a person to go on. `status` is undefined where nothing is known. */
-export type Looked = { isUnderWay: boolean; status?: RunStatus }
+export type Looked = { isUnderWay: boolean; status?: Seen }
 
 /** States in which nothing of a run changes before a person acts, whether or not its server can be reached. */
 const RESTING: readonly RunStatus['state'][] = [
@@ -23,18 +34,57 @@ const RESTING: readonly RunStatus['state'][] = [
   'out of budget',
 ]
 
+/** Whether it goes on by a person's word alone. */
+export const isResting = ({ state }: RunStatus): boolean => RESTING.includes(state)
+
 /** Whether nothing comes after it. */
 export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 'stopped'].includes(state)
 
 /**
- * How a run is.
+ * How a run is. `env` tells where its folder is.
  * @throws Failure where the server can't be reached, or answers no question about it.
  */
-export async function lookAt(server: RunServer, store: RunStore): Promise<Looked> {
+export async function lookAt(server: RunServer, store: RunStore, env: Environment): Promise<Looked> {
+  return await withLocal(await lookAtServer(server, store), store, env)
+}
+
+/**
+ * What this machine knows of a run's requests is the one account of what was spent: a run hears neither of answers that
+ * were cut nor of requests that were lost to a crash. And a provider that does not answer is told of here, as nothing
+ * of the run's own state changes meanwhile.
+ */
+async function withLocal(looked: Looked, store: RunStore, env: Environment): Promise<Looked> {
+  const { status } = looked
+  if (!status) return looked
+  const folder = join(await runsFolder(store.objects.repository, env), store.run)
+  const ledger = Ledger.look(folder)
+  const seen: Seen = { ...status, ...(ledger && { spent: ledger.spent }) }
+  if (!WORKING.includes(status.state)) return { ...looked, status: seen }
+  const now = Date.now()
+  const [troubles, stored] = await Promise.all([readTroubles(folder, now), readStoredRun(store).catch(() => undefined)])
+  const words = troubles.map(trouble => troubleInWords(trouble, now)).join(' ')
+  return {
+    ...looked,
+    status: {
+      ...seen,
+      ...(words !== '' && { words: [status.words, words].filter(Boolean).join(' ') }),
+      ...(stored && { began: stored.began }),
+      ...(ledger && ledger.sending.count > 0 && { sending: ledger.sending }),
+    },
+  }
+}
+
+/** States in which something is under way. */
+const WORKING: readonly RunStatus['state'][] = ['planning', 'runs']
+
+async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked> {
   const { run } = store
   const standing = await server.standing(run)
-  if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
   const last = await readLastStatus(store)
+  // Where the worker of this machine has ended, since there was nothing to do, nobody could answer for a run that rests.
+  if (standing.is === 'open' && last && isResting(last) && !hasEnded(last) && !(await server.hasWorker()))
+    return { isUnderWay: true, status: last }
+  if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
   if (!last || hasEnded(last)) return { isUnderWay: false, ...(last && { status: last }) }
   // A run that came to its end has kept that before, unless its disk was full.
   const own = standing.is === 'completed' ? await server.status(run).catch(() => undefined) : undefined
@@ -49,13 +99,13 @@ export async function lookWithout(store: RunStore, why: string): Promise<Looked>
 }
 
 /** How a run is, from the server where it can be asked, else from git. */
-export async function lookSomehow(server: RunServer | Failure, store: RunStore): Promise<Looked> {
-  if (server instanceof Failure) return await lookWithout(store, server.message)
+export async function lookSomehow(server: RunServer | Failure, store: RunStore, env: Environment): Promise<Looked> {
+  if (server instanceof Failure) return await withLocal(await lookWithout(store, server.message), store, env)
   try {
-    return await lookAt(server, store)
+    return await lookAt(server, store, env)
   } catch (error) {
     if (!(error instanceof Failure)) throw error
-    const looked = await lookWithout(store, error.message)
+    const looked = await withLocal(await lookWithout(store, error.message), store, env)
     // What can't be asked is not ended: nothing of it may be let go of.
     return { ...looked, isUnderWay: true }
   }

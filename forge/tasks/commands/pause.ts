@@ -49,7 +49,7 @@ async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context
   await using server = await openRunServer(place, context, { start: true })
   await server.update(run, what, task).catch(async error => {
     if (!(error instanceof UnknownRun)) throw error
-    const { status } = await lookAt(server, openStore(place, run))
+    const { status } = await lookAt(server, openStore(place, run), context.env)
     if (!status || !hasEnded(status)) throw error
     throw new Failure(`The run ${run} has ended already: forge show ${run} says how.`)
   })

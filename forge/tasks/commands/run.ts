@@ -5,11 +5,11 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { whyFull } from '../../../core/full-disk.ts'
 import { readHead } from '../../../core/git/refs.ts'
 import { read } from '../../../core/git/run.ts'
-import { visible } from '../../../core/text.ts'
+import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
-import { readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
+import { isPlan, readPlan as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
@@ -30,7 +30,7 @@ export const HELP = `${USAGE}
 Plans a large piece of work, asks you, works, checks, and leaves a branch that only you merge (forge land).
 
   TASK.md, "text"     what you want, as a file or in quotes
-  PLAN                a plan that forge run --plan has written, and you may have edited
+  PLAN                a plan that forge run --plan has written, and you may have edited: known by its content
   --base BRANCH       where it starts (default: the branch that is checked out)
   --plan              stop at the plan, and write it to a file
   --yes               approve the plan and its commands as they come
@@ -47,8 +47,8 @@ Exit codes
   0  done, or left alone        1  it failed           2  out of budget or time
   4  it waits for you           64 wrong usage`
 
-/** What a run may take where the person does not say. */
-const USUAL = { tasks: 200, depth: 3, atMost: 4 }
+/** What a run may take where the person does not say; as many tasks as a plan can have (plan/schema.ts). */
+const USUAL = { tasks: 1000, depth: 3, atMost: 4 }
 /** Longer wishes are documents to refer to, not wishes. */
 const LONGEST_WISH = 256 << 10
 
@@ -84,6 +84,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     onlyPlan: values.plan === true,
     atMost: count(values['at-most'], '--at-most') ?? USUAL.atMost,
   }
+  if (values.base === undefined) await sayUncommitted(place, { base, word: positionals[0] ?? '' }, context)
   await using server = await openRunServer(place, context, { start: true })
   const input = await prepare(place, run, wish, options, context)
   context.err(`Run ${run}`)
@@ -124,6 +125,32 @@ async function findBase({ repository }: Place, name: string | undefined): Promis
   throw new Failure('This repository has no commit yet to start from: make one, and try again.')
 }
 
+/** Files that are named where changes are not committed. */
+const NAMED_FILES = 3
+
+/** A run begins with a commit: what is only in the work tree is no part of it, and the person may not think of that. */
+async function sayUncommitted(
+  { repository }: Place,
+  { base, word }: { base: Oid; word: string },
+  { cwd, err }: CommandContext,
+): Promise<void> {
+  const { workTree } = repository
+  if (workTree === undefined) return
+  const quiet = ['-c', 'core.hooksPath=/dev/null', '-c', 'core.fsmonitor=false']
+  const args = [...quiet, 'status', '--porcelain', '-z', '--untracked-files=normal', '--no-renames']
+  const entries = (await read(repository, args)).split('\0').filter(Boolean)
+  // Wishes and plans lie beside the files of the repository, and are no part of the work.
+  const isWork = (path: string) => !/\.plan\.ya?ml$/.test(path) && join(workTree, path) !== resolve(cwd, word)
+  const paths = entries.map(entry => entry.slice(3)).filter(isWork)
+  if (paths.length === 0) return
+  const more = paths.length > NAMED_FILES ? ' and others' : ''
+  const names = paths.slice(0, NAMED_FILES).map(path => short(visiblePath(path), 60))
+  err(
+    `Not part of this run: what is not committed (${many(paths.length, 'file')}: ${names.join(', ')}${more}). It begins ` +
+      `with the commit ${base.slice(0, 12)}; stop it and commit first if it needs them.`,
+  )
+}
+
 type Wish = { text: string; plan?: Plan }
 
 /** A file where there is one of that name, else the words themselves. */
@@ -133,12 +160,12 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const text = isFile ? await readFile(path, 'utf8').catch(error => unreadable(word, error)) : word
   if (text.trim() === '')
     throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`, EXIT.usage)
-  if (text.length > LONGEST_WISH)
-    throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
-  if (isFile && /\.plan\.ya?ml$/.test(word)) {
+  if (isFile && (/\.plan\.ya?ml$/.test(word) || isPlan(text))) {
     const plan = readPlanFile(text, word)
     return { text: plan.summary, plan }
   }
+  if (text.length > LONGEST_WISH)
+    throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
   // A word that looks like a file and is none was mistyped, and should not be paid for.
   if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))
     throw new Failure(`There is no file ${visible(word)}: check its name, or say in words what you want.`)

@@ -55,7 +55,7 @@ async function look(place: Place, context: CommandContext): Promise<Listed[]> {
         const [at, { run }] = next
         const store = openStore(place, run)
         const wish = await readWish(store).catch(() => '')
-        listed[at] = { run, wish, ...(await lookSomehow(server, store)) }
+        listed[at] = { run, wish, ...(await lookSomehow(server, store, context.env)) }
       }
     }
     await Promise.all(Array.from({ length: ASKED_AT_ONCE }, lookOn))

@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
 import { forgetRun, queryRun, type Standing, standingOf, startRun, updateRun } from '../engine/client.ts'
 import { openEngine } from '../engine/engine.ts'
+import { ensureWorker, findWorker, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
 import type { Place } from './place.ts'
 
@@ -17,6 +18,8 @@ export type RunServer = AsyncDisposable & {
   submit: (input: RunInput) => Promise<void>
   /** The server's own word on the run, without asking the run itself. */
   standing: (run: RunId) => Promise<Standing>
+  /** Whether a worker may answer for a run: one of this machine, or any of a server that others work on, too. */
+  hasWorker: () => Promise<boolean>
   /** Ends it on the server alone, so that it can be submitted again. */
   forget: (run: RunId) => Promise<void>
 }
@@ -30,15 +33,23 @@ export async function openRunServer(
   { start }: { start: boolean },
 ): Promise<RunServer> {
   const engine = await openEngine(repository, env, { start, say: err })
-  const { client, queue } = engine
+  const { client, queue, server } = engine
+  // A worker that was found may just be ending, as it had nothing to do: what was said is for the next one then.
+  const ensure = async () => {
+    if (start) await ensureWorker(repository, env, { server, queue })
+  }
   return {
+    hasWorker: async () =>
+      server.running === undefined || (await findWorker(await openWorkerPlace(repository, env))) !== undefined,
     status: run => queryRun<RunStatus>(client, run, 'status'),
     update: async (run, name, ...args) => {
       const [first, ...rest] = args
       await updateRun(client, run, name, [first, ...rest])
+      await ensure()
     },
     submit: async input => {
       await startRun(client, queue, input)
+      await ensure()
     },
     forget: run => forgetRun(client, run, 'It is submitted again.'),
     standing: run => standingOf(client, run),

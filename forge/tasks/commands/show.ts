@@ -14,7 +14,7 @@ import { lookAtPlan, tellPlan } from './approval.ts'
 import { openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { columnsOf, nextSteps, questionsOf, toAnswer } from './follow.ts'
-import { lookSomehow } from './look.ts'
+import { lookSomehow, type Seen } from './look.ts'
 import { parse, wrong } from './options.ts'
 import { findRun, openPlace, openStore, type Place } from './place.ts'
 import { findRunServer } from './server.ts'
@@ -57,10 +57,10 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return EXIT.done
 }
 
-async function look(place: Place, store: RunStore, context: CommandContext): Promise<RunStatus | undefined> {
+async function look(place: Place, store: RunStore, context: CommandContext): Promise<Seen | undefined> {
   const server = await findRunServer(place, context)
   try {
-    return (await lookSomehow(server, store)).status
+    return (await lookSomehow(server, store, context.env)).status
   } finally {
     if (!(server instanceof Failure)) await server[Symbol.asyncDispose]()
   }

@@ -1,6 +1,7 @@
 /** A run as lines on a terminal: what it does, its tasks, what it has used. */
 import { many, short, visible, wrap } from '../../../core/text.ts'
 import type { RunState, RunStatus, Spent, TaskState } from '../contract.ts'
+import type { Seen } from './look.ts'
 
 /** A sign for each state, which says by its form what its colour says. */
 const SIGNS: Record<TaskState, string> = {
@@ -41,7 +42,7 @@ const MOST_HEAD = 6
 export type Look = { width: number; height: number; hasColours: boolean }
 
 /** All of a run in at most `height` lines: what runs or asks goes before what is done or waits. */
-export function treeOf(status: RunStatus, { width, height, hasColours }: Look): string[] {
+export function treeOf(status: Seen, { width, height, hasColours }: Look): string[] {
   const fits = (line: string) => (line.length > width ? `${line.slice(0, Math.max(width - 1, 0))}…` : line)
   const paint = (line: string, colour: string) => (hasColours ? `\x1b[${colour}m${line}\x1b[0m` : line)
   const head = headOf(status, width)
@@ -104,10 +105,21 @@ export function countsOf({ tasks }: RunStatus): string {
   ].join(', ')
 }
 
-function usedWords(status: RunStatus): string {
+function usedWords(status: Seen, now = Date.now()): string {
   const counts = status.tasks.length > 0 ? `${countsOf(status)} · ` : ''
   const worked = status.used === undefined ? '' : ` · worked ${(status.used / 60_000).toFixed(1)} minutes`
-  return `  ${counts}${spentWords(status.spent)}${worked}`
+  const { began, sending } = status
+  const asked = sending ? ` · ${sending.count} under way, for ${elapsed(now - sending.since)}` : ''
+  const since = began === undefined ? '' : ` · ${elapsed(now - began)} since it began`
+  return `  ${counts}${spentWords(status.spent)}${asked}${worked}${since}`
+}
+
+/** 12 s, 3 min 5 s, 2 h 10 min. */
+function elapsed(milliseconds: number): string {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000))
+  if (seconds < 60) return `${seconds} s`
+  const minutes = Math.floor(seconds / 60)
+  return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 /** 12 requests, 40,210 tokens, $0.31; without what is not known. */
@@ -127,7 +139,7 @@ export class Drawing {
     readonly isTerminal: boolean,
   ) {}
 
-  show(status: RunStatus): void {
+  show(status: Seen): void {
     if (!this.isTerminal) {
       this.#tell(status)
       return

@@ -34,7 +34,7 @@ export async function runUp(argv: string[], { cwd, env, out, err }: CommandConte
   const { ui = false } = parse(argv, { options, usage: 'forge up [--ui]', words: [0, 0] }).values
   const repository = await repositoryOf(cwd)
   const server = await openServer(env, { start: true, say: err, ui })
-  await using _ = closing(await connectTo(server))
+  await using _ = closing(await connectTo(server, ({ words }) => err(words)))
   out(`The Temporal server: ${visible(server.address)}, namespace ${visible(server.namespace)}`)
   if (server.running?.ui !== undefined) out(`Temporal's page: http://127.0.0.1:${server.running.ui}`)
   if (!repository) {

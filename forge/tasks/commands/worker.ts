@@ -1,17 +1,23 @@
 /** `forge worker`: works on the runs of one repository until it is ended. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
-import { openRepository } from '../../../core/git/repository.ts'
+import { openObjects } from '../../../core/git/objects.ts'
+import { openRepository, type Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { readSettings } from '../../ai/settings.ts'
-import { openServer, queueOf } from '../engine/engine.ts'
+import { openRuns } from '../engine/client.ts'
+import { connectTo, type OpenServer, openServer, queueOf } from '../engine/engine.ts'
+import { IdleWatch } from '../engine/idle.ts'
 import { logTo, openWorkerPlace, WorkerClaim } from '../engine/workers.ts'
+import { readLastStatus } from '../runs/plans.ts'
+import { RunStore } from '../runs/store.ts'
 import type { CommandContext } from './context.ts'
+import { isResting } from './look.ts'
 import { parse } from './options.ts'
 
 export const HELP = `forge worker: works on the runs of this repository, until it is ended.
 
-A run starts a worker by itself where there is none. This one stays in the foreground: for a machine that does nothing
+A run starts a worker by itself where there is none, and that one ends when there was nothing to do for 15 minutes. This one stays in the foreground: for a machine that does nothing
 else, or to see what a worker says. The models' keys are read from the environment and from forge.env.
 
 Ctrl-C ends it within seconds; what was under way is done again by the next worker. Asked by SIGUSR2, it takes nothing
@@ -33,14 +39,22 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
       queueOf(repository),
       import('../engine/worker.ts'),
     ])
+    const quit = new AbortController()
+    const ending = AbortSignal.any([drain, quit.signal])
+    using idle = new IdleWatch({
+      isNeeded: () => hasWorkingRuns(repository, server, queue),
+      end: () => quit.abort(),
+    })
     const release = () => claim[Symbol.asyncDispose]()
-    drain.addEventListener('abort', release, { once: true })
+    ending.addEventListener('abort', release, { once: true })
     const onReady = async () => {
       await claim.announce(repository, env, { server, queue })
+      // One that a person has started in a terminal stays until they end it.
+      if (detached) idle.begin()
       log(`Works on the runs of ${visible(cwd)}, by the Temporal server at ${visible(server.address)}.`)
     }
-    await runWorker({ repository, server, queue, env, signal, drain, log, onReady })
-    log(drain.aborted ? 'Drained: a newer worker is there.' : 'Ended.')
+    await runWorker({ repository, server, queue, env, signal, drain: ending, log, onReady, idle })
+    log(drain.aborted ? 'Drained: a newer worker is there.' : quit.signal.aborted ? ENDED_IDLE : 'Ended.')
   } catch (error) {
     if (!detached || signal.aborted) throw error
     log(error instanceof Failure ? error.message : `${(error as Error).message}: this was not expected.`)
@@ -48,6 +62,23 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   }
   if (signal.aborted) throw signal.reason
   return EXIT.done
+}
+
+const ENDED_IDLE = 'Ended, as there was nothing to do: the next command that needs a worker starts one.'
+
+/** Whether a run of a queue is under way that may go on without a person's word. */
+async function hasWorkingRuns(repository: Repository, server: OpenServer, queue: string): Promise<boolean> {
+  const { Client } = await import('@temporalio/client')
+  const connection = await connectTo(server)
+  const objects = openObjects(repository)
+  try {
+    const open = await openRuns(new Client({ connection, namespace: server.namespace }), queue)
+    const last = await Promise.all(open.map(run => readLastStatus(new RunStore(objects, run))))
+    return last.some(status => !status || !isResting(status))
+  } finally {
+    await objects[Symbol.asyncDispose]()
+    await connection.close()
+  }
 }
 
 /** What a provider or a server says of an error may have a key in it. */

@@ -60,15 +60,18 @@ async function reach(address: string): Promise<void> {
 
 const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
+/** What a person may want to know, and nothing depends on; whether it is `isCertain` that something is missing. */
+export type Warning = { words: string; isCertain: boolean }
+
 /**
  * Waits until the namespace is there (a server that has just begun makes it), and adds what runs are found by. On our
- * own server it also sees to it that finished runs are kept for a month.
+ * own server it also sees to it that finished runs are kept for a month. Gives a warning where runs can't be listed.
  */
 export async function prepareNamespace(
   connection: Connection,
   server: Server,
   { isOurs, isNew = false, attributes }: { isOurs: boolean; isNew?: boolean; attributes: readonly string[] },
-): Promise<void> {
+): Promise<Warning | undefined> {
   const { namespace } = server
   try {
     const seconds = await retention(connection, namespace, isOurs ? (isNew ? PATIENCE : NAMESPACE_MS) : 0)
@@ -79,7 +82,7 @@ export async function prepareNamespace(
   } catch (error) {
     throw inWords(error, server)
   }
-  await addSearchAttributes(connection, server, attributes)
+  return await addSearchAttributes(connection, server, attributes)
 }
 
 async function retention(connection: Connection, namespace: string, patience: number): Promise<number> {
@@ -98,25 +101,41 @@ async function duration(seconds: number) {
   return msToTs(seconds * 1000)
 }
 
-async function addSearchAttributes(connection: Connection, server: Server, wanted: readonly string[]): Promise<void> {
+/**
+ * Adds what runs are listed by. Nothing depends on it but Temporal's own lists and traces: where it can't be done, it
+ * gives why. A server may refuse even to say what there is (Temporal Cloud does): then they may well be there.
+ */
+async function addSearchAttributes(
+  connection: Connection,
+  server: Server,
+  wanted: readonly string[],
+): Promise<Warning | undefined> {
   const { namespace } = server
   const { temporal } = await import('@temporalio/proto')
   const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
-  const there = await connection.operatorService.listSearchAttributes({ namespace }).then(
-    ({ customAttributes }) => Object.keys(customAttributes ?? {}),
-    (): string[] => [],
-  )
+  const where = `The namespace ${visible(namespace)} at ${visible(server.address)}`
+  const commandFor = (names: readonly string[]) =>
+    `temporal operator search-attribute create ${names.map(name => `--name ${name} --type Keyword`).join(' ')}`
+  let there: string[]
+  try {
+    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace })
+    there = Object.keys(customAttributes ?? {})
+  } catch (error) {
+    const words = `${where} does not say which search attributes it has (${reasonOf(error)}). Runs go on without; where they are missing, traces and Temporal's page do not tell runs apart: ${commandFor(wanted)}`
+    return { words, isCertain: false }
+  }
   const missing = wanted.filter(name => !there.includes(name))
-  if (missing.length === 0) return
+  if (missing.length === 0) return undefined
   const searchAttributes = Object.fromEntries(missing.map(name => [name, keyword]))
-  await connection.operatorService.addSearchAttributes({ namespace, searchAttributes }).catch(error => {
+  try {
+    await connection.operatorService.addSearchAttributes({ namespace, searchAttributes })
+    return undefined
+  } catch (error) {
     // Another command may have added them meanwhile.
-    if (codeOf(error) === ALREADY_EXISTS) return
-    const commands = missing.map(name => `--name ${name} --type Keyword`).join(' ')
-    throw new Failure(
-      `The namespace ${visible(namespace)} at ${visible(server.address)} lacks search attributes, and they can't be added from here (${reasonOf(error)}): temporal operator search-attribute create ${commands}`,
-    )
-  })
+    if (codeOf(error) === ALREADY_EXISTS) return undefined
+    const words = `${where} lacks search attributes, and they can't be added from here (${reasonOf(error)}). Runs go on without; so that traces and Temporal's page tell them apart: ${commandFor(missing)}`
+    return { words, isCertain: true }
+  }
 }
 
 // --- Runs
@@ -132,16 +151,22 @@ export async function startRun<Input extends { run: string }>(
 ): Promise<WorkflowHandle> {
   const { defineSearchAttributeKey, TypedSearchAttributes } = await import('@temporalio/common')
   const attribute = (name: string, value: string) => ({ key: defineSearchAttributeKey(name, 'KEYWORD'), value })
-  return await spoken(input.run, () =>
-    client.workflow.start('run', {
-      args: [input],
-      taskQueue: queue,
-      workflowId: workflowOf(input.run),
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      typedSearchAttributes: new TypedSearchAttributes([attribute('forgeRun', input.run)]),
-    }),
-  )
+  const options = {
+    taskQueue: queue,
+    workflowId: workflowOf(input.run),
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  } as const
+  const typedSearchAttributes = new TypedSearchAttributes([attribute('forgeRun', input.run)])
+  return await spoken(input.run, async () => {
+    try {
+      return await client.workflow.start('run', { ...options, args: [input], typedSearchAttributes })
+    } catch (error) {
+      // A namespace that has no such attribute, and lets nobody add one: the run is only not listed by it.
+      if (codeOf(error) !== INVALID_ARGUMENT || !/search attribute/i.test(reasonOf(error))) throw error
+      return await client.workflow.start('run', { ...options, args: [input] })
+    }
+  })
 }
 
 /** Asks a run for what a query of its flow answers. */
@@ -261,6 +286,7 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
 
 // --- Failures
 
+const INVALID_ARGUMENT = 3
 const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, UNAVAILABLE, UNAUTHENTICATED] = [
   4, 5, 6, 7, 12, 14, 16,
 ]

@@ -8,7 +8,7 @@ import { realpath } from 'node:fs/promises'
 import type { Client, Connection } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
-import { connect, prepareNamespace, type Server } from './client.ts'
+import { connect, prepareNamespace, type Server, type Warning } from './client.ts'
 import { findConfigured, findServer } from './find.ts'
 import {
   addressOf,
@@ -58,7 +58,9 @@ export async function openEngine(
   loaded.catch(() => undefined)
   const server = await openServer(env, { start, say })
   const queue = await queueOf(repository)
-  const connection = await connectTo(server)
+  const connection = await connectTo(server, ({ words, isCertain }) => {
+    if (start && isCertain) say(words)
+  })
   try {
     if (start) await ensureWorker(repository, env, { server, queue })
     const telemetry = await startTelemetry(env)
@@ -100,14 +102,18 @@ const ours = (running: RunningServer): OpenServer => ({
 })
 
 /** Connects, and sees to it that all is there which runs need. */
-export async function connectTo(server: OpenServer): Promise<Connection> {
+export async function connectTo(
+  server: OpenServer,
+  warn: (warning: Warning) => void = () => undefined,
+): Promise<Connection> {
   const connection = await connect(server)
   try {
-    await prepareNamespace(connection, server, {
+    const warning = await prepareNamespace(connection, server, {
       isOurs: server.running !== undefined,
       isNew: server.isNew === true,
       attributes: SEARCH_ATTRIBUTES,
     })
+    if (warning) warn(warning)
     return connection
   } catch (error) {
     await connection.close()

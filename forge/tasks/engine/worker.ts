@@ -11,9 +11,10 @@ import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
-import { FULL_DISK } from '../activities/means.ts'
+import { FULL_DISK, TRIES } from '../activities/means.ts'
 import { BUNDLE } from './bundle.ts'
 import { inWords, type Server } from './client.ts'
+import type { IdleWatch } from './idle.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
@@ -35,6 +36,8 @@ export type WorkerOptions = {
   onReady: () => Promise<void> | void
   /** A file of the bundle; by default the one that make builds. */
   bundle?: string
+  /** Is told of each activity, so that it can end a worker that nobody needs. */
+  idle?: Pick<IdleWatch, 'during'>
 }
 
 /** How many workflows are kept in memory between their steps; others are replayed when they go on. */
@@ -110,7 +113,7 @@ function reasonIn(meta: unknown): string {
 }
 
 function settingsOf(
-  { server, queue, activities, bundle = BUNDLE }: WorkerOptions,
+  { server, queue, activities, idle, bundle = BUNDLE }: WorkerOptions,
   { telemetry, signs, last }: { telemetry: Telemetry; signs: SignsOfLife; last: AbortSignal },
 ) {
   return {
@@ -130,7 +133,14 @@ function settingsOf(
     sinks: telemetry.sinks,
     interceptors: {
       client: { workflow: telemetry.client },
-      activity: [...telemetry.activity, placing, livingBy(signs), failing, endingWith(last)],
+      activity: [
+        ...telemetry.activity,
+        ...(idle ? [countingBy(idle)] : []),
+        placing,
+        livingBy(signs),
+        failing,
+        endingWith(last),
+      ],
     },
   }
 }
@@ -164,6 +174,10 @@ function inTheWay(error: unknown, server: Server): Error {
 }
 
 // --- Around every activity
+
+const countingBy = (idle: Pick<IdleWatch, 'during'>) => (): ActivityInterceptors => ({
+  inbound: { execute: (input, next) => idle.during(() => next(input)) },
+})
 
 /** Says to the trace where in a run an activity belongs: all of them are told that in their first argument. */
 const placing = (): ActivityInterceptors => ({
@@ -232,9 +246,6 @@ const failing = ({ info, cancellationSignal }: Context): ActivityInterceptors =>
     },
   },
 })
-
-/** Of what passes by itself, such as a provider that is busy; and of what nobody has foreseen, such as a full disk. */
-const TRIES = { passing: 10, unexpected: 5 }
 
 /** Gives every activity a signal that is aborted too when a worker is about to end. */
 const endingWith =

@@ -3,7 +3,7 @@
  * stand beside it. What is as it would be without being said is left out, and comes back when it is read.
  */
 import * as v from 'valibot'
-import { isNode, LineCounter, parseDocument, stringify } from 'yaml'
+import { isMap, isNode, LineCounter, parseDocument, stringify } from 'yaml'
 import { Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import { Plan } from './schema.ts'
@@ -20,6 +20,20 @@ const MOST_ALIASES = 1000
 /** The plan as text, from which {@link readPlan} gives the very same one. */
 export const writePlan = (plan: Plan): string =>
   HEAD + stringify(withoutDefaults(plan), { lineWidth: 0, blockQuote: 'literal', aliasDuplicateObjects: false })
+
+/**
+ * Whether a text is a plan, or was meant to be one: by its content, whatever its file is called. A plan that is no
+ * YAML any more counts, too, so that it is corrected and not taken for a wish.
+ */
+export function isPlan(text: string): boolean {
+  const parts = ['contract', 'tasks']
+  if (text.length > LARGEST) return false
+  if (text.startsWith(HEAD.split('\n', 1)[0] ?? '')) return true
+  if (!parts.every(part => text.includes(part))) return false
+  const document = parseDocument(text.replace(/^\ufeff/, ''), { prettyErrors: false, logLevel: 'silent' })
+  if (document.errors.length > 0) return parts.every(part => new RegExp(`^"?${part}"? *:`, 'm').test(text))
+  return isMap(document.contents) && parts.every(part => document.has(part))
+}
 
 /**
  * Reads a plan that a person may have edited; `name` is the file's, for sentences.

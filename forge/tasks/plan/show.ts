@@ -159,7 +159,8 @@ function whole(name: string, command: string): string[] {
   return [`  ${name.padEnd(5)}$ ${first}`, ...others.map(line => `${' '.repeat(9)}${line}`)]
 }
 
-const dollars = (amount: number): string => `$${amount.toFixed(2)}`
+/** Cents are enough, but for what is less than some of them. */
+const dollars = (amount: number): string => `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
 const range = ({ low, high }: Range, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
 /** Two digits are more than a guess knows. */
 const rough = (count: number): string => {
@@ -172,11 +173,15 @@ function costLines(plan: Plan, { requests, tokens, cost, unpriced }: Estimate, l
     const count = plan.tasks.filter(task => task.size === size).length
     return count > 0 ? [`${count} ${size}`] : []
   })
+  const isFree = cost?.high === 0
   const price = cost
-    ? `${range(cost, dollars)}`
+    ? isFree
+      ? 'it costs nothing, as its models run on this machine'
+      : range(cost, dollars)
     : `what it costs nobody can say, as no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit it`
   const most = [
-    limits.cost !== undefined && dollars(limits.cost),
+    // Where nothing costs anything, a limit in dollars stops nothing.
+    limits.cost !== undefined && !isFree && dollars(limits.cost),
     limits.requests !== undefined && many(limits.requests, 'request'),
     limits.tokens !== undefined && many(limits.tokens, 'token'),
     limits.minutes !== undefined && many(limits.minutes, 'minute'),
@@ -187,6 +192,8 @@ function costLines(plan: Plan, { requests, tokens, cost, unpriced }: Estimate, l
     `That is a guess by the sizes of the tasks (${sizes.join(', ')}): from where all goes well to where each needs its second attempt.${
       hasSubAgents ? ' Sub-agents are not in it.' : ''
     }`,
-    most.length > 0 ? `It stops at ${most.join(', ')}.` : 'There is no limit: set one with --budget.',
+    most.length > 0
+      ? `It stops at ${most.join(', ')}.`
+      : `There is no limit: set one with ${isFree ? '--requests or --minutes' : '--budget'}.`,
   ]
 }

@@ -4,6 +4,7 @@
  * settled after it. A reservation that was never settled, since its process died, counts as spent.
  */
 import { Database } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isRunning } from '../../../core/state.ts'
@@ -94,6 +95,9 @@ const COLUMNS = {
   assumed: 'REAL NOT NULL DEFAULT 0',
 }
 
+/** Requests that are under way, and when the first of them was sent: milliseconds since 1970. */
+export type Sending = { count: number; since: number }
+
 type Sums = { requests: number; input: number; output: number; tokens: number; cost: number }
 type Open = { id: number; owner: string; at: number; cost: number }
 /** Which limit a request would pass, and the end of a sentence that says by what. */
@@ -119,6 +123,25 @@ export class Ledger implements Disposable {
     const ledger = new Ledger(database)
     if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
     return ledger
+  }
+
+  /** What the ledger in a run's folder says, for whoever only looks; undefined where there is none on this machine. */
+  static look(folder: string): { spent: Spent; sending: Sending } | undefined {
+    const path = join(folder, 'ledger.sqlite')
+    if (!existsSync(path)) return undefined
+    try {
+      const database = new Database(path, { readwrite: true, create: false })
+      database.exec(`PRAGMA busy_timeout = ${PATIENCE}`)
+      addTables(database)
+      using ledger = new Ledger(database)
+      if (ledger.#fact('complete') === undefined) return undefined
+      const open = ledger.#open().filter(isUnderWay)
+      const sending = { count: open.length, since: Math.min(...open.map(({ at }) => at)) }
+      return { spent: ledger.spent(), sending }
+    } catch {
+      // It may be gone just now, or be none: then others say what was spent.
+      return undefined
+    }
   }
 
   /**

@@ -36,9 +36,10 @@ export async function applyAll(
   const room = roomOf(files, signal)
   const complaints: string[] = []
   for (const call of callsFor(edits)) {
-    const result = await tools.get(call.name)?.run(call.arguments, room)
+    const unusable = await whyNoName(files, call.edit)
+    const result = unusable === undefined ? await tools.get(call.name)?.run(call.arguments, room) : undefined
     if (!result || result.isError) {
-      complaints.push(`${named(call)}: ${result?.text ?? 'nothing of that kind is known.'}`)
+      complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
       // What comes after it may only fail since this did. A few are told all the same: they can be mended at once.
       if (complaints.length === MOST_COMPLAINTS) break
       continue
@@ -48,6 +49,16 @@ export async function applyAll(
   if (complaints.length === 0) return { files }
   const head = `Nothing was changed, since ${many(complaints.length, 'edit')} could not be made.`
   return { words: [head, ...complaints].join('\n') }
+}
+
+/** Why an edit can't make a file of that name: on some systems it would be another one, as plans are told, too. */
+async function whyNoName(files: WorkInProgressVfs, edit: Edit): Promise<string | undefined> {
+  const name = edit.kind === 'rename' ? edit.to : edit.path
+  if (!/^[A-Za-z]:[\\/]|\\/.test(name)) return undefined
+  // One that is there may be called so, or be spelled so as its name is not UTF-8.
+  const path = await pathFrom(files, name).catch(() => undefined)
+  if (path !== undefined && (await files.entryAt(path))) return undefined
+  return `${JSON.stringify(name)} has a backslash or a drive: name it from the top, with "/" between names.`
 }
 
 /** Edits of a file that follow each other are one call: its complaints then name them all. */

@@ -1,6 +1,6 @@
 /** Refs: found, and moved all together or not at all. */
 import { expect, test } from 'bun:test'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listRefs, moveRefs, RefMoved, readHead, resolve } from '../../../core/git/refs.ts'
 import { openRepository } from '../../../core/git/repository.ts'
@@ -211,4 +211,16 @@ test('sha256 repositories move refs, too', async () => {
   expect(
     await refusalOf(moveRefs(place.repository, [{ ref: 'refs/heads/new', from: undefined, to: two }], MESSAGE)),
   ).toBeInstanceOf(RefMoved)
+})
+
+test('a hook of the repository does not run when refs are moved', async () => {
+  await using place = await makePlace()
+  const [one, two] = await twoCommits(place)
+  const ran = join(place.folder, 'ran')
+  const hooks = join(place.repository.commonDir, 'hooks')
+  await mkdir(hooks, { recursive: true })
+  await writeFile(join(hooks, 'reference-transaction'), `#!/bin/sh\ntouch '${ran}'\n`, { mode: 0o755 })
+  await moveRefs(place.repository, [{ ref: 'refs/heads/main', from: one, to: two }], MESSAGE)
+  expect(await place.git('rev-parse', 'main')).toBe(two)
+  expect(await Bun.file(ran).exists()).toBe(false)
 })

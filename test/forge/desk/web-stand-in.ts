@@ -350,7 +350,7 @@ export class StandIn {
       case 'graph place':
         return { row: this.#graph().placeOf(this.#tipOf(question.name) ?? question.name) }
       case 'find commits':
-        return { rows: this.#graph().find(question.words), isCut: false }
+        return { rows: this.#graph().find(question.words), isCut: false, commits: [] }
       case 'refs':
         return { remotes: [], tags: [] }
       case 'forklift':
@@ -644,7 +644,7 @@ export class StandIn {
 
   #history({ at, beyond, from, count }: Extract<Asked, { ask: 'history' }>) {
     const here = at.kind === 'branch' ? this.#branch(at.branch).commits : [this.#found(at.commit)]
-    const there = beyond === undefined ? [] : this.#branch(beyond).commits.map(({ oid }) => oid)
+    const there = beyond?.kind === 'branch' ? this.#branch(beyond.branch).commits.map(({ oid }) => oid) : []
     const all = here.filter(({ oid }) => !there.includes(oid))
     const rows = all.slice(from, from + count).map(rowOf)
     return { rows, total: all.length }

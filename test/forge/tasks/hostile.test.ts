@@ -1,6 +1,6 @@
 /** Strangers around a run: in the repository, in the model's answers, and at the port of the local server. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import { openObjects } from '../../../core/git/objects.ts'
@@ -328,10 +328,11 @@ test.skipIf(hasNoTemporal)(
     for (const name of ['clean', 'smudge', 'process'])
       await world.git('config', `filter.owned.${name}`, `touch ${join(world.root, 'owned')}; cat`)
     await world.git('config', 'merge.owned.driver', `touch ${join(world.root, 'owned')}; false`)
+    await mkdir(join(world.folder, '.git/hooks'), { recursive: true })
     for (const hook of ['pre-commit', 'reference-transaction', 'post-checkout', 'update'])
       await writeFile(join(world.folder, '.git/hooks', hook), `#!/bin/sh\ntouch ${join(world.root, 'owned')}\n`, {
         mode: 0o755,
-      }).catch(() => undefined)
+      })
     const before = await world.git('status', '--porcelain')
     // The person's own git may run their filters and hooks; nothing of the forge does.
     await rm(join(world.root, 'owned'), { force: true })

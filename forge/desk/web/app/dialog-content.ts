@@ -1,4 +1,5 @@
 import type { BranchStep, Step } from '../../contract/steps.ts'
+import type { Base } from '../review/review-base.ts'
 import type { IconName } from '../ui/icons.tsx'
 
 /** One of the ways to do something to refs. */
@@ -76,6 +77,8 @@ export type DialogContent =
     }
   /** What a run of the tasks, or one of its tasks, came to: `title` is what that is called. */
   | { kind: 'landing'; title: string; run: string; task?: string }
+  /** What a branch is compared with; `branch` is not offered. */
+  | { kind: 'base'; title: string; branch: string | undefined; run: (base: Base) => void }
   /**
    * A branch or a commit from a list. `list` is the list's name; `none` is said where it is empty. `choices` gives
    * undefined until they are known.

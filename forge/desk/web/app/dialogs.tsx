@@ -4,6 +4,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApprovalDialog } from '../chat/chat-approval.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
+import { BaseDialog } from '../review/base-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
@@ -35,6 +36,8 @@ export function Dialogs() {
       return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
+    case 'base':
+      return <BaseDialog key={content.title} content={content} close={close} />
     case 'pick':
       return <PickDialog key={content.title} content={content} close={close} />
     case 'operations':

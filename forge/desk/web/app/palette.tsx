@@ -1,8 +1,9 @@
 /** Find or run: commands with their keys, branches, files and commits, by a few letters and without a mouse. */
-import { useComputed, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import fuzzysort from 'fuzzysort'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { GRAPH_CHUNK as CHUNK } from '../../contract/graph.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { CodeSymbol } from '../files/symbols.ts'
 import { splitByRun } from '../graph/branches-of-runs.ts'
@@ -249,7 +250,7 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const wantsFiles = mode === 'files' || (!isNarrow && !prefix && words !== '')
   const wantsCommits = !isNarrow && (prefix === '#' || (!prefix && words.length > 1))
   const { options: files, isWaiting } = useFiles(page, words, wantsFiles)
-  const commits = useCommits(page, words, wantsCommits)
+  const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
   const symbols = useMemo(() => (mode === 'symbols' ? symbolsHere(page) : []), [page, mode])
   if (mode === 'symbols') {
     const options = symbolOptions(page, symbols, typed.trim())
@@ -262,7 +263,7 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   if (!prefix || prefix === '@') groups.push({ title: 'Branches', options: branchOptions(page, words, isAlone) })
   if (wantsFiles) groups.push({ title: 'Files', options: files.slice(0, MOST_SHOWN) })
   if (wantsCommits) groups.push({ title: 'Commits', options: commits.slice(0, isAlone ? MOST_LISTED : MOST_SHOWN) })
-  return { groups: groups.filter(hasOptions), isWaiting }
+  return { groups: groups.filter(hasOptions), isWaiting: isWaiting || (isAlone && isFinding) }
 }
 
 function hasOptions({ options }: Group): boolean {
@@ -410,24 +411,60 @@ function Marked({ name, ranges }: { name: string; ranges: [number, number][] }) 
   })
 }
 
-function useCommits(page: Page, words: string, isWanted: boolean): Option[] {
-  const rows = useSignal<CommitRow[]>([])
+/** All commits are looked through this many milliseconds after the last letter; shorter words find the newest alone. */
+const FIND_AFTER_MS = 150
+const SHORTEST_SEARCH = 2
+
+/**
+ * Commits for some words: at once those of the newest whose subject is like them, then those of all history, on any
+ * branch, that have them in message or author, or whose hash begins with them.
+ */
+function useCommits(page: Page, words: string, isWanted: boolean): { options: Option[]; isWaiting: boolean } {
+  const newest = useSignal<CommitRow[]>([])
+  const found = useSignal<{ words: string; rows: CommitRow[] }>({ words: '', rows: [] })
   const tab = page.tab.value
   useEffect(() => {
-    if (!tab || !isWanted || rows.peek().length > 0) return
-    page.connection.ask('history', { at: tab.at, from: 0, count: MOST_COMMITS }).then(
-      answer => {
-        rows.value = answer.rows
+    if (!isWanted || newest.peek().length > 0) return
+    const asked = tab
+      ? page.connection.ask('history', { at: tab.at, from: 0, count: MOST_COMMITS })
+      : page.connection.ask('graph', { filter: { withAbandoned: false }, from: 0, count: CHUNK })
+    asked.then(
+      ({ rows }) => {
+        newest.value = rows
       },
       () => {},
     )
-  }, [page, tab, isWanted, rows])
-  const options = useComputed(() => rows.value)
-  if (!isWanted) return []
-  const byId = /^[0-9a-f]{4,64}$/.test(words) ? options.value.filter(({ oid }) => oid.startsWith(words)) : []
-  const found = best(options.value, words, ({ subject }) => withoutTricks(subject), MOST_LISTED)
-  const all = [...byId.map(item => ({ item, name: withoutTricks(item.subject) as ComponentChildren })), ...found]
-  return all.map(({ item, name }) => ({
+  }, [page, tab, isWanted, newest])
+  const isSearched = isWanted && words.length >= SHORTEST_SEARCH
+  useEffect(() => {
+    if (!isSearched) return undefined
+    let isStale = false
+    const timer = setTimeout(() => {
+      const filter = { withAbandoned: false }
+      page.connection.ask('find commits', { filter, words: words.slice(0, 400), described: MOST_LISTED }).then(
+        ({ commits }) => {
+          if (!isStale) found.value = { words, rows: commits }
+        },
+        () => {
+          if (!isStale) found.value = { words, rows: [] }
+        },
+      )
+    }, FIND_AFTER_MS)
+    return () => {
+      isStale = true
+      clearTimeout(timer)
+    }
+  }, [page, words, isSearched, found])
+  if (!isWanted) return { options: [], isWaiting: false }
+  const near = best(newest.value, words, ({ subject }) => withoutTricks(subject), MOST_LISTED)
+  const known = new Set(near.map(({ item }) => item.oid))
+  const rows = isSearched && found.value.words === words ? found.value.rows : []
+  const far = rows
+    .filter(({ oid }) => !known.has(oid))
+    .map(item => ({ item, name: (<WithMark text={withoutTricks(item.subject)} words={words} />) as ComponentChildren }))
+  const isNamed = ({ item }: { item: CommitRow }) => /^[0-9a-f]{4,64}$/.test(words) && item.oid.startsWith(words)
+  const all = [...near, ...far].sort((one, other) => Number(isNamed(other)) - Number(isNamed(one)))
+  const options = all.map(({ item, name }) => ({
     key: `commit ${item.oid}`,
     icon: <Icon name="commit" />,
     words: <bdi>{name}</bdi>,
@@ -441,4 +478,18 @@ function useCommits(page: Page, words: string, isWanted: boolean): Option[] {
       page.open({ kind: 'commit', commit: item.oid })
     },
   }))
+  return { options, isWaiting: isSearched && found.value.words !== words }
+}
+
+/** A text with the words marked where it has them. */
+function WithMark({ text, words }: { text: string; words: string }) {
+  const at = text.toLowerCase().indexOf(words.toLowerCase())
+  if (at < 0) return <>{text}</>
+  return (
+    <>
+      {text.slice(0, at)}
+      <mark>{text.slice(at, at + words.length)}</mark>
+      {text.slice(at + words.length)}
+    </>
+  )
 }

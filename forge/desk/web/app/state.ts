@@ -432,6 +432,7 @@ export class Page {
 
   #restore(desk: DeskInfo, layout: Layout | undefined): void {
     const kept = layout?.tabs ?? []
+    this.graph.panes.chosen.value = layout?.panes ?? {}
     if (kept.length > 0) {
       this.tabs.value = kept.map(tab => new Tab(this, tab.at, tab))
       this.active.value = Math.min(layout?.active ?? 0, kept.length) % (kept.length + 1)
@@ -588,6 +589,7 @@ export class Page {
       tab.tree.open.value
     }
     this.active.value
+    this.graph.panes.chosen.value
     if (this.desk.value) this.keepLayout()
   }
 
@@ -601,7 +603,8 @@ export class Page {
       const tabs = this.tabs.peek()
       // The repository stands behind all tabs, the tasks behind that.
       const active = this.active.peek() < 0 ? tabs.length - 1 - this.active.peek() : this.active.peek()
-      const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active }
+      const panes = this.graph.panes.chosen.peek()
+      const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active, panes }
       this.connection.ask('keep layout', { layout }).catch(() => {})
     }
     if (!isNow) this.#layoutTimer = setTimeout(send, KEEP_AFTER)

@@ -1,11 +1,12 @@
 /** The commit that is selected: its message, what is known of it, its files, and what changed in each. */
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { GraphRow } from '../../contract/graph.ts'
 import { newBranch } from '../app/actions.ts'
 import { usePage } from '../app/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
+import { MessageBody } from '../review/message-body.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { shortId, visible, withoutTricks } from '../ui/names.ts'
@@ -21,29 +22,52 @@ export function GraphDetail() {
   const page = usePage()
   const { row } = page.graph
   const commit = useCommit(row?.oid)
-  if (!row) return <aside class="detail" aria-label="Commit" />
+  const { panes } = page.graph
+  const isLarge = panes.isCommitLarge.value
+  const width = isLarge ? undefined : panes.widthOf('commit')
+  const style = { width: width === undefined ? '' : `${width}px` }
+  const pane = useRef<HTMLElement>(null)
+  // In a narrow window it covers the list, and takes the keys.
+  useLayoutEffect(() => {
+    if (isLarge && document.querySelector<HTMLElement>('.graph-list')?.offsetParent === null) pane.current?.focus()
+  }, [isLarge])
+  if (!row) return <aside class="detail" aria-label="Commit" style={style} />
   return (
     // It scrolls: the keyboard must be able to reach it.
     <aside
+      ref={pane}
       class="detail"
       aria-label={`Commit ${shortId(row.oid)}`}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}
+      style={style}
       onKeyDown={event => {
         if (event.key !== 'Escape' || page.menu.peek()) return
+        panes.isCommitLarge.value = false
         page.graph.focusWanted.value++
         event.stopPropagation()
       }}
     >
       <div class="detail-head">
-        <h2>
-          <bdi>{withoutTricks(row.subject)}</bdi>
-        </h2>
-        {commit ? <Body message={commit.message} /> : null}
+        <div class="detail-title">
+          <h2>
+            <bdi>{withoutTricks(row.subject)}</bdi>
+          </h2>
+          <IconButton
+            icon={isLarge ? 'shrink' : 'enlarge'}
+            words={isLarge ? 'Show the graph again' : 'Show the whole commit'}
+            keys="O"
+            isPressed={isLarge}
+            onClick={() => {
+              panes.isCommitLarge.value = !isLarge
+            }}
+          />
+        </div>
+        {commit ? <Body message={commit.message} isLarge={isLarge} /> : null}
       </div>
       <Facts row={row} isRead={commit !== undefined} />
       <Acts row={row} />
-      {commit ? <Files key={row.oid} commit={commit} /> : null}
+      {commit ? <Files key={row.oid} commit={commit} isLarge={isLarge} /> : null}
     </aside>
   )
 }
@@ -72,19 +96,18 @@ function useCommit(oid: string | undefined): Answer<'commit'> | undefined {
   return commit.value?.row.oid === oid ? commit.value : undefined
 }
 
-/** What follows the first line, without the trailers of the desk: those are said as facts. */
-function Body({ message }: { message: string }) {
-  const [, ...rest] = message.split('\n')
-  const text = rest.join('\n').replace(/^Forge-(Model|Turn): .*\n?/gm, '')
-  const paragraphs = text.trim() === '' ? [] : text.trim().split(/\n\s*\n/)
-  if (paragraphs.length === 0) return null
-  return (
-    <div class="body">
-      {paragraphs.map((paragraph, index) => (
-        <p key={index}>{paragraph.split('\n').map(visible).join('\n')}</p>
-      ))}
-    </div>
-  )
+/**
+ * What follows the first line: beside the graph with its lines joined as they fit, without the trailers that are said
+ * as facts; large as it was written.
+ */
+function Body({ message, isLarge }: { message: string; isLarge: boolean }) {
+  const text = message.slice(message.indexOf('\n') + 1)
+  if (!message.includes('\n') || text.trim() === '') return null
+  if (isLarge) {
+    const written = text.replace(/^\s*\n/, '').trimEnd()
+    return <pre class="body written">{written.split('\n').map(visible).join('\n')}</pre>
+  }
+  return <MessageBody text={text} />
 }
 
 /** `isRead`: all of the commit is there, not its row alone. Then there is time for what takes some. */
@@ -162,14 +185,14 @@ function Acts({ row }: { row: GraphRow }) {
   )
 }
 
-function Files({ commit: { changes } }: { commit: Answer<'commit'> }) {
+function Files({ commit: { changes }, isLarge }: { commit: Answer<'commit'>; isLarge: boolean }) {
   return (
     <section class="detail-changes" aria-label="Files">
       <h3>
         <span class="grow">{plural(changes.length, 'file')}</span>
         <ChangeSum changes={changes} />
       </h3>
-      <ChangesWithDiffs changes={changes} />
+      <ChangesWithDiffs key={`${isLarge}`} changes={changes} open={isLarge ? 'all' : 'first'} />
     </section>
   )
 }

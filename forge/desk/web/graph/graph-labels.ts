@@ -40,6 +40,41 @@ export function labelsOf(
 const rankOf = (label: Label): number =>
   label.kind === 'branch' && label.isHead ? 0 : runOfBranch(label.name) === undefined ? 1 : 2
 
+/** What stands at a row: one label, with the remotes that have the same branch at the same commit, or folded ones. */
+export type ShownLabel = { label: Label; remotes: string[] } | { folded: Label[]; words: string }
+
+/** More labels than these at one commit are folded. */
+const MOST_LABELS = 3
+
+/**
+ * The labels of one commit as a row has room for them. A remote branch stands with the local one of its name. Branches
+ * of runs are many and begin alike: they are folded, but for those that are checked out or wait for a person.
+ */
+export function foldLabels(labels: readonly Label[]): ShownLabel[] {
+  const locals = new Set(labels.flatMap(label => (label.kind === 'branch' ? [label.name] : [])))
+  const localOf = (label: Label) => (label.kind === 'remote' ? label.name.slice(label.remote.length + 1) : label.name)
+  const isOfRun = (label: Label) =>
+    label.kind === 'branch' && !label.isHead && !label.branch.merging && runOfBranch(label.name) !== undefined
+  const runs = labels.filter(isOfRun)
+  const own = labels.filter(label => !isOfRun(label) && !(label.kind === 'remote' && locals.has(localOf(label))))
+  const [only] = runs
+  const shown = own.slice(0, own.length > MOST_LABELS ? MOST_LABELS - 1 : MOST_LABELS).map((label): ShownLabel => {
+    const same = label.kind === 'branch' ? labels.filter(it => it.kind === 'remote' && localOf(it) === label.name) : []
+    return { label, remotes: same.flatMap(it => (it.kind === 'remote' ? [it.remote] : [])) }
+  })
+  const hidden = own.slice(shown.length)
+  const folded: ShownLabel[] = hidden.length > 0 ? [{ folded: hidden, words: `+${hidden.length}` }] : []
+  if (runs.length === 1 && only) folded.unshift({ label: only, remotes: [] })
+  else if (runs.length > 1) folded.unshift({ folded: runs, words: `${runs.length} of runs` })
+  return [...shown, ...folded]
+}
+
+/** A branch's name where there is little room: of a run's branch, without what all branches of that run begin with. */
+export function shortName(name: string): string {
+  const run = runOfBranch(name)
+  return run === undefined ? name : name.slice(`forge/${run}/`.length)
+}
+
 export const KINDS = { branch: 'branch', remote: 'remote branch', tag: 'tag' }
 
 /** A label in words, for those who do not see its shape. */

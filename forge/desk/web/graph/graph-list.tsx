@@ -131,7 +131,8 @@ function useRows(from: number, to: number, most: number): VNode[] {
     const labels = (row && labelsAt.get(row.oid)) ?? NO_LABELS
     const isFound = row !== undefined && found.has(row.oid)
     const isSelected = index === selected.row
-    const state = `${isSelected} ${isFound} ${total}`
+    const indent = graph.indentOf(index)
+    const state = `${isSelected} ${isFound} ${total} ${indent}`
     const key = (((index - base) % most) + most) % most
     const known = made.current.get(index)
     const isSame = known?.key === key && known.row === row && known.labels === labels && known.state === state
@@ -147,6 +148,7 @@ function useRows(from: number, to: number, most: number): VNode[] {
           labels={labels}
           isSelected={isSelected}
           isFound={isFound}
+          indent={indent}
         />
       )
     }
@@ -166,10 +168,11 @@ function useSize(box: { current: HTMLDivElement | null }, height: { value: numbe
     if (!element) return undefined
     const observer = new ResizeObserver(() => {
       height.value = element.clientHeight
+      graph.listWidth.value = element.clientWidth
     })
     observer.observe(element)
     return () => observer.disconnect()
-  }, [box, height])
+  }, [box, height, graph])
   const { value: rowHeight } = graph.rowHeight
   const { value: width } = graph.columnWidth
   useLayoutEffect(() => {
@@ -271,7 +274,7 @@ function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: 
   const canvas = useRef<HTMLCanvasElement>(null)
   const drawn = useRef<unknown[]>([])
   const { value: rowHeight } = graph.rowHeight
-  const { value: width } = graph.columnWidth
+  const { value: width } = graph.lanesWidth
   const { value: gap } = graph.laneGap
   const { value: pan } = graph.pan
   useLayoutEffect(() => {
@@ -372,6 +375,7 @@ function runKey(page: Page, key: string, visible: number): boolean {
     graph.panBy((key === 'ArrowRight' ? 2 : -2) * graph.laneGap.peek())
   else if (key === 'Enter') travel(page, index)
   else if (key === ' ') showDetail(page)
+  else if (key === 'Escape' && page.graph.panes.isCommitLarge.peek()) page.graph.panes.isCommitLarge.value = false
   else if (key === '/') graph.isFinding.value = true
   else if (key === 'n') graph.findNext(1)
   else if (key === 'N') graph.findNext(-1)
@@ -392,6 +396,6 @@ function runLetter(page: Page, key: string): boolean {
 }
 
 function showDetail(page: Page): void {
-  page.graph.isDetailShown.value = true
+  page.graph.panes.showCommit()
   requestAnimationFrame(() => document.querySelector<HTMLElement>('.repo .detail')?.focus())
 }

@@ -54,6 +54,15 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
     keys: 'Enter',
     run: () => page.open({ kind: 'commit', commit: row.oid }),
   }
+  const { panes } = page.graph
+  const large: MenuItem = {
+    words: panes.isCommitLarge.peek() ? 'Show the graph again' : 'Show the whole commit',
+    icon: panes.isCommitLarge.peek() ? 'shrink' : 'enlarge',
+    keys: 'O',
+    run: () => {
+      panes.isCommitLarge.value = !panes.isCommitLarge.peek()
+    },
+  }
   const others = labels.map(
     (label): MenuItem => ({
       words: `${readable(label.name)}…`,
@@ -64,7 +73,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
   return {
     title: `${shortId(row.oid)} ${row.subject}`,
     groups: [
-      [travel, ...makingItems(page, commitSource(row.oid))],
+      [travel, large, ...makingItems(page, commitSource(row.oid))],
       stepItems(page, source),
       others,
       [{ words: 'Copy the hash', icon: 'copy', run: () => void copy(page, row.oid) }],

@@ -1,14 +1,13 @@
 /** A row of the graph: the labels that stand at its commit, its subject, who made it and when. Lanes are beside it. */
 import type { GraphRow } from '../../contract/graph.ts'
 import { usePage } from '../app/state.ts'
-import { Icon } from '../ui/icons.tsx'
+import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, timeTitle } from '../ui/times.ts'
-import { KINDS, type Label, labelWords } from './graph-labels.ts'
+import { RefName } from '../ui/words.tsx'
+import { runOfBranch } from './branches-of-runs.ts'
+import { foldLabels, KINDS, type Label, labelWords, type ShownLabel, shortName } from './graph-labels.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
-
-/** More labels at one commit are counted. */
-const MOST_LABELS = 3
 
 interface Props {
   row: GraphRow
@@ -17,9 +16,11 @@ interface Props {
   labels: readonly Label[]
   isSelected: boolean
   isFound: boolean
+  /** Where the text begins, in pixels. */
+  indent: number
 }
 
-export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
+export function Row({ row, index, total, labels, isSelected, isFound, indent }: Props) {
   const { oid, parents, subject, author, committed, model, abandoned } = row
   const branch = labels.find(label => label.kind === 'branch')
   const look = [parents.length > 1 ? 'merge' : '', abandoned === undefined ? '' : 'lost', isFound ? 'found' : '']
@@ -34,23 +35,25 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
       class={`crow graph-row ${look.join(' ')}`}
       data-row={index}
       data-onto={branch?.name}
+      style={{ paddingLeft: `${indent}px` }}
     >
       <span class="subject">
-        {labels.slice(0, MOST_LABELS).map(label => (
-          <LabelAt key={label.ref} label={label} />
-        ))}
-        {labels.length > MOST_LABELS ? (
-          <span class="label remote" title={labels.slice(MOST_LABELS).map(labelWords).join('\n')}>
-            +{labels.length - MOST_LABELS}
+        {labels.length > 0 || abandoned ? (
+          <span class="labels">
+            {foldLabels(labels).map(shown => (
+              <ShownLabelAt key={'label' in shown ? shown.label.ref : shown.words} shown={shown} />
+            ))}
+            {abandoned ? (
+              <span class="label lost" title={readable(abandoned)}>
+                <Icon name="ghost" size="xs" />
+                <bdi class="cut">{withoutTricks(abandoned)}</bdi>
+              </span>
+            ) : null}
           </span>
         ) : null}
-        {abandoned ? (
-          <span class="label lost" title={readable(abandoned)}>
-            <Icon name="ghost" size="xs" />
-            <bdi class="cut">{withoutTricks(abandoned)}</bdi>
-          </span>
-        ) : null}
-        <bdi class="cut">{withoutTricks(subject)}</bdi>
+        <bdi class="cut" title={withoutTricks(subject)}>
+          {withoutTricks(subject)}
+        </bdi>
         <span class="vh">{hiddenWords(row)}</span>
       </span>
       <span class="who">
@@ -76,8 +79,17 @@ function hiddenWords({ parents, abandoned }: GraphRow): string {
     .join('')
 }
 
+function ShownLabelAt({ shown }: { shown: ShownLabel }) {
+  if ('label' in shown) return <LabelAt label={shown.label} remotes={shown.remotes} />
+  return (
+    <span class="label remote several" title={shown.folded.map(labelWords).join('\n')}>
+      {shown.words}
+    </span>
+  )
+}
+
 /** A label in the graph. A branch is a target for what is dragged: then it says how a merge into it would come out. */
-function LabelAt({ label }: { label: Label }) {
+function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] }) {
   const { drag } = usePage().graph
   if (label.kind !== 'branch') {
     return (
@@ -88,7 +100,7 @@ function LabelAt({ label }: { label: Label }) {
       >
         <Icon name={label.kind === 'tag' ? 'tag' : 'cloud'} size="xs" />
         <span class="vh">{KINDS[label.kind]} </span>
-        <bdi class="cut">{readable(label.name)}</bdi>
+        <RefName of={label.name} />
       </span>
     )
   }
@@ -99,24 +111,35 @@ function LabelAt({ label }: { label: Label }) {
   const look = outlook ? outlookLook(outlook) : undefined
   const looks = [isSource ? 'from' : '', look?.label ?? '', drag.over.value === name ? 'over' : '']
   return (
-    <span class={`label ${looks.join(' ')}`} data-ref={ref} data-branch={name} title={readable(name)}>
+    <span class={`label ${looks.join(' ')}`} data-ref={ref} data-branch={name} title={titleOf(name, remotes)}>
       {look ? (
         <Icon name={look.icon} size="xs" />
       ) : branch.merging ? (
         <Icon name="merge" size="xs" tone="is-warn" />
       ) : (
-        <Icon
-          name={label.isHead && !branch.session ? 'branch' : branch.session ? 'bot' : 'sprout'}
-          size="xs"
-          tone={branch.session ? 'by-ai' : ''}
-        />
+        <Icon name={iconOf(label, branch.session)} size="xs" tone={branch.session ? 'by-ai' : ''} />
       )}
       <span class="vh">{KINDS.branch} </span>
-      <bdi class="cut">{readable(name)}</bdi>
+      <RefName of={name} shown={shortName(name)} />
+      {remotes.length > 0 && !outlook ? (
+        <>
+          <Icon name="cloud" size="xs" />
+          <span class="vh"> and on {remotes.map(readable).join(', ')}</span>
+        </>
+      ) : null}
       {outlook ? <span class="why">{outlookWord(outlook)}</span> : null}
     </span>
   )
 }
+
+function iconOf({ name, isHead }: { name: string; isHead: boolean }, hasSession: boolean): IconName {
+  if (hasSession) return 'bot'
+  if (isHead) return 'branch'
+  return runOfBranch(name) === undefined ? 'sprout' : 'workflow'
+}
+
+const titleOf = (name: string, remotes: readonly string[]): string =>
+  remotes.length === 0 ? readable(name) : `${readable(name)}, the same on ${remotes.map(readable).join(', ')}`
 
 /** What a row is called when it is not there yet. */
 export function RowToCome({ index }: { index: number }) {

@@ -8,22 +8,23 @@ import { ForkliftPanel } from '../forklift/forklift.tsx'
 import { BranchIcon, Icon } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
-import { digits } from '../ui/times.ts'
-import { IconButton, Name } from '../ui/words.tsx'
+import { age, digits } from '../ui/times.ts'
+import { IconButton, Name, RefName } from '../ui/words.tsx'
 import { runOfBranch, splitByRun } from './branches-of-runs.ts'
 import type { Label } from './graph-labels.ts'
 import { labelMenu } from './graph-menus.ts'
 import { fetchRemotes } from './graph-steps.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
+import { byVersion } from './versions.ts'
 
 /** So many of each kind are there at first, and so many more each time. */
 const AT_FIRST = { branches: 14, runs: 4, tags: 4, remote: 20 }
 const MORE = 100
 
-export function GraphSide() {
+export function GraphSide({ width }: { width: number | undefined }) {
   const page = usePage()
   return (
-    <aside class="side" aria-label="Refs">
+    <aside class="side" aria-label="Refs" style={{ width: width === undefined ? '' : `${width}px` }}>
       <div class="side-head">
         <h2 class="grow cut">{page.desk.value?.name}</h2>
         <IconButton icon="refresh" words="Fetch" keys="F" onClick={() => fetchRemotes(page)} />
@@ -100,8 +101,10 @@ function RunBranches({ run, branches }: { run: string; branches: readonly Branch
         }}
       >
         <Icon name="workflow" />
-        <Name of={run} />
-        <span class="count">{branches.length}</span>
+        <bdi class="cut">{wordsOfRun(run)}</bdi>
+        <span class="count">
+          {dayOfRun(run)} · {branches.length}
+        </span>
       </button>
       {listed.map(branch => (
         <BranchRef
@@ -115,6 +118,10 @@ function RunBranches({ run, branches }: { run: string; branches: readonly Branch
     </>
   )
 }
+
+/** The words of a run's name, which tell it from others, and the day that it begins with. */
+const wordsOfRun = (run: string): string => run.replace(/^\d{8}-/, '')
+const dayOfRun = (run: string): string => run.replace(/^\d{4}(\d\d)(\d\d)-.*$/, '$1-$2')
 
 const byName = (one: BranchInfo, other: BranchInfo): number => (one.name < other.name ? -1 : 1)
 
@@ -144,7 +151,7 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
       ) : (
         <BranchIcon hasSession={session} />
       )}
-      <Name of={shownName ?? name} />
+      <RefName of={name} shown={shownName ?? name} />
       {outlook ? (
         <span class={`count outlook ${outlookLook(outlook).tone}`}>
           <Icon name={outlookLook(outlook).icon} size="xs" />
@@ -176,9 +183,23 @@ function Remotes() {
 
 type RemoteRefs = NonNullable<Page['graph']['refs']['value']>['remotes'][number]
 
+/** A branch of a remote is stale when its tip is older than the newest one there by this many seconds. */
+const STALE_AFTER = 90 * 24 * 3600
+
+type RemoteBranch = RemoteRefs['branches'][number]
+
+/** The branches of a remote, the newest first, and those that nothing came to for long. */
+function splitByAge(branches: readonly RemoteBranch[]): { fresh: RemoteBranch[]; stale: RemoteBranch[] } {
+  const timeOf = ({ committed = 0 }: RemoteBranch) => committed
+  const sorted = branches.toSorted((one, other) => timeOf(other) - timeOf(one))
+  const newest = sorted[0] === undefined ? 0 : timeOf(sorted[0])
+  const isStale = (branch: RemoteBranch) => timeOf(branch) < newest - STALE_AFTER
+  return { fresh: sorted.filter(it => !isStale(it)), stale: sorted.filter(isStale) }
+}
+
 function Remote({ remote: { name, url, branches } }: { remote: RemoteRefs }) {
   const isOpen = useSignal(false)
-  const shown = useSignal(AT_FIRST.remote)
+  const { fresh, stale } = useMemo(() => splitByAge(branches), [branches])
   return (
     <>
       <button
@@ -194,18 +215,53 @@ function Remote({ remote: { name, url, branches } }: { remote: RemoteRefs }) {
         <Name of={name} />
         <span class="count">{branches.length}</span>
       </button>
-      {isOpen.value
-        ? branches.slice(0, shown.value).map(branch => (
-            <RefButton
-              key={branch.ref}
-              look="inner"
-              label={{ kind: 'remote', ref: branch.ref, name: `${name}/${branch.name}`, tip: branch.tip, remote: name }}
-            >
-              <Name of={branch.name} />
-            </RefButton>
-          ))
-        : null}
-      {isOpen.value ? <More shown={shown} all={branches.length} /> : null}
+      {isOpen.value ? (
+        <>
+          <RemoteBranches remote={name} branches={fresh} />
+          {stale.length > 0 ? <StaleBranches remote={name} branches={stale} /> : null}
+        </>
+      ) : null}
+    </>
+  )
+}
+
+function StaleBranches({ remote, branches }: { remote: string; branches: readonly RemoteBranch[] }) {
+  const isOpen = useSignal(false)
+  return (
+    <>
+      <button
+        type="button"
+        class="ref inner"
+        aria-expanded={isOpen.value}
+        title="No commit within 90 days of the newest one there"
+        onClick={() => {
+          isOpen.value = !isOpen.value
+        }}
+      >
+        <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} />
+        <span class="cut">Stale</span>
+        <span class="count">{branches.length}</span>
+      </button>
+      {isOpen.value ? <RemoteBranches remote={remote} branches={branches} /> : null}
+    </>
+  )
+}
+
+function RemoteBranches({ remote, branches }: { remote: string; branches: readonly RemoteBranch[] }) {
+  const shown = useSignal(AT_FIRST.remote)
+  return (
+    <>
+      {branches.slice(0, shown.value).map(branch => (
+        <RefButton
+          key={branch.ref}
+          look="inner"
+          label={{ kind: 'remote', ref: branch.ref, name: `${remote}/${branch.name}`, tip: branch.tip, remote }}
+        >
+          <RefName of={branch.name} />
+          <span class="count">{branch.committed === undefined ? '' : age(branch.committed)}</span>
+        </RefButton>
+      ))}
+      <More shown={shown} all={branches.length} />
     </>
   )
 }
@@ -213,7 +269,6 @@ function Remote({ remote: { name, url, branches } }: { remote: RemoteRefs }) {
 function Tags() {
   const page = usePage()
   const shown = useSignal(AT_FIRST.tags)
-  // By name, with numbers as numbers: the highest version first.
   const { value: refs } = page.graph.refs
   const tags = useMemo(() => byVersion(refs?.tags ?? []), [refs])
   if (tags.length === 0) return null
@@ -229,13 +284,6 @@ function Tags() {
       <More shown={shown} all={tags.length} />
     </>
   )
-}
-
-function byVersion<Tag extends { name: string }>(tags: readonly Tag[]): Tag[] {
-  // Where there is nothing to sort, what knows of languages is not loaded.
-  if (tags.length < 2) return [...tags]
-  const versions = new Intl.Collator('en', { numeric: true })
-  return tags.toSorted((one, other) => versions.compare(other.name, one.name))
 }
 
 function More({ shown, all }: { shown: Signal<number>; all: number }) {

@@ -9,6 +9,7 @@ import { GRAPH_CHUNK as CHUNK, type GraphFilter, type GraphRow, type Refs } from
 import type { News } from '../../contract/news.ts'
 import type { Connection } from '../app/socket.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
+import { GraphPanes } from './graph-panes.ts'
 import { StepDrag } from './step-drag.ts'
 
 /** The rows that are asked for before it is known how many there are. */
@@ -24,8 +25,17 @@ const LOOK_AFTER = 30
 export const HEIGHTS = [18, 22, 26, 32] as const
 const USUAL_HEIGHT = 26
 const LANE_AT_26 = 14
-/** The lanes' column: at least as wide as six lanes, at most as some sixteen; others are panned to. */
-const [NARROWEST, WIDEST] = [104, 244]
+/**
+ * The lanes' column, in pixels: as wide as most rows of the first view need, within bounds. A row that needs more moves
+ * its text to the right, up to the width of some sixteen lanes; others are panned to.
+ */
+const [NARROWEST, USUAL_MOST, WIDEST] = [44, 132, 244]
+/** The part of the rows whose lanes the column has room for. */
+const MOST_ROWS = 0.75
+/** The part of the list that lanes may take. */
+const MOST_OF_LIST = 1 / 3
+/** Between a row's lanes and its text. */
+const LANE_GAP = 10
 
 interface Chunk {
   rows: GraphRow[]
@@ -67,15 +77,24 @@ export class GraphState {
   readonly revealWanted = signal(0)
   /** Rows that came or went above what is in view: it is to be scrolled by so many, to show what it showed. */
   readonly shift = signal(0)
-  readonly isDetailShown = signal(true)
+  readonly panes = new GraphPanes()
   readonly drag: StepDrag
   readonly labels = computed<ReadonlyMap<string, Label[]>>(() =>
     labelsOf(this.branches.value, this.refs.value, this.#page.desk.value?.head),
   )
   readonly branches = computed<readonly BranchInfo[]>(() => this.#page.desk.value?.branches ?? [])
   readonly laneGap = computed(() => (LANE_AT_26 * Math.max(this.rowHeight.value, 20)) / USUAL_HEIGHT)
-  /** It stays as it was for as long as the graph is of the same refs: text does not move while one scrolls. */
+  /** Where the text of most rows begins. It stays for as long as the graph is of the same refs. */
   readonly columnWidth = signal(NARROWEST)
+  /** How wide the lanes are drawn. */
+  readonly lanesWidth = computed(() => {
+    const needed = LANE_AT_26 + this.lanes.value * this.laneGap.value
+    return Math.min(this.mostLanesWidth.value, Math.max(this.columnWidth.value, needed))
+  })
+  /** How wide the list of commits is, in pixels. */
+  readonly listWidth = signal(1000)
+  /** The lanes never take more of the list than leaves room for what the commits say. */
+  readonly mostLanesWidth = computed(() => Math.max(NARROWEST, Math.min(WIDEST, this.listWidth.value * MOST_OF_LIST)))
 
   readonly #page: Desk
   readonly #chunks = new Map<number, Chunk>()
@@ -251,7 +270,7 @@ export class GraphState {
   }
 
   panBy(pixels: number): void {
-    const most = Math.max(0, this.xOf(this.lanes.peek()) + this.laneGap.peek() - this.columnWidth.peek())
+    const most = Math.max(0, this.xOf(this.lanes.peek()) + this.laneGap.peek() - this.lanesWidth.peek())
     this.pan.value = Math.max(0, Math.min(this.pan.peek() + pixels, most))
   }
 
@@ -262,9 +281,32 @@ export class GraphState {
 
   showLane(lane: number): void {
     const x = this.xOf(lane) - this.pan.peek()
-    const room = this.columnWidth.peek() - LANE_AT_26
+    const room = this.lanesWidth.peek() - LANE_AT_26
     if (x > room) this.panBy(x - room)
     else if (x < LANE_AT_26) this.panBy(x - LANE_AT_26)
+  }
+
+  /** Where the text of a row begins, in pixels: behind all lanes that are drawn beside it. */
+  indentOf(index: number): number {
+    const most = this.mostLanesWidth.value
+    const room = this.#roomOf(index) - this.pan.value
+    return Math.min(most, Math.max(this.columnWidth.value, room))
+  }
+
+  /** The room that the lanes of a row take: its own lines, and the lower halves of those of the row above. */
+  #roomOf(index: number): number {
+    const row = this.rowAt(index)
+    if (!row) return 0
+    const own = row.lines.map(({ from, to }) => Math.max(from, (from + to) / 2))
+    const above = (this.rowAt(index - 1)?.lines ?? []).map(({ from, to }) => Math.max(to, (from + to) / 2))
+    return this.xOf(Math.max(row.lane, ...own, ...above)) + LANE_GAP
+  }
+
+  #usualWidth(): number {
+    const rooms = Array.from({ length: Math.min(this.count, FIRST) }, (_, index) => this.#roomOf(index))
+    const sorted = rooms.sort((one, other) => one - other)
+    const usual = sorted[Math.floor(sorted.length * MOST_ROWS)] ?? NARROWEST
+    return Math.max(NARROWEST, Math.min(usual, USUAL_MOST))
   }
 
   async #goToFound(row: number): Promise<void> {
@@ -343,7 +385,7 @@ export class GraphState {
     batch(() => {
       this.total.value = total
       this.lanes.value = Math.max(lanes, this.lanes.peek())
-      if (isFirst) this.columnWidth.value = Math.max(NARROWEST, Math.min(this.xOf(lanes) + 6, WIDEST))
+      if (isFirst) this.columnWidth.value = this.#usualWidth()
       this.problem.value = undefined
       this.version.value++
       const { row, oid } = this.selected.peek()

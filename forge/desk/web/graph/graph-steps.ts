@@ -177,7 +177,7 @@ const MOST_TO_PICK = 300
 function pickCommit(page: Page, branch: string, from: Source): void {
   const rows = signal<CommitRow[] | undefined>(undefined)
   const at = { kind: 'commit', commit: from.commit } as const
-  page.connection.ask('history', { at, beyond: branch, from: 0, count: MOST_TO_PICK }).then(
+  page.connection.ask('history', { at, beyond: { kind: 'branch', branch }, from: 0, count: MOST_TO_PICK }).then(
     answer => {
       rows.value = answer.rows
     },

@@ -7,6 +7,7 @@ import { Icon } from '../ui/icons.tsx'
 import type { MenuItem } from '../ui/menu-content.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
+import { Splitter } from '../ui/splitter.tsx'
 import { plural } from '../ui/times.ts'
 import { Button, Empty, IconButton } from '../ui/words.tsx'
 import { splitByRun } from './branches-of-runs.ts'
@@ -14,6 +15,7 @@ import { branchInView, toggleAbandoned } from './graph-commands.ts'
 import { GraphDetail } from './graph-detail.tsx'
 import { DragLayer, pressOn } from './graph-drag.tsx'
 import { GraphList } from './graph-list.tsx'
+import { PANE_BOUNDS, type PaneName } from './graph-panes.ts'
 import { GraphSide } from './graph-side.tsx'
 import { fetchRemotes, pull, push, stopStep } from './graph-steps.ts'
 
@@ -28,6 +30,8 @@ export function Repository() {
     return () => graph.end()
   }, [graph])
   const { value: desk } = page.desk
+  const { panes } = graph
+  const areRefsShown = panes.areRefsShown.value && !panes.isCommitLarge.value
   // Why there is nothing yet may have to be said.
   if (!desk)
     return (
@@ -38,8 +42,13 @@ export function Repository() {
       </main>
     )
   return (
-    <main class="repo" onPointerDown={event => pressOn(page, event)}>
-      <GraphSide />
+    <main class={`repo ${panes.isCommitLarge.value ? 'large' : ''}`} onPointerDown={event => pressOn(page, event)}>
+      {areRefsShown ? (
+        <>
+          <GraphSide width={panes.widthOf('refs')} />
+          <PaneEdge pane="refs" />
+        </>
+      ) : null}
       <section class="middle" aria-label="Repository">
         <Toolbar />
         {graph.isFinding.value ? <FindBar /> : null}
@@ -47,9 +56,35 @@ export function Repository() {
         {graph.problem.value !== undefined ? <p class="graph-problem is-bad">{graph.problem.value}</p> : null}
         {desk.isEmpty && graph.count === 0 ? <NoCommits page={page} /> : <GraphList />}
       </section>
-      <GraphDetail />
+      {panes.isCommitShown.value ? (
+        <>
+          {panes.isCommitLarge.value ? null : <PaneEdge pane="commit" />}
+          <GraphDetail />
+        </>
+      ) : null}
       <DragLayer />
     </main>
+  )
+}
+
+const PANES = {
+  refs: { words: 'the branches and tags', side: 'left', element: '.repo > .side' },
+  commit: { words: 'the commit', side: 'right', element: '.repo > .detail' },
+} as const
+
+function PaneEdge({ pane }: { pane: PaneName }) {
+  const { panes } = usePage().graph
+  const { words, side, element } = PANES[pane]
+  return (
+    <Splitter
+      words={words}
+      side={side}
+      {...PANE_BOUNDS[pane]}
+      width={() =>
+        document.querySelector<HTMLElement>(element)?.offsetWidth ?? panes.widthOf(pane) ?? PANE_BOUNDS[pane].min
+      }
+      resize={width => panes.resize(pane, width)}
+    />
   )
 }
 
@@ -68,9 +103,18 @@ function Toolbar() {
   const branch = branchInView(page)
   const { value: progress } = graph.progress
   const { value: filter } = graph.filter
+  const isLarge = graph.panes.isCommitLarge.value
   const name = branch === undefined ? '' : readable(branch)
   return (
     <div class="graph-bar" role="toolbar" aria-label="Repository">
+      {isLarge ? null : (
+        <IconButton
+          icon="panel-left"
+          words="Branches and tags"
+          isPressed={graph.panes.areRefsShown.value}
+          onClick={() => graph.panes.toggle('refs')}
+        />
+      )}
       {progress === undefined ? (
         <Button look="small quiet" icon="download" words="Fetch" onClick={() => fetchRemotes(page)} />
       ) : (
@@ -101,28 +145,32 @@ function Toolbar() {
         </>
       )}
       <span class="grow" />
-      <button
-        type="button"
-        class="button small quiet"
-        aria-pressed={filter.withAbandoned}
-        title="Commits that only reflogs still know  A"
-        onClick={() => toggleAbandoned(page)}
-      >
-        <Icon name="ghost" />
-        Abandoned
-      </button>
-      <button
-        type="button"
-        class="button small quiet opt-wide"
-        aria-haspopup="menu"
-        onClick={event => {
-          const button = event.currentTarget
-          page.openMenu({ title: 'Show', groups: filterItems(page) }, placeOfMenu(event, button), button)
-        }}
-      >
-        <Icon name="funnel" />
-        <span class="cut">{graph.filterWords.value ?? 'All refs'}</span>
-      </button>
+      {isLarge ? null : (
+        <>
+          <button
+            type="button"
+            class="button small quiet"
+            aria-pressed={filter.withAbandoned}
+            title="Commits that only reflogs still know  A"
+            onClick={() => toggleAbandoned(page)}
+          >
+            <Icon name="ghost" />
+            Abandoned
+          </button>
+          <button
+            type="button"
+            class="button small quiet opt-wide"
+            aria-haspopup="menu"
+            onClick={event => {
+              const button = event.currentTarget
+              page.openMenu({ title: 'Show', groups: filterItems(page) }, placeOfMenu(event, button), button)
+            }}
+          >
+            <Icon name="funnel" />
+            <span class="cut">{graph.filterWords.value ?? 'All refs'}</span>
+          </button>
+        </>
+      )}
       <IconButton
         icon="search"
         words="Find a commit"
@@ -131,6 +179,12 @@ function Toolbar() {
         onClick={() => {
           graph.isFinding.value = !graph.isFinding.peek()
         }}
+      />
+      <IconButton
+        icon="panel"
+        words="Commit"
+        isPressed={graph.panes.isCommitShown.value}
+        onClick={() => graph.panes.toggle('commit')}
       />
     </div>
   )

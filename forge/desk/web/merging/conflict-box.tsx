@@ -1,18 +1,13 @@
 /** A conflict in a text: both sides, what they were made from, and the choice between them. */
-import { presentableDiff } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import type { Range } from '../review/diff.ts'
 import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
 import type { Choice, ConflictRegion } from './conflict-regions.ts'
+import { changedWords } from './conflict-words.ts'
 
-/** A bound on the work: beyond it no words are marked. */
-const DIFF = { scanLimit: 500, timeout: 50 }
-/** Where more than this part of a side is new, marking its words would say nothing. */
-const MOST_MARKED = 0.7
 const NO_COLOURS: Colours = new Map()
 /** Of a longer side this many lines are shown. */
 const MOST_LINES = 400
@@ -75,11 +70,25 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
         </button>
       </header>
       <div class="sides">
-        <Side path={path} look="ours" title="Ours" name={names.ours} text={sides.ours} base={sides.base} />
+        <Side
+          path={path}
+          look="ours"
+          title="Ours"
+          name={names.ours}
+          text={sides.ours}
+          before={sides.base || sides.theirs}
+        />
         {sides.base === undefined ? null : (
-          <Side path={path} look="base" title="Base" name="what both began with" text={sides.base} base={undefined} />
+          <Side path={path} look="base" title="Base" name="what both began with" text={sides.base} before={undefined} />
         )}
-        <Side path={path} look="theirs" title="Theirs" name={names.theirs} text={sides.theirs} base={sides.base} />
+        <Side
+          path={path}
+          look="theirs"
+          title="Theirs"
+          name={names.theirs}
+          text={sides.theirs}
+          before={sides.base || sides.ours}
+        />
       </div>
       {sides.base === undefined ? null : (
         <details class="base-row">
@@ -100,13 +109,14 @@ interface SideProps {
   title: string
   name: string
   text: string
-  base: string | undefined
+  /** What its words are compared with: the base, or the other side where the base has nothing there. */
+  before: string | undefined
 }
 
-function Side({ path, look, title, name, text, base }: SideProps) {
+function Side({ path, look, title, name, text, before }: SideProps) {
   const lines = linesOf(text)
   const colours = useColours(path, text)
-  const words = useMemo(() => changedWords(base, text), [base, text])
+  const words = useMemo(() => changedWords(before, text), [before, text])
   return (
     <section class={look} aria-label={`${title}, ${name}`}>
       <h3>
@@ -161,23 +171,6 @@ function firstLineOf(text: string): string {
   const lines = linesOf(text)
   const more = lines.length > 1 ? ' …' : ''
   return lines.length === 0 ? '(nothing)' : `${visible((lines[0] ?? '').trim())}${more}`
-}
-
-/** The words of each line that the base has not. */
-function changedWords(base: string | undefined, text: string): Range[][] {
-  const lines = text.split('\n')
-  if (base === undefined || base === '') return []
-  const changes = presentableDiff(base, text, DIFF)
-  const marked = changes.reduce((sum, { fromB, toB }) => sum + toB - fromB, 0)
-  if (marked > MOST_MARKED * text.length) return []
-  let at = 0
-  return lines.map(line => {
-    const [from, to] = [at, at + line.length]
-    at = to + 1
-    return changes
-      .filter(({ fromB, toB }) => fromB < to && toB > from)
-      .map(({ fromB, toB }): Range => [Math.max(fromB, from) - from, Math.min(toB, to) - from])
-  })
 }
 
 /** The sides without the indentation that all of their lines have, for the eye. */

@@ -1,5 +1,6 @@
 /** The files that something changed, a line each; where there is room, with the diff of each below its line. */
 import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
@@ -29,14 +30,32 @@ export function ChangeList({ changes, most = MOST }: Props) {
   )
 }
 
-/** The files, each a button that opens its diff. The first one is open. */
-export function ChangesWithDiffs({ changes, most = MOST }: Props) {
-  const opened = useSignal<ReadonlySet<string>>(new Set(changes.slice(0, 1).map(({ path }) => path)))
+/** Which diffs are open at first: that of the first file, all of them, or that of one path. */
+type Opened = 'first' | 'all' | { path: string }
+
+/** The files, each a button that opens and closes its diff below. */
+export function ChangesWithDiffs({ changes, most = MOST, open = 'first' }: Props & { open?: Opened }) {
+  const wanted = typeof open === 'object' ? changes.filter(({ path, from }) => [path, from].includes(open.path)) : []
+  const first = wanted.length > 0 ? wanted : changes.slice(0, open === 'all' ? most : 1)
+  const opened = useSignal<ReadonlySet<string>>(new Set(first.map(({ path }) => path)))
+  const shownAt = useSignal<string | undefined>(undefined)
   const toggle = (path: string) => {
     const next = new Set(opened.peek())
-    if (!next.delete(path)) next.add(path)
+    // Where all are open, a row leads to its diff.
+    if (open === 'all' || !next.has(path)) {
+      next.add(path)
+      shownAt.value = path
+    } else next.delete(path)
     opened.value = next
   }
+  const diffs = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const path = shownAt.value
+    if (path === undefined) return
+    shownAt.value = undefined
+    const all = [...(diffs.current?.querySelectorAll<HTMLElement>('[data-diff-of]') ?? [])]
+    all.find(({ dataset }) => dataset.diffOf === path)?.scrollIntoView({ block: 'start' })
+  }, [shownAt.value])
   const shown = changes.slice(0, most)
   return (
     <>
@@ -55,18 +74,44 @@ export function ChangesWithDiffs({ changes, most = MOST }: Props) {
         ))}
       </div>
       {changes.length > most ? <p class="meta more-files">and {changes.length - most} more</p> : null}
-      {shown
-        .filter(({ path }) => opened.value.has(path))
-        .map(change => (
-          <section class="diff" key={change.path} aria-label={`Diff of ${readable(change.path)}`}>
-            <header class="diff-head">
-              <Path of={change.path} />
-            </header>
-            <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
-          </section>
-        ))}
+      <div ref={diffs}>
+        {shown
+          .filter(({ path }) => opened.value.has(path))
+          .map(change => (
+            <section
+              class="diff"
+              key={change.path}
+              data-diff-of={change.path}
+              aria-label={`Diff of ${readable(change.path)}`}
+            >
+              <header class="diff-head">
+                <Path of={change.path} />
+                <LineCounts count={change} />
+              </header>
+              <Diff change={change} />
+            </section>
+          ))}
+      </div>
     </>
   )
+}
+
+/** The diff of a file, once it is near what is in view. */
+function Diff({ change }: { change: Change }) {
+  const place = useRef<HTMLDivElement>(null)
+  const isNear = useSignal(false)
+  useEffect(() => {
+    const observer = new IntersectionObserver(
+      entries => {
+        if (entries.some(entry => entry.isIntersecting)) isNear.value = true
+      },
+      { rootMargin: '800px' },
+    )
+    if (place.current) observer.observe(place.current)
+    return () => observer.disconnect()
+  }, [isNear])
+  if (!isNear.value) return <div ref={place} class="diff-far" aria-busy="true" />
+  return <Blobs change={change} isSideBySide={false} ignoresBlanks={false} />
 }
 
 function ChangeCells({ change }: { change: Change }) {

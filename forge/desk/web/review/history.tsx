@@ -1,26 +1,31 @@
 /** The commits of a branch or a file, and what each of them is. A commit opens as it was, in a tab of its own. */
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../app/actions.ts'
 import { type Page, type Tab, usePage } from '../app/state.ts'
 import { Icon } from '../ui/icons.tsx'
-import { LineCounts } from '../ui/line-counts.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Button, Empty, Path, Waiting } from '../ui/words.tsx'
-import { ChangeLetter } from './review-side.tsx'
+import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
+import { MessageBody } from './message-body.tsx'
 
 const ROW_HEIGHT = 26
 const WINDOW = 200
-const MOST_FILES = 200
+/** The history is asked for this many milliseconds after the last letter of a search. */
+const FIND_AFTER_MS = 200
 
 export function History({ tab, path }: { tab: Tab; path: string | undefined }) {
   const page = usePage()
-  const { rows, problem, isComplete, more } = useHistory(page, tab, path)
+  const words = useSignal('')
+  const { rows, problem, isComplete, more } = useHistory(page, tab, path, words.value)
   const selected = useSignal(0)
+  useEffect(() => {
+    selected.value = 0
+  }, [words.value, selected])
   const current = rows[selected.value]
   if (problem) {
     return (
@@ -29,47 +34,53 @@ export function History({ tab, path }: { tab: Tab; path: string | undefined }) {
       </Empty>
     )
   }
-  if (isComplete && rows.length === 0) return <Empty title="No commits yet" />
+  if (isComplete && rows.length === 0 && words.value === '') return <Empty title="No commits yet" />
   return (
     <div class="history">
-      <VirtualList
-        class="list commit-list"
-        role="listbox"
-        aria-label={path === undefined ? 'History' : `History of ${readable(path)}`}
-        tabIndex={0}
-        aria-activedescendant={current ? `commit-${selected.value}` : undefined}
-        count={rows.length}
-        rowHeight={ROW_HEIGHT}
-        active={selected.value}
-        onReach={index => {
-          if (index > rows.length - WINDOW / 4) more()
-        }}
-        onKeyDown={event => {
-          if (event.altKey || event.ctrlKey || event.metaKey) return
-          const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key]
-          if (event.key === 'Enter' && current) travel(page, tab, current, path)
-          else if (step === undefined) return
-          else selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
-          event.preventDefault()
-        }}
-        row={index => {
-          const row = rows[index]
-          if (!row) return null
-          return (
-            <HistoryRow
-              key={row.oid}
-              row={row}
-              index={index}
-              isSelected={index === selected.value}
-              select={() => {
-                selected.value = index
-              }}
-              open={() => travel(page, tab, row, path)}
-            />
-          )
-        }}
-      />
-      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : <Waiting words="Reading history" />}
+      <div class="history-list">
+        <Search words={words} found={isComplete || words.value !== '' ? rows.length : undefined} />
+        <VirtualList
+          class="list commit-list"
+          role="listbox"
+          aria-label={path === undefined ? 'History' : `History of ${readable(path)}`}
+          tabIndex={0}
+          aria-activedescendant={current ? `commit-${selected.value}` : undefined}
+          count={rows.length}
+          rowHeight={ROW_HEIGHT}
+          active={selected.value}
+          listOf={words.value}
+          onReach={index => {
+            if (index > rows.length - WINDOW / 4) more()
+          }}
+          onKeyDown={event => {
+            if (event.altKey || event.ctrlKey || event.metaKey) return
+            const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }[event.key]
+            if (event.key === 'Enter' && current) travel(page, tab, current, path)
+            else if (step === undefined) return
+            else selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
+            event.preventDefault()
+          }}
+          row={index => {
+            const row = rows[index]
+            if (!row) return null
+            return (
+              <HistoryRow
+                key={row.oid}
+                row={row}
+                index={index}
+                isSelected={index === selected.value}
+                select={() => {
+                  selected.value = index
+                }}
+                open={() => travel(page, tab, row, path)}
+              />
+            )
+          }}
+        />
+        {isComplete && rows.length === 0 ? <p class="meta none">No results</p> : null}
+      </div>
+      {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : null}
+      {current || isComplete ? null : <Waiting words="Reading history" />}
     </div>
   )
 }
@@ -85,7 +96,45 @@ function isFile(pane: { kind: string }): pane is { kind: 'file'; path: string } 
   return pane.kind === 'file'
 }
 
-function useHistory(page: Page, tab: Tab, path: string | undefined) {
+function Search({ words, found }: { words: Signal<string>; found: number | undefined }) {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const look = (value: string, after: number) => {
+    clearTimeout(timer.current)
+    timer.current = setTimeout(() => {
+      words.value = value.trim()
+    }, after)
+  }
+  return (
+    <search class="graph-find">
+      <Icon name="search" />
+      <input
+        class="field"
+        aria-label="Search this history"
+        placeholder="Message, author or hash"
+        autocomplete="off"
+        spellcheck={false}
+        maxLength={400}
+        onInput={({ currentTarget }) => look(currentTarget.value, FIND_AFTER_MS)}
+        onKeyDown={event => {
+          if (event.key === 'Escape') {
+            event.currentTarget.value = ''
+            look('', 0)
+          } else if (event.key === 'Enter') look(event.currentTarget.value, 0)
+          else if (event.key === 'ArrowDown') document.querySelector<HTMLElement>('.commit-list')?.focus()
+          else return
+          event.preventDefault()
+          event.stopPropagation()
+        }}
+      />
+      <span class="meta" role="status">
+        {words.value === '' || found === undefined ? '' : plural(found, 'commit')}
+      </span>
+    </search>
+  )
+}
+
+function useHistory(page: Page, tab: Tab, path: string | undefined, words: string) {
   const rows = useSignal<CommitRow[]>([])
   const problem = useSignal<string | undefined>(undefined)
   const isComplete = useSignal(false)
@@ -95,23 +144,28 @@ function useHistory(page: Page, tab: Tab, path: string | undefined) {
   // What a merge that waits has so far is no commit of the branch's yet.
   const at: Tab['at'] = branch?.merging && tip !== undefined ? { kind: 'commit', commit: tip } : tab.at
 
+  const round = useRef(0)
   const ask = async (from: number) => {
-    if (isAsking.current) return
+    if (isAsking.current && from > 0) return
     isAsking.current = true
+    const own = from > 0 ? round.current : ++round.current
     try {
-      const fields = { at, from, count: WINDOW, ...(path === undefined ? {} : { path }) }
+      const fields = { at, from, count: WINDOW, ...(path !== undefined && { path }), ...(words !== '' && { words }) }
       const answer = await page.connection.ask('history', fields)
+      // Something else is wanted by now.
+      if (own !== round.current) return
+      problem.value = undefined
       rows.value = [...rows.peek().slice(0, from), ...answer.rows]
       isComplete.value = answer.rows.length < WINDOW
     } catch (error) {
-      problem.value = (error as Error).message
+      if (own === round.current) problem.value = (error as Error).message
     }
     isAsking.current = false
   }
-  // Asked again when the branch has another commit.
+  // Asked again when the branch has another commit, or other words are looked for.
   useEffect(() => {
     ask(0)
-  }, [tip])
+  }, [tip, words])
   const more = () => {
     if (!isComplete.peek() && rows.peek().length > 0) ask(rows.peek().length)
   }
@@ -190,8 +244,8 @@ function Detail({ tab, row, path }: { tab: Tab; row: CommitRow; path: string | u
           />
         </div>
       </div>
-      {body && commit.value?.message.includes('\n') ? <pre class="message">{body}</pre> : null}
-      <Files commit={commit.value} />
+      {body && commit.value?.message.includes('\n') ? <MessageBody text={body} /> : null}
+      <Files commit={commit.value} path={path} />
     </aside>
   )
 }
@@ -200,20 +254,17 @@ function showChanges(page: Page, { oid }: CommitRow): void {
   page.open({ kind: 'commit', commit: oid }).show({ kind: 'review' })
 }
 
-function Files({ commit }: { commit: Answer<'commit'> | undefined }) {
+/** Each opens its diff below; in the history of a file, the file's own is open. */
+function Files({ commit, path }: { commit: Answer<'commit'> | undefined; path: string | undefined }) {
   if (!commit) return null
   const { changes } = commit
   return (
-    <section class="detail-files" aria-label="Files">
-      <h3>{plural(changes.length, 'file')}</h3>
-      {changes.slice(0, MOST_FILES).map(change => (
-        <div class="filerow" key={change.path}>
-          <ChangeLetter status={change.status} />
-          <Path of={change.path} />
-          <LineCounts count={change} />
-        </div>
-      ))}
-      {changes.length > MOST_FILES ? <p class="meta">and {changes.length - MOST_FILES} more</p> : null}
+    <section class="detail-changes" aria-label="Files">
+      <h3>
+        <span class="grow">{plural(changes.length, 'file')}</span>
+        <ChangeSum changes={changes} />
+      </h3>
+      <ChangesWithDiffs changes={changes} open={path === undefined ? 'first' : { path }} />
     </section>
   )
 }

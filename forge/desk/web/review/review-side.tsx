@@ -26,6 +26,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
   return (
     <aside class="side">
+      {review.kind.value === 'commit' && tab.at.kind === 'branch' ? <Commits review={review} /> : null}
       <div class="side-head">
         <h2 class="grow">{isKnown ? plural(changes.length, 'file') : 'Files'}</h2>
         {isKnown ? (
@@ -45,7 +46,6 @@ export function ReviewSide({ tab }: { tab: Tab }) {
           return change ? <ChangeRow key={change.path} review={review} change={change} /> : null
         }}
       />
-      {review.kind.value === 'commit' && tab.at.kind === 'branch' ? <Commits review={review} /> : null}
       <LookedAtCount review={review} changes={changes} />
     </aside>
   )
@@ -86,7 +86,11 @@ function Commits({ review }: { review: Review }) {
   const commits = review.commits.value
   return (
     <>
-      <h3>{commits.length < MOST_COMMITS ? plural(commits.length, 'commit') : `The newest ${MOST_COMMITS} commits`}</h3>
+      <div class="side-head">
+        <h2 class="grow">
+          {commits.length < MOST_COMMITS ? plural(commits.length, 'commit') : `The newest ${MOST_COMMITS} commits`}
+        </h2>
+      </div>
       <div class="list commits">
         {commits.map(({ oid, subject, committed, model }) => (
           <button

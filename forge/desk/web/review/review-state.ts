@@ -5,6 +5,7 @@ import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
 import type { Connection } from '../app/socket.ts'
+import { type Base, branchBase } from './review-base.ts'
 
 /** All changes against another branch, one commit's, what is not saved yet, or what others have brought. */
 export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
@@ -25,8 +26,10 @@ interface Desk {
 
 export class Review {
   readonly kind = signal<Kind>('all')
-  /** The branch that it is compared with; undefined: the default branch. */
-  readonly chosenBase = signal<string | undefined>(undefined)
+  /** What it is compared with; undefined: what {@link base} takes by itself. */
+  readonly chosenBase = signal<Base | undefined>(undefined)
+  /** Compared with what the base is itself now, instead of with where the two parted. */
+  readonly isStraight = signal(false)
   readonly commit = signal<string | undefined>(undefined)
   readonly commits = signal<CommitRow[]>([])
   /** Between which commits somebody else has moved the branch, if that was asked for. */
@@ -55,14 +58,21 @@ export class Review {
     }
   }
 
-  get base(): string | undefined {
-    return this.chosenBase.value ?? this.#page.desk.value?.head ?? this.#page.desk.value?.branches[0]?.name
+  /** What it is compared with: the branch that is checked out, unless it is that itself, or was told otherwise. */
+  get base(): Base | undefined {
+    if (this.chosenBase.value) return this.chosenBase.value
+    const { desk } = this.#page
+    const { branches = [], head } = desk.value ?? {}
+    const branch = branches.find(({ name }) => name === head) ?? branches[0]
+    const isItself = this.#at.kind === 'branch' && this.#at.branch === branch?.name
+    return branch && !isItself ? branchBase(branch) : undefined
   }
 
   /** Asks whenever what is compared becomes another, for as long as it is shown. */
   watch(): () => void {
     return effect(() => {
       const { base } = this
+      this.isStraight.value
       const branch = this.#at.kind === 'branch' ? this.#at.branch : undefined
       const tip = branch === undefined ? undefined : this.#page.branch(branch)?.tip
       if (branch !== undefined) this.#page.changed.value.get(branch)
@@ -71,12 +81,7 @@ export class Review {
     })
   }
 
-  async #load(
-    kind: Kind,
-    base: string | undefined,
-    commit: string | undefined,
-    tip: string | undefined,
-  ): Promise<void> {
+  async #load(kind: Kind, base: Base | undefined, commit: string | undefined, tip: string | undefined): Promise<void> {
     const turn = ++this.#turn
     try {
       const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, turn) : commit
@@ -92,10 +97,10 @@ export class Review {
   }
 
   /** The commits that the branch has and its base lacks; all of its own where it is the base. Gives the chosen one. */
-  async #loadCommits(base: string | undefined, commit: string | undefined, turn: number): Promise<string | undefined> {
+  async #loadCommits(base: Base | undefined, commit: string | undefined, turn: number): Promise<string | undefined> {
     const at = this.#at
     if (at.kind === 'commit') return commit
-    const beyond = base === undefined || base === at.branch ? {} : { beyond: base }
+    const beyond = base === undefined ? {} : { beyond: base.at }
     const { rows } = await this.#page.connection.ask('history', { at, ...beyond, from: 0, count: MOST_COMMITS })
     if (turn !== this.#turn) return undefined
     const chosen = rows.find(({ oid }) => oid === commit) ?? rows[0]
@@ -106,7 +111,7 @@ export class Review {
 
   async #compare(
     kind: Kind,
-    base: string | undefined,
+    base: Base | undefined,
     commit: string | undefined,
     tip: string | undefined,
   ): Promise<Change[]> {
@@ -124,11 +129,9 @@ export class Review {
       if (tip === undefined) return []
       return await connection.ask('changes', { from: { kind: 'commit', commit: tip }, to: this.#at })
     }
-    if (base === undefined) return []
-    // Against itself: what it has beyond its last commit.
-    const isItself = this.#at.kind === 'branch' && this.#at.branch === base
-    if (isItself && kind === 'all') return await this.#compare('unsaved', base, commit, tip)
-    return await connection.ask('changes', { from: { kind: 'branch', branch: base }, to: this.#at })
+    // Where there is nothing to compare with: what it has beyond its last commit.
+    if (base === undefined) return await this.#compare('unsaved', base, commit, tip)
+    return await connection.ask('changes', { from: base.at, to: this.#at, isFromMergeBase: !this.isStraight.peek() })
   }
 
   /** What it was looked at as: another content is to be looked at again. */

@@ -5,12 +5,12 @@ import type { Change } from '../../contract/values.ts'
 import { branchOf } from '../app/actions.ts'
 import { type Tab, usePage } from '../app/state.ts'
 import { onTabKeys } from '../app/tab-keys.ts'
-import { runOfBranch, splitByRun } from '../graph/branches-of-runs.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LineCounts } from '../ui/line-counts.tsx'
 import { readable } from '../ui/names.ts'
 import { Button, Empty, IconButton, Path, Waiting } from '../ui/words.tsx'
+import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
 import { type Kind, Review } from './review-state.ts'
 
@@ -34,7 +34,7 @@ function ReviewBar({ tab }: { tab: Tab }) {
   const isBranch = tab.at.kind === 'branch'
   return (
     <div class="review-bar">
-      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice review={review} /> : null}
+      {isBranch && review.kind.value !== 'unsaved' ? <BaseChoice tab={tab} /> : null}
       <span class="grow" />
       {isBranch ? <KindTabs review={review} /> : null}
       <IconButton
@@ -59,31 +59,56 @@ function ReviewBar({ tab }: { tab: Tab }) {
   )
 }
 
-function BaseChoice({ review }: { review: Review }) {
+const WAYS = {
+  base: 'Only what changed here since the two parted',
+  straight: 'All that differs between the two, what changed there included',
+}
+
+function BaseChoice({ tab }: { tab: Tab }) {
   const page = usePage()
-  const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
-  const here = page.tab.value && branchOf(page.tab.value)
-  const run = here === undefined ? undefined : runOfBranch(here)
-  // Of those of runs, the ones that belong to the same one as what is looked at.
-  const kin = ofRuns.filter(({ name }) => name === review.base || (run !== undefined && runOfBranch(name) === run))
+  const { review } = tab
+  const { base } = review
+  const branch = branchOf(tab)
+  const choose = () => {
+    page.dialog.value = {
+      kind: 'base',
+      title: 'Compare with',
+      branch,
+      run: chosen => {
+        review.chosenBase.value = chosen
+      },
+    }
+  }
+  const way = review.isStraight.value ? 'straight' : 'base'
   return (
-    <label class="pick">
-      <Icon name="compare" />
-      <span>against</span>
-      <select
-        class="strong"
-        value={review.base ?? ''}
-        onChange={event => {
-          review.chosenBase.value = event.currentTarget.value
-        }}
-      >
-        {[...own, ...kin].map(({ name }) => (
-          <option key={name} value={name}>
-            {readable(name)}
-          </option>
-        ))}
-      </select>
-    </label>
+    <>
+      <button type="button" class="pick base-pick" aria-haspopup="dialog" onClick={choose}>
+        <Icon name="compare" />
+        <span>against</span>
+        {base ? (
+          <span class="strong">
+            <BaseName of={base} />
+          </span>
+        ) : (
+          <span class="strong">its last commit</span>
+        )}
+      </button>
+      {base && review.kind.value === 'all' ? (
+        <label class="pick" title={WAYS[way]}>
+          <span class="vh">Compared</span>
+          <select
+            aria-label="Compared"
+            value={way}
+            onChange={event => {
+              review.isStraight.value = event.currentTarget.value === 'straight'
+            }}
+          >
+            <option value="base">from the merge base</option>
+            <option value="straight">straight</option>
+          </select>
+        </label>
+      ) : null}
+    </>
   )
 }
 
@@ -156,14 +181,16 @@ function Diffs({ tab }: { tab: Tab }) {
   )
 }
 
+const nameOf = ({ base }: Review): string => (base ? readable(base.name) : 'its last commit')
+
 function emptyWords(review: Review, isBranch: boolean): string {
   if (review.kind.value === 'unsaved') return 'All that was typed is saved.'
   if (review.kind.value === 'came in') return 'What came in changed no file.'
   if (review.kind.value === 'commit' && review.commits.value.length === 0 && isBranch) {
-    return `It has no commit that ${readable(review.base ?? '')} has not.`
+    return `It has no commit that ${nameOf(review)} does not have.`
   }
   if (review.kind.value === 'commit' || !isBranch) return 'This commit changed no file.'
-  return `All is as on ${readable(review.base ?? '')}.`
+  return `Nothing differs from ${nameOf(review)}.`
 }
 
 function FileDiff({ tab, change }: { tab: Tab; change: Change }) {

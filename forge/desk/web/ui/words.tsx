@@ -23,6 +23,26 @@ export function Path({ of: path }: { of: string }) {
   )
 }
 
+/** The name of a branch or a tag: the folders that it begins with, which others share, give way before its end. */
+export function RefName({ of: name, shown = name }: { of: string; shown?: string }) {
+  const folder = folderOf(shown)
+  // Two boxes would be read as two words.
+  const isSplit = folder !== ''
+  return (
+    <bdi class="ref-name" title={readable(name)}>
+      {isSplit ? <span class="vh">{readable(shown)}</span> : null}
+      {isSplit ? (
+        <span class="dir" aria-hidden="true">
+          {readable(folder)}
+        </span>
+      ) : null}
+      <span class="cut" aria-hidden={isSplit}>
+        {readable(baseName(shown))}
+      </span>
+    </bdi>
+  )
+}
+
 export function Keys({ of: keys }: { of: string | undefined }) {
   return keys ? <kbd>{keys}</kbd> : null
 }

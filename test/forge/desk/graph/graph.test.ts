@@ -291,18 +291,19 @@ test('remotes are told without what is secret in their urls', async () => {
   for (const ref of ['origin/main', 'team/mirror/x/y']) await place.git('update-ref', `refs/remotes/${ref}`, tip)
   await Bun.write(join(place.path, 'FETCH_HEAD'), `${tip}\t\tbranch 'main' of https://host.example/r\n`)
   await utimes(join(place.path, 'FETCH_HEAD'), 1_700_000_000, 1_700_000_000)
+  const committed = Number(await place.git('log', '-1', '--format=%ct', tip))
   await using view = openView(place.objects)
   expect(await view.refs()).toEqual({
     remotes: [
       {
         name: 'origin',
         url: 'https://host.example/r.git',
-        branches: [{ ref: 'refs/remotes/origin/main', name: 'main', tip }],
+        branches: [{ ref: 'refs/remotes/origin/main', name: 'main', tip, committed }],
       },
       {
         name: 'team/mirror',
         url: 'git@host.example:r.git',
-        branches: [{ ref: 'refs/remotes/team/mirror/x/y', name: 'x/y', tip }],
+        branches: [{ ref: 'refs/remotes/team/mirror/x/y', name: 'x/y', tip, committed }],
       },
     ],
     tags: [],

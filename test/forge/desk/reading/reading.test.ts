@@ -350,13 +350,13 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     const source = { commit: other, branch: 'other', words: 'other' }
     const { merging } = (await it.window.ask({ ask: 'do', step: { step: 'merge', source, onto: 'main' } })) as Done
     expect(merging).toBe('main')
-    const oids = async (question: { path?: string; beyond?: string }) => {
+    const oids = async (question: { path?: string; beyond?: At }) => {
       const asked = { ask: 'history', at: main, from: 0, count: 9, ...question } as const
       return ((await it.window.ask(asked)) as { rows: CommitRow[] }).rows.map(({ oid }) => oid)
     }
     expect(await oids({})).toEqual([tip, it.tip])
     expect(await oids({ path: 'a' })).toEqual([tip, it.tip])
-    expect(await oids({ beyond: 'other' })).toEqual([tip])
+    expect(await oids({ beyond: { kind: 'branch', branch: 'other' } })).toEqual([tip])
   })
 
   test('of what a branch has beyond another one', async () => {
@@ -366,7 +366,8 @@ describe.each(['sha1', 'sha256'] as const)('history (%s)', format => {
     await commit(it.place.path, 'other', { b: '1\n' }, { message: 'Only on other' })
     await it.window.heard('branch')
     const beyond = async (at: At, beyond: string, from = 0) => {
-      const answer = await it.window.ask({ ask: 'history', at, beyond, from, count: 10 })
+      const other = { kind: 'branch', branch: beyond } as const
+      const answer = await it.window.ask({ ask: 'history', at, beyond: other, from, count: 10 })
       return (answer as { rows: CommitRow[] }).rows.map(({ subject }) => subject)
     }
     expect(await beyond(main, 'other')).toEqual(['Only on main'])

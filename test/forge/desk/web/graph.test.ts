@@ -195,6 +195,64 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await page.evaluate(() => document.activeElement?.getAttribute('role'))).toBe('listbox')
   })
 
+  test('subjects have the room that lanes leave, and a row with more lanes moves its own text alone', async () => {
+    const graph = new GraphOf(manyCommits(400, 12))
+    desk.given.set('graph', ({ from, count }: Ask<'graph'>) => graph.window(from, count))
+    await open()
+    const rows = await page.locator('.graph-row').evaluateAll(all =>
+      all.flatMap(row => {
+        const subject = row.querySelector('.subject > .cut')
+        return subject ? [subject.getBoundingClientRect().left - row.getBoundingClientRect().left] : []
+      }),
+    )
+    expect(Math.min(...rows)).toBeLessThan(140)
+    expect(new Set(rows).size).toBeGreaterThan(1)
+    expect(Math.max(...rows)).toBeLessThan(260)
+  })
+
+  test('panes are resized and hidden, and are so again after a restart', async () => {
+    await open()
+    const edge = page.getByRole('separator', { name: 'Width of the commit' })
+    const commit = page.getByRole('complementary', { name: /^Commit/ })
+    const width = async () => (await commit.boundingBox())?.width
+    const before = (await width()) ?? 0
+    await edge.focus()
+    await page.keyboard.press('ArrowLeft')
+    await until(async () => (await width()) === before + 16)
+    const { x = 0, y = 0 } = (await edge.boundingBox()) ?? {}
+    await page.mouse.move(x + 4, y + 200)
+    await page.mouse.down()
+    await page.mouse.move(x - 60, y + 200, { steps: 4 })
+    await page.mouse.up()
+    await until(async () => (await width()) === before + 16 + 64)
+    await page.getByRole('button', { name: 'Branches and tags' }).click()
+    await page.getByRole('complementary', { name: 'Refs' }).waitFor({ state: 'detached' })
+    await until(() => desk.layout?.panes?.refs?.isShown === false)
+    expect(desk.layout?.panes?.commit?.width).toBe(before + 80)
+    await page.reload()
+    await page.keyboard.press('Alt+0')
+    await until(async () => (await width()) === before + 80)
+    expect(await page.getByRole('complementary', { name: 'Refs' }).count()).toBe(0)
+    await page.getByRole('separator', { name: 'Width of the commit' }).dblclick()
+    await until(async () => (await width()) === before)
+  })
+
+  test('a commit opens large: its message as it was written and the diff of every file; the arrows go on', async () => {
+    await open()
+    await page.getByRole('option', { name: /Change 29 of main/ }).click()
+    await page.keyboard.press('o')
+    const commit = page.getByRole('complementary', { name: /^Commit/ })
+    await commit.locator('.written').waitFor()
+    expect(await page.getByRole('complementary', { name: 'Refs' }).count()).toBe(0)
+    const [wide, list] = [await commit.boundingBox(), await page.locator('.graph-list').boundingBox()]
+    expect(wide?.width ?? 0).toBeGreaterThan(list?.width ?? 0)
+    const first = await commit.getByRole('heading').first().textContent()
+    await page.keyboard.press('ArrowDown')
+    await until(async () => (await commit.getByRole('heading').first().textContent()) !== first)
+    await page.keyboard.press('Escape')
+    await page.getByRole('complementary', { name: 'Refs' }).waitFor()
+  })
+
   test('what was selected stays so when a commit comes above it', async () => {
     await open()
     for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowDown')

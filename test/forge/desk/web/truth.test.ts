@@ -162,7 +162,11 @@ describe.skipIf(!hasBrowser)('the page says what is so', () => {
     await page.getByRole('tab', { name: 'By commit' }).click()
     await page.getByText('1 commit', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Only here' }).waitFor()
-    await page.getByRole('combobox', { name: 'against' }).selectOption('http-metrics')
+    await page.getByRole('button', { name: /^against/ }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('option', { name: /^http-metrics/ })
+      .click()
     await page.getByText('2 commits', { exact: true }).waitFor()
   })
 

@@ -1,12 +1,16 @@
 /** Sending: providers that misbehave, storms of refusals, budgets, and being called off. */
 import { expect, test } from 'bun:test'
 import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CancelledFailure } from '@temporalio/common'
 import { openModel } from '../../../../forge/ai/providers.ts'
 import { ModelError } from '../../../../forge/ai/request.ts'
 import { Gate } from '../../../../forge/tasks/activities/gate.ts'
 import type { Sent } from '../../../../forge/tasks/contract.ts'
+import { Ledger } from '../../../../forge/tasks/runs/budget.ts'
+import { NOTHING } from '../../../../forge/tasks/runs/stored-answer.ts'
+import { readTroubles, troubleInWords } from '../../../../forge/tasks/runs/troubles.ts'
 import { ModelServer, type Script, type Turn } from '../../../doubles/model-server.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import type { Script as Steps } from '../../../support/scripted-model.ts'
@@ -78,6 +82,71 @@ test('an answer that was cut at its most tokens is an answer, and the model is t
   const place = { run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1' }
   const received = await it.scene.activities.receive({ ...place, kind: 'implement', answer: reference })
   expect(received.words).toContain('was cut')
+})
+
+test('a provider in trouble is told of while that lasts: what, since when, and when it is asked again', async () => {
+  await using it = await serve([
+    { status: 503 },
+    { status: 429, headers: { 'retry-after': '86400' } },
+    answer(GIVEN_UP),
+  ])
+  const folder = join(it.scene.place.folder, 'state/forge')
+  const [id = ''] = await readdir(folder)
+  const read = () => readTroubles(join(folder, id, 'runs', RUN), Date.now())
+  const began = Date.now()
+  const first = await failureOf(send(it.scene))
+  expect(first.message).toMatch(/^127\.0\.0\.1:\d+ is overloaded or has a fault \(503\)\.$/)
+  const [trouble] = await read()
+  expect([trouble?.words, trouble?.tries]).toEqual([first.message, 1])
+  expect(trouble?.since).toBeGreaterThanOrEqual(began)
+  expect((trouble?.next ?? 0) - (trouble?.since ?? 0)).toBeGreaterThanOrEqual(1000)
+  expect(trouble && troubleInWords(trouble, began)).toMatch(
+    /^127\S+ is overloaded or has a fault \(503\) \(\S+, since \d\d:\d\d:\d\d\): one try so far, the next is at \d\d:\d\d:\d\d\.$/,
+  )
+  // The next one is sent as soon as the gate is open: by another worker, whose gate does not know of the first refusal.
+  const later = it.scene.again({ openGate: () => new Gate({ firstPause: 0.01 }) })
+  const constructed = await later.construct(it.scene.input())
+  const place = { run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1' }
+  const second = await failureOf(later.send({ ...place, ...constructed }))
+  expect(second.message).toMatch(/^127\S+ takes no more requests for now\.$/)
+  expect(await read()).toMatchObject([{ words: second.message }])
+  const last = it.scene.again()
+  await last.send({ ...place, ...constructed })
+  const lines = (await it.scene.store.all('journal')).map(bytes => JSON.parse(bytes.toString()))
+  // A worker that comes later knows of what the one before it has left.
+  expect(lines.filter(({ what }) => what === 'trouble').map(({ words }) => words)).toEqual([first.message])
+  expect(lines.filter(({ what }) => what === 'trouble over')).toHaveLength(1)
+  expect(await read()).toEqual([])
+})
+
+test('a provider that answers again is in no trouble any more, and the journal says for how long it was', async () => {
+  await using it = await serve([{ status: 503 }, { status: 503 }, answer(GIVEN_UP)], {
+    openGate: () => new Gate({ firstPause: 0.01, longestPause: 0.02 }),
+  })
+  await sendAgain(it.scene.activities, it.scene.input())
+  const folder = join(it.scene.place.folder, 'state/forge')
+  const [id = ''] = await readdir(folder)
+  expect(await readTroubles(join(folder, id, 'runs', RUN), Date.now())).toEqual([])
+  const lines = (await it.scene.store.all('journal')).map(bytes => JSON.parse(bytes.toString()))
+  const told = lines.filter(({ what }) => what.startsWith('trouble')).sort((a, b) => a.at - b.at)
+  expect(told.map(({ what }) => what)).toEqual(['trouble', 'trouble over'])
+  expect(told.at(-1).words).toMatch(/ answers again, after \d+ seconds? and 2 tries\.$/)
+})
+
+test('one account of what was spent: what was cut and what was lost is in it, and nothing that is only set aside', async () => {
+  await using it = await serve([
+    { text: 'A long enough text to be cut.', cut: { at: 60, how: 'reset' } },
+    answer(GIVEN_UP),
+  ])
+  await failureOf(send(it.scene))
+  await send(it.scene)
+  const [id = ''] = await readdir(join(it.scene.place.folder, 'state/forge'))
+  const seen = Ledger.look(join(it.scene.place.folder, 'state/forge', id, 'runs', RUN))
+  expect(seen).toMatchObject({ spent: { requests: 2 }, sending: { count: 0 } })
+  const status = { run: RUN, state: 'paused', words: '', complaints: [], tasks: [], spent: NOTHING } as const
+  await it.scene.activities.rest({ ...status, complaints: [], tasks: [] })
+  const kept = JSON.parse((await it.scene.store.get('status.json'))?.toString() ?? '')
+  expect(kept.spent).toEqual(seen?.spent)
 })
 
 test('called off, a request ends within a second, and gives no answer', async () => {

@@ -71,6 +71,11 @@ test('links, modes, and files of git, CI, agents and package managers need their
     [{ Jenkinsfile: 'x' }, 'Jenkinsfile steers CI'],
     [{ 'AGENTS.md': 'x' }, 'AGENTS.md steers agents or editors'],
     [{ '.vscode/tasks.json': 'x' }, '.vscode/tasks.json steers agents or editors'],
+    [{ '.npmrc': 'x' }, '.npmrc steers what packages are installed and run'],
+    [{ 'deep/bunfig.toml': 'x' }, 'deep/bunfig.toml steers what packages are installed and run'],
+    [{ '.yarnrc.yml': 'x' }, '.yarnrc.yml steers what packages are installed and run'],
+    [{ '.yarn/releases/yarn.cjs': 'x' }, 'yarn.cjs steers what packages are installed and run'],
+    [{ 'FORGE.md': 'x' }, 'FORGE.md lists the checks of this repository'],
     [{ 'bun.lock': 'x' }, 'bun.lock is a lock file'],
     [{ 'deep/package-lock.json': 'x' }, 'deep/package-lock.json is a lock file'],
   ]

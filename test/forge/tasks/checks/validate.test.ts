@@ -125,6 +125,15 @@ test('a check that leaves a file at its first run finds nothing of it at its sec
   expect([isGood, report.checks[0]?.came]).toEqual([false, 'bad'])
 })
 
+test('a claim that held before the task began is told, and one that the task made true is not', async () => {
+  const [base, head] = await attempt({ a: '1' }, { a: '2' })
+  const held = await judge(base, head, { contract: 'test -e a' })
+  expect([held.isGood, held.report.checks.map(it => it.heldBefore)]).toEqual([true, [true]])
+  expect(held.report.text).toContain('test -e a: passed (ended with 0, as it did before the task began)')
+  const made = await judge(base, head, { contract: 'grep -q 2 a', checks: [{ command: 'test -e a' }] })
+  expect(made.report.checks.map(it => it.heldBefore)).toEqual([undefined, undefined])
+})
+
 test('a check can’t write another one: each begins with the files of the attempt', async () => {
   const [base, head] = await attempt({ 'check.sh': 'exit 1\n' }, { 'a.sh': "echo 'exit 0' > check.sh; touch also\n" })
   const checks = [{ command: 'sh a.sh' }, { command: 'test ! -e also' }]
@@ -188,10 +197,10 @@ test('no command has a network, and with the person’s word all have it', async
     return { all: runs.length, open: runs.filter(text => !text.includes('\0--network\0none\0')).length }
   }
   await judge(base, head)
-  // What is prepared for formatters and for checks, a formatter, FORGE.md's check and the contract's.
-  expect(await look()).toEqual({ all: 5, open: 0 })
+  // What is prepared for formatters and for checks, a formatter, FORGE.md's check, and the contract's, on the base, too.
+  expect(await look()).toEqual({ all: 6, open: 0 })
   await judge(base, head, { hasNetwork: true })
-  expect(await look()).toEqual({ all: 5, open: 5 })
+  expect(await look()).toEqual({ all: 6, open: 6 })
 })
 
 test('commands that nobody approved do not run: the person is asked, and a signature of another key is none', async () => {

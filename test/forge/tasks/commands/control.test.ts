@@ -1,5 +1,7 @@
 /** A run under way is paused, stopped, followed, listed and let go of from the command line. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { openRepository } from '../../../../core/git/repository.ts'
+import { findWorker, openWorkerPlace } from '../../../../forge/tasks/engine/workers.ts'
 import { task } from '../../../support/task-model.ts'
 import { runIn, type Status, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
@@ -154,6 +156,32 @@ describe.skipIf(hasNoTemporal)('a run under way', () => {
       }
       expect(wide.out).toContain('\x1b[36m')
       expect(narrow.out).toContain('\x1b[0J')
+    },
+    LONG,
+  )
+
+  test(
+    'that rests is shown when its worker has ended, and the next word to it starts one again',
+    async () => {
+      scene.model.knows('rests', {
+        tasks: [task('a')],
+        answer: ({ kind, answered }) =>
+          kind === 'implement' && !answered
+            ? { signal: 'blocked_on_human', words: 'Which?', question: 'Left or right?' }
+            : undefined,
+      })
+      const run = runIn((await scene.forge(['run', '--yes', 'rests'])).err)
+      const place = await openWorkerPlace(await openRepository(scene.folder), scene.env)
+      const worker = await findWorker(place)
+      // As one that has had nothing to do for a while ends itself.
+      process.kill(worker?.process.pid ?? 0, 'SIGUSR2')
+      while (await findWorker(place)) await Bun.sleep(20)
+      expect((await scene.forge(['show', run])).out).toContain('Left or right?')
+      expect((await scene.forge(['runs'])).out).toMatch(new RegExp(`${run} +asks, 1 asking`))
+      expect(await findWorker(place)).toBeUndefined()
+      expect((await scene.forge(['answer', run, 'a', 'Left.'])).code).toBe(0)
+      expect((await findWorker(place))?.process.pid).not.toBe(worker?.process.pid)
+      expect((await scene.forge(['attach', run])).code).toBe(0)
     },
     LONG,
   )

@@ -4,7 +4,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { commit, git } from '../../../support/git.ts'
-import { done, task, write } from '../../../support/task-model.ts'
+import { done, planOf, says, task, write } from '../../../support/task-model.ts'
 import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 
@@ -111,6 +111,80 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
       await writeFile(join(scene.folder, 'other.txt'), 'mine\n')
       expect((await land('--yes')).code).toBe(0)
       expect(await readFile(join(scene.folder, 'other.txt'), 'utf8')).toBe('mine\n')
+    },
+    LONG,
+  )
+
+  test(
+    'says what is under way in a checkout that is in the middle of a merge, and not to stash it',
+    async () => {
+      await reset()
+      await scene.git('checkout', '--quiet', '-b', 'other', base)
+      await commit(scene.folder, 'other', { 'README.md': '# Theirs\n' }, { parents: [base] })
+      await scene.git('checkout', '--quiet', '--force', 'main')
+      await writeFile(join(scene.folder, 'README.md'), '# Mine\n')
+      const who = ['-c', 'user.name=You', '-c', 'user.email=y@e.example']
+      await scene.git(...who, 'commit', '--quiet', '-am', 'Mine')
+      await scene.git(...who, 'merge', 'other').catch(() => '')
+      const { code, err } = await scene.forge(['land', run, 'a', '--yes'])
+      expect(code).toBe(1)
+      expect(err).toContain('A merge is under way there: finish it (git -C ')
+      expect(err).not.toContain('stash')
+      await scene.git('merge', '--abort')
+      await scene.git('branch', '-D', 'other')
+    },
+    LONG,
+  )
+
+  test(
+    'shows first what the checks do not show: a flaky one, one that held before, and one whose own file was changed',
+    async () => {
+      await reset()
+      await writeFile(join(scene.folder, 'check.sh'), 'exit 1\n')
+      await scene.git('add', '--all')
+      const who = ['-c', 'user.name=You', '-c', 'user.email=y@e.example']
+      await scene.git(...who, 'commit', '--quiet', '-m', 'A check')
+      const was = join(scene.temporal.folder, 'was-here')
+      const flaky = `test -e ${was} || { touch ${was}; exit 1; }`
+      const held = 'test -e README.md'
+      const planned = planOf('doubtful', [
+        task('f', { write: ['f.txt', 'check.sh'], checks: [{ command: 'sh check.sh' }] }),
+      ])
+      const contract = [flaky, held].map((command, at) => ({
+        ...{ id: `A${at + 1}`, says: 'It is so.', how: { kind: 'command', command } },
+      }))
+      const [only] = planned.tasks as object[]
+      const plan = { ...planned, contract, tasks: [{ ...only, claims: ['A1', 'A2'] }] }
+      const ended = await scene.run('doubtful', {
+        tasks: [],
+        answer: ({ kind }) => {
+          if (kind === 'plan') return says('success', 'Planned.', { plan })
+          return done('Make f.', write('f.txt', 'done\n'), write('check.sh', 'exit 0\n'))
+        },
+      })
+      expect(ended.code).toBe(0)
+      const { out } = await scene.forge(['land', ended.run, '--json'])
+      const { words } = JSON.parse(out)
+      expect(words.slice(1, 5)).toEqual([
+        'Look at this first:',
+        `  A2: its check passed before anything was done, so it does not show that it was [${held}]`,
+        `  A1: its check is flaky: it failed, and passed when it was run again [${flaky}]`,
+        '  check.sh is changed here, and is what a check runs [sh check.sh]',
+      ])
+      await scene.forge(['runs', '--prune', ended.run, '--all'])
+      await scene.git('reset', '--hard', '--quiet', base)
+    },
+    LONG,
+  )
+
+  test(
+    'by two at once merges it once, and the other is told so in a sentence',
+    async () => {
+      await reset()
+      const ends = await Promise.all([land('--yes'), land('--yes'), land('--yes')])
+      expect(ends.filter(({ out }) => out.includes('Merged into main'))).toHaveLength(1)
+      for (const { err } of ends) expect(err).not.toContain('not expected')
+      expect(await scene.git('rev-parse', 'main^')).toBe(base)
     },
     LONG,
   )

@@ -1,7 +1,8 @@
 /** `forge run`: the plan and its approval, what is refused before anything is paid, and how it ends. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 import { git } from '../../../support/git.ts'
 import { type AskedStep, planOf, says, task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
@@ -34,6 +35,42 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(await scene.git('show', `forge/${run}/result:b.txt`)).toBe('done')
       expect(scene.model.asked('from-a-file')).toEqual(['plan', 'implement a', 'outline b', 'implement b'])
       expect(await scene.git('status', '--porcelain')).toBe('?? TASK.md')
+    },
+    LONG,
+  )
+
+  test(
+    'says what is not committed, and so no part of it',
+    async () => {
+      scene.model.knows('uncommitted', { tasks: [task('a')] })
+      for (const name of ['draft-1.txt', 'draft-2.txt', 'draft-3.txt', 'draft-4.txt'])
+        await writeFile(join(scene.folder, name), 'mine\n')
+      const { code, err } = await scene.forge(['run', '--plan', 'uncommitted'])
+      expect(code).toBe(0)
+      expect(err).toMatch(
+        /^Not part of this run: what is not committed \(\d files: .*draft-1\.txt.* and others\)\. It begins/,
+      )
+      expect((await scene.forge(['run', '--plan', '--base', 'main', 'uncommitted'])).err).not.toContain('Not part')
+      await scene.git('clean', '--quiet', '-f', 'draft-*.txt', '*.plan.yaml')
+    },
+    LONG,
+  )
+
+  test(
+    'knows a plan by its content, and never sends it to a model as a wish',
+    async () => {
+      scene.model.knows('renamed', { tasks: [task('a')] })
+      const planned = await scene.forge(['run', '--plan', 'renamed'])
+      const text = await readFile(join(scene.folder, planFile(planned.out)), 'utf8')
+      for (const [name, content] of [
+        ['plan.json', JSON.stringify(parse(text))],
+        ['notes.yaml', text.replace(/^#.*\n/gm, '')],
+      ] as const) {
+        await writeFile(join(scene.folder, name), content)
+        expect((await scene.forge(['run', '--yes', name])).code).toBe(0)
+        await rm(join(scene.folder, name))
+      }
+      expect(scene.model.asked('renamed').filter(kind => kind === 'plan')).toHaveLength(1)
     },
     LONG,
   )
@@ -257,6 +294,10 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       terminal.type('e\r')
       await terminal.shows(/line \d+: this is no YAML/)
       await terminal.shows(/\(y\/n\/l\/e\/c\): [\s\S]*\(y\/n\/l\/e\/c\): /)
+      // What they say yes to is not what they have just written.
+      terminal.type('y\r')
+      await terminal.shows('Your last edit was not taken')
+      await terminal.shows(/was not taken[\s\S]*\(y\/n\/l\/e\/c\): /)
       terminal.type('e\r')
       await terminal.shows(/Make it by hand[\s\S]*\(y\/n\/l\/e\/c\): /)
       terminal.type('y\r')
@@ -264,6 +305,33 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(code).toBe(0)
       expect((await scene.status(runIn(text))).tasks).toMatchObject([{ title: 'Make it by hand', state: 'done' }])
       expect(scene.model.asked('edited-here')).toEqual(['plan', 'implement a'])
+    },
+    LONG,
+  )
+
+  test(
+    'forge approve goes on with an edit that the linter refuses, until it is taken',
+    async () => {
+      scene.model.knows('refused-edit', { tasks: [task('a')] })
+      const editor = join(scene.temporal.folder, 'two-editors')
+      const [good, bad] = ['grep -q done a.txt', 'echo done']
+      const swap = `if grep -q '${good}' "$1"; then sed -i 's/${good}/${bad}/' "$1"; else sed -i 's/${bad}/${good}/' "$1"; fi`
+      await writeFile(editor, `#!/bin/sh\n${swap}\n`, { mode: 0o755 })
+      const planned = scene.terminal(['run', 'refused-edit'])
+      await planned.shows('(y/n/l/e/c): ')
+      planned.type('l\r')
+      const run = runIn((await planned.ended()).text)
+      const terminal = scene.terminal(['approve', run], { env: { GIT_EDITOR: editor } })
+      await terminal.shows('(y/n/l/e/c): ')
+      terminal.type('e\r')
+      await terminal.shows(/\$ echo done[\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('y\r')
+      await terminal.shows(/can never fail[\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('e\r')
+      await terminal.shows(/can never fail[\s\S]*\$ grep -q done a\.txt[\s\S]*\(y\/n\/l\/e\/c\): /)
+      terminal.type('y\r')
+      expect((await terminal.ended()).code).toBe(0)
+      expect((await scene.forge(['attach', run])).code).toBe(0)
     },
     LONG,
   )

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmod, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect } from '../../../../forge/tasks/engine/client.ts'
+import type { Connection } from '@temporalio/client'
+import { connect, prepareNamespace } from '../../../../forge/tasks/engine/client.ts'
 import { connectTo, endOurServer, openServer } from '../../../../forge/tasks/engine/engine.ts'
 import { findServer, lookForServer } from '../../../../forge/tasks/engine/find.ts'
 import { isRunning } from '../../../../forge/tasks/engine/processes.ts'
@@ -102,6 +103,32 @@ describe('a server is found', () => {
     expect(await refusedBy(findServer(without, quiet, NOT_INSTALLED))).toThrow(
       /^There is no Temporal server, .* \(no way to temporal\.download\)\. Install one .*brew install.*releas.*go install/,
     )
+  })
+})
+
+describe('a server that refuses the operator service, as the Cloud does,', () => {
+  const server = { address: 'cloud.example:7233', namespace: 'team', options: {} }
+  const refuses = () => Promise.reject(Object.assign(new Error('Request unauthorized.'), { code: 7 }))
+  const connectionWith = (operatorService: object) =>
+    ({
+      workflowService: { describeNamespace: async () => ({ config: {} }) },
+      operatorService,
+    }) as unknown as Connection
+  const attributes = ['forgeRun', 'forgeTask']
+
+  test('is worked with all the same: it may well have what it does not tell', async () => {
+    const connection = connectionWith({ listSearchAttributes: refuses, addSearchAttributes: refuses })
+    const warning = await prepareNamespace(connection, server, { isOurs: false, attributes })
+    expect(warning?.isCertain).toBe(false)
+    expect(warning?.words).toContain('does not say which search attributes it has (Request unauthorized.)')
+  })
+
+  test('and has none gets a warning with the command that adds them', async () => {
+    const listSearchAttributes = async () => ({ customAttributes: { forgeRun: 2 } })
+    const connection = connectionWith({ listSearchAttributes, addSearchAttributes: refuses })
+    const warning = await prepareNamespace(connection, server, { isOurs: false, attributes })
+    expect(warning?.isCertain).toBe(true)
+    expect(warning?.words).toEndWith('temporal operator search-attribute create --name forgeTask --type Keyword')
   })
 })
 

@@ -1,6 +1,6 @@
 /** A plan as a file: written, read, edited, and edited wrongly. */
 import { describe, expect, test } from 'bun:test'
-import { complaintsOf, readPlan, writePlan } from '../../../../forge/tasks/plan/file.ts'
+import { complaintsOf, isPlan, readPlan, writePlan } from '../../../../forge/tasks/plan/file.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { checks, command, plan, review, task } from './plans.ts'
@@ -70,6 +70,23 @@ test('whatever stands in a text, it comes back', () => {
     const it: Plan = { ...PLAN, summary: text, contract: [command('A1', text), review('A2')] }
     expect(readPlan(writePlan(it), 'plan.yaml')).toEqual(it)
   }
+})
+
+test('a plan is known by its content, whatever its file is called, and a wish is none', () => {
+  expect(isPlan(writePlan(PLAN))).toBe(true)
+  expect(isPlan(JSON.stringify(PLAN))).toBe(true)
+  expect(isPlan(writePlan(PLAN).replace(/^#.*\n/gm, ''))).toBe(true)
+  // One that was broken by hand is to be corrected, and not to be paid for as a wish.
+  expect(
+    isPlan(
+      writePlan(PLAN)
+        .replace(/^#.*\n/gm, '')
+        .replace('title: ', 'title: "'),
+    ),
+  ).toBe(true)
+  expect(isPlan('# Notes\n\nAdd tags. The contract: all tests pass. The tasks: as you like.\n')).toBe(false)
+  expect(isPlan('contract and tasks')).toBe(false)
+  expect(isPlan('title: x\ntasks:\n  - a\n')).toBe(false)
 })
 
 test('comments, another order and JSON are fine', () => {

@@ -66,6 +66,20 @@ It stops at $5.00, 100 requests.
 `)
 })
 
+test('what costs nothing is said to, and no limit in dollars is promised to stop it', () => {
+  const free = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+  const shown = showPlan(PLAN, { estimate: estimateOf(PLAN, () => free), limits: { depth: 2, cost: 5 } })
+  expect(shown.replaceAll('\n', ' ')).toContain('it costs nothing, as its models run on this machine.')
+  expect(shown).toContain('There is no limit: set one with --requests or --minutes.')
+  expect(shown).not.toContain('$0.00')
+})
+
+test('what costs less than cents is shown in its digits', () => {
+  const cheap = { input: 0.01, output: 0.02, cacheRead: 0, cacheWrite: 0 }
+  const shown = showPlan(PLAN, { estimate: estimateOf(PLAN, () => cheap), limits: { depth: 2 } })
+  expect(shown).toMatch(/tokens; \$0\.00\d\d to \$0\.0\d\d\d\./)
+})
+
 test('a command that hides behind control characters or blank lines is seen', () => {
   const it = plan([task('a', checks(`bun test\u001b[2K${'\n'.repeat(3)}rm -rf /`))])
   const shown = showPlan(it, { estimate: estimateOf(it, () => undefined), limits: { depth: 0 } })

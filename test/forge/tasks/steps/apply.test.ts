@@ -20,6 +20,18 @@ async function scene(): Promise<Place & { base: string; apply: (edits: Edit[]) =
 
 const replace = (path: string, search: string, by: string): Edit => ({ kind: 'replace', path, search, replace: by })
 
+test('a name with a drive or a backslash is refused, as a plan with one is', async () => {
+  await using place = await scene()
+  for (const path of ['C:\\notes.txt', 'src\\a.txt', 'c:/notes.txt']) {
+    const { files, words } = await place.apply([{ kind: 'write', path, content: 'x\n' }])
+    expect([files, words]).toEqual([
+      undefined,
+      expect.stringContaining('has a backslash or a drive: name it from the top'),
+    ])
+  }
+  expect((await place.apply([{ kind: 'rename', path: 'a.txt', to: 'sub\\b.txt' }])).files).toBeUndefined()
+})
+
 test('all kinds of edits, each on what the ones before it left', async () => {
   await using place = await scene()
   const { files } = await place.apply([

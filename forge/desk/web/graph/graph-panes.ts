@@ -1,0 +1,55 @@
+/** The panes beside the graph: which of them are shown, and how wide. It is kept with the layout of the windows. */
+import { computed, signal } from '@preact/signals'
+import type { Layout } from '../../contract/desk.ts'
+
+type Panes = NonNullable<Layout['panes']>
+export type PaneName = keyof Panes
+type Pane = NonNullable<Panes[PaneName]>
+
+/** The bounds of a width that a person chooses, in pixels. */
+export const PANE_BOUNDS = { refs: { min: 140, max: 480 }, commit: { min: 220, max: 900 } } as const
+
+/** In a narrower window the refs are shown when they are asked for. */
+const HAS_ROOM = window.matchMedia('(min-width: 1181px)')
+
+export class GraphPanes {
+  /** What a person has chosen; what they have not is as wide as the window suggests. */
+  readonly chosen = signal<Panes>({})
+  /** The commit has most of the room, and the list keeps its subjects alone. */
+  readonly isCommitLarge = signal(false)
+  readonly #hasRoom = signal(HAS_ROOM.matches)
+  readonly areRefsShown = computed(() => this.chosen.value.refs?.isShown ?? this.#hasRoom.value)
+  readonly isCommitShown = computed(() => this.isCommitLarge.value || (this.chosen.value.commit?.isShown ?? true))
+
+  constructor() {
+    HAS_ROOM.addEventListener('change', ({ matches }) => {
+      this.#hasRoom.value = matches
+    })
+  }
+
+  /** The width that was chosen, in pixels. */
+  widthOf(name: PaneName): number | undefined {
+    return this.chosen.value[name]?.width
+  }
+
+  resize(name: PaneName, width: number | undefined): void {
+    const { width: _, ...rest } = this.chosen.peek()[name] ?? {}
+    this.#choose(name, width === undefined ? rest : { ...rest, width })
+  }
+
+  toggle(name: PaneName): void {
+    const isShown = name === 'refs' ? this.areRefsShown.peek() : this.isCommitShown.peek()
+    const usual = name === 'refs' ? this.#hasRoom.peek() : true
+    const { isShown: _, ...rest } = this.chosen.peek()[name] ?? {}
+    if (name === 'commit') this.isCommitLarge.value = false
+    this.#choose(name, !isShown === usual ? rest : { ...rest, isShown: !isShown })
+  }
+
+  showCommit(): void {
+    if (!this.isCommitShown.peek()) this.toggle('commit')
+  }
+
+  #choose(name: PaneName, pane: Pane): void {
+    this.chosen.value = { ...this.chosen.peek(), [name]: pane }
+  }
+}

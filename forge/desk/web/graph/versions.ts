@@ -1,0 +1,50 @@
+/** Names of tags in the order of the versions that they name, the newest first. */
+
+interface Version {
+  /** What stands before the number, such as server- of server-5.1.20; a v alone is none. */
+  prefix: string
+  numbers: number[]
+  /** What stands behind it, such as beta.2 of 11.0.0-beta.2; '' for a release. */
+  rest: string
+}
+
+const VERSION = /^(.*?)v?(\d+(?:\.\d+)*)(?:[-_.+]?(.*))$/i
+
+function versionOf(name: string): Version | undefined {
+  const [, prefix, numbers, rest = ''] = VERSION.exec(name) ?? []
+  if (prefix === undefined || numbers === undefined) return undefined
+  return { prefix, numbers: numbers.split('.').map(Number), rest }
+}
+
+/**
+ * Tags by version: those that are a version alone first, then those of each prefix, then what names no version. A
+ * release comes before its own pre-releases.
+ */
+export function byVersion<Tag extends { name: string }>(tags: readonly Tag[]): Tag[] {
+  // A collator takes as long to make as a page to begin: not where there is nothing to sort.
+  if (tags.length < 2) return [...tags]
+  const words = new Intl.Collator('en', { numeric: true })
+  const known = tags.map(tag => ({ tag, version: versionOf(tag.name) }))
+  known.sort((one, other) => {
+    if (!one.version || !other.version) {
+      if (one.version || other.version) return one.version ? -1 : 1
+      return words.compare(other.tag.name, one.tag.name)
+    }
+    return compare(one.version, other.version, words) || words.compare(other.tag.name, one.tag.name)
+  })
+  return known.map(({ tag }) => tag)
+}
+
+function compare(one: Version, other: Version, words: Intl.Collator): number {
+  if (one.prefix !== other.prefix) {
+    if (one.prefix === '' || other.prefix === '') return one.prefix === '' ? -1 : 1
+    return words.compare(one.prefix, other.prefix)
+  }
+  const count = Math.max(one.numbers.length, other.numbers.length)
+  for (let at = 0; at < count; at++) {
+    const by = (other.numbers[at] ?? 0) - (one.numbers[at] ?? 0)
+    if (by !== 0) return by
+  }
+  if (one.rest === '' || other.rest === '') return one.rest === other.rest ? 0 : one.rest === '' ? -1 : 1
+  return words.compare(other.rest, one.rest)
+}

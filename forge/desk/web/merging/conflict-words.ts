@@ -1,0 +1,72 @@
+/** Which words of a side of a conflict differ from what the sides began with: all that differ, however little. */
+import { diff } from '@codemirror/merge'
+import type { Range } from '../review/diff.ts'
+
+/** A bound on the work: beyond it differences are coarser, and none is left out. */
+const DIFF = { scanLimit: 1_000, timeout: 50 }
+/** Where more than this part of a line is new, all of the line is marked. */
+const MOST_MARKED = 0.7
+/** Each word that is different from all others becomes one character, and there are no more characters than these. */
+const MOST_WORDS = 0xd800
+
+/** A word, blanks, the end of a line, or signs that stand together such as === and =>. */
+const WORDS = /[\p{L}\p{N}_$]+|[^\S\n]+|\n|[=<>!&|+\-*/%^~?:.]+|./gsu
+
+interface Words {
+  /** One character for each word. */
+  code: string
+  /** Where each word begins, and behind the last one where the text ends. */
+  starts: number[]
+}
+
+/** The places in each line of a side that differ from another text; none where that is not there to compare with. */
+export function changedWords(before: string | undefined, text: string): Range[][] {
+  const lines = text.split('\n')
+  if (before === undefined || before === '') return lines.map(() => [])
+  const known = new Map<string, number>()
+  const [one, other] = [wordsOf(before, known), wordsOf(text, known)]
+  if (known.size >= MOST_WORDS) return lines.map(() => [])
+  const changed = diff(one.code, other.code, DIFF).map(({ fromB, toB }): Range => {
+    const [from, to] = fromB < toB ? [fromB, toB] : besideGap(other, text, fromB)
+    return [other.starts[from] ?? text.length, other.starts[to] ?? text.length]
+  })
+  let at = 0
+  return lines.map(line => {
+    const [from, to] = [at, at + line.length]
+    at = to + 1
+    return marksIn(line, from, to, changed)
+  })
+}
+
+/** Where words are gone there is none to mark: the word before the gap is, or else the one behind it. */
+function besideGap({ starts }: Words, text: string, at: number): Range {
+  const isMarkable = (index: number) => /\S/.test(text.slice(starts[index], starts[index + 1]))
+  const lineEndsAt = (index: number) => text.slice(starts[index], starts[index + 1]) === '\n'
+  for (let index = at - 1; index >= 0 && !lineEndsAt(index); index--) if (isMarkable(index)) return [index, index + 1]
+  const count = starts.length - 1
+  for (let index = at; index < count && !lineEndsAt(index); index++) if (isMarkable(index)) return [index, index + 1]
+  return [at, at]
+}
+
+function marksIn(line: string, from: number, to: number, changed: readonly Range[]): Range[] {
+  const inside = changed
+    .filter(([start, end]) => start < to && end > from)
+    .map(([start, end]): Range => [Math.max(start, from) - from, Math.min(end, to) - from])
+  const marked = inside.reduce((sum, [start, end]) => sum + end - start, 0)
+  if (marked <= MOST_MARKED * line.length) return inside
+  const indent = line.length - line.trimStart().length
+  return indent < line.length ? [[indent, line.length]] : []
+}
+
+function wordsOf(text: string, known: Map<string, number>): Words {
+  const starts: number[] = []
+  let code = ''
+  for (const { 0: word, index } of text.matchAll(WORDS)) {
+    const number = known.get(word) ?? known.size
+    known.set(word, number)
+    code += String.fromCharCode(number % MOST_WORDS)
+    starts.push(index)
+  }
+  starts.push(text.length)
+  return { code, starts }
+}

@@ -1,0 +1,159 @@
+/** Chooses what a review compares with, by a few letters: any branch, remote branch or tag, and any commit. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useId, useMemo } from 'preact/hooks'
+import type { CommitRow } from '../../contract/reading.ts'
+import type { DialogContent } from '../app/dialog-content.ts'
+import { usePage } from '../app/state.ts'
+import { DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { readable, withoutTricks } from '../ui/names.ts'
+import { age } from '../ui/times.ts'
+import { VirtualList } from '../ui/virtual-list.tsx'
+import { Button, RefName } from '../ui/words.tsx'
+import { type Base, basesFor, commitBase } from './review-base.ts'
+
+const ROW_HEIGHT = 28
+/** Commits are looked for this many milliseconds after the last letter; shorter words find names alone. */
+const FIND_AFTER_MS = 200
+const SHORTEST_SEARCH = 3
+const MOST_COMMITS = 50
+
+const ICONS = { branch: 'branch', 'remote branch': 'cloud', tag: 'tag', commit: 'commit' } as const
+
+interface Props {
+  content: Extract<DialogContent, { kind: 'base' }>
+  close: () => void
+}
+
+export function BaseDialog({ content, close }: Props) {
+  const page = usePage()
+  const words = useSignal('')
+  const at = useSignal(0)
+  const id = useId()
+  const commits = useCommits(words.value.trim())
+  useEffect(() => {
+    page.graph.needRefs()
+  }, [page])
+  const { value: refs } = page.graph.refs
+  const branches = page.desk.value?.branches ?? []
+  const bases = useMemo(() => basesFor(content.branch, branches, refs), [content.branch, branches, refs])
+  const wanted = words.value.trim().toLowerCase()
+  const named = bases.filter(({ name }) => readable(name).toLowerCase().includes(wanted))
+  const options = [...named, ...commits.map(commitBase)]
+  const active = Math.max(0, Math.min(at.value, options.length - 1))
+  const choose = (base = options[active]) => {
+    if (!base) return
+    close()
+    content.run(base)
+  }
+  return (
+    <DialogFrame title={content.title} close={close} look="narrow">
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          choose()
+        }}
+      >
+        <div class="dialog-body">
+          <label for={id}>Branch, tag or commit</label>
+          <input
+            id={id}
+            class="field"
+            role="combobox"
+            aria-expanded="true"
+            aria-controls={`${id}-list`}
+            aria-activedescendant={options.length > 0 ? `${id}-${active}` : undefined}
+            autocomplete="off"
+            spellcheck={false}
+            autofocus
+            placeholder="Name, message or hash"
+            onInput={event => {
+              words.value = event.currentTarget.value
+              at.value = 0
+            }}
+            onKeyDown={event => {
+              const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
+              if (by === undefined) return
+              event.preventDefault()
+              at.value = Math.max(0, Math.min(active + by, options.length - 1))
+            }}
+          />
+        </div>
+        <VirtualList
+          class="targets"
+          role="listbox"
+          id={`${id}-list`}
+          aria-label="What to compare with"
+          count={options.length}
+          rowHeight={ROW_HEIGHT}
+          active={active}
+          listOf={wanted}
+          row={index => {
+            const base = options[index]
+            if (!base) return null
+            return (
+              // The keys are those of the field, which has the focus.
+              // biome-ignore lint/a11y/useKeyWithClickEvents: see above
+              <div
+                key={`${base.kind} ${base.name}`}
+                role="option"
+                id={`${id}-${index}`}
+                tabIndex={-1}
+                aria-selected={index === active}
+                class="target"
+                onClick={() => choose(base)}
+              >
+                <Icon name={ICONS[base.kind]} />
+                <BaseName of={base} />
+                <span class="grow" />
+                <span class="meta">
+                  <span class="vh">{base.kind} </span>
+                  {base.committed === undefined ? '' : age(base.committed)}
+                </span>
+              </div>
+            )
+          }}
+        />
+        {options.length === 0 ? <p class="none meta">No results</p> : null}
+        <footer>
+          <span class="grow" />
+          <Button words="Cancel" keys="Esc" onClick={close} />
+          <button type="submit" class="button main" aria-disabled={options.length === 0}>
+            Compare
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+export function BaseName({ of: { kind, name } }: { of: Base }) {
+  // A commit's name has its subject in it, which is text already.
+  return kind === 'commit' ? <bdi class="cut">{withoutTricks(name)}</bdi> : <RefName of={name} />
+}
+
+/** The commits of all refs that the words are about. */
+function useCommits(words: string): CommitRow[] {
+  const page = usePage()
+  const rows = useSignal<CommitRow[]>([])
+  useEffect(() => {
+    rows.value = []
+    if (words.length < SHORTEST_SEARCH) return undefined
+    let isStale = false
+    const timer = setTimeout(() => {
+      const question = { filter: { withAbandoned: false }, words: words.slice(0, 400), described: MOST_COMMITS }
+      page.connection.ask('find commits', question).then(
+        ({ commits }) => {
+          if (!isStale) rows.value = commits
+        },
+        // Names are there all the same.
+        () => undefined,
+      )
+    }, FIND_AFTER_MS)
+    return () => {
+      isStale = true
+      clearTimeout(timer)
+    }
+  }, [page, words, rows])
+  return rows.value
+}

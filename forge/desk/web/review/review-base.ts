@@ -1,0 +1,42 @@
+/** What a review compares with: a branch, a branch of a remote, a tag or a commit. */
+
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { Refs } from '../../contract/graph.ts'
+import type { CommitRow } from '../../contract/reading.ts'
+import type { At } from '../../contract/values.ts'
+import { splitByRun } from '../graph/branches-of-runs.ts'
+import { byVersion } from '../graph/versions.ts'
+
+export interface Base {
+  kind: 'branch' | 'remote branch' | 'tag' | 'commit'
+  /** As a person calls it: a byte string, such as origin/main or abc12345. */
+  name: string
+  /** Where it is: a local branch is followed, anything else stays where it was when it was chosen. */
+  at: At
+  committed?: number | undefined
+}
+
+export const branchBase = ({ name, committed }: Pick<BranchInfo, 'name' | 'committed'>): Base => {
+  return { kind: 'branch', name, at: { kind: 'branch', branch: name }, committed }
+}
+
+export const commitBase = ({ oid, subject, committed }: CommitRow): Base => {
+  return { kind: 'commit', name: `${oid.slice(0, 8)} ${subject}`, at: { kind: 'commit', commit: oid }, committed }
+}
+
+const atTip = (commit: string): At => ({ kind: 'commit', commit })
+
+/** All that a branch can be compared with, but itself: branches, those of remotes and tags; those of runs come last. */
+export function basesFor(branch: string | undefined, branches: readonly BranchInfo[], refs: Refs | undefined): Base[] {
+  const others = branches.filter(({ name }) => name !== branch).toSorted((a, b) => b.committed - a.committed)
+  const { own, ofRuns } = splitByRun(others)
+  const remotes = (refs?.remotes ?? []).flatMap(remote =>
+    remote.branches
+      .toSorted((one, other) => (other.committed ?? 0) - (one.committed ?? 0))
+      .map(({ name, tip, committed }): Base => {
+        return { kind: 'remote branch', name: `${remote.name}/${name}`, at: atTip(tip), committed }
+      }),
+  )
+  const tags = byVersion(refs?.tags ?? []).map(({ name, tip }): Base => ({ kind: 'tag', name, at: atTip(tip) }))
+  return [...own.map(branchBase), ...remotes, ...tags, ...ofRuns.map(branchBase)]
+}

@@ -1,0 +1,59 @@
+/**
+ * Text that others wrapped at a width of their own, such as the message of a commit, with the lines of each paragraph
+ * joined, so that it can be wrapped anew in a narrow pane. What was not wrapped but meant as lines stays as it is.
+ */
+
+export interface Block {
+  lines: string[]
+  /** Indented or fenced: each line as it was written. */
+  isCode: boolean
+}
+
+/** What begins a line that is one by itself: a list's sign, a quote, a heading, a table, or a trailer. */
+const OWN_LINE = /^(?:[-*+•] |\d+[.)] |[>#|]|[\w-]+: |\s{2,}|\t)/
+const LIST_ITEM = /^(?:[-*+•] |\d+[.)] )/
+/** A paragraph whose longest line is shorter than this, in characters, was not wrapped. */
+const SHORTEST_WIDTH = 45
+/** Characters by which a wrapped line may be shorter than it could have been. */
+const SLACK = 12
+
+export function reflow(text: string): Block[] {
+  const blocks: Block[] = []
+  let fenced: string[] | undefined
+  for (const paragraph of text
+    .replaceAll('\r\n', '\n')
+    .trim()
+    .split(/\n\s*\n/)) {
+    const fences = paragraph.match(/^```/gm)?.length ?? 0
+    if (fenced) {
+      fenced.push('', ...paragraph.split('\n'))
+      if (fences % 2 === 1) fenced = undefined
+      continue
+    }
+    const lines = paragraph.split('\n').filter((line, index) => line.trim() !== '' || index > 0)
+    if (lines.length === 0) continue
+    const isCode = fences > 0 || lines.every(line => /^(?: {4}|\t)/.test(line))
+    blocks.push({ lines: isCode ? lines : joined(lines), isCode })
+    if (fences % 2 === 1) fenced = blocks.at(-1)?.lines
+  }
+  return blocks
+}
+
+function joined(lines: readonly string[]): string[] {
+  const width = Math.max(...lines.map(({ length }) => length))
+  const all: string[] = []
+  let before = ''
+  for (const line of lines) {
+    const last = all.at(-1)
+    const isItem = last !== undefined && LIST_ITEM.test(last)
+    // The lines of an item that follow its first one are indented by the width of its sign.
+    const isRest = isItem && /^ {2,4}\S/.test(line) && !OWN_LINE.test(line.trimStart())
+    const words = isRest ? line.trimStart() : line
+    const canJoin = last !== undefined && width >= SHORTEST_WIDTH && (isRest || !OWN_LINE.test(line))
+    const [next = ''] = words.split(' ', 1)
+    if (canJoin && before.length + 1 + next.length > width - SLACK) all[all.length - 1] = `${last} ${words}`
+    else all.push(line)
+    before = line
+  }
+  return all
+}

@@ -1,0 +1,28 @@
+/** The files that a check is made of: what its command names, and what a program that it names reads by itself. */
+
+const RUNNERS = /(?:^|[\s;&|(])(?:npm|pnpm|yarn|bun)\s+(?:run|test|t|exec)\b/
+const MAKE = /(?:^|[\s;&|(])make\b/
+
+/** They only look at the files that they name: those are what is checked, and not the check. */
+const READERS = new Set(
+  'grep egrep fgrep rg sed awk jq find test [ cat head tail wc diff cmp ls stat file sort uniq cut tr echo printf touch cd'.split(
+    ' ',
+  ),
+)
+
+/** Paths of files that a command runs or is steered by, as far as its words tell. */
+export function filesOfCheck(command: string): string[] {
+  const parts = command.split(/&&|\|\||[;|&\n]/).map(part => part.split(/[\s()<>"'`=]+/).filter(word => word !== ''))
+  const named = parts.flatMap(words => {
+    const [program = ''] = words.filter(word => word !== '!')
+    if (READERS.has(program)) return []
+    return words.filter(word => !word.startsWith('-')).map(word => word.replace(/^(?:\.\/)+/, ''))
+  })
+  return [
+    ...new Set([
+      ...named.filter(word => /[./]/.test(word) && !/^[./]+$/.test(word)),
+      ...(RUNNERS.test(command) ? ['package.json'] : []),
+      ...(MAKE.test(command) ? ['Makefile', 'makefile', 'GNUmakefile'] : []),
+    ]),
+  ]
+}

@@ -1,0 +1,74 @@
+/**
+ * What a person has to know first who is to merge something: what its checks do not show. Of what the user's own worker
+ * has signed, and of the files themselves; never of what a model or the journal says.
+ */
+import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
+import { readForgeMd } from '../checks/forge-md.ts'
+import { filesOfCheck } from '../checks/own-files.ts'
+import { partsOf, type ValidationReport } from '../checks/validate.ts'
+import type { FactOf, Facts } from '../checks/verdicts.ts'
+import type { Result } from './checked.ts'
+import { openStore, type Place } from './place.ts'
+
+/** A sentence for each doubt, those about the contract first. */
+export async function doubtsOf(place: Place, result: Result, { facts }: Facts): Promise<string[]> {
+  const { task, plan } = result
+  const checked = facts.filter(
+    (it): it is FactOf<'checked'> => it.fact === 'checked' && it.isGood && (task === undefined || it.task === task),
+  )
+  const reports = await Promise.all(checked.map(it => reportOf(place, result, it)))
+  const found = reports.flatMap(report => report?.checks ?? [])
+  const names = (isIt: (check: ValidationReport['checks'][number]) => boolean | undefined) => [
+    ...new Set(found.filter(isIt).map(({ name }) => name)),
+  ]
+  const claimOf = (command: string) => {
+    const claims = plan.contract.filter(({ how }) => how.kind === 'command' && how.command === command)
+    return claims.length > 0 ? `${claims.map(({ id }) => id).join(', ')}: its check` : 'A check'
+  }
+  return [
+    ...names(({ heldBefore }) => heldBefore).map(
+      name => `${claimOf(name)} passed before anything was done, so it does not show that it was [${visible(name)}]`,
+    ),
+    ...names(({ came }) => came === 'flaky').map(
+      name => `${claimOf(name)} is flaky: it failed, and passed when it was run again [${visible(name)}]`,
+    ),
+    ...names(({ came }) => came === 'not new').map(
+      name => `${claimOf(name)} fails, as it did before [${visible(name)}]`,
+    ),
+    ...(await ownFilesIn(place, result)),
+  ]
+}
+
+async function reportOf(
+  place: Place,
+  { run }: Result,
+  { report }: FactOf<'checked'>,
+): Promise<ValidationReport | undefined> {
+  try {
+    return (await openStore(place, run).readJson({ kind: 'validation', oid: report })) as ValidationReport
+  } catch {
+    // One that is gone says nothing; whether it was checked at all is told by others.
+    return undefined
+  }
+}
+
+/** Files of a check that what is to be merged has changed: then the check may show what the change wants it to. */
+async function ownFilesIn({ objects }: Place, { task, plan, base, tip }: Result): Promise<string[]> {
+  const of = plan.tasks.find(({ id }) => id === task)
+  const parts = partsOf(plan, of)
+  const claimed = plan.contract.filter(({ id }) => parts.some(({ claims }) => claims.includes(id)))
+  const { checks, prepare } = await readForgeMd(objects, base)
+  const commands = [
+    ...claimed.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),
+    ...parts.flatMap(({ validation }) => validation.checks.flatMap(it => (typeof it === 'string' ? [] : [it.command]))),
+    ...checks,
+    ...prepare,
+  ]
+  const changes = changesIn(await diffTrees(objects.repository, base, tip))
+  const changed = new Map([...changes].map(([path, before]) => [visiblePath(path), before ? 'changed' : 'new']))
+  return [...new Set(commands)].flatMap(command => {
+    const own = filesOfCheck(command).filter(path => changed.has(path))
+    return own.map(path => `${path} is ${changed.get(path)} here, and is what a check runs [${visible(command)}]`)
+  })
+}

@@ -1,0 +1,114 @@
+/** What the graph makes of names and messages: the order of tags, labels that fold, and messages that are wrapped anew. */
+import { describe, expect, test } from 'bun:test'
+import type { BranchInfo } from '../../../../forge/desk/contract/branches.ts'
+import { foldLabels, type Label, shortName } from '../../../../forge/desk/web/graph/graph-labels.ts'
+import { byVersion } from '../../../../forge/desk/web/graph/versions.ts'
+import { reflow } from '../../../../forge/desk/web/ui/reflow.ts'
+
+test('tags are by version, the newest first, whether they begin with a v or not', () => {
+  const names = [
+    '10.0.0',
+    '11.0.0-beta.2',
+    '11.0.0-beta.10',
+    '11.0.0',
+    'latest',
+    'server-5.1.20',
+    'v8.5.0',
+    'server-5.1.3',
+  ]
+  expect(byVersion(names.map(name => ({ name }))).map(({ name }) => name)).toEqual([
+    '11.0.0',
+    '11.0.0-beta.10',
+    '11.0.0-beta.2',
+    '10.0.0',
+    'v8.5.0',
+    'server-5.1.20',
+    'server-5.1.3',
+    'latest',
+  ])
+})
+
+describe('labels at one commit', () => {
+  const branch = (name: string, isHead = false): Label => {
+    const info: BranchInfo = { name, tip: 'a', committed: 0, session: false, merging: false, drafts: [] } as never
+    return { kind: 'branch', ref: `refs/heads/${name}`, name, tip: 'a', branch: info, isHead }
+  }
+  const remote = (name: string): Label => {
+    return { kind: 'remote', ref: `refs/remotes/origin/${name}`, name: `origin/${name}`, tip: 'a', remote: 'origin' }
+  }
+  const words = (labels: Label[]) =>
+    foldLabels(labels).map(shown =>
+      'label' in shown ? [shown.label.name, ...shown.remotes].join(' & ') : `${shown.words}: ${shown.folded.length}`,
+    )
+
+  test('a remote branch stands with the local one of its name', () => {
+    expect(words([branch('main', true), remote('main'), remote('other')])).toEqual(['main & origin', 'origin/other'])
+  })
+
+  test('branches of runs are one label, but for one that is checked out', () => {
+    const runs = ['docs/1', 'docs/2', 'tests/done'].map(name => branch(`forge/20261120-add-tests/${name}`))
+    expect(words([branch('main', true), ...runs])).toEqual(['main', '3 of runs: 3'])
+    expect(words([branch('forge/20261120-add-tests/result', true), ...runs])).toEqual([
+      'forge/20261120-add-tests/result',
+      '3 of runs: 3',
+    ])
+    expect(shortName('forge/20261120-add-tests/docs/1')).toBe('docs/1')
+  })
+
+  test('more than three are counted', () => {
+    const many = ['a', 'b', 'c', 'd'].map(name => branch(name))
+    expect(words(many)).toEqual(['a', 'b', '+2: 2'])
+    expect(words(many.slice(1))).toEqual(['b', 'c', 'd'])
+  })
+})
+
+describe('a message that was wrapped by hand', () => {
+  const lines = (text: string) => reflow(text).map(({ lines }) => lines)
+
+  test('has each paragraph on one line, to be wrapped where there is room', () => {
+    const text = `A slow renew() left the next one waiting behind it, and a lost
+lease was noticed only when the job tried to finish.
+
+One renewal at a time, each with a deadline of half the time
+left.`
+    expect(lines(text)).toEqual([
+      [
+        'A slow renew() left the next one waiting behind it, and a lost lease was noticed only when the job tried to finish.',
+      ],
+      ['One renewal at a time, each with a deadline of half the time left.'],
+    ])
+  })
+
+  test('keeps lists, trailers, quotes, code and short lines as lines', () => {
+    const list = `- the first item is so long that it had to be wrapped at this
+  place by its author
+- the second one`
+    expect(lines(list)).toEqual([
+      ['- the first item is so long that it had to be wrapped at this place by its author', '- the second one'],
+    ])
+    expect(
+      lines('Signed-off-by: Ada Lovelace <ada@example.org>\nReviewed-by: Grace Hopper <grace@example.org>'),
+    ).toEqual([['Signed-off-by: Ada Lovelace <ada@example.org>', 'Reviewed-by: Grace Hopper <grace@example.org>']])
+    expect(lines('roses\nviolets\nsugar')).toEqual([['roses', 'violets', 'sugar']])
+    expect(reflow('Run it:\n\n    make check\n    make test')).toEqual([
+      { lines: ['Run it:'], isCode: false },
+      { lines: ['    make check', '    make test'], isCode: true },
+    ])
+    expect(reflow('```\none\n\ntwo\n```\n\nafter')).toEqual([
+      { lines: ['```', 'one', '', 'two', '```'], isCode: true },
+      { lines: ['after'], isCode: false },
+    ])
+  })
+
+  test('keeps a line that ends long before the others as one that was meant', () => {
+    const text = `This line goes on until there is no more room in it at all, and so
+does the next one.
+This is a sentence that its author began on a line of its own, which stays.`
+    expect(lines(text)).toEqual([
+      [
+        'This line goes on until there is no more room in it at all, and so does the next one.',
+        'This is a sentence that its author began on a line of its own, which stays.',
+      ],
+    ])
+  })
+})
