@@ -23,7 +23,8 @@ const deskRooms = DESK_ROOMS.map((room, at) => [room, [...GROUND, ...DESK_ROOMS.
 const FLOORS: Record<string, readonly string[]> = {
   'core/git': ['core'],
   core: ['core/git'],
-  forklift: ['core', 'core/git'],
+  'harness/agents': ['core'],
+  forklift: ['harness/agents', 'core', 'core/git'],
   'forklift.ts': ['forklift', 'core', 'core/git'],
   'forge/ai': ['forge', 'core', 'core/git'],
   ...Object.fromEntries(deskRooms),

@@ -96,16 +96,9 @@ export class OpenBranches {
     }
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
-    tip ??= await this.#beginOfTurn(name)
+    // What a turn has come to so far stands on the commit that the turn began with.
+    tip ??= await beginOfTurn(objects, name)
     return { tip: tip ?? last, drafts }
-  }
-
-  /** The commit that an unfinished turn of a branch began with: what it has come to so far stands on that. */
-  async #beginOfTurn(name: string): Promise<Oid | undefined> {
-    const { objects } = this.room
-    const turn = await objects.info(turnRef(name))
-    const object = turn && (await objects.read(turn.oid))
-    return object?.type === 'commit' && object.bytes ? parseCommit(object.bytes).parents[0] : undefined
   }
 
   // --- Other names
@@ -175,6 +168,12 @@ export class OpenBranches {
   async refresh(name: string): Promise<void> {
     await (await this.#works.get(name))?.refresh()
   }
+}
+
+/** The commit on which the last commit of a branch's turn stands, if one is under way. */
+async function beginOfTurn(objects: Room['objects'], name: string): Promise<Oid | undefined> {
+  const turn = await objects.read(turnRef(name))
+  return turn?.type === 'commit' && turn.bytes ? parseCommit(turn.bytes).parents[0] : undefined
 }
 
 /**

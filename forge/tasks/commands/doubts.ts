@@ -5,9 +5,9 @@
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { readForgeMd } from '../checks/forge-md.ts'
-import { filesOfCheck } from '../checks/own-files.ts'
 import { partsOf, type ValidationReport } from '../checks/validate.ts'
 import type { FactOf, Facts } from '../checks/verdicts.ts'
+import { filesOfCheck } from '../plan/own-files.ts'
 import type { Result } from './checked.ts'
 import { openStore, type Place } from './place.ts'
 

@@ -15,6 +15,7 @@ import { distance, Files, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { type Graph, graphOf } from './graph.ts'
 import { overlaps } from './overlaps.ts'
+import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
 /** What checks can run. What is undefined is not known, and nobody complains about it. */
@@ -76,7 +77,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
   if (complaints.size > 0) return { tasks: [], complaints: [...complaints], notes: [] }
   const { reviewersOf = () => REVIEWERS } = linting
   const tasks = plan.tasks.map(task => shapeOf(task, plan, reviewersOf))
-  return { tasks, complaints: [], notes: notesOn(tasks) }
+  return { tasks, complaints: [], notes: [...notesOn(tasks), ...ownChecks(room)].map(visible) }
 }
 
 /** One after the other, as they are found: who has heard enough looks for no more. */
@@ -107,6 +108,31 @@ function notesOn(tasks: readonly TaskShape[]): string[] {
       `Results of the tier ${tier} are reviewed by one model instead of two, as all its models are of one provider: ` +
       `name one of another provider in FORGE_TIER_${tier.toUpperCase()} for a second opinion.`,
   )
+}
+
+/** More of these are not told one by one. */
+const MOST_OWN_CHECKS = 20
+
+/** Tasks that may change a check which is there already: a person has to look at that, as the check can't. */
+function ownChecks({ plan, there, writes, done }: Room): string[] {
+  const commands = new Set([
+    ...plan.contract.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),
+    ...plan.tasks.flatMap(({ validation }) =>
+      validation.checks.flatMap(it => (typeof it === 'string' ? [] : [it.command])),
+    ),
+  ])
+  const notes = [...commands].flatMap(command =>
+    filesOfCheck(command)
+      .filter(path => there.files.has(path))
+      .flatMap(path => {
+        const owners = plan.tasks.filter(({ id }) => !done.has(id) && writes.reach(path, [id]))
+        return owners.map(
+          ({ id }) =>
+            `Task ${quote(id)} may change ${path}, which the check ${quote(command)} runs: look at it when you land.`,
+        )
+      }),
+  )
+  return notes.slice(0, MOST_OWN_CHECKS)
 }
 
 const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): TaskShape => ({

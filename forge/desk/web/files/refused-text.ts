@@ -15,6 +15,7 @@ import {
 import { Decoration, EditorView, keymap, WidgetType } from '@codemirror/view'
 import { h, render } from 'preact'
 import { type Form, insertedBy, refusalOf, sizeAfter, sizeOf } from '../../contract/editable-text.ts'
+import { fitBoxes } from '../merging/conflict-editor.ts'
 import { RefusedBox, type RefusedText } from './refused-box.tsx'
 
 const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
@@ -147,6 +148,7 @@ class RefusedWidget extends WidgetType {
   override toDOM(view: EditorView): HTMLElement {
     const box = document.createElement('div')
     box.className = 'refused-host'
+    fitBoxes(view)
     this.#draw(box, view)
     return box
   }
@@ -176,6 +178,11 @@ class RefusedWidget extends WidgetType {
   }
 }
 
+/** A box is as wide as what is in view: its buttons are never beyond it. */
+const fit = EditorView.updateListener.of(({ geometryChanged, view }) => {
+  if (geometryChanged && refusedTextOf(view.state).length > 0) fitBoxes(view)
+})
+
 export function refusedText(): Extension {
-  return [size, refusedTexts, check, Prec.low(keys)]
+  return [size, refusedTexts, check, Prec.low(keys), fit]
 }

@@ -250,7 +250,7 @@ function showConflict(view: EditorView, { region, number }: OpenConflict): void 
 // -----------------------------------------------------------------------------------------------
 
 /** A block as wide as what is in view of the editor, however long its lines are. */
-function fitBoxes(view: EditorView): void {
+export function fitBoxes(view: EditorView): void {
   view.requestMeasure({
     key: 'width of conflicts',
     read: () => view.scrollDOM.clientWidth - (view.contentDOM.getBoundingClientRect().left - leftOf(view.scrollDOM)),

@@ -33,7 +33,10 @@ for (const format of ['sha1', 'sha256'] as const)
       const files = { 'a.txt': LINES, 'src/b.txt': LINES }
       desk = await openRealDesk({ built, branches: { main: files, other: files }, format })
       page = await browser.newPage()
-      page.on('pageerror', error => errors.push(String(error)))
+      page.on('pageerror', error => {
+        // What a desk that was killed does to the connection.
+        if (!/establish a connection|connection .* was interrupted/.test(String(error))) errors.push(String(error))
+      })
       await page.goto(desk.address)
       await page.waitForSelector('[role="tablist"][aria-label="Branches"]')
     })
@@ -65,7 +68,10 @@ for (const format of ['sha1', 'sha256'] as const)
     const openFile = async (path: string) => {
       await choose(['Control', 'p'], path, path)
       await page.waitForFunction(
-        wanted => document.querySelector('.tab[aria-selected="true"][title]')?.textContent?.includes(wanted),
+        wanted =>
+          document
+            .querySelector('[role="tablist"][aria-label="Files"] [aria-selected="true"]')
+            ?.textContent?.includes(wanted),
         {},
         path,
       )
@@ -101,18 +107,12 @@ for (const format of ['sha1', 'sha256'] as const)
       await page.waitForFunction(() => document.querySelector('.cm-content')?.textContent?.includes('meanwhile'))
     })
 
-    test('a paste with a NUL stands in a box, and is inserted without it', async () => {
+    test('Ctrl+Shift+S saves all drafts in one commit', async () => {
       await openFile('b.txt')
-      await page.$eval('.cm-content', content => {
-        const data = new DataTransfer()
-        data.setData('text/plain', 'odd\0paste ')
-        content.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }))
-      })
-      await page.waitForSelector('.refused-box')
-      await press('Control', '.')
-      await isDraft('src/b.txt', `oddpaste ${LINES}`)
+      await page.keyboard.type('more ')
+      await isDraft('src/b.txt', `more ${LINES}`)
       await press('Control', 'Shift', 's')
-      await isSaved('src/b.txt', `oddpaste ${LINES}`)
+      await isSaved('src/b.txt', `more ${LINES}`)
     })
 
     test('nothing went wrong on the page', () => {

@@ -22,7 +22,9 @@ export async function openFile(page: Page, branch: string, path: string): Promis
   await page.getByRole('tablist', { name: 'Branches' }).waitFor()
   await page.keyboard.press('Alt+b')
   await page.getByRole('combobox', { name: 'Find or run' }).fill(`@${branch}`)
-  await page.getByRole('option', { name: branch }).first().click()
+  // The option that Enter chooses.
+  await page.locator('#found [aria-selected="true"]').filter({ hasText: branch }).waitFor()
+  await page.keyboard.press('Enter')
   await page.getByRole('tab', { name: branch, selected: true }).waitFor()
   await openBeside(page, path)
 }

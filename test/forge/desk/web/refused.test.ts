@@ -88,6 +88,10 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await openFile(page, branch, 'a.txt')
     await paste(page, 'x'.repeat(3 * MB))
     await box().getByText('3.00 MB').waitFor()
+    // Its buttons are in view on a narrow screen, too, however long the lines of the file are.
+    await page.setViewportSize({ width: 800, height: 600 })
+    const dismiss = box().getByRole('button', { name: 'Dismiss' })
+    await until(async () => ((await dismiss.boundingBox())?.x ?? 800) < 780)
     await page.keyboard.type('small ')
     await isDraft('a.txt', `small ${LINES}`)
     await page.keyboard.press('Control+s')

@@ -233,3 +233,22 @@ test('a tier whose models are of one provider reviews with one of them, and says
       'name one of another provider in FORGE_TIER_GENERATION for a second opinion.',
   ])
 })
+
+test('a task that may change a check which is there is told, and one that writes its own is not', async () => {
+  const head = await commit(place.path, 'checked', { ...FILES, 'check.sh': 'exit 1\n' })
+  const it = plan(
+    [
+      task('a', {
+        ...checks('sh check.sh && sh new.sh'),
+        boundaries: { write: ['src/a.ts', '*.sh'] },
+        objective: { outputs: ['new.sh'] },
+      }),
+    ],
+    [command('A1', 'bun test test/parse.test.ts')],
+  )
+  const { complaints, notes } = await lint(it, { tree: head })
+  expect(complaints).toEqual([])
+  expect(notes).toEqual([
+    'Task "a" may change check.sh, which the check "sh check.sh && sh new.sh" runs: look at it when you land.',
+  ])
+})

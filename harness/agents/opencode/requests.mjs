@@ -5,6 +5,14 @@
 // The tables hold what OpenCode 1.18 sends, seen by running it, and how its SDKs build the rest.
 
 export const MAX_TOKENS = 65_536 // OpenCode asks for up to 63,999, thinking included
+// What Anthropic's dialect may switch on: OpenCode's provider asks for these. Others let Anthropic fetch, store or run
+// something, or cost more.
+export const BETAS = [
+  'fine-grained-tool-streaming-2025-05-14',
+  'interleaved-thinking-2025-05-14',
+  'pdfs-2024-09-25',
+  'structured-outputs-2025-11-13',
+]
 // A body within its bound on bytes could still cost the parser a hundred times as much.
 const MAX_DEPTH = 100
 const MAX_VALUES = 1_000_000

@@ -1,6 +1,6 @@
 /** Which files a check is made of, by its command. */
 import { expect, test } from 'bun:test'
-import { filesOfCheck } from '../../../../forge/tasks/checks/own-files.ts'
+import { filesOfCheck } from '../../../../forge/tasks/plan/own-files.ts'
 
 test.each([
   ['sh check.sh', ['check.sh']],
