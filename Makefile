@@ -71,7 +71,7 @@ pictures: tools desk-runtime browser ## take README's pictures of the desk anew
 check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && for project in . forge/desk/web test/forge/desk/web; do node_modules/.bin/tsc --noEmit -p $$project; done
 	@cd -- '$(HERE)' && echo 'lint and format' && node_modules/.bin/biome ci --error-on-warnings .
-	@cd -- '$(HERE)' && echo 'workflows' && bun forge/tasks/engine/build.ts .tools/tasks/workflows.js
+	@cd -- '$(HERE)' && echo 'workflows' && bun forge/tasks/engine/build.ts
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
 	  | xargs -0 shellcheck --external-sources
 	@cd -- '$(HERE)' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' | xargs -0 shfmt -d -i 2 -ci -bn
@@ -143,9 +143,7 @@ desk-runtime: bun
 tasks-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-tasks -nt bun.lock ]] || { $(call install-packages,--production) \
 	  && rm -f node_modules/.to-test && touch node_modules/.to-{run,desk,tasks}; }
-	@cd -- '$(HERE)' && bundle=.tools/tasks/workflows.js && [[ -s $$bundle && -z $$(find forge/tasks/flows forge/tasks/contract.ts \
-	  forge/tasks/engine/bundle.ts bun.lock -newer $$bundle -print -quit) ]] \
-	  || { eval "$$PATIENTLY"; patiently 'bundling the workflows' bun forge/tasks/engine/build.ts $$bundle; }
+	@cd -- '$(HERE)' && eval "$$PATIENTLY"; patiently 'bundling the workflows' bun forge/tasks/engine/build.ts
 
 tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \

@@ -32,8 +32,18 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk'],
   // desk.ts and work.ts put the rooms together.
   'forge/desk': [...GROUND, ...DESK_ROOMS],
-  'forge/tasks': ['forge/tasks/flows', 'forge', 'forge/ai', 'core', 'core/git'],
-  'forge/tasks/flows': ['forge/tasks/contract.ts'],
+  'forge/tasks': [
+    'forge/tasks/flows',
+    'forge/tasks/run',
+    'forge/tasks/contract.ts',
+    'forge',
+    'forge/ai',
+    'core',
+    'core/git',
+  ],
+  'forge/tasks/flows': ['forge/tasks/run', 'forge/tasks/contract.ts'],
+  'forge/tasks/run': ['forge/tasks/contract.ts'],
+  'forge/tasks/contract.ts': [],
   forge: ['core', 'core/git'],
   'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }
@@ -42,7 +52,10 @@ const FLOORS: Record<string, readonly string[]> = {
 const WITHOUT: Record<string, string[]> = { 'core/git': ['zx'] }
 
 /** A room that may use these packages alone: a workflow is replayed, so each effect of it is an activity. */
-const NOTHING_BUT: Record<string, string[]> = { 'forge/tasks/flows': ['@temporalio/workflow'] }
+const NOTHING_BUT: Record<string, string[]> = {
+  'forge/tasks/flows': ['@temporalio/workflow'],
+  'forge/tasks/run': [],
+}
 
 /** An import or export as the formatter writes it, or a dynamic import. A transpiler's list lacks those of types. */
 const IMPORT = /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
