@@ -43,7 +43,7 @@ desk: desk-runtime ## open the desk on the repository in REPO=path, or on a smal
 
 image: ## build the container image that the agent works in
 	@echo 'Building $(IMAGE): about 10 minutes and 5 GB the first time.'
-	digest=$$(cd -- '$(HERE)/harness' && for file in $$(LC_ALL=C ls); do printf '%s\0' "$$file"; cat "$$file"; printf '\0'; done \
+	digest=$$(cd -- '$(HERE)/harness' && for file in $$(find * -type f | LC_ALL=C sort); do printf '%s\0' "$$file"; cat "$$file"; printf '\0'; done \
 	  | { sha256sum 2>/dev/null || shasum -a 256; } | cut -d ' ' -f 1) && \
 	docker build --tag $(IMAGE) --build-arg "HARNESS_DIGEST=$$digest" --file '$(HERE)/docker/kitchen-sink/Dockerfile' '$(HERE)/harness'
 
@@ -71,7 +71,7 @@ pictures: tools desk-runtime browser ## take README's pictures of the desk anew
 check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && for project in . forge/desk/web test/forge/desk/web; do node_modules/.bin/tsc --noEmit -p $$project; done
 	@cd -- '$(HERE)' && echo 'lint and format' && node_modules/.bin/biome ci --error-on-warnings .
-	@cd -- '$(HERE)' && echo 'workflows' && bun forge/tasks/engine/build.ts .tools/tasks/workflows.js
+	@cd -- '$(HERE)' && echo 'workflows' && bun forge/tasks/engine/build.ts
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
 	  | xargs -0 shellcheck --external-sources
 	@cd -- '$(HERE)' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' | xargs -0 shfmt -d -i 2 -ci -bn
@@ -143,9 +143,7 @@ desk-runtime: bun
 tasks-runtime: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-tasks -nt bun.lock ]] || { $(call install-packages,--production) \
 	  && rm -f node_modules/.to-test && touch node_modules/.to-{run,desk,tasks}; }
-	@cd -- '$(HERE)' && bundle=.tools/tasks/workflows.js && [[ -s $$bundle && -z $$(find forge/tasks/flows forge/tasks/contract.ts \
-	  forge/tasks/engine/bundle.ts bun.lock -newer $$bundle -print -quit) ]] \
-	  || { eval "$$PATIENTLY"; patiently 'bundling the workflows' bun forge/tasks/engine/build.ts $$bundle; }
+	@cd -- '$(HERE)' && eval "$$PATIENTLY"; patiently 'bundling the workflows' bun forge/tasks/engine/build.ts
 
 tools: bun
 	@cd -- '$(HERE)' && [[ node_modules/.to-test -nt bun.lock ]] || { $(call install-packages) \

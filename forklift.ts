@@ -210,15 +210,15 @@ async function runTheAgent(fork: Fork, setup: AgentSetup, run: runs.AgentRun, re
     { source: runs.workspaceOf(run), target: '/workspace' },
     { source: runs.harnessStateOf(run), target: '/harness-state' },
   ])
-  const settings = Object.keys(setup.openCode).flatMap(setting => ['--env', setting])
+  const settings = Object.keys(setup.agent.environment).flatMap(setting => ['--env', setting])
   const known = ['--pull', 'never', '--name', name, '--label', `forklift=${name}`]
   const flags = [...known, ...LOCK, ...mounts, ...settings]
   signal.throwIfAborted()
   await appendFile(log, `docker run --rm --stop-timeout ${GRACE_SECONDS} ${flags.join(' ')} ${IMAGE}\n`)
-  report.step(`The agent merges: ${setup.openCode.OPENCODE_MODEL}, at most ${clockFace(limit)}`)
+  report.step(`The agent merges: ${setup.agent.model}, at most ${clockFace(limit)}`)
   const onSecond = (gone: number) =>
     report.live(`${clockFace(gone)} gone, ${clockFace(Math.max(limit - gone, 0))} left`)
-  const sh = shellIn({ cwd: '/', env: setup.openCode }, { nothrow: true })
+  const sh = shellIn({ cwd: '/', env: setup.agent.environment }, { nothrow: true })
   const { wasStopped, exitCode, seconds } = await runToItsEnd(
     { name, seconds: limit, signal, onSecond },
     () => sh`exec docker run --rm --stop-timeout ${GRACE_SECONDS} ${flags} ${IMAGE} >> ${log} 2>&1`,

@@ -11,14 +11,15 @@ import { type Objects, openObjects } from '../core/git/objects.ts'
 import { openRepository, type Repository } from '../core/git/repository.ts'
 import { writeTree } from '../core/git/trees.ts'
 import { openCodeMap } from '../forge/tasks/context/map.ts'
-import type { Oid, Reference, StepInput } from '../forge/tasks/contract.ts'
-import { BUNDLE } from '../forge/tasks/engine/bundle.ts'
+import type { List, Oid, Reference, StepInput } from '../forge/tasks/contract.ts'
+import { ensureBundle } from '../forge/tasks/engine/bundle.ts'
 import { workflowOf } from '../forge/tasks/engine/client.ts'
 import { type Engine, openEngine } from '../forge/tasks/engine/engine.ts'
 import { endWorker, findWorkers } from '../forge/tasks/engine/workers.ts'
-import type { FanOutEnd, FanOutInput, StepEnd } from '../forge/tasks/flows/ends.ts'
+import type { FanOutEnd, FanOutInput } from '../forge/tasks/flows/ends.ts'
 import { lintPlan } from '../forge/tasks/plan/lint.ts'
 import type { Plan } from '../forge/tasks/plan/schema.ts'
+import type { TaskEnd, TaskInput } from '../forge/tasks/run/events.ts'
 import { RunStore } from '../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Turn } from '../test/doubles/model-server.ts'
 import { plan, task } from '../test/forge/tasks/plan/plans.ts'
@@ -130,26 +131,22 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
   const { base, path } = ground
   const { reference } = await beginRun(ground)
   const beside: number[] = []
-  const inputOf = (at: number): StepInput => ({
-    run: RUN,
-    task: `t${at}`,
-    attempt: 1,
-    step: `t${at}/1/1`,
-    kind: 'implement',
-    tier: 'generation',
-    choice: 0,
-    base,
-    depth: 0,
-    about: [reference],
-    endsAtOnce: true,
+  // Without docker an attempt ends before its checks: what is measured is a task of one request up to them.
+  const inputOf = (at: number): TaskInput => ({
+    ...{ run: RUN, task: `t${at}`, attempt: 1, plan: reference, tier: 'generation', base, results: [], depth: 0 },
+    ...{ about: [], above: {} },
+    shape: {
+      ...{ id: `t${at}`, title: 'A step', dependsOn: [], tier: 'generation', recursion: 0, isSmall: true, reviews: 0 },
+      ...{ isAlone: false, hash: '' },
+    },
   })
   for (let at = 0; at <= STEPS; at++) {
     const from = model.requests.length
-    const workflowId = `${workflowOf(RUN)}/t${at}/1/1`
+    const workflowId = `${workflowOf(RUN)}/t${at}`
     const run = () =>
-      engine.client.workflow.execute('step', { args: [inputOf(at)], taskQueue: engine.queue, workflowId })
-    const [end, wall] = await timed(run as () => Promise<StepEnd>)
-    if (end.halt || !end.result.commit) throw new Error(`A step made no commit: ${JSON.stringify(end)}`)
+      engine.client.workflow.execute('forgeAttempt', { args: [inputOf(at)], taskQueue: engine.queue, workflowId })
+    const [end, wall] = await timed(run as () => Promise<TaskEnd>)
+    if (!end.isUnchecked) throw new Error(`An attempt did not come to its checks: ${JSON.stringify(end)}`)
     const [clock] = await clocksOf(model, from)
     beside.push(wall - ((clock?.answered ?? 0) - (clock?.asked ?? 0)))
   }
@@ -178,6 +175,7 @@ const AGENTS_OF = (asks: Reference) =>
 async function fanOut(ground: Ground, engine: Engine): Promise<void> {
   const { store, reference } = await beginRun(ground)
   const asks = await store.putJson('asks', { text: 'What is it?', files: [pathOf(5)] })
+  const agents = { ...(await store.putJson('agents', AGENTS_OF(asks))), count: AGENTS }
   const server = engine.server.running?.process.pid ?? 0
   const [worker] = await findWorkers(ground.temporal.env)
   const pid = worker?.process.pid ?? 0
@@ -201,7 +199,7 @@ async function fanOut(ground: Ground, engine: Engine): Promise<void> {
     depth: 1,
     about: [reference],
   }
-  const [end, wall] = await timed(() => fan(engine.client, engine.queue, parent, asks))
+  const [end, wall] = await timed(() => fan(engine.client, engine.queue, parent, agents))
   clearInterval(look)
   verifyWhole(end)
   row(`a fan-out to ${AGENTS.toLocaleString('en')} sub-agents, with all that they keep`, milliseconds(wall))
@@ -209,21 +207,16 @@ async function fanOut(ground: Ground, engine: Engine): Promise<void> {
   row('  memory of the server at its peak', mebibytes(peak.server))
 }
 
-async function fan(
-  client: Engine['client'],
-  taskQueue: string,
-  parent: StepInput,
-  asks: Reference,
-): Promise<FanOutEnd> {
+async function fan(client: Engine['client'], taskQueue: string, parent: StepInput, agents: List): Promise<FanOutEnd> {
   const spent = { requests: 0, input: 0, output: 0, cost: 0 }
-  const input: FanOutInput = { parent, agents: AGENTS_OF(asks), ended: [], spent, isHeld: false }
+  const input: FanOutInput = { parent, agents, spent, isHeld: false }
   const workflowId = `${workflowOf(parent.run)}/${parent.step}:fan-out`
-  return (await client.workflow.execute('fanOut', { args: [input], taskQueue, workflowId })) as FanOutEnd
+  return (await client.workflow.execute('forgeFanOut', { args: [input], taskQueue, workflowId })) as FanOutEnd
 }
 
-function verifyWhole({ ended, halt }: FanOutEnd): void {
-  const good = ended.filter(({ isGood }) => isGood).length
-  if (halt || good !== AGENTS) throw new Error(`${good} of ${AGENTS} sub-agents found something: ${halt?.words ?? ''}`)
+function verifyWhole(end: FanOutEnd): void {
+  if (!('found' in end) || end.failed !== '' || end.found.count !== AGENTS)
+    throw new Error(`Not all ${AGENTS} sub-agents found something: ${JSON.stringify(end)}`)
 }
 
 // --- The engine alone
@@ -246,8 +239,15 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
     receive: doing({ parsed: kept, words: '' }),
     serialize: doing({ artifact: kept }),
     transition: doing({ outcome: 'success', words: '', artifact: kept, spent }),
+    note: doing(undefined),
+    keepWords: doing(kept),
+    keepItems: async ({ items }: { items: unknown[] }) => ({ ...kept, count: items.length }),
+    readItems: async ({ from }: { from: number }) => {
+      const items = AGENTS_OF(kept).slice(from, from + 200)
+      return { items, ...(from + 200 < AGENTS && { next: from + 200 }) }
+    },
   }
-  await using worker = await workOn(temporal, { bundle: BUNDLE, activities })
+  await using worker = await workOn(temporal, { bundle: await ensureBundle(), activities })
   const parent: StepInput = {
     run: 'engine-alone',
     attempt: 1,
@@ -259,7 +259,7 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
     depth: 1,
     about: [],
   }
-  const [end, wall] = await timed(() => fan(temporal.client, worker.queue, parent, kept))
+  const [end, wall] = await timed(() => fan(temporal.client, worker.queue, parent, { ...kept, count: AGENTS }))
   verifyWhole(end)
   row(`the same with activities that do nothing: Temporal's own part`, milliseconds(wall))
   row('activities a second, one worker and the local server', String(Math.round((count / wall) * 1000)))

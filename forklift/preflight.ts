@@ -1,7 +1,7 @@
 /** Before anything is written or paid for: the checkout, its remotes, the engine, the image, GitHub. All at once. */
 import { constants } from 'node:fs'
 import { access, readdir, readFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { AGENT_USER, IMAGE } from '../core/container.ts'
 import { Failure } from '../core/failure.ts'
 import { QUESTIONS, TRANSFERS } from '../core/git/bounds.ts'
@@ -12,6 +12,7 @@ import type { Scratch } from '../core/git/scratch.ts'
 import { verifyFewChanges } from '../core/git/trees.ts'
 import { shellIn } from '../core/shell.ts'
 import { firstLine, visible } from '../core/text.ts'
+import { AGENT, readSettings, settingsFile } from '../harness/agents/opencode/settings.ts'
 import { describeDisk } from './disk-space.ts'
 import { damaged } from './errors.ts'
 import type { Fork, Pulls, Remote, RemoteName } from './fork.ts'
@@ -26,7 +27,7 @@ import {
   sameRepository,
 } from './github.ts'
 import * as remotes from './remotes.ts'
-import { type AgentSetup, type Options, openCodeFile, readOpenCode, stateFolder, timeLimit } from './settings.ts'
+import { type AgentSetup, type Options, stateFolder, timeLimit } from './settings.ts'
 import type { Report } from './terminal.ts'
 
 const HARNESS = join(import.meta.dir, '../harness')
@@ -120,15 +121,15 @@ async function lookAtTheAgent(
     asked.then(() => theImage(engine, signal, report)),
     id => `${IMAGE} is ${id.slice(0, 19)}`,
   )
-  const file = openCodeFile(process.env)
-  const settings = readOpenCode(file, options, text => report.note(text))
-  const openCode = check('OpenCode', settings, it => `${it.OPENCODE_MODEL}, by ${file}`)
+  const file = settingsFile(process.env)
+  const settings = readSettings(file, options, text => report.note(text))
+  const agent = check(AGENT, settings, it => `${it.model}, by ${file}`)
   const seconds = check('time limit', timeLimit(process.env), it => `${it} s`)
   check('disk', describeDisk(stateFolder(process.env)), it => it)
-  const [model, id, limit] = await Promise.allSettled([openCode, image, seconds])
+  const [model, id, limit] = await Promise.allSettled([agent, image, seconds])
   // The caller goes through all checks and throws the failure.
   if (model.status === 'rejected' || id.status === 'rejected' || limit.status === 'rejected') return undefined
-  return { openCode: model.value, image: id.value, seconds: limit.value }
+  return { agent: model.value, image: id.value, seconds: limit.value }
 }
 
 /** Prints a line for each check. A failure that several checks share is told once. */
@@ -292,7 +293,9 @@ async function theImage(engine: Promise<void>, signal: AbortSignal, report: Repo
  */
 async function harnessDigest(): Promise<string> {
   const digest = new Bun.CryptoHasher('sha256')
-  for (const name of (await readdir(HARNESS)).filter(it => !it.startsWith('.')).sort()) {
+  const entries = await readdir(HARNESS, { recursive: true, withFileTypes: true })
+  const files = entries.filter(entry => entry.isFile()).map(it => relative(HARNESS, join(it.parentPath, it.name)))
+  for (const name of files.sort()) {
     digest
       .update(`${name}\0`)
       .update(await readFile(join(HARNESS, name)))

@@ -268,7 +268,7 @@ export async function describeMerge({ origin, upstream }: Fork, scratch: Scratch
 /** The same for a run in which an agent merges; its container has no name yet. */
 export async function describeRun(
   fork: Fork,
-  { openCode, image, seconds }: AgentSetup,
+  { agent, image, seconds }: AgentSetup,
   scratch: Scratch,
   start: Oid,
   forkMd: Buffer | undefined,
@@ -278,9 +278,9 @@ export async function describeRun(
     forkMd: forkMd ? sha256(forkMd) : null,
     image,
     container: '',
-    model: openCode.OPENCODE_MODEL,
-    variant: openCode.OPENCODE_VARIANT,
-    agent: openCode.OPENCODE_AGENT,
+    model: agent.model,
+    variant: agent.variant,
+    agent: agent.agent,
     timeLimitSeconds: seconds,
   }
 }

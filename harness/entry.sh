@@ -3,7 +3,7 @@
 # and ends in run.sh as an unprivileged user. It takes no arguments.
 #
 # Takes
-#   OPENCODE_API_KEY, OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, and OPENCODE_BASE_URL where there is one
+#   the agent's settings with the model's key, by the names that agents/opencode/lock.sh gives
 #   /workspace and /harness-state, mounted; the agent runs as the owner of /workspace, or as 1000:1000 where that is
 #   root (Docker Desktop shows every mount as root's). Where Forklift runs as root, the owner is 2100000001.
 #   /harness-state/run.txt: here `seconds`, and `reject=ADDRESS/PREFIX` for each network that the host is in
@@ -19,11 +19,12 @@ trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of th
 export LC_ALL=C.UTF-8
 
 readonly here=/opt/forklift/harness
-readonly node=/opt/forklift/node                 # the distribution's, which whoever runs it cannot read: see check_keeper
-readonly keeper=2100000000                       # the user of what guards the agent: no account has it, see below
-readonly opencode_zen=https://opencode.ai/zen/v1 # what OpenCode's own provider talks to
-readonly grace=7                                 # for STUCK.md, within the ten seconds of `docker stop`
-readonly overtime=15                             # after which the container ends, though nobody stopped it
+# shellcheck source=harness/agents/opencode/lock.sh
+source "$here/agents/opencode/lock.sh"
+readonly node=/opt/forklift/node # the distribution's, which whoever runs it cannot read: see check_keeper
+readonly keeper=2100000000       # the user of what guards the agent: no account has it, see below
+readonly grace=7                 # for STUCK.md, within the ten seconds of `docker stop`
+readonly overtime=15             # after which the container ends, though nobody stopped it
 # Tools of the image that look for their settings here; nothing else of the environment reaches the agent.
 readonly kept=(PATH LANG PIP_BREAK_SYSTEM_PACKAGES RUSTUP_HOME RUSTUP_TOOLCHAIN NODE_EXTRA_CA_CERTS)
 
@@ -72,11 +73,11 @@ die() {
 # a pipe, and this script is started again without it.
 hide_the_key() {
   local name kept_settings=()
-  [[ ${OPENCODE_API_KEY:-} =~ ^[[:graph:]]{1,4000}$ ]] || die 'OPENCODE_API_KEY is missing, or no key'
-  for name in "${kept[@]}" OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL; do
+  [[ ${!agent_key:-} =~ ^[[:graph:]]{1,4000}$ ]] || die "$agent_key is missing, or no key"
+  for name in "${kept[@]}" "${agent_settings[@]}"; do
     [[ -z ${!name:-} ]] || kept_settings+=("$name=${!name}")
   done
-  exec 3<<<"$OPENCODE_API_KEY"
+  exec 3<<<"${!agent_key}"
   exec env -i "${kept_settings[@]}" "$here/entry.sh" locked
 }
 
@@ -109,10 +110,10 @@ read_run() {
 }
 
 read_base_url() {
-  base_url=${OPENCODE_BASE_URL:-$opencode_zen}
+  base_url=$(model_address)
   base_url=${base_url%/}
   [[ $base_url =~ ^(https?)://(\[([0-9a-fA-F:]+)\]|[A-Za-z0-9.-]+)(:([0-9]+))?(/[A-Za-z0-9._~/%+@-]*)?$ ]] \
-    || die 'OPENCODE_BASE_URL is not a URL'
+    || die "$agent_address is not a URL"
   model_host=${BASH_REMATCH[3]:-${BASH_REMATCH[2]}}
   model_port=${BASH_REMATCH[5]:-$([[ ${BASH_REMATCH[1]} == https ]] && echo 443 || echo 80)}
 }
@@ -285,11 +286,10 @@ tcp_gets_no_answer() {
 
 # --- who runs inside ----------------------------------------------------------
 
-# Neither root nor the agent, and without capabilities. The key comes by a pipe. An endpoint of the user's own is spoken to
-# in chat completions alone.
+# Neither root nor the agent, and without capabilities. The key comes by a pipe.
 start_proxy() {
-  local key port to_proxy model=$OPENCODE_MODEL dialects=chat
-  if [[ -z ${OPENCODE_BASE_URL:-} ]]; then model=${model#opencode/} dialects=all; fi
+  local key port to_proxy model dialects
+  read -r model dialects < <(model_asked)
   IFS= read -r key <&3 || die 'the key is gone'
   exec 3<&-
   coproc PROXY {
@@ -369,15 +369,15 @@ start_agent() {
     exec "${become_agent[@]}" env -i "PATH=$PATH" "$here/seccomp.pl" \
       /bin/bash -c 'read -r agent && kill -TERM "$agent"' >/dev/null 2>&1
   )
-  [[ -z ${OPENCODE_BASE_URL:-} ]] || OPENCODE_BASE_URL=$proxy_url
-  for name in "${kept[@]}" OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL; do
+  point_agent_at "$proxy_url"
+  for name in "${kept[@]}" "${agent_settings[@]}" "$agent_key"; do
     [[ -z ${!name:-} ]] || settings+=("$name=${!name}")
   done
   (
     exec {to_messenger}>&- {never}<&-
     lower_limits
     cd /workspace && exec nice -n 10 "${become_agent[@]}" env -i "${settings[@]}" \
-      OPENCODE_API_KEY=held-by-the-proxy FORKLIFT_PROXY="$proxy_url" \
+      FORKLIFT_PROXY="$proxy_url" \
       "$here/seccomp.pl" "$here/run.sh"
   ) </dev/null >/dev/null 2>&1 &
   agent=$!

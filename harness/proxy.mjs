@@ -4,21 +4,21 @@
 //   node proxy.mjs MODEL chat|all [SILENCE_MS] <<< "$base_url $key"
 //
 // Takes the model's address and the key on standard input, so that neither is in an argument or in the environment;
-// what may be asked of MODEL, and in which dialects, is in requests.mjs. Gives its port as the first line on standard
-// output; on standard error one JSON line a request that was let through, without content:
+// what may be asked of MODEL, and in which dialects, is in the agent's folder (requests.mjs). Gives its port as the first
+// line on standard output; on standard error one JSON line a request that was let through, without content:
 // {"forklift":"request","ms":1234,"status":200,"input":1200,"output":300}.
 //
 // It runs on the distribution's Node, with nothing but Node's own modules, as a user of its own. Everything has a bound:
 // requests, connections, headers, bodies, time, and what it writes. What is refused is answered with a sentence in JSON,
-// by 403 (OpenCode tries again on 429), and counts too.
+// by 403 (agents try again on 429), and counts too.
 import http from 'node:http'
 import https from 'node:https'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { urlToHttpOptions } from 'node:url'
 import zlib from 'node:zlib'
+import { BETAS, rulesFor } from './agents/opencode/requests.mjs'
 import { redactorOf } from './redact.mjs'
-import { rulesFor } from './requests.mjs'
 
 const MAX_REQUESTS = 300 // to the model
 const MAX_CONNECTIONS = 1000 // in all, one request each: those that were refused, broken or never finished, too
@@ -38,13 +38,6 @@ const UNPACK = new Map([
   ['br', zlib.createBrotliDecompress],
 ])
 const HARMLESS = /^[\w ()+,./:;=*"-]{1,300}$/
-// What OpenCode's provider asks for; others let Anthropic fetch, store or run something, or cost more.
-const BETAS = [
-  'fine-grained-tool-streaming-2025-05-14',
-  'interleaved-thinking-2025-05-14',
-  'pdfs-2024-09-25',
-  'structured-outputs-2025-11-13',
-]
 const INPUT_TOKENS = /"(?:prompt_tokens|input_tokens|promptTokenCount)"\s*:\s*(\d+)/g
 const OUTPUT_TOKENS = /"(?:completion_tokens|output_tokens|candidatesTokenCount)"\s*:\s*(\d+)/g
 const LONGEST_LINE = 1024 * 1024

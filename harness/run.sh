@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The harness: begins the merge, hands it to OpenCode, and ends in time.
+# The harness: begins the merge, hands it to the agent (agents/opencode), and ends in time.
 #
 #   run.sh [WORKSPACE] [STATE]      (/workspace and /harness-state by default)
 #
@@ -9,14 +9,12 @@
 #   STATE/run.txt       branch, upstream_branch, start, upstream, seconds: one key=value a line; reject=ADDRESS/PREFIX,
 #                       any number of times, is for entry.sh
 #   STATE/fork-context.md   FORK.md, where the fork has one
-#   OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY
-#   OPENCODE_BASE_URL   optional: an OpenAI-compatible endpoint, which is sent OPENCODE_MODEL as it is; without one,
-#                       OPENCODE_MODEL is a model of OpenCode's own provider: NAME or opencode/NAME
+#   the agent's settings (agents/opencode/agent.sh)
 #   FORKLIFT_PROXY      optional: an address that stands in for the model's, whichever that is (see entry.sh)
 #
 # Gives
 #   the merge, committed on <branch>; or WORKSPACE/STUCK.md
-#   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what OpenCode reported),
+#   STATE/instructions.txt, and in STATE/logs/: harness.log, events.jsonl (what the agent reported),
 #   transcript.txt (the same to read), opencode.log (its standard error)
 #
 # Exit codes
@@ -28,33 +26,39 @@
 set -Eeuo pipefail
 trap 'die "line $LINENO failed"' ERR # whose own status could pass for one of the codes above
 
+harness=$(dirname -- "$(realpath -- "${BASH_SOURCE[0]}")")
+readonly harness
+# shellcheck source=harness/agents/opencode/agent.sh
+source "$harness/agents/opencode/agent.sh"
+
 workspace=$(realpath -- "${1:-/workspace}")
 state=$(realpath -- "${2:-/harness-state}")
 readonly workspace state
 readonly logs=$state/logs
 readonly scratch=$state/scratch # HOME and temporary files of this run, on disk: they may be large
 readonly events=$logs/events.jsonl
+readonly agent_log=$logs/opencode.log
 readonly begun=$SECONDS
 
 branch='' upstream_branch='' start='' upstream='' seconds=''
 merge_outcome=''            # clean, conflicts, or none: how far git came alone
-agent_pid='' agent_status=0 # of OpenCode, the leader of its own process group
+agent_pid='' agent_status=0 # of the agent, the leader of its own process group
 stopped=''                  # why the agent was stopped: deadline or TERM
 timers=()
-look=''     # the process that finds out what is here
-model_id='' # provider/model, as OpenCode names it
+look='' # the process that finds out what is here
 
 main() {
   prepare_logs
   read_run
-  check_settings
+  check_agent_settings
+  command -v jq >/dev/null || die 'jq is not on PATH'
   enter_workspace
   watch_the_clock
   look_around &
   look=$!
   begin_merge
   write_instructions
-  check_agent_name
+  configure_agent
   run_agent
   write_transcript
   conclude
@@ -108,20 +112,6 @@ read_run() {
   done
 }
 
-check_settings() {
-  local name
-  for name in OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT; do
-    [[ ${!name:-} =~ ^[A-Za-z0-9][A-Za-z0-9._/-]*$ ]] || die "$name is missing or has characters that no setting has"
-  done
-  [[ -n ${OPENCODE_API_KEY:-} ]] || die 'OPENCODE_API_KEY is missing'
-  for name in OPENCODE_BASE_URL FORKLIFT_PROXY; do
-    [[ -z ${!name:-} || ${!name} =~ ^https?://[]A-Za-z0-9._~:/@%+[-]+$ ]] || die "$name is not a URL"
-  done
-  [[ -n ${OPENCODE_BASE_URL:-} || $OPENCODE_MODEL != */* || $OPENCODE_MODEL == opencode/* ]] \
-    || die "OPENCODE_MODEL names the provider ${OPENCODE_MODEL%%/*}: without OPENCODE_BASE_URL there is OpenCode's own alone, opencode/${OPENCODE_MODEL##*/}"
-  for name in opencode jq; do command -v "$name" >/dev/null || die "$name is not on PATH"; done
-}
-
 # Git and the agent get an identity of nobody's, a home of this run, and no configuration of the machine's user.
 enter_workspace() {
   export GIT_AUTHOR_NAME='Forklift agent' GIT_AUTHOR_EMAIL=agent@forklift.invalid
@@ -136,7 +126,7 @@ enter_workspace() {
   export HUSKY=0
   export N_PREFIX=$HOME/.n PYENV_ROOT=$HOME/.pyenv npm_config_prefix=$HOME/.local
   export PATH=$N_PREFIX/bin:$PYENV_ROOT/shims:$HOME/.cargo/bin:$HOME/.local/bin:$PATH
-  mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME/opencode"
+  mkdir -p "$HOME" "$TMPDIR" "$XDG_CONFIG_HOME"
   git config --global safe.directory "$workspace" # its owner may be shown as another (Docker Desktop)
 
   cd "$workspace" || die "cannot enter $workspace"
@@ -184,7 +174,7 @@ stop_agent() {
   stopped=${stopped:-$1}
 }
 
-# OpenCode's commands have process groups of their own and outlive it: whatever carries the mark of this run is ended.
+# The agent's commands have process groups of their own and outlive it: whatever carries the mark of this run is ended.
 # Where there is no /proc, the agent's own process group must do.
 end_leftovers() {
   local environ
@@ -395,66 +385,13 @@ write_instructions() {
   record <"$state/instructions.txt"
 }
 
-# Project configuration stays off: with it the repository under merge would rule its agent. No calls home, no
-# questions (a rule that asks ends a run without a terminal), no snapshots, no language servers.
-configure_opencode() {
-  if [[ -n ${OPENCODE_BASE_URL:-} ]]; then
-    model_id=forklift/$OPENCODE_MODEL
-  else
-    model_id=opencode/${OPENCODE_MODEL#opencode/}
-  fi
-  OPENCODE_CONFIG_CONTENT=$(
-    jq --null-input --compact-output --arg model "$OPENCODE_MODEL" \
-      --arg endpoint "${OPENCODE_BASE_URL:-}" --arg proxy "${FORKLIFT_PROXY:-}" '
-      {apiKey: "{env:OPENCODE_API_KEY}"} as $key
-      | [$proxy, $endpoint | select(. != "") | {baseURL: .}][0] as $address
-      | {
-          provider: (
-            if $endpoint == "" then
-              {opencode: {options: ($key + $address)}}
-            else
-              {forklift: {
-                npm: "@ai-sdk/openai-compatible",
-                name: "Forklift",
-                options: ($key + $address),
-                models: {($model): {tool_call: true, limit: {context: 128000, output: 16384}}}
-              }}
-            end
-          ),
-          permission: "allow",
-          autoupdate: false,
-          share: "disabled",
-          snapshot: false,
-          lsp: false,
-          formatter: false
-        }'
-  )
-  export OPENCODE_CONFIG_CONTENT
-  export OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_PURE=1 OPENCODE_DB=:memory:
-  export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
-  export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_SHARE=1
-  export OPENCODE_DISABLE_FFF=1
-  # OpenCode fetches a package from npm into a configuration folder that it may write to.
-  touch "$XDG_CONFIG_HOME/opencode/.gitignore"
-  chmod a-w "$XDG_CONFIG_HOME/opencode"
-}
-
-# OpenCode takes its default agent for a name it does not know, and only warns.
-check_agent_name() {
-  configure_opencode
-  local known
-  known=$(opencode agent list </dev/null 2>>"$logs/opencode.log") || die 'opencode agent list failed; see opencode.log'
-  grep -qxF "$OPENCODE_AGENT (primary)" <<<"$known" \
-    || die "OpenCode knows no primary agent '$OPENCODE_AGENT': set OPENCODE_AGENT to one of $(sed -n 's/ (primary)$//p' <<<"$known" | paste -sd ' ' -)"
-}
-
 run_agent() {
   [[ -z $stopped ]] || return 0
-  local -a command=(opencode run --model "$model_id" --variant "$OPENCODE_VARIANT" --agent "$OPENCODE_AGENT"
-    --format json --title "Merge upstream/$upstream_branch into $branch")
+  local -a command
+  agent_command "Merge upstream/$upstream_branch into $branch"
   say "Agent command: $(printf '%q ' "${command[@]}")\"\$(cat $(printf '%q' "$state/instructions.txt"))\" </dev/null"
   set -m # a process group of its own, to be ended as a whole
-  FORKLIFT_RUN=$scratch "${command[@]}" "$(cat "$state/instructions.txt")" </dev/null >"$events" 2>>"$logs/opencode.log" &
+  FORKLIFT_RUN=$scratch "${command[@]}" "$(cat "$state/instructions.txt")" </dev/null >"$events" 2>>"$agent_log" &
   agent_pid=$!
   set +m
   [[ -z $stopped ]] || stop_agent "$stopped" # a signal came between these lines
@@ -465,11 +402,11 @@ run_agent() {
   say "The agent ended after $((SECONDS - begun)) s with exit code $agent_status"
 }
 
-# --- what OpenCode reported --------------------------------------------------
+# --- what the agent reported --------------------------------------------------
 
 readonly most_bytes=$((64 << 20)) most_lines=100000 longest_line=$((4 << 20))
 
-# from_events PROGRAM: a program of jq over `event`, every object that OpenCode reported, one a line; `words(KEYS)` is the
+# from_events PROGRAM: a program of jq over `event`, every object that the agent reported, one a line; `words(KEYS)` is the
 # string found there, unless it is none or empty.
 #
 # The file belongs to the agent, who may have left anything there. So it is read from its end within bounds of bytes,
@@ -485,38 +422,8 @@ from_events() {
     | HOME=/nonexistent jq --null-input --raw-input --raw-output "$definitions $1"
 }
 
-# Exit code 0 alone says nothing: a cut answer, a refused question and an empty reply all end with it.
-why_agent_failed() {
-  local error reason
-  error=$(from_events 'last(event | select(.type == "error")) | objects | .error
-    | [words(["data", "message"]), words(["message"]), words(["name"]), tojson][0][0:500]')
-  reason=$(from_events 'last(event | select(.type == "step_finish")) | objects | words(["part", "reason"])')
-  if [[ -n $error ]]; then
-    echo "OpenCode reported an error: $error"
-  elif ((agent_status != 0)); then
-    echo "OpenCode ended with exit code $agent_status"
-  elif [[ $reason != stop ]]; then
-    echo "OpenCode's last answer was not finished"
-  fi
-}
-
-# What the agent said; of its tools, the name and what they were given.
 write_transcript() {
-  from_events '
-    event
-    | if .type == "text" then
-        words(["part", "text"]) | "\n" + .
-      elif .type == "tool_use" then
-        "\n[\([words(["part", "tool"]), "?"][0][0:100])] \((try .part.state.input catch null) | tojson[0:2000])"
-      elif .type == "error" then
-        "\nError: \(tojson[0:2000])"
-      else
-        empty
-      end' | printable >"$logs/transcript.txt" || say "The transcript could not be made; see $events"
-}
-
-last_words() {
-  from_events 'last(event | select(.type == "text") | words(["part", "text"])) | strings | .[-8000:]' | printable | tail -n 40
+  agent_transcript | printable >"$logs/transcript.txt" || say "The transcript could not be made; see $events"
 }
 
 # --- what is left behind ----------------------------------------------------
@@ -548,9 +455,9 @@ write_stuck() {
       printf '\nNo file conflicts any more, but these changes are not committed:\n\n'
       git status --porcelain --untracked-files=no --ignore-submodules | sed 's/^/    /'
     fi
-    if [[ -n $(last_words) ]]; then
+    if [[ -n $(agent_last_words) ]]; then
       printf '\nThe last thing the agent said:\n\n'
-      last_words | sed 's/^/> /'
+      agent_last_words | sed 's/^/> /'
     fi
   } | printable >STUCK.md
 }
@@ -573,8 +480,8 @@ conclude() {
     say 'The agent is stuck and wrote STUCK.md'
     exit 4
   fi
-  failure=$(why_agent_failed)
-  [[ -z $failure ]] || die "$failure (model $model_id); see events.jsonl and opencode.log in $logs"
+  failure=$(agent_failure)
+  [[ -z $failure ]] || die "$failure (model $model_id); see events.jsonl and ${agent_log##*/} in $logs"
   commit_resolved_merge
   is_merged || say "The agent finished, but $branch does not hold upstream's commits"
   if has_uncommitted_work; then

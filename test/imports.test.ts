@@ -23,7 +23,8 @@ const deskRooms = DESK_ROOMS.map((room, at) => [room, [...GROUND, ...DESK_ROOMS.
 const FLOORS: Record<string, readonly string[]> = {
   'core/git': ['core'],
   core: ['core/git'],
-  forklift: ['core', 'core/git'],
+  'harness/agents': ['core'],
+  forklift: ['harness/agents', 'core', 'core/git'],
   'forklift.ts': ['forklift', 'core', 'core/git'],
   'forge/ai': ['forge', 'core', 'core/git'],
   ...Object.fromEntries(deskRooms),
@@ -31,8 +32,18 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/desk/web': ['forge/desk/contract', 'forge/desk/server', 'forge/desk'],
   // desk.ts and work.ts put the rooms together.
   'forge/desk': [...GROUND, ...DESK_ROOMS],
-  'forge/tasks': ['forge/tasks/flows', 'forge', 'forge/ai', 'core', 'core/git'],
-  'forge/tasks/flows': ['forge/tasks/contract.ts'],
+  'forge/tasks': [
+    'forge/tasks/flows',
+    'forge/tasks/run',
+    'forge/tasks/contract.ts',
+    'forge',
+    'forge/ai',
+    'core',
+    'core/git',
+  ],
+  'forge/tasks/flows': ['forge/tasks/run', 'forge/tasks/contract.ts'],
+  'forge/tasks/run': ['forge/tasks/contract.ts'],
+  'forge/tasks/contract.ts': [],
   forge: ['core', 'core/git'],
   'forge.ts': ['forge', 'forge/desk', ...DESK_ROOMS, 'forge/tasks', 'forge/ai', 'core', 'core/git'],
 }
@@ -41,7 +52,10 @@ const FLOORS: Record<string, readonly string[]> = {
 const WITHOUT: Record<string, string[]> = { 'core/git': ['zx'] }
 
 /** A room that may use these packages alone: a workflow is replayed, so each effect of it is an activity. */
-const NOTHING_BUT: Record<string, string[]> = { 'forge/tasks/flows': ['@temporalio/workflow'] }
+const NOTHING_BUT: Record<string, string[]> = {
+  'forge/tasks/flows': ['@temporalio/workflow'],
+  'forge/tasks/run': [],
+}
 
 /** An import or export as the formatter writes it, or a dynamic import. A transpiler's list lacks those of types. */
 const IMPORT = /^(?:import|export)\s(?:[^'"]*?\sfrom\s)?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
@@ -92,6 +106,10 @@ test('imports run downwards only, those of types too', () => {
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
 
+test('no file imports itself by way of others, imports of types included', () => {
+  expect(circlesIn(imports)).toEqual([])
+})
+
 test('a room uses the packages that it may', () => {
   const packages = imports.filter(({ to }) => !/\.(ts|tsx|json)$/.test(to))
   const wrong = packages.filter(({ from, to }) => {
@@ -101,3 +119,19 @@ test('a room uses the packages that it may', () => {
   })
   expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([])
 })
+
+/** Files that lead to each other by their imports: each circle once, in the order of its imports. */
+function circlesIn(all: readonly Import[]): string[] {
+  const next = Map.groupBy(all, ({ from }) => from)
+  const done = new Set<string>()
+  const circles: string[] = []
+  const walk = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file)
+    if (at >= 0) circles.push([...path.slice(at), file].join(' > '))
+    if (at >= 0 || done.has(file)) return
+    for (const { to } of next.get(file) ?? []) walk(to, [...path, file])
+    done.add(file)
+  }
+  for (const file of next.keys()) walk(file, [])
+  return circles
+}

@@ -17,6 +17,9 @@ export type RunId = string
 /** As the plan names it: lower case letters, digits and dashes. */
 export type TaskId = string
 
+/** A list that may be long: a blob with a JSON array, which a flow reads in parts. `count`: how many items it has. */
+export type List = Reference & { count: number }
+
 /** How capable a model has to be; which one that is, the user's settings say. In this order, from low to high. */
 export type Tier = 'classification' | 'summarization' | 'generation' | 'reasoning'
 
@@ -67,11 +70,6 @@ export type StepInput = StepPlace & {
   depth: number
   /** What it is about: the plan, the outline's step, the report of the last failure, artifacts, a person's answer … */
   about: Reference[]
-  /**
-   * What comes after the answer is done within one task of the flow (see flows/effects.ts). Steps that an earlier Forge
-   * has begun do not have it, and go on as they began.
-   */
-  endsAtOnce?: true
 }
 
 /**
@@ -81,12 +79,12 @@ export type StepInput = StepPlace & {
 export type Constructed = { request: Reference; key: string; model: string; kind?: StepKind; tier?: Tier }
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
- * An answer as its schema reads it; without `parsed`, it is none, and `words` say why. `isConfused`: it ended by a
- * signal that nobody knows.
+ * An answer as its schema reads it; without `parsed`, it is none, and `words` say why in short, `evidence` in full.
+ * `isConfused`: it ended by a signal that nobody knows.
  */
-export type Received = { parsed?: Reference; words: string; isConfused?: boolean }
-/** What became of it: a commit where it changed files; `words` where it can't be applied. */
-export type Serialized = { commit?: Oid; artifact?: Reference; words?: string }
+export type Received = { parsed?: Reference; words: string; isConfused?: boolean; evidence?: Reference }
+/** What became of it: a commit where it changed files; `words`, and in full `evidence`, where it can't be applied. */
+export type Serialized = { commit?: Oid; artifact?: Reference; words?: string; evidence?: Reference }
 
 export type SubAgent = { id: string; tier: Tier; asks: Reference }
 
@@ -96,6 +94,8 @@ export type StepResult = {
   /** One short line for the journal. */
   words: string
   parsed?: Reference
+  /** What is wrong with an answer that could not be read or applied, in full. */
+  evidence?: Reference
   commit?: Oid
   artifact?: Reference
   /** With an outline: its steps in order, a blob for each. */
@@ -107,8 +107,8 @@ export type StepResult = {
    * it.
    */
   plan?: Reference
-  /** With success: what it wants to have found out before it is done. */
-  fanOut?: SubAgent[]
+  /** With success: what it wants to have found out before it is done, a list of {@link SubAgent}. */
+  fanOut?: List
   /** With blocked_on_human. */
   question?: Reference
   /** With blocked_on_sibling: the task that it waits for. */
@@ -136,6 +136,14 @@ export interface StepActivities {
   keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference>
 }
 
+/** How flows keep and read what is too long for their history. Called within a flow's task alone. */
+export interface ListActivities {
+  /** Keeps a list as a blob. */
+  keepItems(input: { run: RunId; kind: string; items: unknown[] }): Promise<List>
+  /** Some of its items, from that one on, in at most some ten thousand bytes; `next` where there are more. */
+  readItems(input: { run: RunId; list: Reference; from: number }): Promise<{ items: unknown[]; next?: number }>
+}
+
 // --- A plan
 
 /** What the flow has to know of a task; everything else stands in the plan's blob. */
@@ -152,17 +160,33 @@ export type TaskShape = {
   reviews: number
   /** Whether it runs while no other one does: its boundaries are not known. */
   isAlone: boolean
+  /** A hash of its part of the plan: its definition, and the assertions that it claims. */
+  hash: string
 }
 
-/** A plan that the linter lets through, or why it does not: a sentence for each complaint. */
-export type Linted = { plan?: Reference; tasks: TaskShape[]; complaints: string[]; report?: Reference }
+/**
+ * A plan that the linter lets through, or why it does not: a sentence for each of the first complaints; all of them
+ * stand in `report`.
+ */
+export type Linted = {
+  plan?: Reference
+  /** A list of {@link TaskShape}. */
+  tasks?: List
+  complaints: string[]
+  report?: Reference
+  /** What a new plan allows beyond the one that was approved before: wider boundaries, other commands, a higher cost. */
+  widens: string[]
+}
+
+/**
+ * How far the tasks of the plan that holds are, for the linter of another one: those that are done or under way stay as
+ * they are; those that were stopped claim and write nothing any more. A list of {@link Standing}.
+ */
+export type Standing = { id: TaskId; is: 'done' | 'under way' | 'stopped' }
 
 export interface PlanActivities {
-  /**
-   * `parsed` is a model's plan or a person's; `done` the tasks that have begun, which a new plan must leave as they
-   * are.
-   */
-  lintPlan(input: { run: RunId; parsed: Reference; base: Oid; done: TaskId[] }): Promise<Linted>
+  /** `parsed` is a model's plan or a person's. */
+  lintPlan(input: { run: RunId; parsed: Reference; base: Oid; standing?: List }): Promise<Linted>
 }
 
 // --- A task
@@ -201,9 +225,7 @@ export interface TaskActivities {
   /** Boundaries from the diff, what can be mended by itself, then the checks in the container. */
   validate(input: TaskPlace & { plan: Reference; base: Oid; head: Oid }): Promise<Validated>
   /** Writes down why an attempt failed, for the next one and for a person. */
-  reportFailure(
-    input: TaskPlace & { plan: Reference; outcome: Outcome; words: string; evidence: Reference[] },
-  ): Promise<Reference>
+  reportFailure(input: TaskPlace & { outcome: Outcome; words: string; evidence: Reference[] }): Promise<Reference>
   /** Sets `forge/<run>/<task>` to the attempt that passed. */
   deliver(input: TaskPlace & { head: Oid }): Promise<void>
 }
@@ -233,8 +255,11 @@ export type RunInput = {
  */
 export type Remembered = {
   approvedPlan?: Reference
-  answers: PersonAnswer[]
+  /** A list of {@link PersonAnswer}. */
+  answers?: List
   facts?: Reference[]
+  /** For each tier the next more capable one that has another model. */
+  above?: Partial<Record<Tier, Tier>>
   /** Milliseconds that it has worked before, where its minutes are counted. */
   used?: number
 }
@@ -292,8 +317,8 @@ export interface RunActivities {
    * limits where a person raised them: those hold from then on.
    */
   begin(input: RunInput): Promise<Remembered>
-  /** A line in the journal; the same `id` twice is written once. */
-  note(line: JournalLine): Promise<void>
+  /** Lines in the journal, in this order; the same `id` twice is written once. */
+  note(input: { run: RunId; lines: JournalLine[] }): Promise<void>
   /** Keeps what a person decided: an approval (`task` '' and `answer` the plan), or an answer to a question. */
   remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void>
   /** The escalation report: for the terminal and the desk, and as a file. */
@@ -310,16 +335,20 @@ export interface RunActivities {
   /** Keeps how a run is, so that it can be read where no server is: whenever it rests, and when it goes on. */
   rest(status: RunStatus): Promise<void>
   /**
-   * Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract.
+   * Gathers all results on `forge/<run>/result`, from `resolved` as `gather` does, and checks the contract. `results` is
+   * a list of {@link TaskResult}.
    */
-  finish(input: {
-    run: RunId
-    base: Oid
-    plan: Reference
-    results: { task: TaskId; head: Oid }[]
-    resolved?: Oid
-  }): Promise<Finished>
+  finish(input: { run: RunId; base: Oid; plan: Reference; results: List; resolved?: Oid }): Promise<Finished>
 }
+
+/** What a task came to. */
+export type TaskResult = { task: TaskId; head: Oid }
+
+/** How a run has ended, as its workflow gives it: all else is answered by its query and kept in git. */
+export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; report?: Reference }
+
+/** What an attempt that is under way does just now: the answer of its query `doing`. */
+export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
 /** One decision, for people. `id` is the same when it is made again after a crash. */
 export type JournalLine = {
@@ -333,13 +362,17 @@ export type JournalLine = {
   refs?: Reference[]
 }
 
-export type Activities = StepActivities & PlanActivities & TaskActivities & RunActivities
+export type Activities = StepActivities & ListActivities & PlanActivities & TaskActivities & RunActivities
 
 /** What a person may tell a run while it is under way. Each is a Temporal update, refused with a sentence. */
 export type RunUpdates = {
   approve: (plan: Reference) => Promise<void>
   /** `task` '' answers the run's own question. */
   answer: (task: TaskId | '', answer: Reference) => Promise<void>
+  /** Another plan from now on; `answered` is what a person says with it to a task that asks. */
+  mend: (plan: Reference, answered?: { task: TaskId; answer: Reference }) => Promise<void>
+  /** What is to be different about the plan, in words: a planner makes a change of it, which waits for a yes. */
+  replan: (answer: Reference) => Promise<void>
   pause: (task?: TaskId) => Promise<void>
   resume: (task?: TaskId) => Promise<void>
   stop: (task?: TaskId) => Promise<void>

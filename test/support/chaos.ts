@@ -21,8 +21,8 @@ type Options = {
   log?: boolean
 }
 
-/** The steps of the run that nothing happens to: each is a request. */
-export const STEPS = 22
+/** The steps of the run that nothing happens to, with one look at the plan on the way: each is a request. */
+export const STEPS = 24
 /** Requests at the same time: four tasks, of which one may have three sub-agents. */
 export const IN_FLIGHT = 6
 

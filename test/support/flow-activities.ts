@@ -11,6 +11,7 @@ import type {
   Gathered,
   JournalLine,
   Linted,
+  List,
   Oid,
   Outcome,
   PersonAnswer,
@@ -54,7 +55,10 @@ export type Overrides = {
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
   lint?: (tasks: TaskShape[]) => string[]
-  remembered?: Remembered
+  /** What is remembered of a life before; answers as they are. */
+  remembered?: Omit<Remembered, 'answers'> & { answers: PersonAnswer[] }
+  /** What a plan allows beyond the one before. */
+  widens?: (tasks: TaskShape[]) => string[]
   /** Fails whatever it likes by throwing. */
   before?: (activity: string, input: unknown) => void | Promise<void>
   /** Requests that may be sent in all. */
@@ -71,6 +75,7 @@ export const shape = (id: string, more: Partial<TaskShape> = {}): TaskShape => (
   reviews: 0,
   isAlone: false,
   ...more,
+  hash: JSON.stringify([id, more]),
 })
 
 const hash = (words: string): string => createHash('sha1').update(words).digest('hex')
@@ -130,6 +135,12 @@ export class ScriptedActivities {
       serialize: async ({ base, parsed, kind, step }) => this.#serialize(base, parsed, kind, step),
       transition: async ({ received, serialized, sent }) => this.#transition(received.parsed, serialized, sent.spent),
       keepWords: async ({ kind, words }) => this.put(kind, words),
+      keepItems: async ({ kind, items }) => this.#list(kind, items),
+      readItems: async ({ list, from }) => {
+        const items = JSON.parse(this.words(list)).slice(from, from + 100)
+        const next = from + items.length
+        return { items, ...(items.length === 100 && { next }) }
+      },
       lintPlan: async ({ parsed }) => this.#lint(parsed),
       gather: async ({ base, results, resolved }) => this.#gather(resolved ?? base, results),
       judge: async ({ resolved }) => this.#judge(resolved),
@@ -138,8 +149,8 @@ export class ScriptedActivities {
         this.put('report', `${task}/${attempt} ${outcome}: ${words}`),
       deliver: async ({ task, head }) => void this.delivered.set(task, head),
       begin: async input => this.#begin(input),
-      note: async line => {
-        if (!this.journal.has(line.id)) this.journal.set(line.id, line)
+      note: async ({ lines }) => {
+        for (const line of lines) if (!this.journal.has(line.id)) this.journal.set(line.id, line)
       },
       remember: async ({ run: _, ...answer }) => void this.remembered.push(answer),
       escalate: async ({ task, words, status }) => {
@@ -147,7 +158,7 @@ export class ScriptedActivities {
         return this.put('question', words)
       },
       rest: async status => void this.rested.push(status),
-      finish: async ({ base, results, resolved }) => this.#finish(resolved ?? base, results),
+      finish: async ({ base, results, resolved }) => this.#finish(resolved ?? base, JSON.parse(this.words(results))),
     }
     return this.#watched(all)
   }
@@ -168,11 +179,21 @@ export class ScriptedActivities {
   #begin(input: RunInput) {
     this.began.push(input)
     if (input.limits.requests !== undefined) this.limit = input.limits.requests
-    return this.overrides.remembered ?? { answers: [] }
+    const { answers, ...known } = this.overrides.remembered ?? { answers: [] }
+    return { ...known, ...(answers.length > 0 && { answers: this.#list('answers', answers) }) }
+  }
+
+  #list(kind: string, items: readonly unknown[]): List {
+    return { ...this.put(kind, JSON.stringify(items)), count: items.length }
+  }
+
+  /** The words of all that a step is about, and of what its sub-agents have found. */
+  #told(about: readonly Reference[]): string[] {
+    return about.flatMap(it => (it.kind === 'found' ? this.#told(JSON.parse(this.words(it))) : [this.words(it)]))
   }
 
   #construct(input: StepInput): Constructed {
-    const asked = { ...input, told: input.about.map(this.words) }
+    const asked = { ...input, told: this.#told(input.about) }
     const key = hash(JSON.stringify(input))
     this.#constructed.set(key, asked)
     return { request: { kind: 'request', oid: key }, key, model: `model-${input.tier}-${input.choice}` }
@@ -232,7 +253,7 @@ export class ScriptedActivities {
       ...(said.steps && { steps: said.steps.map(step => this.put('step', step)) }),
       ...(said.isGood !== undefined && { isGood: said.isGood }),
       ...(said.plan && { plan: this.put('plan', JSON.stringify(said.plan)) }),
-      ...(agents && { fanOut: agents }),
+      ...(agents && { fanOut: this.#list('agents', agents) }),
       ...(said.question && { question: this.put('question', said.question) }),
       ...(said.sibling && { sibling: said.sibling }),
     }
@@ -241,8 +262,9 @@ export class ScriptedActivities {
   #lint(parsed: Reference): Linted {
     const tasks: TaskShape[] = JSON.parse(this.words(parsed))
     const complaints = this.overrides.lint?.(tasks) ?? []
-    if (complaints.length === 0) return { plan: parsed, tasks, complaints }
-    return { tasks: [], complaints, report: this.put('report', complaints.join(' ')) }
+    const widens = this.overrides.widens?.(tasks) ?? ['It is another plan.']
+    if (complaints.length === 0) return { plan: parsed, tasks: this.#list('shapes', tasks), complaints, widens }
+    return { complaints, report: this.put('report', complaints.join(' ')), widens }
   }
 
   /** Merges one after the other, until two are in conflict that are not merged yet. */

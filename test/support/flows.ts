@@ -22,8 +22,9 @@ import {
   type WorkflowBundle,
 } from '@temporalio/worker'
 import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
+import { withAttempts } from '../../forge/tasks/engine/client.ts'
 import { ONE_PARTITION } from '../../forge/tasks/engine/server.ts'
-import type { run } from '../../forge/tasks/flows/run.ts'
+import type { forgeRun } from '../../forge/tasks/flows/run.ts'
 import { type Overrides, type Script, ScriptedActivities } from './flow-activities.ts'
 
 const INSTALLED = join(import.meta.dir, '../../.tools/temporal/temporal')
@@ -117,7 +118,7 @@ export class FlowHost {
   readonly run = `run-${hosts}`
   #worker: Worker | undefined
   #working: Promise<void> | undefined
-  #handle: WorkflowHandle<typeof run> | undefined
+  #handle: WorkflowHandle<typeof forgeRun> | undefined
 
   constructor(
     readonly server: FlowServer,
@@ -148,7 +149,7 @@ export class FlowHost {
   async start(
     more: Partial<RunInput> = {},
     withAttributes = false,
-  ): Promise<WorkflowHandleWithFirstExecutionRunId<typeof run>> {
+  ): Promise<WorkflowHandleWithFirstExecutionRunId<typeof forgeRun>> {
     const input: RunInput = {
       run: this.run,
       wish: this.activities.put('wish', 'Build it.'),
@@ -159,7 +160,7 @@ export class FlowHost {
       atMost: 4,
       ...more,
     }
-    const handle = await this.server.client.workflow.start<typeof run>('run', {
+    const handle = await this.server.client.workflow.start<typeof forgeRun>('forgeRun', {
       taskQueue: this.queue,
       workflowId: this.queue,
       args: [input],
@@ -168,17 +169,22 @@ export class FlowHost {
       }),
     })
     // Not that one: it would follow the first history alone.
-    this.#handle = this.server.client.workflow.getHandle<typeof run>(this.queue)
+    this.#handle = this.server.client.workflow.getHandle<typeof forgeRun>(this.queue)
     return handle
   }
 
-  get handle(): WorkflowHandle<typeof run> {
+  get handle(): WorkflowHandle<typeof forgeRun> {
     if (!this.#handle) throw new Error('Nothing was started.')
     return this.#handle
   }
 
-  result = (): Promise<RunStatus> => this.handle.result()
-  status = (): Promise<RunStatus> => this.handle.query<RunStatus>('status')
+  /** How it is when it has ended. */
+  result = async (): Promise<RunStatus> => {
+    await this.handle.result()
+    return await this.status()
+  }
+  status = async (): Promise<RunStatus> =>
+    withAttempts(this.server.client, this.queue, await this.handle.query<RunStatus>('status'))
 
   /** An update; undefined where it was taken, and the sentence where it was refused. */
   async says(name: string, ...args: unknown[]): Promise<string | undefined> {

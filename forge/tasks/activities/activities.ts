@@ -22,6 +22,7 @@ import { listRuns } from '../runs/folder.ts'
 import { priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
 import { reviewersOf } from '../steps/request.ts'
+import { ListWork } from './lists.ts'
 import { type ActivityOptions, type Check, type Facts, guarded, type Lint, Means } from './means.ts'
 import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
@@ -144,6 +145,7 @@ export function activitiesOf(
 ): { activities: Activities; tidied: () => Promise<void> } & Disposable {
   const means = new Means(options)
   const steps = new StepWork(means)
+  const lists = new ListWork(means)
   const plans = new PlanWork(means)
   const tasks = new TaskWork(means)
   const runs = new RunWork(means, tasks)
@@ -154,6 +156,8 @@ export function activitiesOf(
     serialize: guarded(means, input => steps.serialize(input)),
     transition: guarded(means, input => steps.transition(input)),
     keepWords: guarded(means, input => steps.keepWords(input)),
+    keepItems: guarded(means, input => lists.keepItems(input)),
+    readItems: guarded(means, input => lists.readItems(input)),
     lintPlan: guarded(means, input => plans.lintPlan(input)),
     gather: guarded(means, input => tasks.gather(input)),
     judge: guarded(means, input => tasks.judge(input)),

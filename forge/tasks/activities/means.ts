@@ -20,16 +20,21 @@ import type { ApprovedCommands } from '../checks/approved.ts'
 import type { Judged } from '../checks/validate.ts'
 import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
-import type { Limits, Oid, Reference, RunId, TaskId, TaskShape } from '../contract.ts'
+import type { Limits, Oid, Reference, RunId, Standing, TaskId } from '../contract.ts'
+import type { PriceOf } from '../plan/estimate.ts'
+import type { PlannedShape } from '../plan/lint.ts'
 import { Plan, type Task } from '../plan/schema.ts'
+import { widensOf } from '../plan/widens.ts'
 import { Ledger } from '../runs/budget.ts'
 import { BRANCHES, openRunFolder, RUNS, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
 import { readStoredRun, type StoredRun } from '../runs/plans.ts'
+import { priceOf } from '../runs/prices.ts'
 import { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer } from '../runs/stored-answer.ts'
 import { Troubles } from '../runs/troubles.ts'
 import { personAt, readUser } from '../steps/commits.ts'
+import { reviewersOf } from '../steps/request.ts'
 import { Gate } from './gate.ts'
 
 /** Where an activity runs: how it hears that it is to end, and how it says that it lives. */
@@ -54,13 +59,13 @@ export type CheckMeans = {
 export type Check = (means: CheckMeans, attempt: { plan: Plan; task?: Task; base: Oid; head: Oid }) => Promise<Judged>
 
 /**
- * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `done` are the tasks
- * that have begun: they must stay as they are in `before`. `notes` are sentences for the journal.
+ * What the flow has to know of a plan's tasks, or a sentence for each thing that is wrong with it. `standing` is how far
+ * the tasks of `before` are. `notes` are sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
-  input: { tree: Oid; limits: Limits; done: TaskId[]; before?: Plan },
-) => Promise<{ tasks: TaskShape[]; complaints: string[]; notes?: string[] }>
+  input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan },
+) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
 /** What a planner is told besides the wish and the files, of a run that begins with a commit. */
 export type Facts = (base: Oid) => Promise<{ kind: 'checks' | 'stats'; text: string }[]>
@@ -211,6 +216,16 @@ export class Means implements Disposable {
 
   async plan(store: RunStore, reference: Reference): Promise<Plan> {
     return v.parse(Plan, await store.readJson(reference))
+  }
+
+  /** What a plan allows beyond the one that was approved before it. */
+  widens(before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
+    const { settings } = this
+    const priceOfTier: PriceOf = tier => {
+      const [name] = settings.modelsOf(tier)
+      return name === undefined ? undefined : priceOf(name, settings)
+    }
+    return widensOf(before, plan, { priceOf: priceOfTier, reviewersOf: tier => reviewersOf(settings, tier), done })
   }
 
   /** Lets git look soon whether there is much to tidy up. Nobody waits for it. */

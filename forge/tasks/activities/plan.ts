@@ -1,15 +1,20 @@
 /** A plan that somebody proposes, linted: what the flow has to know of it, or why it can't be. */
 import * as v from 'valibot'
-import type { Linted, Oid, PlanActivities, Reference, RunId, TaskId } from '../contract.ts'
+import { hashOfPart } from '../checks/verdicts.ts'
+import type { Linted, List, Oid, PlanActivities, Reference, RunId } from '../contract.ts'
 import { complaintsOf } from '../plan/file.ts'
 import { Plan } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
+import { brief } from './brief.ts'
+import { allItems, keepItems } from './lists.ts'
 import type { Means } from './means.ts'
+
+const StandingList = v.array(v.object({ id: v.string(), is: v.picklist(['done', 'under way', 'stopped']) }))
 
 export class PlanWork implements PlanActivities {
   constructor(private readonly means: Means) {}
 
-  async lintPlan(input: { run: RunId; parsed: Reference; base: Oid; done: TaskId[] }): Promise<Linted> {
+  async lintPlan(input: { run: RunId; parsed: Reference; base: Oid; standing?: List }): Promise<Linted> {
     const { store, journal } = await this.means.run(input.run)
     const json = jsonIn(await store.readText(input.parsed))
     if (json === undefined) return await refused(store, [NO_JSON])
@@ -17,21 +22,33 @@ export class PlanWork implements PlanActivities {
     if (!read.success) return await refused(store, complaintsOf(proposed(json)))
     const plan = read.output
     const { limits } = await this.means.stored(store)
-    const before = await store.get('plan.json')
+    const before = await planThatHolds(store)
+    const standing = input.standing ? v.parse(StandingList, await allItems(store, input.standing)) : []
     const {
       tasks,
       complaints,
       notes = [],
-    } = await this.means.options.lint(plan, {
-      tree: input.base,
-      limits,
-      done: input.done,
-      ...(before && { before: v.parse(Plan, JSON.parse(before.toString())) }),
-    })
+    } = await this.means.options.lint(plan, { tree: input.base, limits, standing, ...(before && { before }) })
     if (complaints.length > 0) return await refused(store, complaints)
     for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
-    return { plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`), tasks, complaints: [] }
+    const frozen = standing.filter(({ is }) => is !== 'stopped').map(({ id }) => id)
+    const shapes = tasks.map(shape => ({ ...shape, hash: hashOfPart(plan, shape.id) }))
+    return {
+      plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`),
+      tasks: await keepItems(store, 'shapes', shapes),
+      complaints: [],
+      widens: before ? this.means.widens(before, plan, frozen).slice(0, MAX_SENTENCES).map(brief) : [],
+    }
   }
+}
+
+/** Sentences of one kind that stand in a history. */
+const MAX_SENTENCES = 20
+
+/** The plan that was approved last; undefined where none was. */
+export async function planThatHolds(store: RunStore): Promise<Plan | undefined> {
+  const bytes = await store.get('plan.json')
+  return bytes && v.parse(Plan, JSON.parse(bytes.toString()))
 }
 
 /** A model's answer has its plan in it; a person's is the plan. */
@@ -50,7 +67,7 @@ function jsonIn(text: string): unknown {
 const NO_JSON = 'The plan is no JSON: edit it again, or let it be planned anew.'
 
 const refused = async (store: RunStore, complaints: string[]): Promise<Linted> => ({
-  tasks: [],
-  complaints,
+  complaints: complaints.slice(0, MAX_SENTENCES).map(brief),
   report: await store.put('complaints', complaints.map(it => `- ${it}`).join('\n')),
+  widens: [],
 })

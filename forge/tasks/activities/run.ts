@@ -30,7 +30,9 @@ import { setRef } from '../steps/commits.ts'
 import { questionsInWords } from '../steps/prompts.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { gatherAll } from './gathering.ts'
+import { allItems, keepItems } from './lists.ts'
 import type { Means } from './means.ts'
+import { planThatHolds } from './plan.ts'
 import { evidenceInWords, signGathering, type TaskWork, withReport } from './task.ts'
 
 const Decision = v.object({
@@ -40,6 +42,8 @@ const Decision = v.object({
   answer: v.object({ kind: v.string(), oid: v.string() }),
 })
 type Decision = v.InferOutput<typeof Decision>
+
+const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
 /** Who reviews all results together, like most tasks are; where these are not of one mind, one more capable. */
 const REVIEW_TIER: Tier = 'generation'
@@ -78,7 +82,8 @@ export class RunWork implements RunActivities {
       verdicts?.sign({ fact: 'asked', run: input.run, base: info.oid }),
     ])
     const used = (await readLastStatus(store))?.used
-    return { ...(await remembered(store)), facts, ...(used !== undefined && { used }) }
+    const above = Object.fromEntries(TIERS.map(tier => [tier, settings.tierAbove(tier)]).filter(([, next]) => next))
+    return { ...(await remembered(store)), facts, above, ...(used !== undefined && { used }) }
   }
 
   /** A plan can be made without them, only not as well. */
@@ -87,12 +92,14 @@ export class RunWork implements RunActivities {
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 
-  async note(line: JournalLine): Promise<void> {
-    const { journal } = await this.means.run(line.run)
-    await journal.note(line)
-    if (line.task !== undefined || !ENDS.includes(line.what)) return
-    this.means.packRun(line.run)
-    this.means.tidyUp()
+  async note({ run, lines }: { run: RunId; lines: JournalLine[] }): Promise<void> {
+    const { journal } = await this.means.run(run)
+    for (const line of lines) {
+      await journal.note({ ...line, run })
+      if (line.task !== undefined || !ENDS.includes(line.what)) continue
+      this.means.packRun(run)
+      this.means.tidyUp()
+    }
   }
 
   async remember(input: { run: RunId; kind: 'approval' | 'answer' } & PersonAnswer): Promise<void> {
@@ -116,14 +123,23 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)
     const hash = hashOfPart(plan, undefined)
-    // Who takes plans as they come takes those that were asked for.
-    const isTaken = async () =>
-      (await approved?.hasAll()) && (!verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash })))
+    // Who takes plans as they come takes those that were asked for; and a planner may change what it does not widen.
+    const isPlanned = async () => !verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash }))
+    const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
         `Somebody has said yes to a plan of ${run}, and it was not you: forge stop ${run} ends it, and a new run begins afresh.`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
+  }
+
+  /** Whether a plan allows nothing beyond the one that holds, which the person has approved. */
+  async #isWithin(run: RunId, plan: Plan): Promise<boolean> {
+    const { store, verdicts } = await this.means.run(run)
+    const before = await planThatHolds(store)
+    if (!before) return false
+    const isApproved = !verdicts || (await verdicts.has({ fact: 'approved', run, plan: hashOfPart(before, undefined) }))
+    return isApproved && this.means.widens(before, plan, []).length === 0
   }
 
   async #verifyAnswered({ run, task, answer }: { run: RunId } & PersonAnswer): Promise<void> {
@@ -177,14 +193,15 @@ export class RunWork implements RunActivities {
     run: RunId
     base: Oid
     plan: Reference
-    results: { task: TaskId; head: Oid }[]
+    results: Reference
     resolved?: Oid
   }): Promise<Finished> {
     const { objects } = this.means
     const { run, base, resolved } = input
     const { store, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, input.plan)
-    const heads = input.results.map(({ head }) => head)
+    const results = v.parse(Results, await allItems(store, input.results))
+    const heads = results.map(({ head }) => head)
     const title = plan.title.replace(/\s+/g, ' ').slice(0, 100)
     const message = `Bring together all results: ${title}\n\nForge-Run: ${run}\n`
     const gathered = await gatherAll(this.means, resolved ?? base, heads, message)
@@ -197,7 +214,7 @@ export class RunWork implements RunActivities {
     const ref = resultRef(run)
     await setRef(objects, ref, head, { message: 'forge: all results' })
     const validated = await this.tasks.checked(store, { run, attempt: 1 }, ref, { plan, base, head })
-    if (!validated.isGood || !(await this.#hasOpenQuestions(plan, input.results, validated.head))) return validated
+    if (!validated.isGood || !(await this.#hasOpenQuestions(plan, results, validated.head))) return validated
     const asks = await store.put('asks', questionsInWords(plan))
     return { ...validated, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
   }
@@ -225,5 +242,8 @@ async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
     .sort((a, b) => a.count - b.count)
     .map(({ task, count, answer }) => ({ task, count, answer }))
   const plan = await store.get('plan.json')
-  return { answers, ...(plan && { approvedPlan: await store.put('plan', plan) }) }
+  return {
+    ...(answers.length > 0 && { answers: await keepItems(store, 'answers', answers) }),
+    ...(plan && { approvedPlan: await store.put('plan', plan) }),
+  }
 }

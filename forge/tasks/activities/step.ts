@@ -38,7 +38,9 @@ import { commitOn, findStep, messageOf, setRef } from '../steps/commits.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
 import { buildRequest, modelFor, parseRequest, type StoredRequest } from '../steps/request.ts'
+import { brief } from './brief.ts'
 import type { Gate } from './gate.ts'
+import { keepItems } from './lists.ts'
 import { type Means, type OpenRun, TRIES } from './means.ts'
 
 /** What Temporal tries again: all that passes by itself. */
@@ -121,8 +123,12 @@ export class StepWork implements StepActivities {
     const { store } = await this.means.run(input.run)
     const stored = parseStoredAnswer(await store.read(input.answer))
     const read = readAnswer(input.kind, stored)
-    if (!read.parsed) return { words: read.words, ...(read.isConfused && { isConfused: true }) }
-    return { parsed: await store.putJson('parsed', read.parsed), words: read.words }
+    const words = brief(this.means.clean(read.words))
+    if (!read.parsed) {
+      const evidence = await store.put('complaints', this.means.clean(read.words))
+      return { words, evidence, ...(read.isConfused && { isConfused: true }) }
+    }
+    return { parsed: await store.putJson('parsed', read.parsed), words }
   }
 
   async serialize(
@@ -147,9 +153,11 @@ export class StepWork implements StepActivities {
     await this.#signAnswer(input, sent.answer)
     const { outcome, words } = endOf(received, serialized, parsed)
     const isGood = outcome === 'success'
+    const evidence = received.evidence ?? serialized?.evidence
     const result: StepResult = {
       outcome,
-      words,
+      words: brief(this.means.clean(words)),
+      ...(evidence && { evidence }),
       spent: sent.spent,
       ...(received.parsed && { parsed: named(received.parsed, outcome) }),
       ...(isGood && serialized?.commit !== undefined && { commit: serialized.commit }),
@@ -162,7 +170,7 @@ export class StepWork implements StepActivities {
     const how = sent.wasThere ? 'its answer was there already, and was not asked for again' : `${sent.model}: ${took}`
     const why = `Step ${input.step}, ${how}.`
     const id = `${input.step} ends ${sent.answer.oid.slice(0, 12)}`
-    const refs = [result.parsed, result.artifact, result.question].filter(it => it !== undefined)
+    const refs = [result.parsed, result.evidence, result.artifact, result.question].filter(it => it !== undefined)
     await journal.note({ ...lineOf(input), id, what: outcome, words: shortly(words), why, refs })
     return result
   }
@@ -408,7 +416,10 @@ export class StepWork implements StepActivities {
     if (found.commit !== undefined && found.parent === base) return { commit: found.commit }
     const { signal } = this.means.surroundings()
     const applied = await applyAll(objects, base, parsed.edits, signal)
-    if (!applied.files) return { words: applied.words }
+    if (!applied.files) {
+      const { store } = await this.means.run(input.run)
+      return { words: brief(applied.words), evidence: await store.put('complaints', this.means.clean(applied.words)) }
+    }
     const who = await this.means.user(Math.floor(this.means.now() / 1000))
     const message = messageOf(this.means.clean(parsed.words), input, key)
     const made = await commitOn(objects, { base, changes: applied.files.changes, message, who })
@@ -524,7 +535,8 @@ async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promi
   const asked = parsed.fan_out.map(async ({ id, tier, asks, files }) => {
     return { id, tier, asks: await store.putJson('asks', { text: asks, files }) }
   })
-  return { fanOut: await Promise.all(asked) }
+  const agents = await Promise.all(asked)
+  return { fanOut: await keepItems(store, 'agents', agents) }
 }
 
 /** The first lines of what may be long: all of it is in the blob. */

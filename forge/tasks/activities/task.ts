@@ -22,6 +22,7 @@ import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
 import { commitOn, messageOf, newestOf, setRef } from '../steps/commits.ts'
 import { wordsOf } from '../steps/request.ts'
+import { brief } from './brief.ts'
 import { type GatheredConflicts, type Gathering, gatherAll, mergeCommit } from './gathering.ts'
 import type { Check, CheckMeans, Means } from './means.ts'
 
@@ -77,7 +78,7 @@ export class TaskWork implements TaskActivities {
       return { commit: result, report: await store.put('review', words), words }
     }
     const told = refusals.map(it => it.replace(/\b[Tt]he fork\b/g, 'ours').replace(/\b[Uu]pstream\b/g, 'theirs'))
-    const words = `The resolution can't be taken: ${told[0]}`
+    const words = brief(`The resolution can't be taken: ${told[0]}`)
     return { report: await store.put('complaints', told.join('\n')), words }
   }
 
@@ -93,7 +94,7 @@ export class TaskWork implements TaskActivities {
   }
 
   async reportFailure(
-    input: TaskPlace & { plan: Reference; outcome: Outcome; words: string; evidence: Reference[] },
+    input: TaskPlace & { outcome: Outcome; words: string; evidence: Reference[] },
   ): Promise<Reference> {
     const { store } = await this.means.run(input.run)
     const { task, attempt, outcome, words } = input
@@ -130,6 +131,7 @@ export class TaskWork implements TaskActivities {
     }
     const attempt = { plan, ...(task && { task }), base, head }
     const { commands, ...validated } = await this.means.options.check(means, attempt)
+    validated.words = brief(validated.words)
     if (validated.question) return validated
     const { isGood, report } = validated
     const about = { run: place.run, task: place.task ?? '', attempt: place.attempt, plan: hashOfPart(plan, task?.id) }

@@ -1,35 +1,74 @@
-/** `forge answer`: a person's words to a task that asked. */
+/** `forge answer`: a person's words to a task that asked, and what it may write or is given besides. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { entryAt } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
-import { keepAnswer } from './approval.ts'
+import { amend } from '../plan/amend.ts'
+import { readPlan, readRunInput } from '../runs/plans.ts'
+import { keepAnswer, lookAtPlan, signPlan } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { parse } from './options.ts'
-import { findRun, openPlace } from './place.ts'
+import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer } from './server.ts'
 
-const USAGE = 'forge answer RUN [TASK] "…"'
+const USAGE = 'forge answer RUN [TASK] "…" [--may-write GLOB] [--with FILE]'
 
 export const HELP = `${USAGE}
 
 Answers what a task asked, or, without TASK, what the run as a whole asked. The task begins a new attempt with your
-words. They are kept in the run's refs, and go to the models: put no secrets into them.`
+words. They are kept in the run's refs, and go to the models: put no secrets into them.
 
-/** More belongs into a file of the repository. */
-const LONGEST = 20_000
+  --may-write GLOB   files that the task may write besides, from now on; several times for several
+  --with FILE        a file that it is given besides; several times for several
+
+With these the plan is changed, and checked like any other: the task begins anew with two fresh attempts.`
+
+/** Characters of an answer: more belongs into a file of the repository. */
+const MAX_ANSWER = 20_000
+
+const OPTIONS = {
+  'may-write': { type: 'string', multiple: true },
+  with: { type: 'string', multiple: true },
+} as const
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
-  const { positionals } = parse(argv, { options: {}, usage: USAGE, words: [2, 3] })
+  const { positionals, values } = parse(argv, { options: OPTIONS, usage: USAGE, words: [2, 3] })
   const [word = '', ...rest] = positionals
   const task = rest.length === 2 ? (rest[0] ?? '') : ''
   const text = rest.at(-1)?.trim() ?? ''
+  const [mayWrite, files] = [values['may-write'] ?? [], values.with ?? []]
+  const isMending = mayWrite.length + files.length > 0
   if (text === '') throw new Failure(`The answer is empty: ${USAGE}`, EXIT.usage)
-  if (text.length > LONGEST)
-    throw new Failure(`The answer is longer than ${LONGEST} signs: put it into a file, and name that.`, EXIT.usage)
+  if (text.length > MAX_ANSWER)
+    throw new Failure(
+      `The answer is longer than ${MAX_ANSWER} characters: put it into a file, and name that.`,
+      EXIT.usage,
+    )
+  if (isMending && task === '') throw new Failure(`--may-write and --with are for a task: ${USAGE}`, EXIT.usage)
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   await using server = await openRunServer(place, context, { start: true })
+  if (!isMending) {
+    const answer = await keepAnswer(place, { run, task, words: text }, context)
+    await server.update(run, 'answer', task, answer)
+    context.out(`${task ? `${visible(task)} goes on` : 'The run goes on'} with that: forge attach ${run} shows it.`)
+    return EXIT.done
+  }
+  const store = openStore(place, run)
+  const { tasks } = await server.status(run)
+  const fixed = new Set(tasks.filter(({ state }) => state === 'done' || state === 'runs').map(({ id }) => id))
+  const before = await readPlan(store)
+  if (!before.tasks.some(({ id }) => id === task))
+    throw new Failure(`The run ${run} has no task ${visible(task)}: forge show ${run} lists them.`)
+  // What is there, and may be written from now on, has to be seen.
+  const { base } = await readRunInput(store)
+  const there: string[] = []
+  for (const path of mayWrite) if ((await entryAt(place.objects, base, path))?.mode.startsWith('100')) there.push(path)
+  const { plan, notes } = amend(before, { task, mayWrite, with: [...files, ...there] }, id => fixed.has(id))
+  const reference = await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`)
+  await signPlan(place, run, await lookAtPlan(place, run, reference, context), context)
   const answer = await keepAnswer(place, { run, task, words: text }, context)
-  await server.update(run, 'answer', task, answer)
-  context.out(`${task ? `${visible(task)} goes on` : 'The run goes on'} with that: forge attach ${run} shows it.`)
+  await server.update(run, 'mend', reference, { task, answer })
+  for (const note of notes) context.out(note)
+  context.out(`${visible(task)} begins anew with that: forge attach ${run} shows it.`)
   return EXIT.done
 }

@@ -24,6 +24,7 @@ const COMMANDS: Record<string, Entry> = {
   attach: { usage: 'RUN', words: 'follow a run that is under way', load: () => import('./attach.ts') },
   approve: { usage: 'RUN', words: 'look at a plan that waits, and say yes', load: () => import('./approve.ts') },
   answer: { usage: 'RUN [TASK] "…"', words: 'answer what was asked', load: () => import('./answer.ts') },
+  plan: { usage: 'RUN ["…"]', words: 'change the plan of a run while it runs', load: () => import('./plan.ts') },
   pause: {
     usage: 'RUN [TASK]',
     words: 'begin nothing new',

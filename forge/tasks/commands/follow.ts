@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { wrap } from '../../../core/text.ts'
 import type { Oid, Reference, RunId, RunStatus } from '../contract.ts'
-import { UnknownRun } from '../engine/client.ts'
+import { NoAnswer, UnknownRun } from '../engine/client.ts'
 import { readEscalation, reportForTerminal } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import type { CommandContext } from './context.ts'
@@ -29,6 +29,8 @@ export type Following = {
 
 /** How often a run is asked how it is, in milliseconds. */
 const PAUSE = 400
+/** Questions in a row that a busy worker may leave without an answer. */
+const MAX_SILENCES = 3
 /** So often at most for a question that is being written down. */
 const PATIENCE = 8
 
@@ -44,9 +46,16 @@ export async function follow(following: Following): Promise<ExitCode> {
   const drawing = new Drawing(context.draw, look, context.isTerminal)
   let patience = PATIENCE
   let edited: { of: Oid; plan: Reference } | undefined
+  let silences = 0
   for (;;) {
     if (context.signal.aborted) return detach(following)
-    const { status, isUnderWay } = await lookAt(server, following.store, context.env)
+    const looked = await lookAt(server, following.store, context.env).catch(error => {
+      if (!(error instanceof NoAnswer) || silences++ === MAX_SILENCES) throw error
+      return undefined
+    })
+    if (!looked) continue
+    silences = 0
+    const { status, isUnderWay } = looked
     if (!status) throw new Failure(notUnderWay(run))
     drawing.show(status)
     if (!isUnderWay && endOf(status) === undefined) throw new Failure(notUnderWay(run))

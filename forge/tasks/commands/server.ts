@@ -1,7 +1,7 @@
 /** The runs of a repository on the Temporal server, as the commands speak to them. */
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
-import { forgetRun, queryRun, type Standing, standingOf, startRun, updateRun } from '../engine/client.ts'
+import { forgetRun, type Standing, standingOf, startRun, statusOfRun, updateRun } from '../engine/client.ts'
 import { openEngine } from '../engine/engine.ts'
 import { ensureWorker, findWorker, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
@@ -41,7 +41,7 @@ export async function openRunServer(
   return {
     hasWorker: async () =>
       server.running === undefined || (await findWorker(await openWorkerPlace(repository, env))) !== undefined,
-    status: run => queryRun<RunStatus>(client, run, 'status'),
+    status: run => statusOfRun(client, run),
     update: async (run, name, ...args) => {
       const [first, ...rest] = args
       await updateRun(client, run, name, [first, ...rest])

@@ -1,11 +1,19 @@
 #!/usr/bin/env bun
-/** Builds the bundle of the workflows: build.ts FILE [FLOWS]. */
-import { resolve } from 'node:path'
-import { writeBundle } from './bundle.ts'
+/** Builds the bundle of the workflows where it is not there yet: build.ts; or into a file: build.ts FILE [FLOWS]. */
+import { readdir, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { bundlePath, ensureBundle, writeBundle } from './bundle.ts'
 
 const [path, flows] = Bun.argv.slice(2)
-if (!path) throw new Error('Say into which file: bun forge/tasks/engine/build.ts FILE')
 const start = performance.now()
-const size = await writeBundle(resolve(path), flows === undefined ? undefined : resolve(flows))
-console.log(`The workflows: ${(size / 1000).toFixed(0)} KB in ${Math.round(performance.now() - start)} ms`)
+if (path) await writeBundle(resolve(path), flows === undefined ? undefined : resolve(flows))
+else {
+  const current = await bundlePath()
+  const folder = dirname(current)
+  await ensureBundle()
+  // Those of versions before would only take room.
+  const others = (await readdir(folder)).filter(name => /^workflows.*\.js$/.test(name) && name !== basename(current))
+  await Promise.all(others.map(name => rm(join(folder, name), { force: true })))
+}
+console.log(`The workflows are bundled (${Math.round(performance.now() - start)} ms)`)
 process.exit(0)

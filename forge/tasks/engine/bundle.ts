@@ -1,11 +1,39 @@
 /** The bundle of the workflows: built ahead, so that a worker starts soon and every worker runs the same. */
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** Where the workflows are, all of them. */
 export const FLOWS = join(import.meta.dirname, '../flows/flows.ts')
-/** Where the bundle is, as make builds it. */
-export const BUNDLE = join(import.meta.dirname, '../../../.tools/tasks/workflows.js')
+/** What the workflows are made of, besides packages. */
+const SOURCES = ['flows', 'run', 'contract.ts', 'engine/bundle.ts']
+const TASKS = join(import.meta.dirname, '..')
+const BUNDLES = join(TASKS, '../../.tools/tasks')
+
+/**
+ * Where the bundle of this very code is. It is named by a hash of its sources, so that no worker runs that of another
+ * version, whatever else has been built in the same place.
+ */
+export async function bundlePath(): Promise<string> {
+  const hash = createHash('sha256').update(await readFile(join(TASKS, 'package.json')))
+  for (const source of SOURCES) {
+    const path = join(TASKS, source)
+    const names = (await stat(path)).isDirectory() ? (await readdir(path)).sort() : ['']
+    for (const name of names) hash.update(`${source}/${name}\n`).update(await readFile(join(path, name)))
+  }
+  return join(BUNDLES, `workflows-${hash.digest('hex').slice(0, 16)}.js`)
+}
+
+/** The bundle of this very code: built ahead by make, and here where it was not. */
+export async function ensureBundle(): Promise<string> {
+  const path = await bundlePath()
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  )
+  if (!isThere) await writeBundle(path)
+  return path
+}
 
 /**
  * Workflows trace themselves whether or not anybody listens: with the interceptors in some workers and not in others,

@@ -2,6 +2,8 @@
 import type { Client, Connection, WorkflowHandle } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import { firstLine, visible } from '../../../core/text.ts'
+import type { AttemptStatus, RunStatus } from '../contract.ts'
+import { added } from '../run/state.ts'
 import type { TheirServer } from './find.ts'
 
 /** A run whose history does not fit the workflows of this version. */
@@ -9,6 +11,9 @@ export class OtherVersion extends Failure {}
 
 /** How the server's library says that. */
 const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
+
+/** A run that is under way does not answer in time: no worker is there, or it is very busy. */
+export class NoAnswer extends Failure {}
 
 /** The server has no such run that is under way. */
 export class UnknownRun extends Failure {}
@@ -19,6 +24,8 @@ const PATIENCE = 10_000
 const NAMESPACE_MS = 1500
 /** How long a server that has been found may take to answer one question, in milliseconds. */
 const ANSWER_MS = 4000
+/** How long a run that is under way may take to say how it is: it may have to be replayed first, in milliseconds. */
+const QUERY_MS = 12_000
 /** How long a run may take to follow an update, which may check a plan before it answers, in milliseconds. */
 const UPDATE_MS = 60_000
 /** How long finished runs can be looked up, in seconds; their results and journals stay in git. */
@@ -140,6 +147,9 @@ async function addSearchAttributes(
 
 // --- Runs
 
+/** The name of a run's workflow for the server, with the version of what it does: older.ts says when it is another one. */
+export const RUN_TYPE = 'forgeRun'
+
 /** The id of a run's workflow. */
 export const workflowOf = (run: string): string => `forge-run-${run}`
 
@@ -160,11 +170,11 @@ export async function startRun<Input extends { run: string }>(
   const typedSearchAttributes = new TypedSearchAttributes([attribute('forgeRun', input.run)])
   return await spoken(input.run, async () => {
     try {
-      return await client.workflow.start('run', { ...options, args: [input], typedSearchAttributes })
+      return await client.workflow.start(RUN_TYPE, { ...options, args: [input], typedSearchAttributes })
     } catch (error) {
       // A namespace that has no such attribute, and lets nobody add one: the run is only not listed by it.
       if (codeOf(error) !== INVALID_ARGUMENT || !/search attribute/i.test(reasonOf(error))) throw error
-      return await client.workflow.start('run', { ...options, args: [input] })
+      return await client.workflow.start(RUN_TYPE, { ...options, args: [input] })
     }
   })
 }
@@ -178,8 +188,38 @@ export async function queryRun<Answer>(
 ): Promise<Answer> {
   const handle = client.workflow.getHandle(workflowOf(run))
   return await spoken(run, () =>
-    client.withDeadline(Date.now() + ANSWER_MS, () => handle.query<Answer, unknown[]>(query, ...args)),
+    client.withDeadline(Date.now() + QUERY_MS, () => handle.query<Answer, unknown[]>(query, ...args)),
   )
+}
+
+/** Tasks whose attempts are asked what they do just now, at most. */
+const MAX_ASKED = 16
+
+/** How a run is, as it says itself, with what its attempts that are under way say of themselves. */
+export async function statusOfRun(client: Client, run: string): Promise<RunStatus> {
+  return await withAttempts(client, workflowOf(run), await queryRun<RunStatus>(client, run, 'status'))
+}
+
+/** A run's status with what its attempts do: they are asked, since telling it would cost the run's history. */
+export async function withAttempts(client: Client, workflowId: string, status: RunStatus): Promise<RunStatus> {
+  const asked = status.tasks.filter(({ doing }) => doing !== '').slice(0, MAX_ASKED)
+  const told = new Map<string, AttemptStatus>()
+  const ask = async ({ id, attempt }: (typeof asked)[number]): Promise<void> => {
+    const handle = client.workflow.getHandle(`${workflowId}/${id}`)
+    const query = () => handle.query<AttemptStatus, []>('doing')
+    // One that has just ended, or has not begun, says nothing.
+    const answer = await client.withDeadline(Date.now() + ANSWER_MS / 2, query).catch(() => undefined)
+    if (answer?.attempt === attempt) told.set(id, answer)
+  }
+  await Promise.all(asked.map(ask))
+  let { spent } = status
+  const tasks = status.tasks.map(task => {
+    const attempt = told.get(task.id)
+    if (!attempt) return task
+    spent = added(spent, attempt.spent)
+    return attempt.isHeld ? { ...task, state: 'paused' as const, doing: '' } : { ...task, doing: attempt.doing }
+  })
+  return { ...status, tasks, spent }
 }
 
 /** Tells a run something by an update of its flow. What the flow refuses is thrown as a Failure in its own words. */
@@ -240,12 +280,12 @@ async function reasonOfEnd(client: Client, run: string): Promise<string> {
   return visible(firstLine(reason)).slice(0, 300)
 }
 
-/** The runs that are not finished, of one queue or of all. */
-export async function openRuns(client: Client, queue?: string): Promise<string[]> {
+/** The runs that are not finished, of one queue or of all, and of these types of workflows. */
+export async function openRuns(client: Client, queue?: string, types = [RUN_TYPE]): Promise<string[]> {
   const ofQueue = queue === undefined ? '' : ` AND TaskQueue = '${queue}'`
   const runs: string[] = []
   for await (const { workflowId } of client.workflow.list({
-    query: `WorkflowType = 'run' AND ExecutionStatus = 'Running'${ofQueue}`,
+    query: `WorkflowType IN (${types.map(type => `'${type}'`).join(', ')}) AND ExecutionStatus = 'Running'${ofQueue}`,
   }))
     runs.push(workflowId.replace(/^forge-run-/, ''))
   return runs
@@ -273,7 +313,7 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>): Promise<
     if (error instanceof WorkflowUpdateFailedError) throw new Failure(visible(error.cause?.message ?? error.message))
     const isLate = error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || codeOf(error) === DEADLINE_EXCEEDED
     if (isLate || error instanceof QueryRejectedError)
-      throw new Failure(`The run ${visible(run)} does not answer: see with forge doctor whether a worker is there.`)
+      throw new NoAnswer(`The run ${visible(run)} does not answer: see with forge doctor whether a worker is there.`)
     if (error instanceof NamespaceNotFoundError)
       throw new Failure(
         `The Temporal server has no namespace ${visible(error.namespace)} any more: create it again, then forge resume ${visible(run)}.`,

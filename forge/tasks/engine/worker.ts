@@ -12,10 +12,11 @@ import type { Repository } from '../../../core/git/repository.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
 import { FULL_DISK, TRIES } from '../activities/means.ts'
-import { BUNDLE } from './bundle.ts'
+import { ensureBundle } from './bundle.ts'
 import { inWords, type Server } from './client.ts'
 import type { IdleWatch } from './idle.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
+import { moveOlder } from './older.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
 
@@ -34,7 +35,9 @@ export type WorkerOptions = {
   log: (line: string) => void
   /** Called when it takes work. */
   onReady: () => Promise<void> | void
-  /** A file of the bundle; by default the one that make builds. */
+  /** Called when it takes work, with its connection; what it throws is logged. */
+  onBegun?: (connection: NativeConnection) => Promise<void>
+  /** A file of a bundle; by default that of this code. */
   bundle?: string
   /** Is told of each activity, so that it can end a worker that nobody needs. */
   idle?: Pick<IdleWatch, 'during'>
@@ -55,9 +58,14 @@ const DRAIN = '15 minutes'
 export async function runWorker({
   repository,
   ...options
-}: { repository: Repository } & Omit<WorkerOptions, 'activities'>): Promise<void> {
+}: { repository: Repository } & Omit<WorkerOptions, 'activities' | 'onBegun'>): Promise<void> {
   await using opened = await makeActivities({ repository, env: options.env })
-  await hostWorker({ ...options, activities: opened.activities })
+  const onBegun = async (connection: NativeConnection): Promise<void> => {
+    const place = { namespace: options.server.namespace, queue: options.queue }
+    const moved = await moveOlder(connection, repository, place)
+    if (moved.length > 0) options.log(`Goes on with runs that another version of Forge has begun: ${moved.join(', ')}.`)
+  }
+  await hostWorker({ ...options, activities: opened.activities, onBegun })
 }
 
 /** A worker with any activities. Throws a Failure where the server or the bundle can't be had. */
@@ -73,13 +81,16 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
   const last = new AbortController()
   using signs = new SignsOfLife()
   try {
-    const settings = { identity: await ownIdentity(), ...settingsOf(options, { telemetry, signs, last: last.signal }) }
+    const bundle = options.bundle ?? (await ensureBundle())
+    const means = { telemetry, signs, last: last.signal }
+    const settings = { identity: await ownIdentity(), ...settingsOf({ ...options, bundle }, means) }
     const worker = await Worker.create({ connection, ...settings }).catch(error => {
       throw inTheWay(error, server)
     })
     const onReady = async () => {
       await options.onReady()
       const { namespace } = server
+      options.onBegun?.(connection).catch(error => log(`Runs of another version stay as they are (${String(error)}).`))
       giveBackLeftBehind(connection, { namespace, queue: options.queue }).then(
         count =>
           count > 0 && log(`Does again what a worker was doing when it was killed (${count} of its activities).`),
@@ -113,7 +124,7 @@ function reasonIn(meta: unknown): string {
 }
 
 function settingsOf(
-  { server, queue, activities, idle, bundle = BUNDLE }: WorkerOptions,
+  { server, queue, activities, idle, bundle }: WorkerOptions & { bundle: string },
   { telemetry, signs, last }: { telemetry: Telemetry; signs: SignsOfLife; last: AbortSignal },
 ) {
   return {
@@ -166,9 +177,7 @@ async function workUntilAsked(worker: Worker, options: WorkerOptions, last: Abor
 }
 
 function inTheWay(error: unknown, server: Server): Error {
-  const { code, message } = error as NodeJS.ErrnoException
-  if (code === 'ENOENT')
-    return new Failure('The workflows are not built: run make tasks-runtime in the folder of Forge.')
+  const { message } = error as Error
   if (/namespace/i.test(message)) return inWords(error, server)
   return new Failure(`The worker could not begin: ${visible(firstLine(message))}`)
 }

@@ -23,7 +23,7 @@ const LOST = { any: 100, requests: 30 }
  */
 const SILENCE = '60 seconds'
 
-/** Git and files: a few seconds at most, and a little patience where the disk is busy. */
+/** Git and files, and the image's programs: with a little patience where the disk is busy. */
 const SHORT: ActivityOptions = {
   startToCloseTimeout: '5 minutes',
   heartbeatTimeout: SILENCE,
@@ -54,22 +54,22 @@ const CHECKING: ActivityOptions = {
 }
 
 /**
- * What comes after an answer takes some milliseconds, and can be done twice: it is done by the worker that has the
- * flow, and the server hears of all of it at once. As activities of their own, these would take as long again, and the
- * server twice as much work for the whole step. The server knows of a killed worker by the flow's task, after ten
- * seconds.
+ * What takes some milliseconds and can be done twice is done by the worker that has the flow, within the flow's own task:
+ * the server hears of all of it at once, and of none of its input. As activities of their own, these would take as long
+ * again, and three times the events. The server knows of a killed worker by the flow's task, after ten seconds.
  */
-const AFTER_ANSWER: LocalActivityOptions = {
+const AT_ONCE: LocalActivityOptions = {
   startToCloseTimeout: '5 minutes',
+  // While one waits to be tried again, the flow has to answer: longer waits are timers of the flow.
+  localRetryThreshold: '800 milliseconds',
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
-export const short = proxyActivities<Omit<Activities, 'send' | 'validate' | 'finish'>>(SHORT)
+/** What may take seconds: asked of the server, so that the flow still answers meanwhile. */
+type Slow = 'construct' | 'begin' | 'lintPlan'
+type Checking = 'validate' | 'finish'
+
+export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)
 export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
-export const checking = proxyActivities<Pick<Activities, 'validate' | 'finish'>>(CHECKING)
-
-type AfterAnswer = Pick<Activities, 'receive' | 'serialize' | 'transition'>
-
-/** The activities that come after an answer, for a step that ends at once or for one that does not. */
-export const afterAnswer = (endsAtOnce: boolean | undefined): AfterAnswer => (endsAtOnce ? atOnce : short)
-const atOnce = proxyLocalActivities<AfterAnswer>(AFTER_ANSWER)
+export const checking = proxyActivities<Pick<Activities, Checking>>(CHECKING)
+export const atOnce = proxyLocalActivities<Omit<Activities, Slow | Checking | 'send'>>(AT_ONCE)

@@ -1,31 +1,35 @@
 /**
- * Sub-agents of one step: steps of kind artifact, some at a time. It holds references alone, and goes on with a new
- * history before the one it has is long, so that a thousand are no more trouble than ten.
+ * Sub-agents of one step: steps of kind artifact, some at a time, each a function in this flow. It holds references
+ * alone, and goes on with a new history before the one it has is long, so that a thousand are no more trouble than ten.
  */
 import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@temporalio/workflow'
-import type { SubAgent } from '../contract.ts'
-import { Children, idOfRun } from './children.ts'
-import { short } from './effects.ts'
-import {
-  added,
-  type FanOutEnd,
-  type FanOutInput,
-  type Halt,
-  type StepEnd,
-  type StepFlow,
-  type SubAgentEnd,
-} from './ends.ts'
+import type { List, StepInput, SubAgent } from '../contract.ts'
+import type { Halt } from '../run/events.ts'
+import { added } from '../run/state.ts'
+import { atOnce } from './effects.ts'
+import type { FanOutEnd, FanOutInput, StepEnd, SubAgentEnd } from './ends.ts'
+import { Held } from './held.ts'
+import { readList } from './lists.ts'
+import { lineOf, placeOf, type StepMeans, step, tellOn } from './step.ts'
 import { haltOf } from './troubles.ts'
 
-/** Sub-agents at the same time; the server's own bound is 2,000 that have not ended. */
+/** Sub-agents at the same time. */
 const AT_MOST = 50
+/** Words of one failed sub-agent in its parent's summary; all of them stand in its artifact. */
+const MAX_WORDS = 200
 
 /** Lets all sub-agents work and gathers what they found. Throws nothing but a cancellation. */
-export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
-  const children = new Children(input.isHeld)
-  const { parent, agents } = input
-  const root = idOfRun(`${parent.step}:fan-out`)
-  const ended = new Map(input.ended)
+export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
+  const means: StepMeans = {
+    held: new Held(input.isHeld, (isHeld, number) => tellOn(means.fanOuts, isHeld, number)),
+    fanOuts: new Set(),
+  }
+  const { held } = means
+  const { parent } = input
+  const { run } = parent
+  const agents = withOwnNames(await readList<SubAgent>(run, input.agents))
+  if (!input.ended) await say(parent, 'fan-out', `Asks ${counted(agents)}: ${listed(agents.map(({ id }) => id))}.`)
+  const ended = new Map(await readList<[number, SubAgentEnd]>(run, input.ended))
   const waiting = [...agents.entries()].filter(([at]) => !ended.has(at))
   let spent = input.spent
   let running = 0
@@ -33,22 +37,22 @@ export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
   let confused: string | undefined
 
   async function work(at: number, agent: SubAgent): Promise<void> {
-    const step = `${parent.step}/${agent.id}`
+    const name = `${parent.step}/${agent.id}`
+    const asked: StepInput = {
+      ...parent,
+      step: name,
+      kind: 'artifact',
+      tier: agent.tier,
+      choice: 0,
+      depth: parent.depth - 1,
+      about: [agent.asks],
+    }
     try {
-      const end = await children.run<StepFlow>('step', `${root}/${step}`, {
-        ...parent,
-        step,
-        kind: 'artifact',
-        tier: agent.tier,
-        choice: 0,
-        depth: parent.depth - 1,
-        about: [agent.asks],
-        endsAtOnce: true,
-      })
+      const end = await step(asked, means)
       spent = added(spent, end.spent)
       if (end.halt) halt ??= end.halt
       else if (end.result.outcome === 'confused') confused ??= `Sub-agent ${agent.id}: ${end.result.words}`
-      else ended.set(at, await endOf(step, end))
+      else ended.set(at, await endOf(asked, end))
     } catch (error) {
       // Also where a halt is known already: what is a cancellation is thrown on by this.
       const next = haltOf(error)
@@ -61,12 +65,12 @@ export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
   /**
    * One that found nothing gives its words as its artifact: the parent is told, and never finds less than it asked for.
    */
-  async function endOf(step: string, { result }: Extract<StepEnd, { halt?: undefined }>): Promise<SubAgentEnd> {
+  async function endOf(asked: StepInput, { result }: Extract<StepEnd, { halt?: undefined }>): Promise<SubAgentEnd> {
     const { outcome, artifact, words } = result
     if (outcome === 'success' && artifact) return { artifact, isGood: true, words: '' }
-    const place = { run: parent.run, attempt: parent.attempt, ...(parent.task !== undefined && { task: parent.task }) }
-    const kept = await short.keepWords({ ...place, step, kind: 'artifact', words: `This sub-agent failed: ${words}` })
-    return { artifact: kept, isGood: false, words: words.slice(0, 300) }
+    const place = { ...placeOf(asked), kind: 'artifact' }
+    const kept = await atOnce.keepWords({ ...place, words: `This sub-agent failed: ${words}` })
+    return { artifact: kept, isGood: false, words: words.slice(0, MAX_WORDS) }
   }
 
   // What is thrown where nobody waits would be thrown again for ever: a cancellation is kept and thrown here.
@@ -75,7 +79,7 @@ export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
   const isOver = () => isThrown || halt !== undefined || confused !== undefined
   for (;;) {
     const isLong = workflowInfo().continueAsNewSuggested
-    while (running < AT_MOST && waiting.length > 0 && !isOver() && !isLong && !children.isHeld) {
+    while (running < AT_MOST && waiting.length > 0 && !isOver() && !isLong && !held.isHeld) {
       const next = waiting.shift()
       if (!next) break
       running++
@@ -88,12 +92,55 @@ export async function fanOut(input: FanOutInput): Promise<FanOutEnd> {
     if (running === 0 && (waiting.length === 0 || isOver())) break
     if (running === 0 && isLong) {
       await condition(allHandlersFinished)
-      await continueAsNew<typeof fanOut>({ ...input, ended: [...ended], spent, isHeld: children.isHeld })
+      const kept = await atOnce.keepItems({ run, kind: 'ended', items: [...ended] })
+      await continueAsNew<typeof forgeFanOut>({ ...input, ended: kept, spent, isHeld: held.isHeld })
     }
     const before = running
-    const mayStart = () => running < AT_MOST && waiting.length > 0 && !children.isHeld && !isLong && !isOver()
+    const mayStart = () => running < AT_MOST && waiting.length > 0 && !held.isHeld && !isLong && !isOver()
     await condition(() => running < before || mayStart())
   }
+  if (halt) return { halt, spent }
+  if (confused !== undefined) return { confused, spent }
   const inOrder = [...ended].sort(([a], [b]) => a - b).map(([, end]) => end)
-  return { ended: inOrder, spent, ...(halt && { halt }), ...(confused !== undefined && { confused }) }
+  const found: List = await atOnce.keepItems({ run, kind: 'found', items: inOrder.map(({ artifact }) => artifact) })
+  const { whole, ...summary } = summaryOf(agents, inOrder)
+  const kept = await atOnce.keepWords({ ...placeOf(parent), kind: 'sub-agents', words: whole })
+  return { found, spent, summary: kept, ...summary }
 }
+
+const say = (parent: StepInput, what: string, words: string): Promise<void> =>
+  atOnce.note({ run: parent.run, lines: [{ ...lineOf(parent), id: `${parent.step}/${what}`, what, words }] })
+
+/** Ids that differ from each other, and from 'again', by which the step itself goes on. */
+function withOwnNames(agents: SubAgent[]): SubAgent[] {
+  const taken = new Set(['again'])
+  return agents.map(agent => {
+    let id = agent.id
+    for (let number = 2; taken.has(id); number++) id = `${agent.id}-${number}`
+    taken.add(id)
+    return { ...agent, id }
+  })
+}
+
+/** For the model, for the journal, and for what the step says in the end. */
+function summaryOf(agents: SubAgent[], ended: SubAgentEnd[]): { whole: string; brief: string; failed: string } {
+  const order = `What they found follows in this order: ${agents.map(agent => agent.id).join(', ')}.`
+  const failures = agents.flatMap(({ id }, at) => (ended[at]?.isGood ? [] : [{ id, words: ended[at]?.words ?? '' }]))
+  if (failures.length === 0) {
+    const brief = `All ${agents.length} sub-agents have answered.`
+    return { whole: `${brief} ${order}`, brief, failed: '' }
+  }
+  const count = `${failures.length} of ${agents.length} sub-agents failed`
+  const each = failures.map(({ id, words }) => `- ${id}: ${words}`)
+  return {
+    whole: `${count}; in the place of what they should have found stands why:\n${each.join('\n')}\n${order}`,
+    brief: `${count}: ${listed(failures.map(({ id }) => id))}.`,
+    failed: ` (${count})`,
+  }
+}
+
+const counted = (agents: SubAgent[]): string => `${agents.length} sub-agent${agents.length === 1 ? '' : 's'}`
+
+/** The first few of them by name. */
+const listed = (ids: string[]): string =>
+  ids.length > 8 ? `${ids.slice(0, 7).join(', ')} and ${ids.length - 7} more` : ids.join(', ')

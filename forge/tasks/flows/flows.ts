@@ -1,5 +1,7 @@
-/** The workflows, by the names under which the server knows them: the worker's bundle begins here. */
-export { fanOut } from './fan-out.ts'
-export { run } from './run.ts'
-export { step } from './step.ts'
-export { task } from './task.ts'
+/**
+ * The workflows, by the names under which the server knows them: the worker's bundle begins here. Those of versions
+ * before had the names `run`, `task`, `step` and `fanOut`: engine/older.ts says what becomes of runs that they began.
+ */
+export { forgeAttempt } from './attempt.ts'
+export { forgeFanOut } from './fan-out.ts'
+export { forgeRun } from './run.ts'

@@ -1,140 +1,450 @@
 /**
- * A run: plans, waits for a person's yes, does the tasks in their order, some at a time, brings their results together
- * and checks the contract. All that needs a person stands in its status, and waits without a clock. Each of its parts
- * is in run/; here they are put together.
+ * A run: whatever happens to it becomes an event, what follows is decided in run/, and carried out here. Nothing is
+ * decided in this file. What needs a person stands in its status, and waits without a clock.
  */
 import {
+  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
+  type ChildWorkflowHandle,
   condition,
   continueAsNew,
+  defineQuery,
+  defineUpdate,
   isCancellation,
   setHandler,
+  startChild,
+  Trigger,
+  workflowInfo,
 } from '@temporalio/workflow'
-import type { RunInput, RunStatus } from '../contract.ts'
-import { short } from './effects.ts'
-import type { Halt } from './ends.ts'
-import { ListedState } from './run/attributes.ts'
-import { Budget } from './run/budget.ts'
-import { Escalation } from './run/escalation.ts'
-import { Holds } from './run/holds.ts'
-import { Journal } from './run/journal.ts'
-import { Outcomes } from './run/outcomes.ts'
-import { OwnWork } from './run/own-work.ts'
-import { Phase } from './run/phase.ts'
-import { Planning } from './run/planning.ts'
-import { Questions } from './run/questions.ts'
-import type { Carried } from './run/records.ts'
-import { Result } from './run/result.ts'
-import { Scheduler } from './run/scheduler.ts'
-import { command } from './run/sentences.ts'
-import { Status } from './run/status.ts'
-import { Tasks } from './run/tasks.ts'
-import { Updates } from './run/updates.ts'
-import { told } from './task.ts'
+import type {
+  JournalLine,
+  Limits,
+  Linted,
+  List,
+  PersonAnswer,
+  Reference,
+  RunEnd,
+  RunInput,
+  RunStatus,
+  TaskId,
+  TaskShape,
+} from '../contract.ts'
+import { decide, isIdle, leftOf } from '../run/decide.ts'
+import type { Command, Event, Halt, LintedTasks, Worked } from '../run/events.ts'
+import { goodIn, planOrWish, refusalOf, standingsOf } from '../run/planning.ts'
+import { type Wanted, whyNot } from '../run/said.ts'
+import { type GoodPlan, newRun, type Run, type Work } from '../run/state.ts'
+import { markOf, stateOf, statusOf } from '../run/status.ts'
+import { attributesOfTask, ListedState } from './attributes.ts'
+import { atOnce, checking, slow } from './effects.ts'
+import type { AttemptFlow } from './ends.ts'
+import { type Holding, hold } from './held.ts'
+import { readList } from './lists.ts'
+import { step } from './step.ts'
+import { haltOf, wordsOf } from './troubles.ts'
+
+/** Events and bytes of a history, with room for what is under way; the server ends a run at 51,200 and 50 MB. */
+const HISTORY = { events: 15_000, bytes: 15_000_000 }
+
+const status = defineQuery<RunStatus>('status')
+const approve = defineUpdate<void, [Reference]>('approve')
+const answer = defineUpdate<void, [TaskId | '', Reference]>('answer')
+const mend = defineUpdate<void, [Reference, { task: TaskId; answer: Reference }?]>('mend')
+const replan = defineUpdate<void, [Reference]>('replan')
+const pause = defineUpdate<void, [TaskId?]>('pause')
+const resume = defineUpdate<void, [TaskId?]>('resume')
+const stop = defineUpdate<void, [TaskId?]>('stop')
+const raise = defineUpdate<void, [Partial<Limits>]>('raise')
 
 /** Runs from the plan to the result; `carried` is what the history before this one had come to. */
-export async function run(input: RunInput, carried?: Carried): Promise<RunStatus> {
-  const { run: id } = input
-  const scope = new CancellationScope()
-  const phase = new Phase(carried ? 'works' : 'planning')
-  const tasks = new Tasks(carried?.tasks)
-  const budget = new Budget(input.limits, carried)
-  const journal = new Journal(id, () => holds.journalIsLost(), carried?.lines)
-  const escalation = new Escalation(
-    id,
-    () => planning.plan,
-    () => status.whole,
-  )
-  const holds = new Holds({ run: id, phase, journal, escalation, onChange: heldOrLetGo }, carried)
-  const ownWork = new OwnWork({ run: id, phase, holds, budget })
-  const questions = new Questions({ run: id, escalation, onAsked: show }, carried)
-  const planning = new Planning({ input, tasks, budget, ownWork, questions, journal }, carried)
-  const outcomes = new Outcomes({ input, tasks, planning, holds, questions, escalation, journal })
-  const scheduler = new Scheduler({ input, tasks, planning, budget, ownWork, holds, outcomes, journal, show, goOnAnew })
-  const result = new Result({ input, phase, tasks, planning, ownWork, questions, journal })
-  const status = new Status({ run: id, phase, tasks, budget, holds, ownWork, questions, planning, scheduler })
-  const listed = new ListedState()
-  const updates = { input, scope, phase, tasks, budget, holds, questions, planning, scheduler, status, journal }
-  new Updates(updates).listen()
-  setHandler(told, said => tasks.find(said.task)?.hear(said))
+export async function forgeRun(input: RunInput, carried?: List): Promise<RunEnd> {
+  const root = CancellationScope.current()
+  const running = new Running(input)
+  root.cancelRequested.catch(() => running.happens({ is: 'stopped' }))
+  return await CancellationScope.nonCancellable(() => running.whole(carried))
+}
 
-  const kept = CancellationScope.nonCancellable(() => status.keep())
-  try {
-    await scope.run(live)
-  } catch (error) {
-    if (!isCancellation(error)) throw error
+/** An attempt that is under way. */
+type Out = { scope: CancellationScope; child: Trigger<ChildWorkflowHandle<AttemptFlow> | undefined> }
+
+class Running {
+  #run: Run
+  /** What has happened before the run was read from the history before. */
+  #early: Event[] | undefined = []
+  readonly #out = new Map<TaskId, Out>()
+  #work: CancellationScope | undefined
+  /** Commands that are being carried out. */
+  #jobs = 0
+  readonly #lines: JournalLine[] = []
+  #isWriting = false
+  readonly #listed = new ListedState()
+  /** Whose questions are being answered right now. */
+  readonly #beingAnswered = new Set<TaskId | ''>()
+
+  constructor(readonly input: RunInput) {
+    this.#run = newRun(input, workflowInfo().firstExecutionRunId.slice(0, 8))
+    this.#listen()
   }
-  return await CancellationScope.nonCancellable(async () => {
-    if (!phase.ending) await stop()
-    show()
-    await Promise.all([kept, condition(allHandlersFinished)])
-    return status.whole
-  })
 
-  /** From the plan, or from where the history before this one has come to, to the end. */
-  async function live(): Promise<void> {
-    const isUnderWay = () =>
-      !phase.ending && !holds.now && (!scheduler.isIdle || (ownWork.isUnderWay && !questions.open))
-    // Where something else holds it, it is held by that first.
-    const halt = (why: Halt) => ownWork.patiently(() => holds.halt(why))
-    budget.watchClock(isUnderWay, halt).catch(() => undefined)
-    if (!carried) await plan()
-    while (!phase.ending) {
-      phase.works()
-      await scheduler.work()
-      phase.finishes()
-      await result.finish()
+  async whole(carried: List | undefined): Promise<RunEnd> {
+    if (carried) {
+      const [text] = [await readList<string>(this.input.run, carried)]
+      this.#run = { ...JSON.parse(text.join('')), isDraining: false }
+    }
+    const early = this.#early ?? []
+    this.#early = undefined
+    if (!carried) this.happens({ is: 'begun' })
+    else this.happens({ is: 'time' })
+    for (const event of early) this.happens(event)
+    const kept = this.#keepStatus()
+    this.#watchClock().catch(() => undefined)
+    for (;;) {
+      await condition(() => (this.#run.ending !== undefined && isIdle(this.#run)) || this.#isHistoryLong)
+      if (this.#run.ending) break
+      this.happens({ is: 'drain' })
+      await condition(() => isIdle(this.#run) && this.#isQuiet && allHandlersFinished() && !this.#isKeeping)
+      if (!this.#run.ending) await this.#goOnAnew()
+    }
+    await Promise.all([kept, condition(() => this.#isQuiet && allHandlersFinished())])
+    return this.#run.ending ?? { state: 'stopped', words: '' }
+  }
+
+  /** An event: what follows is decided, and begun. */
+  happens(event: Event): void {
+    if (this.#early) {
+      this.#early.push(event)
+      return
+    }
+    const { run, commands } = decide(this.#run, event, Date.now())
+    this.#run = run
+    this.#listed.show(stateOf(run).state)
+    for (const command of commands) this.#carryOut(command)
+  }
+
+  get #isQuiet(): boolean {
+    return this.#jobs === 0 && !this.#isWriting && this.#lines.length === 0
+  }
+
+  get #isHistoryLong(): boolean {
+    const { events = HISTORY.events } = this.input
+    const { historyLength, historySize } = workflowInfo()
+    return historyLength > events || historySize > HISTORY.bytes
+  }
+
+  /** What it knows is kept, and a new history begins with that. */
+  async #goOnAnew(): Promise<void> {
+    const text = JSON.stringify(this.#run)
+    const items: string[] = []
+    for (let at = 0; at < text.length; at += PART) items.push(text.slice(at, at + PART))
+    const carried = await atOnce.keepItems({ run: this.input.run, kind: 'state', items })
+    await continueAsNew<typeof forgeRun>(this.input, carried)
+  }
+
+  /** Says that time has gone by, when the run's minutes are over. */
+  async #watchClock(): Promise<never> {
+    for (;;) {
+      await condition(() => leftOf(this.#run, Date.now()) !== undefined)
+      const { since } = this.#run
+      const left = leftOf(this.#run, Date.now()) ?? 0
+      await condition(() => this.#run.since !== since, left + 1)
+      if (this.#run.since === since) this.happens({ is: 'time' })
     }
   }
 
-  /** Comes to a plan; where nothing else is asked, that is all. */
-  async function plan(): Promise<void> {
-    const { approvedPlan, answers, facts = [], used = 0 } = await ownWork.patiently(() => short.begin(input))
-    budget.remember(used)
-    questions.remember(answers)
-    planning.tell(facts)
-    await planning.begin(approvedPlan)
-    if (!input.onlyPlan) return
-    phase.end({
-      state: 'done',
-      words: `The plan is made and nothing is begun: ${command('show', id)} --plan shows it.`,
+  #isKeeping = false
+
+  /** Keeps how it is in git, whenever it rests or goes on, until it has ended. */
+  async #keepStatus(): Promise<void> {
+    const mark = () => markOf(this.#run, Date.now())
+    for (let kept = ''; ; ) {
+      await condition(() => mark() !== kept)
+      kept = mark()
+      const isLast = this.#run.ending !== undefined
+      this.#isKeeping = true
+      // The server knows it too: what can't be kept is no reason to halt.
+      await atOnce.rest(statusOf(this.#run, Date.now())).catch(() => undefined)
+      this.#isKeeping = false
+      if (isLast) return
+    }
+  }
+
+  // --- Commands
+
+  #carryOut(command: Command): void {
+    switch (command.do) {
+      case 'note':
+        this.#lines.push(command.line)
+        if (!this.#isWriting) this.#job(() => this.#write())
+        return
+      case 'work':
+        this.#job(() => this.#doWork(command.id, command.what))
+        return
+      case 'start':
+        this.#job(() => this.#attempt(command))
+        return
+      case 'hold':
+        this.#job(() => this.#tellHeld(command))
+        return
+      case 'cancel':
+        this.#out.get(command.task)?.scope.cancel()
+        return
+      case 'cancel work':
+        this.#work?.cancel()
+        return
+      case 'report':
+        this.#job(() => this.#report(command))
+        return
+    }
+  }
+
+  /** Nobody waits for it: it throws nothing, or the workflow's task would fail for ever. */
+  #job(work: () => Promise<void>): void {
+    this.#jobs++
+    work()
+      .catch(error => {
+        if (!isCancellation(error)) throw error
+      })
+      .finally(() => {
+        this.#jobs--
+      })
+  }
+
+  /** Lines of the journal in their order: what has come together is written together. */
+  async #write(): Promise<void> {
+    this.#isWriting = true
+    // What follows from the same event goes along.
+    await Promise.resolve()
+    while (this.#lines.length > 0) {
+      const lines = this.#lines.splice(0)
+      try {
+        await atOnce.note({ run: this.input.run, lines })
+      } catch {
+        this.happens({ is: 'journal lost' })
+      }
+    }
+    this.#isWriting = false
+  }
+
+  async #attempt({ input, raises }: Extract<Command, { do: 'start' }>): Promise<void> {
+    const { task, attempt } = input
+    const scope = new CancellationScope()
+    const started = new Trigger<ChildWorkflowHandle<AttemptFlow> | undefined>()
+    this.#out.set(task, { scope, child: started })
+    try {
+      const end = await scope.run(async () => {
+        const options = {
+          workflowId: `${workflowInfo().workflowId}/${task}`,
+          args: [input] as [typeof input],
+          ...attributesOfTask(this.input.run, task),
+        }
+        const child = await startChild<AttemptFlow>('forgeAttempt', options)
+        started.resolve(child)
+        return await child.result()
+      })
+      this.#out.delete(task)
+      this.happens({ is: 'ended', task, attempt, end, raises })
+    } catch (error) {
+      started.resolve(undefined)
+      this.#out.delete(task)
+      const halt = isCancellation(error) ? {} : { halt: haltOf(error) }
+      this.happens({ is: 'not ended', task, attempt, ...halt })
+    }
+  }
+
+  async #tellHeld({ task, isHeld, number }: Extract<Command, { do: 'hold' }>): Promise<void> {
+    // One that has ended meanwhile needs not hear it.
+    const child = await this.#out.get(task)?.child
+    await child?.signal(hold, isHeld, number).catch(() => undefined)
+  }
+
+  async #report({ do: _, matter, ...about }: Extract<Command, { do: 'report' }>): Promise<void> {
+    const { plan } = this.#run
+    const now = statusOf(this.#run, Date.now())
+    try {
+      const report = await atOnce.escalate({ run: this.input.run, ...about, status: now, ...(plan && { plan }) })
+      this.happens({ is: 'reported', matter, report })
+    } catch (error) {
+      // A question without a report is still a question.
+      if (isCancellation(error)) throw error
+    }
+  }
+
+  // --- What the run does itself
+
+  async #doWork(id: number, what: Work): Promise<void> {
+    const scope = new CancellationScope()
+    this.#work = scope
+    try {
+      const worked = await scope.run(() => this.#worked(what))
+      if ('halt' in worked) this.happens({ is: 'not worked', id, halt: worked.halt })
+      else this.happens({ is: 'worked', id, what: worked })
+    } catch (error) {
+      const halt = isCancellation(error) ? {} : { halt: haltOf(error) }
+      this.happens({ is: 'not worked', id, ...halt })
+    }
+  }
+
+  async #worked(what: Work): Promise<Worked | { halt: Halt }> {
+    const { run, base } = this.input
+    const place = { run, attempt: 1 }
+    switch (what.do) {
+      case 'begin': {
+        const { approvedPlan: plan, answers, facts = [], used = 0, above } = await slow.begin(this.input)
+        const known = await readList<PersonAnswer>(run, answers)
+        return { of: 'begin', answers: known, facts, used, ...(plan && { plan }), ...(above && { above }) }
+      }
+      case 'lint':
+        return { of: 'lint', linted: await this.#lint(what.plan, what.standing) }
+      case 'ask': {
+        const means = { held: NEVER_HELD, fanOuts: new Set<never>() }
+        const end = await step({ ...place, choice: 0, depth: 0, step: what.step, ...what.wish }, means)
+        return end.halt ? { halt: end.halt } : { of: 'ask', result: end.result, spent: end.spent }
+      }
+      case 'keep': {
+        const { kind, words, step } = what
+        return { of: 'keep', reference: await atOnce.keepWords({ ...place, step, kind, words }) }
+      }
+      case 'remember':
+        await atOnce.remember({ run, kind: what.kind, ...what.what })
+        return { of: 'remember' }
+      case 'finish': {
+        const results = await atOnce.keepItems({ run, kind: 'results', items: what.results })
+        const { resolved } = what
+        const input = { run, base, plan: planOrWish(this.#run), results, ...(resolved && { resolved }) }
+        return { of: 'finish', finished: await checking.finish(input) }
+      }
+      case 'judge': {
+        const { attempt, ours, theirs, resolved } = what
+        return { of: 'judge', ...(await atOnce.judge({ run, attempt, ours, theirs, resolved })) }
+      }
+    }
+  }
+
+  async #lint(plan: Reference, standings = standingsOf(this.#run)): Promise<LintedTasks> {
+    const { run, base } = this.input
+    const standing =
+      standings.length === 0 ? undefined : await atOnce.keepItems({ run, kind: 'standing', items: standings })
+    const linted: Linted = await slow.lintPlan({ run, parsed: plan, base, ...(standing && { standing }) })
+    return { ...linted, tasks: await readList<TaskShape>(run, linted.tasks) }
+  }
+
+  // --- A person
+
+  /** Hears a person from now on. What can't be followed is refused with a sentence. */
+  #listen(): void {
+    setHandler(status, () => statusOf(this.#run, Date.now()))
+    setHandler(approve, plan => this.#approve(plan), {
+      validator: (plan: Reference) => this.#verify({ is: 'approve', plan }),
+    })
+    setHandler(answer, (task, said) => this.#answer(task, said), {
+      validator: (task: TaskId | '', _: Reference) => this.#verifyAnswer({ is: 'answer', task }, task),
+    })
+    setHandler(mend, (plan, said) => this.#mend(plan, said), {
+      validator: (_: Reference, said?: { task: TaskId; answer: Reference }) =>
+        this.#verifyAnswer({ is: 'mend', ...(said && { answered: said.task }) }, said?.task),
+    })
+    setHandler(replan, async said => this.happens({ is: 'replan', answer: said }), {
+      validator: (_: Reference) => this.#verify({ is: 'replan' }),
+    })
+    setHandler(pause, async task => this.happens({ is: 'paused', ...some(task) }), {
+      validator: (task?: TaskId) => this.#verify({ is: 'pause', ...some(task) }),
+    })
+    setHandler(resume, async task => this.happens({ is: 'resumed', ...some(task) }), {
+      validator: (task?: TaskId) => this.#verify({ is: 'resume', ...some(task) }),
+    })
+    setHandler(stop, async task => this.happens({ is: 'stopped', ...some(task) }), {
+      validator: (task?: TaskId) => this.#verify({ is: 'stop', ...some(task) }),
+    })
+    setHandler(raise, limits => this.#raise(limits), {
+      validator: (limits: Partial<Limits>) => this.#verify({ is: 'raise', limits }),
     })
   }
 
-  /** A person has stopped it: it ends when nothing is under way any more. */
-  async function stop(): Promise<void> {
-    await condition(() => scheduler.isIdle)
-    tasks.stop()
-    const done = tasks.records.filter(({ state }) => state === 'done').length
-    const words = `It was stopped; the branches of ${done} of ${tasks.records.length} tasks are there.`
-    phase.end({ state: 'stopped', words })
-    await journal.say(journal.ownId('stopped'), 'stopped', words)
+  #verify(wanted: Wanted): void {
+    const why = whyNot(this.#run, wanted, Date.now())
+    if (why !== undefined) throw refused(why)
   }
 
-  /** Goes on with a new history, when nothing of this one is under way. */
-  async function goOnAnew(): Promise<void> {
-    await condition(() => allHandlersFinished() && !ownWork.isUnderWay && !status.isBeingKept)
-    const planned = planning.carried()
-    if (!planned) return
-    await continueAsNew<typeof run>(input, {
-      ...planned,
-      ...budget.carried(),
-      ...questions.carried(),
-      ...holds.carried(),
-      tasks: tasks.records,
-      lines: journal.lines,
-    })
+  #verifyAnswer(wanted: Wanted, task: TaskId | '' | undefined): void {
+    if (task !== undefined && this.#beingAnswered.has(task)) throw refused('This question is being answered right now.')
+    this.#verify(wanted)
   }
 
-  /** What runs hears of it, and what may begin is looked at anew. */
-  function heldOrLetGo(): void {
-    show()
-    scheduler.tellHeld()
-    scheduler.wake()
+  /** The plan that is shown, or another one that a person has made of it. */
+  async #approve(plan: Reference): Promise<void> {
+    const { question } = this.#run
+    const shown = question?.proposal?.plan.oid === plan.oid ? question.proposal : undefined
+    const good = shown ?? (await this.#good(plan))
+    if (this.#run.question?.count !== question?.count) throw refused('That was decided meanwhile.')
+    this.happens({ is: 'decided', decision: { is: 'approve', plan: good } })
   }
 
-  function show(): void {
-    listed.show(status.now.state)
+  async #good(plan: Reference): Promise<GoodPlan> {
+    const good = goodIn(this.#run, await orRefused(this.#lint(plan)))
+    if ('complaints' in good) throw refused(refusalOf(good.complaints))
+    return good
+  }
+
+  async #answer(task: TaskId | '', said: Reference): Promise<void> {
+    this.#beingAnswered.add(task)
+    try {
+      await this.#remember(task, said)
+      this.happens({ is: 'answered', task, answer: said })
+    } finally {
+      this.#beingAnswered.delete(task)
+    }
+  }
+
+  /** What a person says, so that it is not asked again when the server has lost everything. */
+  async #remember(task: TaskId | '', said: Reference): Promise<void> {
+    const run = this.#run
+    const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
+    const record = run.tasks.find(({ shape }) => shape.id === id)
+    // What holds it all is no question with a number.
+    if (!record && !run.question) return
+    const count = record ? record.questions : run.questions
+    await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))
+  }
+
+  /** Another plan from now on, with what a person says to a task. Nothing is begun while it is checked. */
+  async #mend(plan: Reference, said: { task: TaskId; answer: Reference } | undefined): Promise<void> {
+    if (said) this.#beingAnswered.add(said.task)
+    this.happens({ is: 'mending', isOver: false })
+    try {
+      const good = await this.#good(plan)
+      const approval = { task: '', count: this.#run.questions, answer: good.plan } as const
+      await orRefused(atOnce.remember({ run: this.input.run, kind: 'approval', ...approval }))
+      if (said) await this.#remember(said.task, said.answer)
+      this.happens({ is: 'mended', plan: good, ...(said && { answered: said }) })
+    } finally {
+      this.happens({ is: 'mending', isOver: true })
+      if (said) this.#beingAnswered.delete(said.task)
+    }
+  }
+
+  async #raise(limits: Partial<Limits>): Promise<void> {
+    await orRefused(slow.begin({ ...this.input, limits: { ...this.#run.limits, ...limits } }))
+    this.happens({ is: 'raised', limits })
+  }
+}
+
+/** A run's own steps have no sub-agents, and are not begun while it is held. */
+const NEVER_HELD: Holding = { isHeld: false, mayGoOn: async () => undefined }
+
+/** Characters of what a run knows that are kept as one item of a list. */
+const PART = 8000
+
+const some = (task: TaskId | undefined): { task?: TaskId } => (task === undefined ? {} : { task })
+
+const refused = (words: string): ApplicationFailure => ApplicationFailure.nonRetryable(words, 'Refused')
+
+/** What an activity comes to on behalf of a person, who hears why where it fails. */
+async function orRefused<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (isCancellation(error)) throw error
+    throw refused(wordsOf(error))
   }
 }

@@ -1,24 +1,26 @@
 /**
- * The universal step: construct, send, receive, serialize, transition. All kinds of work are this. One that wants to
- * know more before it is done gets sub-agents, if its depth permits, and is asked again with what they found.
+ * The universal step: construct, send, receive, serialize, transition. All kinds of work are this. It is a function in
+ * the flow that needs it; only one that wants to know more before it is done gets sub-agents in a flow of their own, if
+ * its depth permits, and is asked again with what they found.
  */
-import type { Reference, Spent, StepInput, StepPlace, SubAgent } from '../contract.ts'
-import { Children, idOfRun } from './children.ts'
-import { afterAnswer, sending, short } from './effects.ts'
-import { added, type FanOutEnd, type FanOutFlow, NOTHING, type StepEnd } from './ends.ts'
+import { type ChildWorkflowHandle, startChild, workflowInfo } from '@temporalio/workflow'
+import type { List, Reference, Spent, StepInput, StepPlace } from '../contract.ts'
+import { added } from '../run/state.ts'
+import { atOnce, sending, slow } from './effects.ts'
+import { type FanOutEnd, type FanOutFlow, NOTHING, type StepEnd } from './ends.ts'
+import { type Holding, hold } from './held.ts'
 import { troubleOf } from './troubles.ts'
 
-/** Words of one failed sub-agent in its parent's summary; all of them stand in its artifact. */
-const MOST_WORDS = 200
+/** What a step needs of the flow that it is in. `fanOuts` are the flows of sub-agents that are under way. */
+export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>> }
 
 /** Asks a model once, or once more where it wanted sub-agents. Throws nothing but a cancellation. */
-export async function step(input: StepInput): Promise<StepEnd> {
-  const children = new Children()
+export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
   const first = await ask(input)
-  if (first.halt || first.result.outcome !== 'success' || !first.result.fanOut?.length) return first
+  if (first.halt || first.result.outcome !== 'success' || !first.result.fanOut?.count) return first
   try {
-    await children.mayGoOn()
-    return await withSubAgents(input, children, first.result.fanOut, first.spent)
+    await means.held.mayGoOn()
+    return await withSubAgents(input, means, first.result.fanOut, first.spent)
   } catch (error) {
     return endOf(error, first.spent)
   }
@@ -29,15 +31,14 @@ async function ask(input: StepInput): Promise<StepEnd> {
   const place = placeOf(input)
   let spent = NOTHING
   try {
-    const constructed = await short.construct(input)
+    const constructed = await slow.construct(input)
     const sent = await sending.send({ ...place, ...constructed })
     spent = sent.spent
-    const after = afterAnswer(input.endsAtOnce)
-    const received = await after.receive({ ...place, kind: input.kind, answer: sent.answer })
+    const received = await atOnce.receive({ ...place, kind: input.kind, answer: sent.answer })
     const { parsed } = received
     const serialized =
-      parsed && (await after.serialize({ ...place, kind: input.kind, base: input.base, key: constructed.key, parsed }))
-    const result = await after.transition({ ...input, received, sent, ...(serialized && { serialized }) })
+      parsed && (await atOnce.serialize({ ...place, kind: input.kind, base: input.base, key: constructed.key, parsed }))
+    const result = await atOnce.transition({ ...input, received, sent, ...(serialized && { serialized }) })
     return { result, spent }
   } catch (error) {
     return endOf(error, spent)
@@ -45,100 +46,74 @@ async function ask(input: StepInput): Promise<StepEnd> {
 }
 
 /** Lets the sub-agents work, or says that there is no level for them, and asks again. */
-async function withSubAgents(input: StepInput, children: Children, agents: SubAgent[], spent: Spent): Promise<StepEnd> {
+async function withSubAgents(input: StepInput, means: StepMeans, agents: List, spent: Spent): Promise<StepEnd> {
   if (input.depth <= 0) {
     const words = 'There are no more levels of sub-agents for this step: do it with what is here.'
-    return askAgain(input, spent, [await keep(input, 'no more levels', words)])
+    const told = await atOnce.keepWords({ ...placeOf(input), kind: 'no more levels', words })
+    return askAgain(input, spent, [told])
   }
-  const named = withOwnNames(agents)
-  await short.note({
-    ...lineOf(input),
-    id: `${input.step}/fan-out`,
-    what: 'fan-out',
-    words: `Asks ${counted(named.length, 'sub-agent')}: ${listed(named.map(agent => agent.id))}.`,
-  })
-  // No sub-agent's id has a colon in it.
-  const workflowId = `${idOfRun(input.step)}/${input.step}:fan-out`
-  const found: FanOutEnd = await children.run<FanOutFlow>('fanOut', workflowId, {
-    parent: { ...input, about: [] },
-    agents: named,
-    ended: [],
-    spent: NOTHING,
-    isHeld: children.isHeld,
-  })
+  const found = await fanOut(input, means, agents)
   const all = added(spent, found.spent)
-  if (found.halt) return { halt: found.halt, spent: all }
-  if (found.confused !== undefined) {
-    return { result: { outcome: 'confused', words: found.confused, spent: all }, spent: all }
-  }
-  await children.mayGoOn()
-  const words = summaryOf(named, found)
-  await short.note({ ...lineOf(input), id: `${input.step}/gathered`, what: 'gathered', words: words.brief })
-  const summary = await keep(input, 'sub-agents', words.whole)
-  return askAgain(input, all, [summary, ...found.ended.map(end => end.artifact)], words.failed)
+  if ('halt' in found) return { halt: found.halt, spent: all }
+  if ('confused' in found) return { result: { outcome: 'confused', words: found.confused, spent: all }, spent: all }
+  await means.held.mayGoOn()
+  const line = { ...lineOf(input), id: `${input.step}/gathered`, what: 'gathered', words: found.brief }
+  await atOnce.note({ run: input.run, lines: [line] })
+  return askAgain(input, all, [found.summary, found.found], found.failed)
 }
 
-/** Asks again with that. A step is asked again once: who still wants sub-agents has failed. */
+async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: List): Promise<FanOutEnd> {
+  // No sub-agent's id has a colon in it.
+  const workflowId = `${idOfRun(input)}/${input.step}:fan-out`
+  const args: Parameters<FanOutFlow> = [
+    { parent: { ...input, about: [] }, agents, spent: NOTHING, isHeld: held.isHeld },
+  ]
+  const child = await startChild<FanOutFlow>('forgeFanOut', { workflowId, args })
+  fanOuts.add(child)
+  try {
+    return await child.result()
+  } finally {
+    fanOuts.delete(child)
+  }
+}
+
+/** Tells the flows of sub-agents on that they are held. One that has ended meanwhile needs not hear it. */
+export function tellOn(fanOuts: StepMeans['fanOuts'], isHeld: boolean, number: number): void {
+  for (const child of fanOuts) child.signal(hold, isHeld, number).catch(() => undefined)
+}
+
+/** Asks again with that. A step is asked again once: one that still wants sub-agents has failed. */
 async function askAgain(input: StepInput, spent: Spent, about: Reference[], failed = ''): Promise<StepEnd> {
   const again = await ask({ ...input, step: `${input.step}/again`, depth: 0, about: [...input.about, ...about] })
   const all = added(spent, again.spent)
   if (again.halt) return { halt: again.halt, spent: all }
-  const { fanOut, ...result } = again.result
-  if (result.outcome === 'success' && fanOut?.length) {
+  const { fanOut: more, ...result } = again.result
+  if (result.outcome === 'success' && more?.count) {
     const words = 'It asks for sub-agents where there are no more levels of them.'
     return { result: { outcome: 'failure_retryable', words, spent: all }, spent: all }
   }
   return { result: { ...result, words: `${result.words}${failed}`, spent: all }, spent: all }
 }
 
-/** Ids that differ from each other, and from 'again', by which the step itself goes on. */
-function withOwnNames(agents: SubAgent[]): SubAgent[] {
-  const taken = new Set(['again'])
-  return agents.map(agent => {
-    let id = agent.id
-    for (let number = 2; taken.has(id); number++) id = `${agent.id}-${number}`
-    taken.add(id)
-    return { ...agent, id }
-  })
-}
-
-/** For the model, for the journal, and for what the step says in the end. */
-function summaryOf(agents: SubAgent[], { ended }: FanOutEnd): { whole: string; brief: string; failed: string } {
-  const order = `What they found follows in this order: ${agents.map(agent => agent.id).join(', ')}.`
-  const failures = agents.flatMap(({ id }, at) => (ended[at]?.isGood ? [] : [{ id, words: ended[at]?.words ?? '' }]))
-  if (failures.length === 0) {
-    const brief = `All ${agents.length} sub-agents have answered.`
-    return { whole: `${brief} ${order}`, brief, failed: '' }
-  }
-  const count = `${failures.length} of ${agents.length} sub-agents failed`
-  const each = failures.map(({ id, words }) => `- ${id}: ${words.slice(0, MOST_WORDS)}`)
-  return {
-    whole: `${count}; in the place of what they should have found stands why:\n${each.join('\n')}\n${order}`,
-    brief: `${count}: ${listed(failures.map(({ id }) => id))}.`,
-    failed: ` (${count})`,
-  }
-}
-
-function endOf(error: unknown, spent: Spent): StepEnd {
+export function endOf(error: unknown, spent: Spent): StepEnd {
   const trouble = troubleOf(error)
   if ('halt' in trouble) return { halt: trouble.halt, spent }
   return { result: { outcome: 'failure_retryable', words: trouble.words, spent }, spent }
 }
 
-const keep = (input: StepInput, kind: string, words: string): Promise<Reference> =>
-  short.keepWords({ ...placeOf(input), kind, words })
+/** The id of the run's own workflow, with which those of all that it starts begin. */
+function idOfRun({ task, step: own }: StepInput): string {
+  const { workflowId } = workflowInfo()
+  const suffixes = [...(task === undefined ? [] : [`/${task}`]), `/${own.slice(0, own.lastIndexOf('/'))}:fan-out`]
+  const suffix = suffixes.find(it => workflowId.endsWith(it))
+  return suffix === undefined ? workflowId : workflowId.slice(0, -suffix.length)
+}
 
-const placeOf = ({ run, task, attempt, step }: StepInput): StepPlace => ({
+export const placeOf = ({ run, task, attempt, step }: StepInput): StepPlace => ({
   run,
   attempt,
   step,
   ...(task !== undefined && { task }),
 })
 
-const lineOf = ({ run, task, attempt }: StepInput) => ({ run, attempt, ...(task !== undefined && { task }) })
-
-const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`
-
-/** The first few of them by name. */
-const listed = (ids: string[]): string =>
-  ids.length > 8 ? `${ids.slice(0, 7).join(', ')} and ${ids.length - 7} more` : ids.join(', ')
+export const lineOf = ({ run, task, attempt }: StepInput) => ({ run, attempt, ...(task !== undefined && { task }) })

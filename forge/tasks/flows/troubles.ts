@@ -1,7 +1,10 @@
 /** What was thrown in a flow, told apart: what a person has to mend, and what an attempt may fail by. */
 import { ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow'
 import type { LimitName } from '../contract.ts'
-import type { Halt } from './ends.ts'
+import type { Halt } from '../run/events.ts'
+
+/** Characters of a sentence that may stand in a history. */
+const MAX_WORDS = 300
 
 const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 
@@ -47,7 +50,7 @@ export function wordsOf(error: unknown): string {
     return 'A part of the work did not end in its time.'
   }
   const words = causes.at(-1)?.message.trim() || 'An error without words.'
-  return words.length > 1000 ? `${words.slice(0, 1000)} …` : words
+  return words.length > MAX_WORDS ? `${words.slice(0, MAX_WORDS)} …` : words
 }
 
 const applicationFailureOf = (error: unknown): ApplicationFailure | undefined =>

@@ -8,13 +8,13 @@ import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
 import { isSafeName, listFiles } from '../../../core/git/trees.ts'
 import { many, visible } from '../../../core/text.ts'
 import { isOfTheForge } from '../../ai/model-files.ts'
-import type { Limits, TaskId, TaskShape } from '../contract.ts'
+import type { Limits, Standing, TaskId, TaskShape } from '../contract.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
 import { estimateOf, isReviewed, type PriceOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
 import { distance, Files, speakOf, Writes } from './files.ts'
 import { fits, isCovered, isLiteral, plain, readGlob } from './globs.ts'
 import { type Graph, graphOf } from './graph.ts'
-import { overlaps } from './overlaps.ts'
+import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
@@ -35,13 +35,15 @@ export type Linting = {
   canRun?: CanRun
   priceOf?: PriceOf
   reviewersOf?: ReviewersOf
-  /** A plan that was approved before, and those of its tasks that have begun: they must stay as they are. */
+  /** The plan that holds, and how far its tasks are. */
   before?: Plan
-  done?: readonly TaskId[]
+  standing?: readonly Standing[]
 }
 
 /** `tasks` is empty where there are complaints; `notes` are sentences for the journal of a plan that is good. */
-export type LintedPlan = { tasks: TaskShape[]; complaints: string[]; notes: string[] }
+export type LintedPlan = { tasks: PlannedShape[]; complaints: string[]; notes: string[] }
+/** What the flow has to know of a task, but for the hash of its part of the plan. */
+export type PlannedShape = Omit<TaskShape, 'hash'>
 
 /** A model mends so many at a time; a person does not read more. */
 const MOST_COMPLAINTS = 60
@@ -51,7 +53,7 @@ const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
 /** Checks a plan that has its schema's form. */
 export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan> {
-  const { objects, tree, done = [] } = linting
+  const { objects, tree, standing = [] } = linting
   const { files } = await listFiles(objects, tree, { limit: MOST_FILES })
   const there = new Files(files.map(({ path }) => asText(path)))
   const scripts = there.files.has('package.json') ? await scriptsOf(objects, tree) : undefined
@@ -64,7 +66,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     // What a task may change has other scripts by then.
     scripts: writes.reach('package.json') ? undefined : scripts,
     graph: graphOf(plan.tasks),
-    done: new Set(done),
+    standing: new Map(standing.map(({ id, is }) => [id, is])),
   }
   const complaints = new Set<string>()
   for (const sentence of complaintsIn(room)) {
@@ -76,7 +78,14 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
   }
   if (complaints.size > 0) return { tasks: [], complaints: [...complaints], notes: [] }
   const { reviewersOf = () => REVIEWERS } = linting
-  const tasks = plan.tasks.map(task => shapeOf(task, plan, reviewersOf))
+  const isDone = (id: TaskId): boolean => room.standing.get(id) === 'done'
+  const isOpen = (id: TaskId): boolean => !room.standing.has(id)
+  const heirs =
+    standing.length === 0 ? new Map<TaskId, TaskId[]>() : heritage(plan.tasks, room.graph, { isDone, isOpen })
+  const tasks = plan.tasks.map(task => {
+    const shape = shapeOf(task, plan, reviewersOf)
+    return { ...shape, dependsOn: [...shape.dependsOn, ...(heirs.get(task.id) ?? [])] }
+  })
   return { tasks, complaints: [], notes: [...notesOn(tasks), ...ownChecks(room)].map(visible) }
 }
 
@@ -85,9 +94,10 @@ function* complaintsIn(room: Room): Generator<string> {
   yield* ids(room)
   yield* contract(room)
   yield* limits(room)
-  yield* finished(room)
-  for (const task of room.plan.tasks) if (!room.done.has(task.id)) yield* oneTask(task, room)
-  yield* overlaps(room.plan.tasks, room.graph, room.done)
+  yield* frozen(room)
+  for (const task of room.plan.tasks) if (!room.standing.has(task.id)) yield* oneTask(task, room)
+  // What a done task has written is history, and one that was stopped writes nothing any more.
+  yield* overlaps(room.plan.tasks, room.graph, id => ['done', 'stopped'].includes(room.standing.get(id) ?? ''))
 }
 
 type Room = {
@@ -97,11 +107,12 @@ type Room = {
   writes: Writes
   scripts: ReadonlySet<string> | undefined
   graph: Graph
-  done: ReadonlySet<TaskId>
+  /** How far a task is; one that is not in it is open. */
+  standing: ReadonlyMap<TaskId, Standing['is']>
 }
 
 /** What of a plan is done in another way than a reader would think. */
-function notesOn(tasks: readonly TaskShape[]): string[] {
+function notesOn(tasks: readonly PlannedShape[]): string[] {
   const single = [...new Set(tasks.filter(({ reviews }) => reviews === 1).map(({ tier }) => tier))]
   return single.map(
     tier =>
@@ -114,7 +125,7 @@ function notesOn(tasks: readonly TaskShape[]): string[] {
 const MOST_OWN_CHECKS = 20
 
 /** Tasks that may change a check which is there already: a person has to look at that, as the check can't. */
-function ownChecks({ plan, there, writes, done }: Room): string[] {
+function ownChecks({ plan, there, writes, standing }: Room): string[] {
   const commands = new Set([
     ...plan.contract.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),
     ...plan.tasks.flatMap(({ validation }) =>
@@ -125,7 +136,7 @@ function ownChecks({ plan, there, writes, done }: Room): string[] {
     filesOfCheck(command)
       .filter(path => there.files.has(path))
       .flatMap(path => {
-        const owners = plan.tasks.filter(({ id }) => !done.has(id) && writes.reach(path, [id]))
+        const owners = plan.tasks.filter(({ id }) => !standing.has(id) && writes.reach(path, [id]))
         return owners.map(
           ({ id }) =>
             `Task ${quote(id)} may change ${path}, which the check ${quote(command)} runs: look at it when you land.`,
@@ -135,7 +146,7 @@ function ownChecks({ plan, there, writes, done }: Room): string[] {
   return notes.slice(0, MOST_OWN_CHECKS)
 }
 
-const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): TaskShape => ({
+const shapeOf = (task: Task, plan: Plan, reviewersOf: ReviewersOf): PlannedShape => ({
   id: task.id,
   title: task.title,
   dependsOn: [...new Set(task.depends_on)],
@@ -188,7 +199,7 @@ function meant(name: string, names: readonly string[]): string {
 }
 
 function* contract(room: Room): Generator<string> {
-  const { plan, linting, there } = room
+  const { plan, linting, there, standing } = room
   const known = new Set(plan.contract.map(({ id }) => id))
   const claimers = new Map<string, string[]>()
   for (const { id, claims } of plan.tasks) {
@@ -196,14 +207,15 @@ function* contract(room: Room): Generator<string> {
     for (const claim of new Set(claims)) {
       if (!known.has(claim))
         yield `Task ${quote(id)}, claims: the contract has no assertion ${claim}; claim one of it, or add ${claim} to it.`
-      claimers.set(claim, [...(claimers.get(claim) ?? []), id])
+      if (standing.get(id) !== 'stopped') claimers.set(claim, [...(claimers.get(claim) ?? []), id])
     }
   }
   for (const { id, how } of plan.contract) {
     const by = claimers.get(id) ?? []
     if (by.length === 0)
       yield `Assertion ${id}: no task claims it; add it to the claims of the task that makes it true, or add such a task.`
-    if (by.length > 1)
+    // What a done task has claimed, another one may have to make true again.
+    if (by.filter(task => standing.get(task) !== 'done').length > 1)
       yield `Assertion ${id}: the tasks ${listed(by)} all claim it; leave it to the one after which it is true.`
     if (how.kind !== 'command') continue
     const exists = (path: string): boolean => there.has(path) || room.graph.outputs.has(path) || room.writes.reach(path)
@@ -237,9 +249,9 @@ async function scriptsOf(objects: Objects, tree: Oid): Promise<ReadonlySet<strin
   }
 }
 
-// --- Limits, and what is done
+// --- Limits, and what is done or under way
 
-function* limits({ plan, linting, done }: Room): Generator<string> {
+function* limits({ plan, linting, standing }: Room): Generator<string> {
   const { limits: most, priceOf = () => undefined } = linting
   if (most.tasks !== undefined && plan.tasks.length > most.tasks)
     yield `The plan has ${many(plan.tasks.length, 'task')}, and the run may have ${most.tasks}: join tasks, or leave out what is not needed.`
@@ -247,7 +259,7 @@ function* limits({ plan, linting, done }: Room): Generator<string> {
     if (recursion > most.depth)
       yield `Task ${quote(id)}, recursion: ${recursion} levels of sub-agents are more than the ${most.depth} that the run may have; set at most ${most.depth}.`
   const { requests, tokens, cost } = estimateOf(plan, priceOf, {
-    done: [...done],
+    done: [...standing.keys()],
     ...(linting.reviewersOf && { reviewersOf: linting.reviewersOf }),
   })
   const smaller = 'plan fewer or smaller tasks, or lower tiers, and say in the summary what is left out'
@@ -259,25 +271,34 @@ function* limits({ plan, linting, done }: Room): Generator<string> {
     yield `The plan costs at least about $${cost.low.toFixed(2)}, and the run may cost $${most.cost.toFixed(2)}: ${smaller}.`
 }
 
-function* finished({ plan, linting, done }: Room): Generator<string> {
+/** What is done or under way stays as it is; of what is done, the checks may change, which are run again then. */
+function* frozen({ plan, linting, standing }: Room): Generator<string> {
   const { before } = linting
   if (!before) return
   const now = new Map(plan.tasks.map(task => [task.id, task]))
   const assertions = new Map(plan.contract.map(it => [it.id, it]))
   for (const task of before.tasks) {
-    if (!done.has(task.id)) continue
+    const is = standing.get(task.id)
+    if (is !== 'done' && is !== 'under way') continue
+    const way =
+      is === 'done' ? 'make a new task for what is to change' : `forge stop the task first, or wait for its end`
     const same = now.get(task.id)
-    if (!same) yield `Task ${quote(task.id)} has begun or is done, and is not in the new plan: put it back as it was.`
-    else if (!Bun.deepEquals(same, task)) {
-      const fields = Object.keys(task).filter(
-        name => !Bun.deepEquals(same[name as keyof Task], task[name as keyof Task]),
-      )
-      yield `Task ${quote(task.id)} has begun or is done, and differs from the approved plan (${fields.join(', ')}): put it back as it was, and make a new task for what is to change.`
+    if (!same) {
+      yield `Task ${quote(task.id)} is ${is}, and is not in the new plan: put it back as it was.`
+      continue
     }
+    const fields = Object.keys(task).filter(
+      name =>
+        !(is === 'done' && name === 'validation') &&
+        !Bun.deepEquals(same[name as keyof Task], task[name as keyof Task]),
+    )
+    if (fields.length > 0)
+      yield `Task ${quote(task.id)} is ${is}, and differs from the plan that holds (${fields.join(', ')}): put it back as it was, and ${way}.`
+    if (is === 'done') continue
     for (const claim of task.claims) {
       const old = before.contract.find(({ id }) => id === claim)
       if (old && !Bun.deepEquals(assertions.get(claim), old))
-        yield `Assertion ${claim} is claimed by the task ${quote(task.id)}, which has begun or is done: put it back as it was.`
+        yield `Assertion ${claim} is claimed by the task ${quote(task.id)}, which is under way: put it back as it was, and ${way}.`
     }
   }
 }

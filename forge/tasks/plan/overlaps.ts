@@ -12,13 +12,16 @@ const quote = (text: string): string => `"${text}"`
 type Owned = { glob: Glob; text: string; prefix: string; isLiteral: boolean; owners: Task[] }
 type Overlap = { one: Task; other: Task; globs: [string, string]; path: string }
 
-/** Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. */
-export function* overlaps(tasks: readonly Task[], graph: Graph, done: ReadonlySet<TaskId>): Generator<string> {
+/**
+ * Two tasks that may run at the same time must not write the same file, also not one that does not exist yet. `isOver`:
+ * what such a task has written is history, or it writes nothing any more.
+ */
+export function* overlaps(tasks: readonly Task[], graph: Graph, isOver: (id: TaskId) => boolean): Generator<string> {
   const places = new Map(tasks.map((task, at) => [task, at]))
   const placeOf = (task: Task): number => places.get(task) ?? 0
   const found = new Map<string, Overlap>()
   for (const [one, other] of rivals(tasks)) {
-    for (const it of between(one, other, graph, done)) {
+    for (const it of between(one, other, graph, (a, b) => !isOver(a) && !isOver(b))) {
       const isTurned = placeOf(it.other) < placeOf(it.one)
       const inOrder: Overlap = isTurned
         ? { ...it, one: it.other, other: it.one, globs: [it.globs[1], it.globs[0]] }
@@ -37,6 +40,43 @@ export function* overlaps(tasks: readonly Task[], graph: Graph, done: ReadonlySe
     yield `The tasks ${quote(one.id)} and ${quote(other.id)} may both write ${quote(path)} (${sides}), and neither waits for the other: add one of them to the other's depends_on, or make boundaries.write smaller.`
   }
   if (found.size > MOST_PAIRS) yield 'Further tasks without a path between them may write the same files.'
+}
+
+/**
+ * For each open task the ones that are done and may have written what it may write, though it waits for none of them:
+ * it has to begin with their results.
+ */
+export function heritage(
+  tasks: readonly Task[],
+  graph: Graph,
+  { isDone, isOpen }: { isDone: (id: TaskId) => boolean; isOpen: (id: TaskId) => boolean },
+): Map<TaskId, TaskId[]> {
+  const found = new Map<TaskId, TaskId[]>()
+  const isHeir = (a: TaskId, b: TaskId) => (isDone(a) && isOpen(b)) || (isDone(b) && isOpen(a))
+  for (const [one, other] of rivals(tasks)) {
+    for (const pair of between(one, other, graph, isHeir)) {
+      const [before, heir] = isDone(pair.one.id) ? [pair.one.id, pair.other.id] : [pair.other.id, pair.one.id]
+      const known = found.get(heir) ?? []
+      if (!known.includes(before)) found.set(heir, [...known, before])
+    }
+  }
+  return found
+}
+
+/** Pairs of tasks, one of which is meant, that may write the same file without a path between them; each pair once. */
+export function overlapping(
+  tasks: readonly Task[],
+  graph: Graph,
+  isMeant: (id: TaskId) => boolean,
+): [TaskId, TaskId][] {
+  const found = new Map<string, [TaskId, TaskId]>()
+  for (const [one, other] of rivals(tasks)) {
+    for (const pair of between(one, other, graph, (a, b) => isMeant(a) || isMeant(b))) {
+      const ids: [TaskId, TaskId] = [pair.one.id, pair.other.id]
+      found.set(ids.toSorted().join(' '), ids)
+    }
+  }
+  return [...found.values()]
 }
 
 /** Globs that may have a file in common, by how all that they fit begins; one that several tasks have, with itself. */
@@ -62,11 +102,16 @@ function* rivals(tasks: readonly Task[]): Generator<[Owned, Owned]> {
   }
 }
 
-function* between(one: Owned, other: Owned, graph: Graph, done: ReadonlySet<TaskId>): Generator<Overlap> {
+function* between(
+  one: Owned,
+  other: Owned,
+  graph: Graph,
+  areMeant: (one: TaskId, other: TaskId) => boolean,
+): Generator<Overlap> {
   let path: string | undefined
   for (const a of one.owners) {
     for (const b of other.owners) {
-      if (a.id === b.id || (done.has(a.id) && done.has(b.id)) || graph.areOrdered(a.id, b.id)) continue
+      if (a.id === b.id || !areMeant(a.id, b.id) || graph.areOrdered(a.id, b.id)) continue
       if (isForbidden(b, one.glob) || isForbidden(a, other.glob)) continue
       path ??= one.isLiteral ? one.text : commonPath(one.glob, other.glob)
       if (path === undefined) return

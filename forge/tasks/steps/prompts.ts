@@ -126,10 +126,12 @@ Say in \`text\` what stands below, as short as can be without losing what others
 what was decided and why; what failed and how; what is open. Exact names, no praise, nothing that is not there.`,
 
   'check plan': `# Your task: is the plan still right?
-Below stand the plan, what has been done, and why it is looked at again. If it still leads to what was wished, answer \
-without \`plan\`. Else give the whole revised plan. Tasks that have begun or are done stay exactly as they are, and so \
-do the assertions that they claim; others may be changed, added, split, dropped or brought into another order. The \
-rules are those of a first plan: each assertion is claimed by exactly one task; tasks without a path between them by \
+Below stand the plan, how far its tasks are, and why it is looked at again. If it still leads to what was wished, answer \
+without \`plan\`. Else give the whole revised plan. Tasks that are done or under way stay exactly as they are; all others, \
+also those that failed, may be changed (boundaries, files, objective, checks, order, tier), added, split, dropped or \
+brought into another order. A task that failed because of its plan needs that mended: a boundary that leaves out a file \
+which it must write, a file that it was not given, a task that has to come before, a check that can't pass. It begins \
+anew then, with fresh attempts. The rules are those of a first plan: each assertion is claimed by exactly one task; tasks without a path between them by \
 \`depends_on\` never may write the same file; commands can fail; files that are named exist, or come from a task before. \
 Change as little as does it, and say in \`words\` what and why.`,
 }
@@ -152,6 +154,7 @@ type Known = {
 export const ABOUT = {
   status: { heading: 'What has been done so far' },
   plan: { heading: 'The plan so far' },
+  summary: { heading: 'What was done and what failed, in short' },
   stats: { heading: 'How tasks went before, by tier and model' },
   checks: { heading: 'What can be run to check things' },
   discovered: { heading: 'What was found to be missing' },

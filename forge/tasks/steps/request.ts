@@ -8,6 +8,7 @@ import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { patchOf } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
+import { entryAt } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { ModelError, type Request, type Thinking, type ToolDescription } from '../../ai/request.ts'
@@ -121,6 +122,7 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
   if (!tree) throw new Failure(`The commit ${input.base.slice(0, 12)} is not in this repository any more.`)
   const { plan, task, about, files } = await gatherAbout(input, store)
   if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, input.base) })
+  files.push(...(await namedFiles(objects, tree, about)))
   const thinking = THINKING[input.tier]
   const wanted = ANSWER_TOKENS[input.kind] + (thinking ? THINKING_TOKENS[thinking] : 0)
   const output = Math.max(1024, Math.min(wanted, Math.floor(model.window / 4)))
@@ -152,7 +154,7 @@ type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
 /** What a step is about, read. A task's plan is what it is a part of; without a task, it is a text like any other. */
 async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered> {
   const gathered: Gathered = { about: [], files: [] }
-  for (const reference of input.about) {
+  for (const reference of await flattened(input.about, store)) {
     const text = await store.readText(reference)
     if (reference.kind === 'plan' && input.task !== undefined && !gathered.plan) {
       const plan = v.parse(Plan, JSON.parse(text))
@@ -166,6 +168,16 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
     gathered.files.push(...files)
   }
   return gathered
+}
+
+const References = v.array(v.object({ kind: v.string(), oid: v.string() }))
+
+/** References with those in lists of what sub-agents have found, in the lists' place. */
+export async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
+  const all = about.map(async reference =>
+    reference.kind === 'found' ? v.parse(References, await store.readJson(reference)) : [reference],
+  )
+  return (await Promise.all(all)).flat()
 }
 
 const WithFiles = v.object({ text: v.string(), files: v.optional(v.array(v.string()), []) })
@@ -199,6 +211,25 @@ function jsonOf(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** Files that a person or a failure report names, at most. */
+const MAX_NAMED = 20
+/** A path in a text: with a slash or an ending, without what punctuation adds. */
+const PATH = /[\w@.+-]+(?:\/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z]\w{0,9}/g
+
+/** Files of the tree that are named by what a person said, or by why an attempt failed: whoever does it over needs them. */
+async function namedFiles(objects: Objects, tree: Oid, about: readonly About[]): Promise<string[]> {
+  const texts = about.filter(({ kind }) => kind === 'answer' || kind === 'report' || kind === 'complaints')
+  const words = texts.flatMap(({ text }) => text.match(PATH) ?? [])
+  const paths = [...new Set(words.map(path => path.replace(/^\.\//, '').replace(/\.+$/, '')))].slice(0, 10 * MAX_NAMED)
+  const there: string[] = []
+  for (const path of paths) {
+    if (there.length === MAX_NAMED) break
+    const entry = await entryAt(objects, tree, path).catch(() => undefined)
+    if (entry?.mode.startsWith('100')) there.push(path)
+  }
+  return there
 }
 
 /** What a reviewer looks at: a patch, cut where it is very long. */

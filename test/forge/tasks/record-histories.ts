@@ -41,8 +41,21 @@ const RECORDED: Record<string, Recorded> = {
       await host.answer('a', 'Red.')
     },
   },
-  // Until then, a step had five activities of their own: those are in the other files.
-  'at-once': { script: ({ kind }) => (kind === 'plan' ? { plan: [shape('a')] } : {}) },
+  mended: {
+    script: ({ kind, attempt, told }) => {
+      if (kind === 'plan') return { plan: [shape('a'), shape('b', { dependsOn: ['a'] })] }
+      if (kind === 'check plan')
+        return told.includes('Call it c.') ? { plan: [shape('a'), shape('c', { dependsOn: ['a'] })] } : {}
+      return attempt === 1 ? { signal: 'new_tasks_discovered', words: 'There is more.' } : {}
+    },
+    overrides: { validate: ({ task }) => (task === 'b' ? { isGood: false, words: 'It fails.' } : undefined) },
+    during: async host => {
+      await host.says('approve', (await host.untilState('approving')).plan)
+      await host.until(({ state }) => state === 'asks')
+      await host.says('replan', host.activities.put('answer', 'Call it c.'))
+      await host.says('approve', (await host.untilState('approving')).plan)
+    },
+  },
   'fan-out': {
     script: asked => {
       if (asked.kind === 'plan') return { plan: [shape('a', { recursion: 1 })] }
@@ -69,14 +82,6 @@ async function recordedFrom(server: FlowServer, { workflowId, runId }: Execution
   return [{ workflowId, type, history: JSON.parse(historyToJSON(history)) }, ...others]
 }
 
-/** All steps are alike but those with sub-agents: one of the others is enough. */
-const worthKeeping = (name: string, histories: History[]): History[] =>
-  histories.filter(({ type, workflowId }) => {
-    if (name === 'at-once') return type === 'step' && workflowId.endsWith('/a/1/1')
-    if (type !== 'step') return true
-    return name === 'fan-out' ? workflowId.endsWith('/a/1/1') : workflowId.endsWith('/a/1/outline')
-  })
-
 const folder = join(import.meta.dir, 'histories')
 const wanted = process.argv.slice(2)
 await mkdir(folder, { recursive: true })
@@ -85,12 +90,15 @@ try {
   for (const [name, { script, overrides, during }] of Object.entries(RECORDED)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue
     await using host = await server.host(script, overrides)
-    await host.start({ isApproved: during === undefined || name !== 'plan-and-run' })
+    await host.start({ isApproved: !['plan-and-run', 'mended'].includes(name) })
     await during?.(host)
     await host.result()
-    const histories = worthKeeping(name, await recordedFrom(server, { workflowId: host.queue }))
+    const histories = await recordedFrom(server, { workflowId: host.queue })
     for (const [at, { type, workflowId, history }] of histories.entries()) {
-      await writeFile(join(folder, `${name}-${at + 1}-${type}.json`), `${JSON.stringify({ workflowId, history })}\n`)
+      await writeFile(
+        join(folder, `${name}-${at + 1}-${type.replace('forge', '').toLowerCase()}.json`),
+        `${JSON.stringify({ workflowId, history })}\n`,
+      )
     }
     console.log(`${name}: ${histories.length} workflows`)
   }

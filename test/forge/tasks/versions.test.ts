@@ -76,14 +76,14 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     const code = await readFile(path, 'utf8')
     expect(code).toContain(before)
     await writeFile(path, code.replace(before, `${more}\n${before}`))
-    const build = ['bun', 'forge/tasks/engine/build.ts', '.tools/tasks/workflows.js']
+    const build = ['bun', 'forge/tasks/engine/build.ts']
     expect(await Bun.spawn(build, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] }).exited).toBe(0)
     return changed
   }
 
   test.each([
-    ['step.ts', 'const constructed =', "await short.keepWords({ ...place, kind: 'status', words: 'New.' })"],
-    ['run.ts', 'phase.works()', "await short.note({ run: id, id: 'new', what: 'new', words: 'It begins otherwise.' })"],
+    ['step.ts', 'const constructed =', "await atOnce.keepWords({ ...place, kind: 'status', words: 'New.' })"],
+    ['run.ts', 'const kept = this.#keepStatus()', 'await atOnce.note({ run: this.input.run, lines: [] })'],
   ])(
     'that another version would go on with otherwise says so (%s), and goes on when it is resumed',
     async (file, before, more) => {

@@ -17,16 +17,16 @@ async function begun(scene: Scene, more: Partial<RunInput> = {}) {
 
 test('decisions of a person are there when the run begins again', async () => {
   await using scene = await makeScene()
-  expect(await begun(scene)).toEqual({ answers: [], facts: [] })
+  expect(await begun(scene)).toEqual({ above: {}, facts: [] })
   const blue = await scene.store.put('answer', 'Blue.')
   await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer: scene.plan })
   for (let times = 0; times < 2; times++)
     await scene.activities.remember({ run: RUN, kind: 'answer', task: 'stack', count: 1, answer: blue })
-  expect(await begun(scene)).toEqual({
-    approvedPlan: scene.plan,
-    facts: [],
-    answers: [{ task: 'stack', count: 1, answer: blue }],
-  })
+  const { answers, ...known } = await begun(scene)
+  expect(known).toEqual({ approvedPlan: scene.plan, above: {}, facts: [] })
+  const list = answers ?? { kind: '', oid: '', count: 0 }
+  const items = [{ task: 'stack', count: 1, answer: blue }]
+  expect(await scene.activities.readItems({ run: RUN, list, from: 0 })).toEqual({ items })
   expect(JSON.parse((await scene.store.get('plan.json'))?.toString() ?? '').title).toBe('Add undo')
 })
 
@@ -82,15 +82,17 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   await using scene = await makeScene()
   const lint = async (plan: unknown) => {
     const parsed = await scene.store.putJson('parsed', plan)
-    return await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base, done: [] })
+    return await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base })
   }
   const bad = await lint({ signal: 'success', words: 'x', plan: { ...PLAN, tasks: [] } })
   expect(bad.plan).toBeUndefined()
   expect(bad.complaints[0]).toContain('tasks')
   const good = await lint({ signal: 'success', words: 'x', plan: PLAN })
-  expect(good.tasks.map(({ id }) => id)).toEqual(['stack', 'docs'])
+  const list = good.tasks ?? { kind: '', oid: '', count: 0 }
+  const { items } = await scene.activities.readItems({ run: RUN, list, from: 0 })
+  expect(items).toMatchObject([{ id: 'stack' }, { id: 'docs' }])
   const parsed = await scene.store.put('plan', 'tasks: none')
-  const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base, done: [] })
+  const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base })
   expect(torn.complaints).toEqual(['The plan is no JSON: edit it again, or let it be planned anew.'])
   // A person's plan, without a model's words around it, is the same one.
   expect((await lint(PLAN)).plan).toEqual(good.plan)
@@ -99,7 +101,7 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
 test('what is done in another way than one would think stands in the journal, once', async () => {
   await using scene = await makeScene()
   const { lintPlan } = scene.again({ lint: async () => ({ tasks: [], complaints: [], notes: ['One reviews.'] }) })
-  for (let times = 0; times < 2; times++) await lintPlan({ run: RUN, parsed: scene.plan, base: scene.base, done: [] })
+  for (let times = 0; times < 2; times++) await lintPlan({ run: RUN, parsed: scene.plan, base: scene.base })
   expect((await readJournal(scene.store)).map(({ what, words }) => [what, words])).toEqual([['notes', 'One reviews.']])
 })
 
@@ -111,7 +113,8 @@ test('all results come together on one branch and are checked as one', async () 
     { task: 'stack', head: await commit(scene.place.path, 'one', { 'stack.txt': 's\n' }) },
     { task: 'docs', head: await commit(scene.place.path, 'two', { 'docs.txt': 'd\n' }) },
   ]
-  const finish = () => scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results })
+  const list = await scene.activities.keepItems({ run: RUN, kind: 'results', items: results })
+  const finish = () => scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results: list })
   const finished = await finish()
   expect(finished).toMatchObject({ isGood: true, words: 'All good.' })
   expect(await scene.place.git('rev-parse', resultRef(RUN))).toBe(finished.head)
@@ -127,7 +130,8 @@ test('results in conflict are told, with both sides', async () => {
     { task: 'stack', head: await commit(scene.place.path, 'one', { 'a.txt': 'x\n' }) },
     { task: 'docs', head: await commit(scene.place.path, 'two', { 'a.txt': null }) },
   ]
-  const finished = await scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results })
+  const list = await scene.activities.keepItems({ run: RUN, kind: 'results', items: results })
+  const finished = await scene.activities.finish({ run: RUN, base: scene.base, plan: scene.plan, results: list })
   const { ours = '', theirs = '', report } = finished.conflicts ?? {}
   expect([ours, theirs]).toEqual(results.map(({ head }) => head))
   const { text: words, files } = JSON.parse(await scene.store.readText(report ?? { kind: '', oid: '' }))
@@ -160,8 +164,8 @@ test('the report to a person is a file and in git', async () => {
 test('a line is noted once, whoever notes it again', async () => {
   await using scene = await makeScene()
   const line = { run: RUN, id: 'begins', what: 'begins', words: 'It begins.' }
-  await scene.activities.note(line)
-  await scene.again().note({ ...line, words: 'Again.' })
+  await scene.activities.note({ run: RUN, lines: [line] })
+  await scene.again().note({ run: RUN, lines: [{ ...line, words: 'Again.' }] })
   expect((await readJournal(scene.store)).map(({ words }) => words)).toEqual(['It begins.'])
 })
 
@@ -173,11 +177,12 @@ test.skipIf(process.platform !== 'linux')('of the many runs that a worker has se
     const paths = await Promise.all(names.map(name => readlink(`/proc/self/fd/${name}`).catch(() => '')))
     return paths.filter(path => path.startsWith(state) && path.endsWith('ledger.sqlite')).length
   }
-  for (let at = 0; at < 20; at++)
-    await scene.activities.note({ run: `20261122-other-${at}`, id: 'one', what: 'says', words: 'A line.' })
+  const note = (run: string, id: string, words: string) =>
+    scene.activities.note({ run, lines: [{ run, id, what: 'says', words }] })
+  for (let at = 0; at < 20; at++) await note(`20261122-other-${at}`, 'one', 'A line.')
   expect(await ledgers()).toBeLessThanOrEqual(8)
   // One that was closed is opened again.
-  await scene.activities.note({ run: '20261122-other-0', id: 'two', what: 'says', words: 'Another line.' })
+  await note('20261122-other-0', 'two', 'Another line.')
   expect(await readJournal(new RunStore(scene.place.objects, '20261122-other-0'))).toHaveLength(2)
 })
 
@@ -188,7 +193,8 @@ test('a folder that is deleted in the middle is made anew, with the journal and 
   await scene.step()
   const before = await readFile(journalFile(folder), 'utf8')
   await rm(folder, { recursive: true })
-  await scene.activities.note({ run: RUN, id: 'next', what: 'decided', words: 'It goes on.' })
+  const next = { run: RUN, id: 'next', what: 'decided', words: 'It goes on.' }
+  await scene.activities.note({ run: RUN, lines: [next] })
   expect(await readFile(journalFile(folder), 'utf8')).toStartWith(before)
   expect(parseLines(await readFile(journalFile(folder), 'utf8')).map(({ id }) => id)).toContain('next')
   // One more may be sent, and no third one.

@@ -1,5 +1,6 @@
 /** A step's five activities: what they make of answers, and that doing them again finds what was done. */
 import { expect, test } from 'bun:test'
+import type { SubAgent } from '../../../../forge/tasks/contract.ts'
 import { attemptRef } from '../../../../forge/tasks/runs/folder.ts'
 import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
 import { readStats } from '../../../../forge/tasks/runs/stats.ts'
@@ -36,14 +37,8 @@ test('what a step took counts for its tier and model, once however often it is d
   await using scene = await makeScene({ script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
   await scene.step()
   await wholeStep(scene.again(), scene.input())
-  await scene.activities.note({
-    run: RUN,
-    id: 'passed',
-    task: 'stack',
-    attempt: 1,
-    what: 'passed',
-    words: 'It passed.',
-  })
+  const line = { run: RUN, id: 'passed', task: 'stack', attempt: 1, what: 'passed', words: 'It passed.' }
+  await scene.activities.note({ run: RUN, lines: [line] })
   const [row, ...others] = await readStats(scene.place.objects, [RUN])
   expect(row).toMatchObject({ tier: 'generation', model: MODEL, tasks: 1, firstTry: 1, requests: 1 })
   expect(others).toEqual([])
@@ -128,10 +123,11 @@ test('with sub-agents wished for, nothing is changed yet', async () => {
   await using scene = await makeScene({
     script: [answer(wish), answer({ signal: 'success', words: 'y', text: 'It counts.' })],
   })
-  const { commit: made, fanOut = [] } = await scene.step()
+  const { commit: made, fanOut: list = { kind: '', oid: '', count: 0 } } = await scene.step()
   expect(made).toBeUndefined()
-  expect(fanOut).toMatchObject([{ id: 'api', tier: 'summarization' }])
-  const [agent] = fanOut
+  const { items } = await scene.activities.readItems({ run: RUN, list, from: 0 })
+  expect(items).toMatchObject([{ id: 'api', tier: 'summarization' }])
+  const [agent] = items as SubAgent[]
   const found = await scene.step({
     kind: 'artifact',
     step: 'stack/1/1/api',

@@ -24,7 +24,10 @@ async function untidy(): Promise<Scene> {
 }
 
 const note = (scene: Scene, id: string, what: string, task?: string) =>
-  scene.activities.note({ run: RUN, id, what, words: 'It is so.', ...(task !== undefined && { task }) })
+  scene.activities.note({
+    run: RUN,
+    lines: [{ run: RUN, id, what, words: 'It is so.', ...(task !== undefined && { task }) }],
+  })
 
 async function notes(scene: Scene, from: number, to: number): Promise<void> {
   for (let at = from; at < to; at++) await note(scene, `${at}`, 'failed', 'a')

@@ -86,7 +86,7 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
       const { client } = scene.temporal
       const handle = client.workflow.getHandle(`forge-run-${run}`)
       await handle.terminate()
-      await client.workflow.start('run', {
+      await client.workflow.start('forgeRun', {
         ...{ workflowId: `forge-run-${run}`, taskQueue: 'nobody-works-here', args: [{}] },
         workflowExecutionTimeout: '1 second',
       })

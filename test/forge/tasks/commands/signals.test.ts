@@ -162,7 +162,7 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
       const { tasks } = await scene.status(run)
       expect(tasks.map(({ id, state }) => `${id} ${state}`).sort()).toEqual(['a done', 'c done'])
       expect(code).toBe(0)
-      expect(await scene.journal(run)).toContain('replanned There is a new plan; new in it: c.')
+      expect(await scene.journal(run)).toContain('replanned There is a new plan; new: c.')
     },
     LONG,
   )

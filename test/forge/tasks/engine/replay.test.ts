@@ -43,7 +43,7 @@ describe.skipIf(hasNoTemporal)('a recorded run', () => {
     await using worker = await workOn(temporal, { bundle: same })
     const { client } = temporal
     const workflowId = workflowOf('recorded')
-    await client.workflow.execute('run', { args: [{ run: 'recorded' }], taskQueue: worker.queue, workflowId })
+    await client.workflow.execute('forgeRun', { args: [{ run: 'recorded' }], taskQueue: worker.queue, workflowId })
     for (const id of [workflowId, `${workflowId}/one/1`]) {
       const history = JSON.parse(historyToJSON(await client.workflow.getHandle(id).fetchHistory()))
       const path = join(folder, `${paths.length}.json`)
@@ -86,16 +86,16 @@ if (recorded.length > 0)
     const changes: Change[] = [
       {
         what: 'a task is done by another flow',
-        file: 'run/scheduler.ts',
-        from: "startChild<TaskFlow>('task'",
-        to: "startChild<TaskFlow>('attempt'",
+        file: 'flows/run.ts',
+        from: "startChild<AttemptFlow>('forgeAttempt'",
+        to: "startChild<AttemptFlow>('attempt'",
       },
-      { what: 'fewer sub-agents work at a time', file: 'fan-out.ts', from: 'AT_MOST = 50', to: 'AT_MOST = 1' },
+      { what: 'fewer sub-agents work at a time', file: 'flows/fan-out.ts', from: 'AT_MOST = 50', to: 'AT_MOST = 1' },
       {
         what: 'a line is written to the journal before all else',
-        file: 'step.ts',
+        file: 'flows/step.ts',
         from: 'const constructed =',
-        to: "await short.note({ ...lineOf(input), id: 'begins', what: 'begins', words: '' })\n    const constructed =",
+        to: "await atOnce.keepWords({ ...place, kind: 'status', words: '' })\n    const constructed =",
       },
     ]
     test.each(changes)(
@@ -123,9 +123,9 @@ type Change = { what: string; file: string; from: string; to: string }
 /** The flows as they are, but for one change in one file. */
 async function bundleWith({ file, from, to }: Change): Promise<string> {
   const copy = await mkdtemp(join(folder, 'changed-'))
-  await cp(join(FLOWS, '..'), join(copy, 'flows'), { recursive: true })
+  for (const room of ['flows', 'run']) await cp(join(FLOWS, '../..', room), join(copy, room), { recursive: true })
   await linkPackages()
-  const path = join(copy, 'flows', file)
+  const path = join(copy, file)
   const code = await readFile(path, 'utf8')
   expect(code.split(from)).toHaveLength(2)
   await writeFile(

@@ -39,8 +39,8 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(requests.length).toBe(2)
     expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1)
     expect(good && receiver.pathOf(good)).toEqual([
-      'StartWorkflow:run',
-      'RunWorkflow:run',
+      'StartWorkflow:forgeRun',
+      'RunWorkflow:forgeRun',
       'StartChildWorkflow:task',
       'RunWorkflow:task',
       'StartActivity:ask',
@@ -64,7 +64,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     expect(
       receiver.spans.filter(({ name }) => name === 'RunActivity:ask').map(it => it.attributes['forge.task']),
     ).toEqual(['one', 'one'])
-    expect(receiver.span('RunWorkflow:run').attributes['forge.run']).toMatch(/^traced-/)
+    expect(receiver.span('RunWorkflow:forgeRun').attributes['forge.run']).toMatch(/^traced-/)
     expect(receiver.bodies.join()).not.toContain('SECRET')
   }, 60_000)
 

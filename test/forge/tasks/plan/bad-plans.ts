@@ -1,5 +1,5 @@
 /** Plans that can't be done as they stand, each with what the linter says: a model has to be able to act on it. */
-import type { Limits } from '../../../../forge/tasks/contract.ts'
+import type { Limits, Standing } from '../../../../forge/tasks/contract.ts'
 import type { CanRun } from '../../../../forge/tasks/plan/lint.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
 import { checks, command, plan, review, task } from './plans.ts'
@@ -12,7 +12,7 @@ export type Bad = {
   limits?: Partial<Limits>
   canRun?: CanRun
   before?: Plan
-  done?: string[]
+  standing?: Standing[]
 }
 
 const writes = (...write: string[]) => ({ boundaries: { write }, objective: { outputs: [] } })
@@ -439,23 +439,25 @@ export const BAD: Bad[] = [
     what: 'a task that is done and was changed',
     plan: plan([task('a', { claims: ['A1'], title: 'Make it all anew' }), task('b')]),
     before: approved,
-    done: ['a'],
+    standing: [{ id: 'a', is: 'done' }],
     says: [
-      'Task "a" has begun or is done, and differs from the approved plan (title): put it back as it was, and make a new task for what is to change.',
+      'Task "a" is done, and differs from the plan that holds (title): put it back as it was, and make a new task for what is to change.',
     ],
   },
   {
     what: 'a task that is done and was left out',
     plan: plan([task('b', { claims: ['A1'] })]),
     before: approved,
-    done: ['a'],
-    says: ['Task "a" has begun or is done, and is not in the new plan: put it back as it was.'],
+    standing: [{ id: 'a', is: 'done' }],
+    says: ['Task "a" is done, and is not in the new plan: put it back as it was.'],
   },
   {
-    what: 'an assertion of a task that is done and was changed',
+    what: 'an assertion of a task that is under way and was changed',
     plan: plan([task('a', { claims: ['A1'] }), task('b')], [command('A1', 'bun test src')]),
     before: approved,
-    done: ['a'],
-    says: ['Assertion A1 is claimed by the task "a", which has begun or is done: put it back as it was.'],
+    standing: [{ id: 'a', is: 'under way' }],
+    says: [
+      'Assertion A1 is claimed by the task "a", which is under way: put it back as it was, and forge stop the task first, or wait for its end.',
+    ],
   },
 ]

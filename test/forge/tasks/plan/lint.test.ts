@@ -30,12 +30,12 @@ const lint = (it: Plan, more: Partial<Linting> = {}) =>
 
 describe('the linter refuses', () => {
   test.each(BAD.map(bad => [bad.what, bad] as const))('%s', async (_, bad) => {
-    const { limits, canRun, before, done } = bad
+    const { limits, canRun, before, standing } = bad
     const { complaints, tasks } = await lint(bad.plan, {
       limits: { depth: 3, ...limits },
       canRun: { programs: PROGRAMS, ...canRun },
       ...(before && { before }),
-      ...(done && { done }),
+      ...(standing && { standing }),
     })
     expect(complaints).toEqual(bad.says)
     expect(tasks).toEqual([])
@@ -141,7 +141,7 @@ const GOOD: [what: string, plan: Plan, more?: Partial<Linting>][] = [
   [
     'a plan whose done tasks are as they were',
     plan([task('a', { claims: ['A1'] }), task('c')]),
-    { before: plan([task('a', { claims: ['A1'] }), task('b')]), done: ['a'] },
+    { before: plan([task('a', { claims: ['A1'] }), task('b')]), standing: [{ id: 'a', is: 'done' }] },
   ],
   [
     'what a done task once read and made',
@@ -149,7 +149,7 @@ const GOOD: [what: string, plan: Plan, more?: Partial<Linting>][] = [
       task('a', { claims: ['A1'], context: { files: ['gone.ts'] } }),
       task('b', { depends_on: ['a'], context: { files: ['src/a.ts'] } }),
     ]),
-    { done: ['a'] },
+    { standing: [{ id: 'a', is: 'done' }] },
   ],
 ]
 

@@ -9,7 +9,7 @@ const activities = proxyActivities<{ ask(place: Place): Promise<string>; wait(pl
 })
 
 /** A child for a task, which asks a model. */
-export async function run({ run }: Place): Promise<string> {
+export async function forgeRun({ run }: Place): Promise<string> {
   return await executeChild(task, { workflowId: `forge-run-${run}/one/1`, args: [{ run, task: 'one' }] })
 }
 

@@ -4,7 +4,7 @@ import { executeChild, proxyActivities, sleep } from '@temporalio/workflow'
 type Place = { run: string; task?: string }
 const { ask } = proxyActivities<{ ask(place: Place): Promise<string> }>({ startToCloseTimeout: '5 minutes' })
 
-export async function run({ run }: Place): Promise<string> {
+export async function forgeRun({ run }: Place): Promise<string> {
   return await executeChild(task, { workflowId: `forge-run-${run}/one/1`, args: [{ run, task: 'one' }] })
 }
 

@@ -1,0 +1,15 @@
+/** Lists that are too long for one event: kept as a blob, and read in parts. */
+import type { List, RunId } from '../contract.ts'
+import { atOnce } from './effects.ts'
+
+/** All items of a list. */
+export async function readList<Item>(run: RunId, list: List | undefined): Promise<Item[]> {
+  const items: Item[] = []
+  if (!list || list.count === 0) return items
+  for (let from: number | undefined = 0; from !== undefined; ) {
+    const part: { items: unknown[]; next?: number } = await atOnce.readItems({ run, list, from })
+    for (const item of part.items) items.push(item as Item)
+    from = part.next
+  }
+  return items
+}

@@ -1,0 +1,58 @@
+/**
+ * One change of a plan by a person's single word: files that a task may write besides, and files that it is given. What
+ * the linter would only complain about is brought into order, so that one action is enough.
+ */
+import { visible } from '../../../core/text.ts'
+import type { TaskId } from '../contract.ts'
+import { graphOf } from './graph.ts'
+import { overlapping } from './overlaps.ts'
+import type { Plan, Task } from './schema.ts'
+
+export type Amendment = {
+  task: TaskId
+  /** Globs that it may write besides. */
+  mayWrite: readonly string[]
+  /** Files that it is given besides. */
+  with: readonly string[]
+}
+
+/** The changed plan, and a sentence for each thing that is another one. */
+export type Amended = { plan: Plan; notes: string[] }
+
+/** `isFixed`: tasks that are done or under way, which wait for nothing more. */
+export function amend(
+  plan: Plan,
+  { task, mayWrite, with: files }: Amendment,
+  isFixed: (id: TaskId) => boolean,
+): Amended {
+  const notes: string[] = []
+  const tasks = plan.tasks.map(it => (it.id === task ? amended(it, mayWrite, files, notes) : it))
+  // A task that may write the same file as another one waits for it, or that one for it.
+  for (const [one, other] of overlapping(tasks, graphOf(tasks), id => id === task)) {
+    const graph = graphOf(tasks)
+    if (graph.areOrdered(one, other)) continue
+    const sibling = one === task ? other : one
+    const [before, after] = isFixed(sibling) ? [sibling, task] : [task, sibling]
+    const at = tasks.findIndex(({ id }) => id === after)
+    const late = tasks[at]
+    if (!late) continue
+    tasks[at] = { ...late, depends_on: [...late.depends_on, before] }
+    notes.push(visible(`${after} waits for ${before} from now on, as both may write the same files.`))
+  }
+  return { plan: { ...plan, tasks }, notes }
+}
+
+function amended(task: Task, mayWrite: readonly string[], files: readonly string[], notes: string[]): Task {
+  const write = mayWrite.filter(glob => !task.boundaries.write.includes(glob))
+  // One whose boundaries are not known may write anything already.
+  const isAlone = task.boundaries.write.length === 0
+  const context = files.filter(path => !task.context.files.includes(path))
+  if (write.length > 0 && !isAlone) notes.push(visible(`${task.id} may write ${write.join(', ')}.`))
+  if (context.length > 0) notes.push(visible(`${task.id} is given ${context.join(', ')}.`))
+  const never = task.boundaries.never.filter(glob => !mayWrite.includes(glob))
+  return {
+    ...task,
+    boundaries: { write: isAlone ? [] : [...task.boundaries.write, ...write], never },
+    context: { ...task.context, files: [...task.context.files, ...context] },
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * What a plan allows beyond the one that was approved before it: a person confirms that, whoever has proposed it. What
+ * only narrows, orders or explains is no person's matter.
+ */
+import { visible } from '../../../core/text.ts'
+import type { TaskId } from '../contract.ts'
+import { estimateOf, type PriceOf, type ReviewersOf } from './estimate.ts'
+import { isCovered, readGlob } from './globs.ts'
+import type { Plan, Task } from './schema.ts'
+
+type Sources = { priceOf: PriceOf; reviewersOf?: ReviewersOf; done: readonly TaskId[] }
+
+/** A change of cost below this share is no reason to ask. */
+const COST_MARGIN = 1.05
+
+/** A sentence for each; none where a plan stays within the one before. */
+export function widensOf(before: Plan, plan: Plan, sources: Sources): string[] {
+  return [...boundaries(before, plan), ...commands(before, plan), ...cost(before, plan, sources)]
+}
+
+function* boundaries(before: Plan, plan: Plan): Generator<string> {
+  const known = new Map(before.tasks.map(task => [task.id, task]))
+  const isAnyAlone = before.tasks.some(({ boundaries }) => boundaries.write.length === 0)
+  for (const task of plan.tasks) {
+    const { id, boundaries } = task
+    const own = known.get(id)
+    const wider = own ? beyond(boundaries.write, [own]) : beyond(boundaries.write, before.tasks)
+    if (wider.length > 0) yield visible(`${id} may write ${wider.join(', ')}.`)
+    if (boundaries.write.length === 0 && !(own ? own.boundaries.write.length === 0 : isAnyAlone))
+      yield visible(`${id} may write any file.`)
+    const allowed = own?.boundaries.never.filter(glob => !boundaries.never.includes(glob)) ?? []
+    if (allowed.length > 0) yield visible(`${id} may touch ${allowed.join(', ')}, which it was not to.`)
+  }
+}
+
+/** Globs that are not covered by what these tasks may write. */
+function beyond(globs: readonly string[], tasks: readonly Task[]): string[] {
+  const texts = new Set(tasks.flatMap(({ boundaries }) => boundaries.write))
+  const known = [...texts].map(readGlob).filter(glob => typeof glob !== 'string')
+  return globs.filter(text => {
+    const glob = readGlob(text)
+    return !texts.has(text) && (typeof glob === 'string' || !isCovered(glob, known))
+  })
+}
+
+function* commands(before: Plan, plan: Plan): Generator<string> {
+  const known = new Set(commandsIn(before))
+  for (const command of new Set(commandsIn(plan)))
+    if (!known.has(command)) yield visible(`It runs another command: ${command}`)
+}
+
+function commandsIn({ contract, tasks }: Plan): string[] {
+  return [
+    ...contract.flatMap(({ how }) => (how.kind === 'command' ? [how.command] : [])),
+    ...tasks.flatMap(({ validation }) => validation.checks.map(it => (typeof it === 'string' ? it : it.command))),
+  ]
+}
+
+function* cost(before: Plan, plan: Plan, { priceOf, reviewersOf, done }: Sources): Generator<string> {
+  const options = { done: [...done], ...(reviewersOf && { reviewersOf }) }
+  const [old, now] = [estimateOf(before, priceOf, options), estimateOf(plan, priceOf, options)]
+  if (old.cost && now.cost) {
+    if (now.cost.high > old.cost.high * COST_MARGIN)
+      yield `It may cost up to $${now.cost.high.toFixed(2)} instead of $${old.cost.high.toFixed(2)}.`
+  } else if (now.requests.high > old.requests.high * COST_MARGIN)
+    yield `It may take up to ${now.requests.high} requests instead of ${old.requests.high}.`
+}

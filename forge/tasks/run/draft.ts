@@ -1,0 +1,112 @@
+/**
+ * A decision while it is made: the run as it becomes, and what is to be done. The run that it began with stays as it
+ * was: a record is copied before it is changed for the first time.
+ */
+import type { JournalLine, Reference, TaskId } from '../contract.ts'
+import type { Command, Matter } from './events.ts'
+import { sentence, toAnswer, whenSetRight } from './sentences.ts'
+import type { Hold, Question, Run, Stuck, TaskRecord, Work } from './state.ts'
+
+/** What a line of the journal says besides. */
+type Besides = { refs?: Reference[]; why?: string; task?: TaskRecord }
+
+export class Draft {
+  readonly run: Run
+  readonly commands: Command[] = []
+  readonly #places: Map<TaskId, number>
+  readonly #copied = new Set<TaskRecord>()
+
+  constructor(
+    before: Run,
+    readonly now: number,
+  ) {
+    this.run = { ...before, tasks: [...before.tasks] }
+    this.#places = new Map(before.tasks.map(({ shape }, at) => [shape.id, at]))
+  }
+
+  do(command: Command): void {
+    this.commands.push(command)
+  }
+
+  // --- Tasks
+
+  /** A task as it is, to be read. */
+  find(id: TaskId): Readonly<TaskRecord> | undefined {
+    const at = this.#places.get(id)
+    return at === undefined ? undefined : this.run.tasks[at]
+  }
+
+  /** A task to be changed; undefined where there is none. */
+  edit(id: TaskId): TaskRecord | undefined {
+    const at = this.#places.get(id)
+    const record = at === undefined ? undefined : this.run.tasks[at]
+    if (at === undefined || !record || this.#copied.has(record)) return record
+    const copy = { ...record }
+    this.#copied.add(copy)
+    this.run.tasks[at] = copy
+    return copy
+  }
+
+  setTasks(tasks: TaskRecord[]): void {
+    this.run.tasks = tasks
+    this.#places.clear()
+    for (const [at, { shape }] of tasks.entries()) this.#places.set(shape.id, at)
+  }
+
+  // --- The journal
+
+  /** A line at a fixed place of the run: the same when the run is done again. */
+  say(id: string, what: string, words: string, { refs = [], why, task }: Besides = {}): void {
+    const line: JournalLine = { run: this.run.input.run, id, what, words, refs }
+    if (why) line.why = why
+    if (task) Object.assign(line, { task: task.shape.id, attempt: task.attempt })
+    this.do({ do: 'note', line })
+  }
+
+  /** A line at no fixed place: it is this life's own. */
+  sayOnce(what: string, words: string, besides: Besides = {}): void {
+    this.say(`${what}/${this.run.life}/${++this.run.lines}`, what, words, besides)
+  }
+
+  // --- Questions to a person
+
+  /** Has a report written to a person. */
+  report(matter: Matter, stuck: Stuck, more: { task?: TaskId; resume?: string } = {}): void {
+    this.do({ do: 'report', matter, words: stuck.words, evidence: stuck.evidence, ...more })
+  }
+
+  /** Asks a question of the run itself. Gives the answer where it was answered before. */
+  ask(
+    about: Question['about'],
+    { words, evidence, isLacking }: Stuck,
+    proposal?: Question['proposal'],
+  ): Reference | undefined {
+    const { run } = this
+    const { run: id } = run.input
+    const count = ++run.questions
+    const before = run.remembered.find(it => it.task === '' && it.count === count)?.answer
+    if (before) return before
+    const asks = proposal ? words : `${sentence(words)} ${isLacking ? whenSetRight(id) : toAnswer(id)}`
+    run.question = { about, count, words: asks, ...(proposal && { proposal }) }
+    const resume = isLacking ? { resume: `forge resume ${id}` } : {}
+    this.report({ question: count }, { words, evidence }, resume)
+    return undefined
+  }
+
+  // --- What the run does itself
+
+  /** Does something of the run's own, as soon as nothing holds it. */
+  work(what: Work): void {
+    this.run.work = { id: ++this.run.works, what, isUnderWay: false }
+  }
+
+  // --- Holding
+
+  hold(hold: Hold): void {
+    this.run.hold = hold
+  }
+
+  letGo(): void {
+    delete this.run.hold
+  }
+}

@@ -1,0 +1,45 @@
+/** The order of tasks: which of them is to go first, and whether waiting for one another would go in a circle. */
+import type { TaskId } from '../contract.ts'
+
+/** A task among others: what it waits for, of the plan and beyond. */
+export type Node = { id: TaskId; waitsFor: TaskId[] }
+
+/** How many tasks follow on each other from each task on, itself counted: the longest row goes first. */
+export function rowsOf(nodes: Node[]): Map<TaskId, number> {
+  const followers = new Map<TaskId, TaskId[]>(nodes.map(node => [node.id, []]))
+  for (const node of nodes) for (const id of node.waitsFor) followers.get(id)?.push(node.id)
+  const open = new Map(nodes.map(node => [node.id, followers.get(node.id)?.length ?? 0]))
+  const rows = new Map<TaskId, number>(nodes.map(node => [node.id, 1]))
+  const waitsFor = new Map(nodes.map(node => [node.id, node.waitsFor]))
+  const ready = nodes.map(node => node.id).filter(id => open.get(id) === 0)
+  // From the last ones backwards; what is in a circle keeps its 1, and never becomes ready anyway.
+  for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
+    for (const before of waitsFor.get(id) ?? []) {
+      if (!rows.has(before)) continue
+      rows.set(before, Math.max(rows.get(before) ?? 1, (rows.get(id) ?? 1) + 1))
+      const left = (open.get(before) ?? 0) - 1
+      open.set(before, left)
+      if (left === 0) ready.push(before)
+    }
+  }
+  return rows
+}
+
+/** The way from one task to another along what each waits for, both included; undefined where there is none. */
+export function wayBetween(nodes: Node[], from: TaskId, to: TaskId): TaskId[] | undefined {
+  const waitsFor = new Map(nodes.map(node => [node.id, node.waitsFor]))
+  const cameFrom = new Map<TaskId, TaskId | undefined>([[from, undefined]])
+  const open = [from]
+  for (let id = open.shift(); id !== undefined; id = open.shift()) {
+    if (id === to) break
+    for (const next of waitsFor.get(id) ?? []) {
+      if (cameFrom.has(next)) continue
+      cameFrom.set(next, id)
+      open.push(next)
+    }
+  }
+  if (!cameFrom.has(to)) return undefined
+  const way: TaskId[] = []
+  for (let id: TaskId | undefined = to; id !== undefined; id = cameFrom.get(id)) way.unshift(id)
+  return way
+}

@@ -1,0 +1,209 @@
+/** The end of a run: the results of its tasks are brought together, and the contract is checked. */
+import type { Finished, Reference, StepResult, TaskResult, Tier } from '../contract.ts'
+import type { Draft } from './draft.ts'
+import type { Worked } from './events.ts'
+import { planOrWish } from './planning.ts'
+import { command, names } from './sentences.ts'
+import { type Decision, type Finishing, isOver, type Run, type Stuck } from './state.ts'
+import { nextTier } from './tiers.ts'
+
+/** Models are asked about a conflict between results so often. */
+const RESOLVE_TRIES = 2
+
+export const areOver = ({ tasks }: Run): boolean => tasks.every(isOver)
+
+const resultsOf = ({ tasks }: Run): TaskResult[] =>
+  tasks.flatMap(({ shape, head, state }) => (head && state === 'done' ? [{ task: shape.id, head }] : []))
+
+/** Brings all results together; a run without any has ended. */
+export function finish(draft: Draft): void {
+  const { run } = draft
+  if (resultsOf(run).length === 0) {
+    const words = `No task was done: ${names(run.tasks.filter(({ state }) => state === 'stopped'))} stopped.`
+    run.ending = { state: 'stopped', words }
+    draft.say('finish/nothing', 'stopped', words)
+    return
+  }
+  run.finishing = { number: 0, tries: 0 }
+  gather(draft, run.finishing)
+}
+
+function gather(draft: Draft, { resolved }: Finishing): void {
+  draft.work({ do: 'finish', results: resultsOf(draft.run), ...(resolved && { resolved }) })
+}
+
+/** Goes on with what a work of finishing has come to. */
+export function finishOn(draft: Draft, worked: Worked): void {
+  const { run } = draft
+  if (!run.finishing) return
+  run.finishing = { ...run.finishing }
+  // A person has let a task go on meanwhile: its result belongs to all of them.
+  if (!areOver(run)) {
+    delete run.finishing
+    return
+  }
+  const { finishing } = run
+  if (worked.of === 'finish') {
+    checked(draft, finishing, worked.finished)
+    return
+  }
+  if (worked.of === 'judge') {
+    judged(draft, finishing, worked)
+    return
+  }
+  if (worked.of !== 'ask') throw new Error(`No result is checked by ${worked.of}.`)
+  if (finishing.review) reviewed(draft, finishing, worked.result)
+  else resolvedBy(draft, finishing, worked.result)
+}
+
+function checked(draft: Draft, finishing: Finishing, finished: Finished): void {
+  const { isGood, words, head, report, conflicts, question } = finished
+  if (conflicts) {
+    // Each result can be in conflict once; one more conflict does not go on from what was resolved.
+    if (++finishing.number > resultsOf(draft.run).length) {
+      stuck(draft, finishing, { words, evidence: [conflicts.report] })
+      return
+    }
+    const { plan } = draft.run
+    const about = [...(plan ? [plan] : []), conflicts.report]
+    finishing.conflict = { ...conflicts, head, about, words: '' }
+    finishing.tries = 0
+    resolve(draft, finishing)
+    return
+  }
+  if (question) {
+    stuck(draft, finishing, { words, evidence: [question, report], isLacking: true })
+    return
+  }
+  if (!isGood) {
+    stuck(draft, finishing, { words, evidence: [report] })
+    return
+  }
+  if (!finished.review) {
+    done(draft, finished)
+    return
+  }
+  finishing.review = { finished, answers: [], isLast: false }
+  review(draft, finishing)
+}
+
+// --- Conflicts between results
+
+function resolve(draft: Draft, finishing: Finishing): void {
+  const { conflict, number } = finishing
+  if (!conflict) return
+  if (finishing.tries === RESOLVE_TRIES) {
+    stuck(draft, finishing, {
+      words: `Results are in conflict: ${conflict.words}`,
+      evidence: [conflict.report],
+    })
+    return
+  }
+  const tier = ++finishing.tries === 1 ? 'generation' : 'reasoning'
+  const wish = { kind: 'resolve', base: conflict.head, about: conflict.about, tier } as const
+  draft.work({ do: 'ask', step: `finish/resolve/${number}/${finishing.tries}`, wish })
+}
+
+function resolvedBy(draft: Draft, finishing: Finishing, { outcome, commit, words }: StepResult): void {
+  if (!finishing.conflict) return
+  const { ours, theirs } = finishing.conflict
+  finishing.conflict = { ...finishing.conflict, words }
+  if (outcome !== 'success' || !commit) {
+    resolve(draft, finishing)
+    return
+  }
+  draft.work({ do: 'judge', attempt: finishing.tries, ours, theirs, resolved: commit })
+}
+
+function judged(draft: Draft, finishing: Finishing, { commit, report, words }: Extract<Worked, { of: 'judge' }>): void {
+  if (!finishing.conflict) return
+  if (!commit) {
+    const about = [...finishing.conflict.about, report]
+    finishing.conflict = { ...finishing.conflict, about, words }
+    resolve(draft, finishing)
+    return
+  }
+  delete finishing.conflict
+  finishing.resolved = commit
+  gather(draft, finishing)
+}
+
+// --- Reviews of the whole
+
+/** Asks the next reviewer; where these are not of one mind, a more capable one decides. */
+function review(draft: Draft, finishing: Finishing): void {
+  const { finished, answers = [], isLast } = finishing.review ?? {}
+  if (!finished?.review) return
+  const { asks, count, tier } = finished.review
+  if (answers.length < count) {
+    askReviewer(draft, finished, asks, `${answers.length + 1}`, tier, answers.length)
+    return
+  }
+  const isSplit = answers.some(({ isAccepted }) => isAccepted) && answers.some(({ isAccepted }) => !isAccepted)
+  if (isSplit && !isLast) {
+    finishing.review = { finished, answers, isLast: true }
+    askReviewer(draft, finished, asks, 'last', nextTier(draft.run, tier) ?? tier, 0)
+    return
+  }
+  const last = answers.at(-1)
+  if (last?.isAccepted) {
+    done(draft, finished)
+    return
+  }
+  const evidence = answers.flatMap(({ parsed }) => (parsed ? [{ ...parsed, kind: 'review' }] : []))
+  stuck(draft, finishing, { words: `a review does not accept the whole: ${last?.words ?? ''}`, evidence })
+}
+
+function askReviewer(
+  draft: Draft,
+  { head, report }: Finished,
+  asks: Reference,
+  name: string,
+  tier: Tier,
+  choice: number,
+): void {
+  const about = [planOrWish(draft.run), report, asks]
+  draft.work({ do: 'ask', step: `finish/review/${name}`, wish: { kind: 'review', base: head, about, tier, choice } })
+}
+
+function reviewed(draft: Draft, finishing: Finishing, { outcome, isGood, words, parsed }: StepResult): void {
+  if (!finishing.review) return
+  const answer = { isAccepted: outcome === 'success' && isGood === true, words, ...(parsed && { parsed }) }
+  finishing.review = { ...finishing.review, answers: [...finishing.review.answers, answer] }
+  review(draft, finishing)
+}
+
+// --- The end
+
+function done(draft: Draft, { head, report }: Finished): void {
+  const { run } = draft
+  const stopped = run.tasks.filter(({ state }) => state === 'stopped')
+  const count = resultsOf(run).length
+  const whole = count === 1 ? 'Its one task is done' : `All ${count} tasks are done`
+  const all = stopped.length ? `${shareOf(run)} (${names(stopped)} stopped)` : whole
+  const words = `${all}, and the contract holds: look at it and merge it with ${command('land', run.input.run)}.`
+  run.ending = { state: 'done', words, result: head, report }
+  draft.say('finish/done', 'done', words, { refs: [report] })
+}
+
+const shareOf = (run: Run): string => `${resultsOf(run).length} of ${run.tasks.length} tasks are done`
+
+/** A person says what to do: the contract does not hold, or can't be checked. */
+function stuck(draft: Draft, finishing: Finishing, why: Stuck): void {
+  const { run } = draft
+  draft.sayOnce('finish', why.words, { refs: why.evidence })
+  finishing.stuck = why
+  const before = draft.ask('result', { ...why, words: `${shareOf(run)}, but ${why.words}` })
+  if (before) decideOnResult(draft, { is: 'answer', answer: before })
+}
+
+/** A person has spoken to a result: it is tried again, or the plan is looked at again with their words. */
+export function decideOnResult(draft: Draft, decision: Decision): void {
+  const { run } = draft
+  const { stuck: why } = run.finishing ?? {}
+  delete run.question
+  delete run.finishing
+  if (decision.is !== 'answer' || !why) return
+  const { answer } = decision
+  run.doubts = [...run.doubts, { why: 'contract', words: why.words, answer, evidence: why.evidence }]
+}

@@ -1,0 +1,91 @@
+/** Sentences of a run for people: in its status, its journal and its questions. */
+import type { LimitName, RunId, TaskId } from '../contract.ts'
+import { type Doubt, type Hold, isFrozen, isLacking, type TaskRecord, waitsFor } from './state.ts'
+
+/** What a person types next, as the sentences of a run have it. */
+export const command = (name: string, run: RunId, task?: TaskId | ''): string =>
+  `forge ${name} ${run}${task ? ` ${task}` : ''}`
+
+/** How a person answers the run, or a task of it. */
+export const toAnswer = (run: RunId, task?: TaskId): string => `Answer it: ${command('answer', run, task)} "…"`
+
+/** How a person lets something be tried again that lacks no answer. */
+export const whenSetRight = (run: RunId, task?: TaskId): string =>
+  `When that is set right: ${command('resume', run, task)} (--yes approves all commands of the run).`
+
+const OPTIONS: Record<LimitName, string> = {
+  cost: '--budget DOLLARS',
+  requests: '--requests N',
+  tokens: '--requests N',
+  minutes: '--minutes N',
+}
+/** What a person types to let a run go on that is held; one that is out of something, with more of that. */
+export const toGoOn = (run: RunId, { why, limit = 'cost' }: Pick<Hold, 'why' | 'limit'>): string =>
+  why === 'budget' ? `${command('resume', run)} ${OPTIONS[limit]}` : command('resume', run)
+
+/** Why this task, now. */
+export function whyNow(record: TaskRecord, row: number): string {
+  const { shape } = record
+  const before = waitsFor(record)
+  const ready = before.length > 0 ? `What it waits for is done: ${before.join(', ')}.` : 'It waits for nothing.'
+  const alone = shape.isAlone ? ' Nothing runs beside it, as its boundaries are not known.' : ''
+  return row > 1 ? `${ready} ${row - 1} more in a row after it.${alone}` : `${ready}${alone}`
+}
+
+/** Why the plan is looked at again. */
+export const because = (doubts: Doubt[]): string =>
+  doubts
+    .map(doubt => ('task' in doubt ? `${doubt.task}: ${doubt.words}` : doubt.words))
+    .join(' ')
+    .slice(0, 1000)
+
+/** Tasks of which a planner is told more than the state. */
+const MAX_TOLD = 200
+
+/** How far the tasks are, for a planner that looks at the plan again. */
+export function progress(records: TaskRecord[]): string {
+  const told = ({ shape, state, isOut, attempt, words }: TaskRecord): string => {
+    const is = isOut ? 'it is under way' : wordOf(state)
+    const tries = attempt > 1 ? `, attempt ${attempt}` : ''
+    return `${shape.id} (${is}${tries}${words && !isOut ? `: ${words}` : ''})`
+  }
+  const frozen = records.filter(isFrozen)
+  const open = records.filter(record => !isFrozen(record))
+  return [
+    `Done or under way, and to be left exactly as they are: ${frozen.map(told).join(', ') || 'none'}.`,
+    `Open, and to be changed where that helps: ${open.slice(0, MAX_TOLD).map(told).join(', ') || 'none'}.`,
+  ].join('\n')
+}
+
+/** What tasks wait for that ask a person; at least one. */
+export function waiting(run: RunId, asking: TaskRecord[]): string {
+  const ids = asking.map(({ shape }) => shape.id)
+  const verb = ids.length === 1 ? 'waits' : 'wait'
+  // Who answers what lacks no answer begins an attempt anew.
+  const first = asking.find(record => !isLacking(record))?.shape.id
+  if (first) return `${ids.join(', ')} ${verb} for an answer: ${command('answer', run, first)} "…"`
+  return `${ids.join(', ')} ${verb} for something to be set right: ${command('resume', run, ids[0])}`
+}
+
+/** Some by name, with their verb. */
+export function names(records: TaskRecord[]): string {
+  const ids = records.map(({ shape }) => shape.id)
+  const listed = ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
+  return `${listed} ${ids.length === 1 ? 'was' : 'were'}`
+}
+
+const WORDS = {
+  waits: 'it waits',
+  runs: 'it runs',
+  asks: 'it waits for an answer',
+  done: 'it is done',
+  stopped: 'it was stopped',
+}
+/** What a task does, in place of what was asked of it. */
+export const wordOf = (state: TaskRecord['state']): string => WORDS[state]
+
+/** Ends as a sentence does. */
+export const sentence = (words: string): string => (/[.!?…]$/.test(words.trim()) ? words.trim() : `${words.trim()}.`)
+
+/** Some things by their number. */
+export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`

@@ -1,0 +1,98 @@
+/** How a run is, as a person sees it. */
+import type { Reference, RunState, RunStatus } from '../contract.ts'
+import { heldBy } from './holds.ts'
+import { command, waiting } from './sentences.ts'
+import { added, isLacking, newRecord, type Run, type TaskRecord, waitsFor } from './state.ts'
+
+/** Sentences of a status, in characters: texts are blobs. */
+const MAX_WORDS = 300
+
+/** Milliseconds in which something was under way, until now. */
+export const usedOf = ({ used, since }: Run, now: number): number => used + (since === undefined ? 0 : now - since)
+
+export function statusOf(run: Run, now: number): RunStatus {
+  const { state, words } = stateOf(run)
+  const { ending, question, plan, shown } = run
+  // What held it, or was asked, when it has ended is nobody's matter any more.
+  const limit = ending ? undefined : heldBy(run)?.limit
+  const asked = ending ? undefined : askedOf(run)
+  const proposal = ending ? undefined : question?.proposal
+  const records = run.tasks.length === 0 && proposal ? proposal.tasks.map(newRecord) : run.tasks
+  const looked = shown ?? plan
+  return {
+    run: run.input.run,
+    state,
+    words,
+    complaints: run.complaints,
+    tasks: records.map(record => taskStatus(record)),
+    spent: records.reduce((sum, { spent }) => added(sum, spent), run.spent),
+    ...(run.limits.minutes !== undefined && { used: usedOf(run, now) }),
+    ...(looked && { plan: looked }),
+    ...(asked && { question: asked }),
+    ...(limit && { limit }),
+    ...(ending?.result && { result: ending.result }),
+    ...(ending?.report && { report: ending.report }),
+  }
+}
+
+/** Its state, and why it is in that. */
+export function stateOf(run: Run): { state: RunState; words: string } {
+  const { ending, question, tasks } = run
+  if (ending) return ending
+  const held = heldBy(run)
+  if (held) return held
+  if (question) return { state: question.about === 'approval' ? 'approving' : 'asks', words: question.words }
+  if (!run.plan) return { state: 'planning', words: '' }
+  const isBusy = run.work || run.planning || run.finishing || run.mending > 0 || tasks.some(({ isOut }) => isOut)
+  if (isBusy || run.doubts.length > 0 || readyIn(run).length > 0) return { state: 'runs', words: '' }
+  const asking = tasks.filter(({ state }) => state === 'asks')
+  if (asking.length > 0) return { state: 'asks', words: waiting(run.input.run, asking) }
+  const paused = tasks.filter(({ isPaused }) => isPaused).map(({ shape }) => shape.id)
+  if (paused.length === 0) return { state: 'runs', words: '' }
+  const goOn = command('resume', run.input.run, paused[0])
+  return { state: 'paused', words: `Paused: ${paused.join(', ')}. Go on: ${goOn}.` }
+}
+
+/** Tasks that may begin: what they wait for is done. In the plan's order. */
+export function readyIn({ tasks }: Run): TaskRecord[] {
+  const done = new Set(tasks.filter(({ state }) => state === 'done').map(({ shape }) => shape.id))
+  return tasks.filter(
+    record =>
+      record.state === 'waits' && !record.isPaused && !record.isOut && waitsFor(record).every(id => done.has(id)),
+  )
+}
+
+/** What a person has to read before it goes on. */
+function askedOf(run: Run): Reference | undefined {
+  const held = heldBy(run)
+  return held ? held.question : run.question?.report
+}
+
+const taskStatus = (record: TaskRecord): RunStatus['tasks'][number] => ({
+  id: record.shape.id,
+  title: record.shape.title,
+  state: isResting(record) ? 'paused' : record.state,
+  attempt: record.attempt,
+  doing: record.state === 'runs' ? 'is at work' : '',
+  words: record.words.slice(0, MAX_WORDS * 2),
+  dependsOn: waitsFor(record),
+  ...(record.head && { head: record.head }),
+  ...(record.question && { question: record.question }),
+  ...(record.state === 'asks' && isLacking(record) && { isLacking: true }),
+})
+
+/** Whether nothing of a task is begun since a person has paused it. */
+const isResting = ({ state, isPaused }: TaskRecord): boolean => isPaused && (state === 'runs' || state === 'waits')
+
+/**
+ * Another one wherever what a person reads of a resting run has changed: then it is kept in git. While it is busy, its
+ * state is enough, and where minutes are limited each that was used: they go on from there if the server is lost.
+ */
+export function markOf(run: Run, now: number): string {
+  const { state, words } = stateOf(run)
+  const minutes = run.limits.minutes === undefined ? '' : ` ${Math.floor(usedOf(run, now) / 60_000)}`
+  const isBusy = state === 'planning' || state === 'runs' || run.tasks.some(({ isOut }) => isOut)
+  if (!run.ending && isBusy) return `${state}${minutes}`
+  const each = run.tasks.map(({ state, attempt, isPaused }) => `${state} ${attempt} ${isPaused}`)
+  return [state, words, askedOf(run)?.oid, ...each].join('\n')
+}

@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# OpenCode, as the harness (run.sh) asks it. Another agent is another folder beside this one, with these functions:
+#
+#   check_agent_settings    dies where a setting is missing or has characters that no setting has
+#   configure_agent         makes the agent ready to run in $HOME, and dies where it cannot run; sets model_id
+#   agent_command TITLE     sets the array `command`: it takes the instructions as its last argument, nothing on standard
+#                           input, and reports on standard output
+#   agent_failure           from its reports, why it failed; nothing where it ended well ($agent_status is its exit code)
+#   agent_transcript        from its reports, what it said and did, to be read
+#   agent_last_words        from its reports, the last thing that it said
+#
+# The settings are OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY and, for an OpenAI-compatible
+# endpoint, OPENCODE_BASE_URL, which is sent OPENCODE_MODEL as it is. Without that, OPENCODE_MODEL is a model of OpenCode's
+# own provider: NAME or opencode/NAME.
+#
+# The functions use of run.sh: die, printable, from_events, $agent_log, $agent_status. What the lock must know is in
+# lock.sh, what it may ask of the model in requests.mjs.
+
+# shellcheck disable=SC2154 # run.sh sets agent_log and agent_status
+
+model_id='' # provider/model, as OpenCode names it
+
+check_agent_settings() {
+  local name
+  for name in OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT; do
+    [[ ${!name:-} =~ ^[A-Za-z0-9][A-Za-z0-9._/-]*$ ]] || die "$name is missing or has characters that no setting has"
+  done
+  [[ -n ${OPENCODE_API_KEY:-} ]] || die 'OPENCODE_API_KEY is missing'
+  for name in OPENCODE_BASE_URL FORKLIFT_PROXY; do
+    [[ -z ${!name:-} || ${!name} =~ ^https?://[]A-Za-z0-9._~:/@%+[-]+$ ]] || die "$name is not a URL"
+  done
+  [[ -n ${OPENCODE_BASE_URL:-} || $OPENCODE_MODEL != */* || $OPENCODE_MODEL == opencode/* ]] \
+    || die "OPENCODE_MODEL names the provider ${OPENCODE_MODEL%%/*}: without OPENCODE_BASE_URL there is OpenCode's own alone, opencode/${OPENCODE_MODEL##*/}"
+  command -v opencode >/dev/null || die 'opencode is not on PATH'
+}
+
+# Project configuration stays off: with it the repository under merge would rule its agent. No calls home, no
+# questions (a rule that asks ends a run without a terminal), no snapshots, no language servers.
+configure_agent() {
+  if [[ -n ${OPENCODE_BASE_URL:-} ]]; then
+    model_id=forklift/$OPENCODE_MODEL
+  else
+    model_id=opencode/${OPENCODE_MODEL#opencode/}
+  fi
+  OPENCODE_CONFIG_CONTENT=$(
+    jq --null-input --compact-output --arg model "$OPENCODE_MODEL" \
+      --arg endpoint "${OPENCODE_BASE_URL:-}" --arg proxy "${FORKLIFT_PROXY:-}" '
+      {apiKey: "{env:OPENCODE_API_KEY}"} as $key
+      | [$proxy, $endpoint | select(. != "") | {baseURL: .}][0] as $address
+      | {
+          provider: (
+            if $endpoint == "" then
+              {opencode: {options: ($key + $address)}}
+            else
+              {forklift: {
+                npm: "@ai-sdk/openai-compatible",
+                name: "Forklift",
+                options: ($key + $address),
+                models: {($model): {tool_call: true, limit: {context: 128000, output: 16384}}}
+              }}
+            end
+          ),
+          permission: "allow",
+          autoupdate: false,
+          share: "disabled",
+          snapshot: false,
+          lsp: false,
+          formatter: false
+        }'
+  )
+  export OPENCODE_CONFIG_CONTENT
+  export OPENCODE_DISABLE_PROJECT_CONFIG=1 OPENCODE_PURE=1 OPENCODE_DB=:memory:
+  export OPENCODE_DISABLE_AUTOUPDATE=1 OPENCODE_DISABLE_MODELS_FETCH=1 OPENCODE_DISABLE_LSP_DOWNLOAD=1
+  export OPENCODE_DISABLE_DEFAULT_PLUGINS=1 OPENCODE_DISABLE_CLAUDE_CODE=1 OPENCODE_DISABLE_SHARE=1
+  export OPENCODE_DISABLE_FFF=1
+  # OpenCode fetches a package from npm into a configuration folder that it may write to.
+  mkdir -p "$XDG_CONFIG_HOME/opencode"
+  touch "$XDG_CONFIG_HOME/opencode/.gitignore"
+  chmod a-w "$XDG_CONFIG_HOME/opencode"
+  check_agent_name
+}
+
+# OpenCode takes its default agent for a name it does not know, and only warns.
+check_agent_name() {
+  local known
+  known=$(opencode agent list </dev/null 2>>"$agent_log") || die "opencode agent list failed; see ${agent_log##*/}"
+  grep -qxF "$OPENCODE_AGENT (primary)" <<<"$known" \
+    || die "OpenCode knows no primary agent '$OPENCODE_AGENT': set OPENCODE_AGENT to one of $(sed -n 's/ (primary)$//p' <<<"$known" | paste -sd ' ' -)"
+}
+
+agent_command() {
+  # shellcheck disable=SC2034 # run.sh runs it
+  command=(opencode run --model "$model_id" --variant "$OPENCODE_VARIANT" --agent "$OPENCODE_AGENT" --format json --title "$1")
+}
+
+# Exit code 0 alone says nothing: a cut answer, a refused question and an empty reply all end with it.
+agent_failure() {
+  local error reason
+  error=$(from_events 'last(event | select(.type == "error")) | objects | .error
+    | [words(["data", "message"]), words(["message"]), words(["name"]), tojson][0][0:500]')
+  reason=$(from_events 'last(event | select(.type == "step_finish")) | objects | words(["part", "reason"])')
+  if [[ -n $error ]]; then
+    echo "OpenCode reported an error: $error"
+  elif ((agent_status != 0)); then
+    echo "OpenCode ended with exit code $agent_status"
+  elif [[ $reason != stop ]]; then
+    echo "OpenCode's last answer was not finished"
+  fi
+}
+
+# What the agent said; of its tools, the name and what they were given.
+agent_transcript() {
+  from_events '
+    event
+    | if .type == "text" then
+        words(["part", "text"]) | "\n" + .
+      elif .type == "tool_use" then
+        "\n[\([words(["part", "tool"]), "?"][0][0:100])] \((try .part.state.input catch null) | tojson[0:2000])"
+      elif .type == "error" then
+        "\nError: \(tojson[0:2000])"
+      else
+        empty
+      end'
+}
+
+agent_last_words() {
+  from_events 'last(event | select(.type == "text") | words(["part", "text"])) | strings | .[-8000:]' | printable | tail -n 40
+}

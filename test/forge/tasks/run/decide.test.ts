@@ -1,0 +1,182 @@
+/**
+ * What a run decides, without a server: random plans whose attempts end in random ways, with crashes between any two
+ * steps. Every task ends, nothing is begun twice at once, and what passed is not done again.
+ */
+import { describe, expect, test } from 'bun:test'
+import type { Reference, RunInput, TaskShape } from '../../../../forge/tasks/contract.ts'
+import { decide } from '../../../../forge/tasks/run/decide.ts'
+import type { Command, Event, TaskEnd, Worked } from '../../../../forge/tasks/run/events.ts'
+import { newRun, type Run, type Work } from '../../../../forge/tasks/run/state.ts'
+import { statusOf } from '../../../../forge/tasks/run/status.ts'
+import { shape } from '../../../support/flow-activities.ts'
+import { randomFrom } from '../../../support/random.ts'
+
+const ref = (kind: string, oid = kind): Reference => ({ kind, oid })
+const NOTHING = { requests: 1, input: 1, output: 1, cost: 0 }
+const INPUT: RunInput = {
+  ...{ run: 'r', wish: ref('wish'), base: 'base', limits: { depth: 1 }, isApproved: true, onlyPlan: false, atMost: 3 },
+}
+
+/** How an attempt ends, and what a planner says; `undefined`: the worker is killed before it does. */
+type World = {
+  tasks: TaskShape[]
+  ends: (task: string, attempt: number) => Partial<TaskEnd>
+  replans?: (times: number) => TaskShape[] | undefined
+  /** Which of the things that are under way comes to its end next. */
+  next: (count: number) => number
+}
+
+/** Lets a run live until nothing is under way any more; a person answers whatever is asked. */
+function live(world: World, input = INPUT) {
+  let run: Run = newRun(input, 'life')
+  let now = 0
+  let plans = 0
+  const pending: (() => Event)[] = []
+  const started: string[] = []
+  const out = new Set<string>()
+  const journal: string[] = []
+
+  const worked = (what: Work): Worked => {
+    switch (what.do) {
+      case 'begin':
+        return { of: 'begin', answers: [], facts: [], used: 0 }
+      case 'keep':
+        return { of: 'keep', reference: ref(what.kind, what.words) }
+      case 'lint': {
+        const tasks: TaskShape[] = JSON.parse(what.plan.oid)
+        return { of: 'lint', linted: { plan: what.plan, tasks, complaints: [], widens: [] } }
+      }
+      case 'ask': {
+        const tasks = what.wish.kind === 'plan' ? world.tasks : world.replans?.(++plans)
+        const plan = tasks && what.wish.kind !== 'summarise' ? { plan: ref('plan', JSON.stringify(tasks)) } : {}
+        return { of: 'ask', result: { outcome: 'success', words: '', spent: NOTHING, ...plan }, spent: NOTHING }
+      }
+      case 'finish': {
+        const head = what.results.map(({ head }) => head).join()
+        return { of: 'finish', finished: { isGood: true, head, report: ref('report'), words: '' } }
+      }
+      case 'remember':
+        return { of: 'remember' }
+      case 'judge':
+        return { of: 'judge', report: ref('report'), words: '' }
+    }
+  }
+
+  function carryOut(command: Command): void {
+    if (command.do === 'note') journal.push(command.line.id)
+    if (command.do === 'work') pending.push(() => ({ is: 'worked', id: command.id, what: worked(command.what) }))
+    if (command.do === 'report')
+      pending.push(() => ({ is: 'reported', matter: command.matter, report: ref('escalation') }))
+    if (command.do !== 'start') return
+    const { task, attempt } = command.input
+    expect(out.has(task)).toBe(false)
+    expect(out.size).toBeLessThan(input.atMost)
+    out.add(task)
+    started.push(`${task}/${attempt}`)
+    pending.push(() => {
+      out.delete(task)
+      const end = { outcome: 'success' as const, words: '', spent: NOTHING, ...world.ends(task, attempt) }
+      const passed = end.outcome === 'success' ? { head: `${task}!`, from: 'base' } : {}
+      return { is: 'ended', task, attempt, end: { ...end, ...passed }, raises: 0 }
+    })
+  }
+
+  function happens(event: Event): void {
+    const before = JSON.stringify(run)
+    const decided = decide(run, event, ++now)
+    // The run before stays as it was, the same event gives the same, and what is known survives a new history.
+    expect(JSON.stringify(run)).toBe(before)
+    expect(JSON.stringify(decide(JSON.parse(before), event, now))).toBe(JSON.stringify(decided))
+    run = JSON.parse(JSON.stringify(decided.run))
+    for (const command of decided.commands) carryOut(command)
+  }
+
+  happens({ is: 'begun' })
+  for (let steps = 0; !run.ending && steps < 2000; steps++) {
+    const [next] = pending.splice(world.next(pending.length), 1)
+    if (next) {
+      happens(next())
+      continue
+    }
+    const asking = run.tasks.find(({ state }) => state === 'asks')
+    if (asking) happens({ is: 'answered', task: asking.shape.id, answer: ref('answer', `${steps}`) })
+    else if (run.hold) happens({ is: 'resumed' })
+    else if (run.question) happens({ is: 'decided', decision: { is: 'answer', answer: ref('answer', `${steps}`) } })
+    else throw new Error(`It stands still: ${JSON.stringify(statusOf(run, now))}`)
+  }
+  return { run, started, journal }
+}
+
+const OUTCOMES = [
+  'failure_retryable',
+  'failure_terminal',
+  'blocked_on_human',
+  'new_tasks_discovered',
+  'confused',
+] as const
+
+describe('a run of random tasks', () => {
+  test.each(Array.from({ length: 150 }, (_, seed) => [seed]))('ends, with each task done once (seed %d)', seed => {
+    const random = randomFrom(seed)
+    const count = 1 + random.below(12)
+    const tasks = Array.from({ length: count }, (_, at) => {
+      const dependsOn = at > 0 && random.below(2) === 0 ? [`t${random.below(at)}`] : []
+      return shape(`t${at}`, { dependsOn, isAlone: random.below(8) === 0 })
+    })
+    const fails = new Map(tasks.map(({ id }) => [id, random.below(4)]))
+    const { run, started, journal } = live({
+      tasks,
+      next: pending => (pending > 0 ? random.below(pending) : 0),
+      ends: (task, attempt) => {
+        if (attempt > (fails.get(task) ?? 0)) return {}
+        const outcome = OUTCOMES[random.below(OUTCOMES.length)] ?? 'confused'
+        if (random.below(6) === 0) return { halt: { why: 'machine', words: 'It is full.' } }
+        return { outcome, words: 'Not so.', report: ref('report', `${task}/${attempt}`) }
+      },
+    })
+    expect(run.ending?.state).toBe('done')
+    expect(run.tasks.every(({ state }) => state === 'done')).toBe(true)
+    expect(new Set(journal.filter(id => id.includes('/passed/'))).size).toBe(count)
+    // An attempt that was interrupted by the machine is begun again under its number, and no other one.
+    const last = run.tasks.map(({ shape, attempt }) => `${shape.id}/${attempt}`)
+    expect(last.every(it => started.includes(it))).toBe(true)
+  })
+})
+
+test('a task whose part of the plan was mended begins anew with two attempts, and what passed stays', () => {
+  const before = [shape('a'), shape('b')]
+  const mended = [shape('a'), { ...shape('b'), hash: 'wider' }]
+  const { run, started } = live({
+    tasks: before,
+    next: () => 0,
+    ends: (task, attempt) => {
+      if (task === 'a' || attempt > 3) return {}
+      const outcome = attempt === 2 ? 'new_tasks_discovered' : 'failure_retryable'
+      return { outcome, words: 'It may not write helper.txt.' }
+    },
+    replans: () => mended,
+  })
+  expect(run.ending?.state).toBe('done')
+  expect(started).toEqual(['a/1', 'b/1', 'b/2', 'b/3', 'b/4'])
+  // The third one failed, and nobody was asked: the failures before it were the old plan's.
+  expect(run.tasks.find(({ shape }) => shape.id === 'b')).toMatchObject({ failures: 1, questions: 0 })
+})
+
+test('a task that has passed is only checked again where its checks are other ones', () => {
+  const { run, started } = live({
+    tasks: [shape('a'), shape('b', { dependsOn: ['a'] })],
+    next: () => 0,
+    ends: (task, attempt) =>
+      task === 'b' && attempt === 1 ? { outcome: 'new_tasks_discovered', words: 'A1 tests the wrong thing.' } : {},
+    replans: () => [{ ...shape('a'), hash: 'other checks' }, shape('b', { dependsOn: ['a'] })],
+  })
+  expect(run.ending?.state).toBe('done')
+  // The same attempt once more, as its commit is there.
+  expect(started).toEqual(['a/1', 'b/1', 'a/1', 'b/2'])
+})
+
+test('after eight tasks that passed the plan is looked at, once', () => {
+  const tasks = Array.from({ length: 14 }, (_, at) => shape(`t${at}`))
+  const { journal } = live({ tasks, next: () => 0, ends: () => ({}) })
+  expect(journal.filter(id => id.endsWith('/kept'))).toEqual(['check-plan/2/kept'])
+})
